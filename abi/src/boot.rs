@@ -1,0 +1,75 @@
+//! The table that the runner places in memory for the first software of a tiled system, the kernel.
+//!
+//! The kernel's hart starts in machine mode with `a0` = its tile and `a1` = tile-physical address of a [`BootHeader`].
+//! After the header follow `tiles` [`BootTile`]s and then `modules` [`BootModule`]s, without gaps.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// First bytes of a boot table: "BULKHEAD".
+pub const BOOT_MAGIC: u64 = u64::from_le_bytes(*b"BULKHEAD");
+/// Version of the layout.
+pub const BOOT_VERSION: u32 = 1;
+
+/// Start of the table.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct BootHeader {
+    /// [`BOOT_MAGIC`].
+    pub magic: u64,
+    /// [`BOOT_VERSION`].
+    pub version: u32,
+    /// Number of [`BootTile`]s.
+    pub tiles: u32,
+    /// Number of [`BootModule`]s.
+    pub modules: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Frequency of the `time` CSR in hertz.
+    pub timebase: u64,
+    /// First byte of the memory (tile 0 of kind memory) that is free for the kernel to give away.
+    pub free_start: u64,
+    /// End of that memory.
+    pub free_end: u64,
+}
+
+/// [`BootTile::kind`]: harts and a DTU.
+pub const TILE_PROCESSING: u32 = 1;
+/// [`BootTile::kind`]: memory.
+pub const TILE_MEMORY: u32 = 2;
+
+/// One tile of the platform.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct BootTile {
+    /// Number on the network.
+    pub id: u32,
+    /// [`TILE_PROCESSING`] or [`TILE_MEMORY`].
+    pub kind: u32,
+    /// Bytes of memory (memory tiles).
+    pub memory: u64,
+    /// Clock of its harts in hertz (processing tiles).
+    pub frequency: u64,
+    /// Endpoints of its DTU.
+    pub endpoints: u32,
+    /// Harts.
+    pub harts: u32,
+}
+
+/// Bytes of a module's name.
+pub const MODULE_NAME: usize = 64;
+
+/// A file in memory: a program, or the description of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct BootModule {
+    /// Zero-terminated name, such as `control/loop`.
+    pub name: [u8; MODULE_NAME],
+    /// First byte, an offset into the first memory tile; a multiple of 4096.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+}

@@ -1,0 +1,15 @@
+//! Facts that hardware and software share: register maps, commands, message headers, boot tables, markers.
+//!
+//! Why it exists: the machine model and the software that runs on it must agree on every offset and every code, and
+//! neither may depend on the other. What it deliberately does not know: how anything behaves. There is no logic here
+//! beyond packing and unpacking of fields, and no unsafe code. Every layout is pinned by a byte-offset test that is
+//! written from the text of `docs/reference/dtu.md`, because a shared wrong offset would agree with itself.
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod boot;
+pub mod dtu;
+pub mod marker;
+pub mod memory_map;
+pub mod message;

@@ -1,0 +1,37 @@
+//! Where devices and memory lie in a tile's physical address space.
+//!
+//! The addresses of the exit device, the CLINT, the console and the start of memory are those of QEMU's `virt` machine,
+//! so that a bare-metal program for that board runs unchanged on the platform `single`.
+
+/// Exit device (SiFive test finisher): a 32-bit write of [`EXIT_PASS`] ends the run with success.
+pub const EXIT_BASE: u64 = 0x0010_0000;
+/// Value that ends the run with exit code 0.
+pub const EXIT_PASS: u32 = 0x5555;
+/// Low 16 bits of the value that ends the run with the exit code in the upper 16 bits.
+pub const EXIT_FAIL: u32 = 0x3333;
+/// Core-local interruptor: software interrupt and timer of the tile.
+pub const CLINT_BASE: u64 = 0x0200_0000;
+/// Offset of the software-interrupt register of hart 0 (4 bytes a hart).
+pub const CLINT_MSIP: u64 = 0x0000;
+/// Offset of the timer-compare register of hart 0 (8 bytes a hart).
+pub const CLINT_MTIMECMP: u64 = 0x4000;
+/// Offset of the timer, which counts at the platform's timebase frequency.
+pub const CLINT_MTIME: u64 = 0xBFF8;
+/// Size of the interruptor's window in bytes.
+pub const CLINT_SIZE: u64 = 0x1_0000;
+/// Registers of the tile's data transfer unit (see [`crate::dtu`]).
+pub const DTU_BASE: u64 = 0x0300_0000;
+/// Size of the unit's window in bytes.
+pub const DTU_SIZE: u64 = 0x1_0000;
+/// 16550-compatible console.
+pub const UART_BASE: u64 = 0x1000_0000;
+/// Size of the console's window in bytes.
+pub const UART_SIZE: u64 = 0x100;
+/// Start of memory. On a tile with a data transfer unit, window `i` of [`PMP_WINDOWS`] starts at
+/// `MEMORY_BASE + i * PMP_WINDOW_SIZE` and is backed by memory endpoint `i` of that unit; an address outside the
+/// endpoint's region or rights raises an access fault. On a tile without one it is the memory tile itself.
+pub const MEMORY_BASE: u64 = 0x8000_0000;
+/// Size of a protection window in bytes.
+pub const PMP_WINDOW_SIZE: u64 = 0x2000_0000;
+/// Number of protection windows; endpoints `0..PMP_WINDOWS` of every unit are memory endpoints for them.
+pub const PMP_WINDOWS: u64 = 4;

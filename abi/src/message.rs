@@ -1,0 +1,34 @@
+//! The header that the DTU puts before every message in a receive buffer.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Bytes of a header (gem5 model of the authors: 32).
+pub const HEADER_SIZE: usize = 32;
+/// Bit of [`Header::flags`]: the message is a reply.
+pub const FLAG_REPLY: u16 = 1;
+
+/// Written by hardware; the payload follows at once. Little endian, as the tiles are.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct Header {
+    /// [`FLAG_REPLY`].
+    pub flags: u16,
+    /// Bytes of payload.
+    pub length: u16,
+    /// Tile of the sender.
+    pub sender_tile: u16,
+    /// Send endpoint of the sender, whose credit a reply returns.
+    pub sender_endpoint: u16,
+    /// Receive endpoint at the sender for a reply, or [`crate::dtu::NO_ENDPOINT`].
+    pub reply_endpoint: u16,
+    /// Activity that sent.
+    pub sender_activity: u16,
+    /// Zero.
+    pub reserved: u32,
+    /// Label that the reply will carry, chosen by the sender.
+    pub reply_label: u64,
+    /// Label of the send endpoint (or, in a reply, the reply label), chosen by who configured it.
+    pub label: u64,
+}
