@@ -1,1 +1,17 @@
-//! Placeholder module text is replaced by the first commit of this crate.
+//! The simulated chip: harts, caches, networks, memories and data transfer units, with exact and repeatable timing.
+//!
+//! Why it exists: the product measures who delays whom on a chip, so it needs a chip whose every wait can be attributed
+//! and whose every run gives the same ticks. What it deliberately does not know: descriptions in XML, the software that
+//! it runs, bounds, reports. It takes plain configuration ([`config`]), bytes to load and commands to run, and gives back
+//! statistics, a ledger of waits, markers and traces.
+//!
+//! Nothing here may depend on host time, host threads, hash order or addresses: the digest of a run is part of the tests.
+#![warn(missing_docs)]
+
+pub mod config;
+pub mod dtu;
+pub mod hart;
+pub mod image;
+pub mod noc;
+pub mod trace;
+pub mod types;

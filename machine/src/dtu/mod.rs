@@ -1,0 +1,1 @@
+//! The data transfer unit (its owner publishes it here).

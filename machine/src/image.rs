@@ -1,0 +1,1 @@
+//! Programs as files: ELF images (their owner publishes them here).

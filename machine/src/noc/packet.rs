@@ -1,0 +1,184 @@
+//! What travels on the network, and the account of where its time went.
+//!
+//! A packet does not know the route or the state of any queue. It carries an [`Account`] from the first request of a
+//! transaction to the end of its last response, so that the ledger can be checked against the request itself.
+
+use crate::types::{Owner, Tick, TileId};
+use bulkhead_abi::message::Header;
+
+/// Where the time of a transaction went: always `end - started = service + waited`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// When the transaction asked for its first resource.
+    pub started: Tick,
+    /// Ticks in which a resource worked for it.
+    pub service: Tick,
+    /// Ticks in which it waited; each of them is booked in the ledger.
+    pub waited: Tick,
+}
+
+impl Account {
+    /// An account that starts now.
+    pub const fn new(started: Tick) -> Self {
+        Self {
+            started,
+            service: 0,
+            waited: 0,
+        }
+    }
+    /// The moment up to which time is accounted for.
+    pub const fn accounted(&self) -> Tick {
+        self.started + self.service + self.waited
+    }
+}
+
+/// The kinds of transactions that are told apart in latency statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Transaction {
+    /// A cache line read because of a miss (fetches, loads, stores, page walks): request to data.
+    CacheRead,
+    /// A cache line written back: to the acknowledgement.
+    CacheWrite,
+    /// A chunk that a DTU reads from memory: request to data.
+    DmaRead,
+    /// A chunk that a DTU writes to memory: to the acknowledgement.
+    DmaWrite,
+    /// A message or reply: to the receiver's acknowledgement.
+    Message,
+    /// An access to the registers of another tile's DTU.
+    Register,
+}
+
+/// What a packet is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PacketKind {
+    /// Read `bytes` at `address` of the destination (memory, or registers of a processing tile's DTU).
+    ReadRequest {
+        /// Address in the destination.
+        address: u64,
+        /// Bytes, at most a chunk.
+        bytes: u32,
+    },
+    /// Answer to a read.
+    ReadResponse {
+        /// The destination refused the access.
+        error: bool,
+        /// The data, or `None` for cache lines: functional memory is read at the moment of the access.
+        data: Option<Box<[u8]>>,
+        /// Bytes on the wire.
+        bytes: u32,
+    },
+    /// Write `bytes` at `address` of the destination.
+    WriteRequest {
+        /// Address in the destination.
+        address: u64,
+        /// Bytes, at most a chunk.
+        bytes: u32,
+        /// The data, or `None` for cache lines: functional memory is already current.
+        data: Option<Box<[u8]>>,
+    },
+    /// Answer to a write.
+    WriteResponse {
+        /// The destination refused the access.
+        error: bool,
+    },
+    /// A message for a receive endpoint of the destination's DTU, or a reply.
+    Message {
+        /// Receive endpoint at the destination.
+        endpoint: u16,
+        /// What the receiver's DTU stores before the payload.
+        header: Header,
+        /// The payload.
+        payload: Box<[u8]>,
+        /// Send endpoint at the destination that gets a credit back (replies), or `NO_ENDPOINT`.
+        credit_endpoint: u16,
+    },
+    /// Acknowledgement of a message.
+    MessageResponse {
+        /// A code of `abi::dtu::DtuError`; 0 when the message was stored.
+        error: u8,
+    },
+}
+
+impl PacketKind {
+    /// Bytes after the packet's header on a link.
+    pub fn payload_bytes(&self) -> u32 {
+        match self {
+            PacketKind::ReadResponse {
+                bytes,
+                error: false,
+                ..
+            }
+            | PacketKind::WriteRequest { bytes, .. } => *bytes,
+            PacketKind::Message { payload, .. } => {
+                (bulkhead_abi::message::HEADER_SIZE + payload.len()) as u32
+            }
+            _ => 0,
+        }
+    }
+
+    /// Whether the packet answers another one.
+    pub const fn is_response(&self) -> bool {
+        matches!(
+            self,
+            PacketKind::ReadResponse { .. }
+                | PacketKind::WriteResponse { .. }
+                | PacketKind::MessageResponse { .. }
+        )
+    }
+}
+
+/// A packet on the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Sender of this packet.
+    pub source: TileId,
+    /// Receiver of this packet.
+    pub destination: TileId,
+    /// Who the transaction belongs to (also in a response).
+    pub owner: Owner,
+    /// Chosen by the requester; the response carries it back.
+    pub tag: u32,
+    /// Kind of the transaction, for latency statistics.
+    pub transaction: Transaction,
+    /// Contents.
+    pub kind: PacketKind,
+    /// Where the transaction's time went. Whoever delays a packet outside the network (a DTU's latency) adds to it.
+    pub account: Account,
+}
+
+impl Packet {
+    /// A request that starts its transaction at `now`.
+    pub fn request(
+        now: Tick,
+        source: TileId,
+        destination: TileId,
+        owner: Owner,
+        tag: u32,
+        transaction: Transaction,
+        kind: PacketKind,
+    ) -> Self {
+        Self {
+            source,
+            destination,
+            owner,
+            tag,
+            transaction,
+            kind,
+            account: Account::new(now),
+        }
+    }
+
+    /// The packet that answers this one. It continues the account.
+    pub fn response(&self, kind: PacketKind) -> Self {
+        Self {
+            source: self.destination,
+            destination: self.source,
+            owner: self.owner,
+            tag: self.tag,
+            transaction: self.transaction,
+            kind,
+            account: self.account,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Traces of a run (their owner publishes them here).

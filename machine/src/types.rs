@@ -1,0 +1,41 @@
+//! The few types that every part of the machine shares, so that the parts need not know each other for them.
+
+/// A moment or a span in ticks. One tick is the reciprocal of the least common multiple of all the platform's clocks, so
+/// every clock edge is an integer.
+pub type Tick = u64;
+
+/// Number of a tile on the network: processing tiles and memory tiles share one numbering.
+pub type TileId = u16;
+
+/// Who a request belongs to: a tile and the activity on it (of the tiled OS; 0 where there are none).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Owner {
+    /// The tile where the request started.
+    pub tile: TileId,
+    /// The activity that was current there.
+    pub activity: u16,
+}
+
+impl Owner {
+    /// The owner for an activity of a tile.
+    pub const fn new(tile: TileId, activity: u16) -> Self {
+        Self { tile, activity }
+    }
+}
+
+/// The next edge of a clock with `cycle` ticks a cycle, at or after `at`.
+pub const fn align(at: Tick, cycle: Tick) -> Tick {
+    let rest = at % cycle;
+    if rest == 0 { at } else { at + (cycle - rest) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aligns_to_the_next_edge() {
+        // Clock of 5 ticks: edges at 0, 5, 10. 0 and 5 are edges; 6 waits 4 ticks.
+        assert_eq!([align(0, 5), align(5, 5), align(6, 5)], [0, 5, 10]);
+    }
+}
