@@ -1,0 +1,87 @@
+//! The hart's only window to the rest of the machine.
+//!
+//! A tile implements [`Bus`]; tests implement it with flat memory. Functional data and timing are separate calls, so
+//! that the semantics of an instruction never depend on a timing model. The hart knows nothing of caches, networks or
+//! devices behind this trait; it knows only that a first-level hit costs what its static schedule assumed.
+
+use crate::types::Tick;
+
+/// When the effect of a memory access is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Timing {
+    /// A first-level hit: exactly what the static schedule assumed.
+    Hit,
+    /// The data is there at this tick (a second-level hit, a line that is already on its way). For a fetch: the
+    /// instructions may issue from this tick on.
+    Ready(Tick),
+    /// The completion will be told by `Hart::complete` with this token. A token may be used again after its completion.
+    Pending(u32),
+}
+
+/// What an access to the data side is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// A load.
+    Load,
+    /// A store; the hart holds it in its store buffer until it completes.
+    Store,
+    /// An atomic memory operation, load-reserved or store-conditional: needs the line for writing.
+    Atomic,
+    /// A read (or an accessed/dirty update) of a page-table entry by the hardware walker.
+    Walk,
+}
+
+/// The access ended with an error: nothing is there, or the tile may not access it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("bus access fault")]
+pub struct BusFault;
+
+/// The result of a device read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DeviceRead {
+    /// The value, in the low bits.
+    pub value: u64,
+    /// Ticks beyond the hart's own cost of an uncached access (`HartConfig::mmio`).
+    pub extra: Tick,
+}
+
+/// The result of a device write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DeviceWrite {
+    /// Ticks beyond the hart's own cost of an uncached access (`HartConfig::mmio`).
+    pub extra: Tick,
+    /// The device asks the hart to sleep after this instruction, until `Hart::wake` or an enabled interrupt.
+    pub sleep: bool,
+}
+
+/// What the hart needs from its tile. All addresses are physical addresses of the tile; sizes are 1, 2, 4 or 8 bytes and
+/// functional accesses are naturally aligned or lie within one page.
+pub trait Bus {
+    /// Timing of the fetch of the instruction line that contains `physical`, wanted at `now`.
+    fn fetch(&mut self, now: Tick, physical: u64) -> Timing;
+    /// Timing of one data access that lies within one cache line.
+    fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing;
+    /// Functional read of memory (not devices), little endian, zero-extended.
+    fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault>;
+    /// Functional write of the low `bytes` of `value`.
+    fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault>;
+    /// Whether a device answers here. The answer is the same for the whole 4 KiB page, and constant within an epoch.
+    fn is_device(&self, physical: u64) -> bool;
+    /// Reads a device register at this moment; every event before `now` has happened.
+    fn device_read(&mut self, now: Tick, physical: u64, bytes: u8) -> Result<DeviceRead, BusFault>;
+    /// Writes a device register at this moment.
+    fn device_write(
+        &mut self,
+        now: Tick,
+        physical: u64,
+        bytes: u8,
+        value: u64,
+    ) -> Result<DeviceWrite, BusFault>;
+    /// Changes when the physical map or the tile's rights change: the hart drops translations and decoded blocks. It may
+    /// change only while the hart does not run, or in a device access.
+    fn epoch(&self) -> u32;
+    /// The value of `mtime` at this tick.
+    fn timer(&self, now: Tick) -> u64;
+    /// The software executed a marker hint (`slti x0, rs1, kind`); must not change anything that software can see.
+    fn marker(&mut self, now: Tick, kind: u16, value: u64);
+}

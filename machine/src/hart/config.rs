@@ -1,0 +1,87 @@
+//! Pipeline parameters of a hart.
+//!
+//! A plain structure, so that the hart does not know where its parameters come from (the runner fills it from a
+//! platform description). All latencies are cycles of the hart's own clock.
+
+/// How the hart spends time. Latencies are in cycles; `1` as a latency means that the next instruction can use the
+/// result without a bubble.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HartConfig {
+    /// Ticks of the machine in one cycle of the hart; at least 1.
+    pub ticks_per_cycle: u64,
+    /// Bytes of an instruction or data cache line; a power of two from 16 to 128.
+    pub line: u32,
+    /// Issue of a load that hits the first level until an instruction that uses the result.
+    pub load_to_use: u32,
+    /// Latency of a pipelined integer multiplication.
+    pub multiply: u32,
+    /// Latency of an integer division, during which no other division starts.
+    pub divide: u32,
+    /// Latency of FP addition, subtraction, comparison, conversion and sign operations.
+    pub fp_add: u32,
+    /// Latency of FP multiplication.
+    pub fp_multiply: u32,
+    /// Latency of fused multiply-add.
+    pub fp_fma: u32,
+    /// Latency of FP division.
+    pub fp_divide: u32,
+    /// Latency of FP square root.
+    pub fp_sqrt: u32,
+    /// Extra cycles of a mispredicted branch, return or indirect jump.
+    pub branch_penalty: u32,
+    /// Extra cycles of a correctly predicted taken branch or direct jump.
+    pub jump_penalty: u32,
+    /// Two-bit counters of the branch predictor, a power of two; 0: static prediction (backward taken).
+    pub predictor_entries: u32,
+    /// Entries of the return-address stack; 0: none.
+    pub return_stack: u32,
+    /// Stores that may be under way; at least 1.
+    pub store_buffer: u32,
+    /// Loads that may be under way; 1 to 16.
+    pub load_buffer: u32,
+    /// Extra cycles to enter a trap handler or return from it (pipeline flush and redirect).
+    pub trap_entry: u32,
+    /// Extra cycles of an access to a device register, beside what the device itself asks for.
+    pub mmio: u32,
+    /// Entries of the fully associative first-level TLB (one for instructions, one for data); at least 4.
+    pub tlb_entries: u32,
+    /// Entries of the unified direct-mapped second-level TLB, a power of two; 0: none.
+    pub l2_tlb_entries: u32,
+    /// Cycles of a second-level TLB hit.
+    pub l2_tlb_latency: u32,
+    /// Page-table walks go through the data cache and cost time; otherwise a walk costs nothing.
+    pub timed_walk: bool,
+    /// The walker sets the accessed and dirty bits itself (as QEMU 7.2 and Svadu do); otherwise it faults.
+    pub hardware_ad: bool,
+}
+
+impl Default for HartConfig {
+    /// A generic five-stage core: figures of the size of Rocket's (no figure of a paper; platforms say their own).
+    fn default() -> Self {
+        Self {
+            ticks_per_cycle: 1,
+            line: 64,
+            load_to_use: 2,
+            multiply: 4,
+            divide: 34,
+            fp_add: 4,
+            fp_multiply: 4,
+            fp_fma: 4,
+            fp_divide: 20,
+            fp_sqrt: 25,
+            branch_penalty: 3,
+            jump_penalty: 1,
+            predictor_entries: 512,
+            return_stack: 6,
+            store_buffer: 4,
+            load_buffer: 2,
+            trap_entry: 5,
+            mmio: 6,
+            tlb_entries: 32,
+            l2_tlb_entries: 128,
+            l2_tlb_latency: 2,
+            timed_walk: true,
+            hardware_ad: true,
+        }
+    }
+}
