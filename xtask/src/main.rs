@@ -1,1 +1,60 @@
-fn main() {}
+//! Chores of the repository: the whole test suite, the laws of the blueprint as code, size reports.
+//!
+//! Why it exists: what a developer must check before a change goes in stands here once, so that `.ci/run`, the launcher
+//! and a developer run the same steps. What it deliberately does not know: anything about the simulated machine.
+#![forbid(unsafe_code)]
+
+mod sizes;
+mod steps;
+mod tidy;
+mod tree;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Chores of the repository.
+#[derive(Parser)]
+#[command(name = "xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run the whole test suite and say what was skipped, and why.
+    Test {
+        /// Run only the steps whose name contains this text.
+        only: Option<String>,
+    },
+    /// Check the laws of the repository (docs/laws.md).
+    Tidy,
+    /// Lines of code and share of `unsafe`, for each part; the trusted kernel and TileMux above all.
+    Sizes,
+    /// What continuous integration runs after the tests: tidy, formatting and lints.
+    Ci,
+}
+
+fn main() -> ExitCode {
+    let root = match tree::repository_root() {
+        Ok(root) => root,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let good = match Arguments::parse().task {
+        Task::Test { only } => steps::test(&root, only.as_deref()),
+        Task::Tidy => tidy::run(&root),
+        Task::Sizes => sizes::run(&root),
+        Task::Ci => steps::ci(&root),
+    };
+    match good {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

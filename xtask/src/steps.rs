@@ -1,0 +1,259 @@
+//! The steps of the test suite and of continuous integration, run one after the other, with one summary at the end.
+//!
+//! Why it exists: a failing step must not hide the next one, and a step that cannot run here must say so. What it
+//! deliberately does not know: what the tests check.
+
+use crate::tree::{self, Package};
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+const TARGET: &str = "riscv64gc-unknown-none-elf";
+
+enum Action {
+    /// Cargo with these arguments.
+    Cargo(Vec<String>),
+    /// Not possible here, because of this.
+    Skip(String),
+}
+
+struct Step {
+    name: &'static str,
+    action: Action,
+}
+
+fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+fn works(program: &str, argument: &str) -> bool {
+    Command::new(program)
+        .arg(argument)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn step(name: &'static str, arguments: &[&str]) -> Step {
+    Step {
+        name,
+        action: Action::Cargo(arguments.iter().map(|&a| a.to_owned()).collect()),
+    }
+}
+
+/// Made for the chip: does not build for the host as a whole.
+fn for_the_chip(package: &Package) -> bool {
+    package.folder.starts_with("software/") || package.folder.starts_with("workloads/")
+}
+
+/// `-p name` for each package that satisfies `wanted`.
+fn select(packages: &[Package], wanted: impl Fn(&Package) -> bool) -> Vec<String> {
+    packages
+        .iter()
+        .filter(|package| wanted(package))
+        .flat_map(|package| ["-p".to_owned(), package.name.clone()])
+        .collect()
+}
+
+/// A Cargo step over some packages; a skipped one where there are none.
+fn over(name: &'static str, before: &[&str], packages: Vec<String>, after: &[&str]) -> Step {
+    if packages.is_empty() {
+        return Step {
+            name,
+            action: Action::Skip("no such package in this workspace".to_owned()),
+        };
+    }
+    let mut arguments: Vec<String> = before.iter().map(|&a| a.to_owned()).collect();
+    arguments.extend(packages);
+    arguments.extend(after.iter().map(|&a| a.to_owned()));
+    Step {
+        name,
+        action: Action::Cargo(arguments),
+    }
+}
+
+fn run_steps(root: &Path, title: &str, steps: Vec<Step>) -> bool {
+    let begin = Instant::now();
+    let mut lines = Vec::new();
+    let (mut failed, mut skipped) = (0, 0);
+    let count = steps.len();
+    for (index, step) in steps.into_iter().enumerate() {
+        match step.action {
+            Action::Skip(reason) => {
+                skipped += 1;
+                lines.push(format!("  skipped  {:<28} {reason}", step.name));
+            }
+            Action::Cargo(arguments) => {
+                eprintln!(
+                    "== {}/{count} {}: cargo {}",
+                    index + 1,
+                    step.name,
+                    arguments.join(" ")
+                );
+                let start = Instant::now();
+                let good = Command::new(cargo())
+                    .args(&arguments)
+                    .current_dir(root)
+                    .env("BULKHEAD_ROOT", root)
+                    .status()
+                    .is_ok_and(|status| status.success());
+                failed += usize::from(!good);
+                lines.push(format!(
+                    "  {}  {:<28} {:.1} s",
+                    if good { "passed " } else { "FAILED " },
+                    step.name,
+                    start.elapsed().as_secs_f64()
+                ));
+            }
+        }
+    }
+    println!("\n{title}:");
+    for line in lines {
+        println!("{line}");
+    }
+    println!(
+        "{title}: {} passed, {failed} failed, {skipped} skipped, {:.0} s",
+        count - failed - skipped,
+        begin.elapsed().as_secs_f64()
+    );
+    failed == 0
+}
+
+/// The whole test suite; `only` selects steps by a part of their name.
+pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
+    let packages = tree::packages(root)?;
+    let is_test = |package: &Package| package.folder.starts_with("tests/");
+    let mut steps = vec![
+        over(
+            "host crates",
+            &["test", "--quiet"],
+            select(&packages, |p| !for_the_chip(p) && !is_test(p)),
+            &[],
+        ),
+        over(
+            "pure crates of the chip",
+            &["test", "--quiet"],
+            select(&packages, |p| for_the_chip(p) && p.host_tests),
+            &[],
+        ),
+        over(
+            "programs of the chip build",
+            &["build", "--quiet", "--profile", "chip", "--target", TARGET],
+            select(&packages, for_the_chip),
+            &[],
+        ),
+    ];
+    for package in packages.iter().filter(|package| is_test(package)) {
+        // Whole systems run for many simulated milliseconds: they need the optimised simulator.
+        let arguments = ["test", "--quiet", "--release", "-p", &package.name];
+        let name: &'static str = match package.folder.rsplit('/').next() {
+            Some("conformance") => "conformance",
+            Some("system") => "whole systems",
+            _ => "further tests",
+        };
+        if name == "conformance" && !works("qemu-system-riscv64", "--version") {
+            steps.push(Step {
+                name,
+                action: Action::Skip(
+                    "qemu-system-riscv64 is missing: apt-get install qemu-system-misc".to_owned(),
+                ),
+            });
+        } else {
+            steps.push(step(name, &arguments));
+        }
+    }
+    steps.push(if works("xmllint", "--version") {
+        step(
+            "schema accepts the catalog",
+            &["test", "--quiet", "-p", "bulkhead-model", "schema"],
+        )
+    } else {
+        Step {
+            name: "schema accepts the catalog",
+            action: Action::Skip("xmllint is missing: apt-get install libxml2-utils".to_owned()),
+        }
+    });
+    steps.push(step(
+        "laws (tidy)",
+        &["run", "--quiet", "-p", "xtask", "--", "tidy"],
+    ));
+    if let Some(only) = only {
+        steps.retain(|step| step.name.contains(only));
+        if steps.is_empty() {
+            return Err(format!("no step has a name with \"{only}\" in it"));
+        }
+    }
+    Ok(run_steps(root, "Test suite", steps))
+}
+
+/// Tidy, formatting and lints.
+pub fn ci(root: &Path) -> Result<bool, String> {
+    let packages = tree::packages(root)?;
+    let mut steps = vec![step(
+        "laws (tidy)",
+        &["run", "--quiet", "-p", "xtask", "--", "tidy"],
+    )];
+    if works("cargo-fmt", "--version") {
+        steps.push(step("formatting", &["fmt", "--all", "--check"]));
+    } else {
+        steps.push(Step {
+            name: "formatting",
+            action: Action::Skip("rustfmt is missing: rustup component add rustfmt".to_owned()),
+        });
+    }
+    if works("cargo-clippy", "--version") {
+        let strict = ["--", "-D", "warnings"];
+        steps.push(over(
+            "lints of the host crates",
+            &["clippy", "--quiet", "--all-targets"],
+            select(&packages, |p| !for_the_chip(p)),
+            &strict,
+        ));
+        steps.push(over(
+            "lints of the pure crates",
+            &["clippy", "--quiet", "--all-targets"],
+            select(&packages, |p| for_the_chip(p) && p.host_tests),
+            &strict,
+        ));
+        steps.push(over(
+            "lints of the chip's programs",
+            &["clippy", "--quiet", "--profile", "chip", "--target", TARGET],
+            select(&packages, for_the_chip),
+            &strict,
+        ));
+    } else {
+        steps.push(Step {
+            name: "lints",
+            action: Action::Skip("clippy is missing: rustup component add clippy".to_owned()),
+        });
+    }
+    Ok(run_steps(root, "Checks", steps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(folder: &str) -> Package {
+        Package {
+            name: folder.replace('/', "-"),
+            folder: folder.to_owned(),
+            uses: Vec::new(),
+            host_tests: false,
+        }
+    }
+
+    #[test]
+    fn selection_names_the_packages() {
+        let packages = [package("abi"), package("software/hal")];
+        assert_eq!(select(&packages, for_the_chip), ["-p", "software-hal"]);
+    }
+
+    #[test]
+    fn a_step_without_packages_is_skipped_with_a_reason() {
+        let step = over("x", &["test"], Vec::new(), &[]);
+        assert!(matches!(step.action, Action::Skip(reason) if !reason.is_empty()));
+    }
+}
