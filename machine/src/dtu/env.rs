@@ -1,0 +1,221 @@
+//! What a data transfer unit needs from its tile, and what it tells the tile.
+//!
+//! Why it exists: the unit is driven by events and asks for everything through [`Env`], so that it can be tested with a
+//! fake tile of fixed latencies. It does not know the event queue, the caches, the network or the hart.
+
+use crate::noc::packet::Packet;
+use crate::types::{Owner, Tick, TileId};
+use bulkhead_abi::dtu::{DtuError, Opcode};
+use thiserror::Error;
+
+/// What a tile number stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TileKind {
+    /// No such tile.
+    #[default]
+    Absent,
+    /// Harts and a data transfer unit.
+    Processing,
+    /// A memory controller.
+    Memory,
+}
+
+/// When a local access is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalTiming {
+    /// At this moment, not before now.
+    Ready(Tick),
+    /// The tile will call [`super::Dtu::local_done`] with the token.
+    Pending,
+}
+
+/// A tile-physical address outside the tile's memory windows or their rights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the tile may not access physical address {address:#x}")]
+pub struct LocalFault {
+    /// First address that may not be accessed.
+    pub address: u64,
+}
+
+/// An access to the unit's registers that is not 8 bytes wide and aligned, or lies outside the unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("access of {bytes} bytes to the registers of the data transfer unit at offset {offset:#x}")]
+pub struct RegisterFault {
+    /// Offset in the unit.
+    pub offset: u64,
+    /// Width of the access.
+    pub bytes: u8,
+}
+
+/// A physical address that no protection window allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("no protection window allows {} at {physical:#x}", if *write { "writing" } else { "reading" })]
+pub struct ProtectionFault {
+    /// The tile-physical address.
+    pub physical: u64,
+    /// Whether it was to be written.
+    pub write: bool,
+}
+
+/// What the hart does after a register write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteEffect {
+    /// It goes on.
+    None,
+    /// It sleeps until [`Env::wake_hart`].
+    Sleep,
+}
+
+/// Something that the unit asked to be told at a later moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DtuEvent {
+    /// The start-up latency of the command with this number is over.
+    Command(u32),
+    /// The token bucket lets the next chunk of the command with this number pass.
+    Release(u32),
+    /// A local access with this token is done.
+    Local(u32),
+    /// The receive unit has looked at the message that it holds.
+    Receive,
+    /// The timer that was armed with this number expires.
+    Timer(u32),
+    /// The sleep command with this number times out.
+    SleepTimeout(u32),
+}
+
+/// Resources of the unit that a request may have to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DtuResource {
+    /// A token bucket; the culprit is the victim.
+    Bucket,
+    /// The receive unit, which stores one message at a time.
+    DtuReceive,
+}
+
+/// Something worth recording. Free of charge; the moment is [`Env::now`] unless it says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observation {
+    /// A request waited.
+    Wait {
+        /// Who waited.
+        victim: Owner,
+        /// Who held the resource.
+        culprit: Owner,
+        /// The resource.
+        resource: DtuResource,
+        /// Start of the wait.
+        from: Tick,
+        /// End of the wait; may lie in the future (a bucket's release is known beforehand).
+        until: Tick,
+    },
+    /// A command of the unprivileged page starts.
+    CommandBegin {
+        /// What it does.
+        opcode: Opcode,
+        /// Its endpoint.
+        endpoint: u16,
+        /// The current activity.
+        owner: Owner,
+    },
+    /// The running command is done.
+    CommandEnd {
+        /// What it did.
+        opcode: Opcode,
+        /// Its outcome.
+        error: DtuError,
+    },
+    /// The last part of a message left this tile.
+    MessageSent {
+        /// Number of the message, unique while it is under way.
+        flow: u64,
+        /// The receiver.
+        destination: TileId,
+        /// Bytes, header included.
+        bytes: u32,
+        /// Whether it is a reply.
+        reply: bool,
+    },
+    /// A message was stored in a receive buffer of this tile.
+    MessageStored {
+        /// Number of the message, as in [`Observation::MessageSent`].
+        flow: u64,
+        /// The sender.
+        owner: Owner,
+        /// The receive endpoint.
+        endpoint: u16,
+        /// The activity that it is for.
+        activity: u16,
+        /// Bytes, header included.
+        bytes: u32,
+    },
+    /// A message that arrived was refused.
+    MessageRefused {
+        /// Number of the message, as in [`Observation::MessageSent`].
+        flow: u64,
+        /// The sender.
+        owner: Owner,
+        /// Why.
+        error: DtuError,
+    },
+    /// Another activity became current.
+    ActivityChanged {
+        /// The former one.
+        from: u16,
+        /// The new one.
+        to: u16,
+    },
+    /// Amount in a token bucket after a charge or a change of its parameters.
+    BucketLevel {
+        /// Number of the bucket.
+        bucket: u8,
+        /// Bytes; negative while a chunk larger than the limit is paid off.
+        bytes: i64,
+    },
+    /// The external interrupt line changed.
+    Interrupt {
+        /// Its level.
+        level: bool,
+    },
+}
+
+/// The tile around the unit.
+pub trait Env {
+    /// The current moment.
+    fn now(&self) -> Tick;
+    /// Calls [`super::Dtu::event`] with `event` at `at`, which is not before now.
+    fn schedule(&mut self, at: Tick, event: DtuEvent);
+    /// Hands a packet to the tile's network interface, now. The destination exists; it may be this tile itself.
+    fn send(&mut self, packet: Packet);
+    /// Times one access of at most [`crate::config::DtuConfig::block`] bytes within one such block through the tile's
+    /// caches. The unit has checked the address against the windows.
+    fn local_access(
+        &mut self,
+        physical: u64,
+        bytes: u32,
+        write: bool,
+        owner: Owner,
+        token: u32,
+    ) -> LocalTiming;
+    /// Reads local memory, without timing.
+    ///
+    /// # Errors
+    /// If the address is outside the memory that backs the windows.
+    fn local_read(&self, physical: u64, buffer: &mut [u8]) -> Result<(), LocalFault>;
+    /// Writes local memory, without timing.
+    ///
+    /// # Errors
+    /// If the address is outside the memory that backs the windows.
+    fn local_write(&mut self, physical: u64, data: &[u8]) -> Result<(), LocalFault>;
+    /// Sets the hart's external interrupt line.
+    fn interrupt(&mut self, level: bool);
+    /// Whether an interrupt that the hart has enabled is pending, as for WFI: the global enable does not matter.
+    fn interrupt_pending(&self) -> bool;
+    /// Ends the hart's sleep.
+    fn wake_hart(&mut self);
+    /// Resets the hart and starts it at `pc` in machine mode.
+    fn start_hart(&mut self, pc: u64);
+    /// Stops the hart until it is started again.
+    fn stop_hart(&mut self);
+    /// Records something.
+    fn observe(&mut self, observation: Observation);
+}
