@@ -1,1 +1,8 @@
-//! Placeholder module text is replaced by the first commit of this crate.
+//! Bounds: what a system may at worst do, computed from its description alone.
+//!
+//! Why it exists: a measurement shows what happened, a bound shows what can happen. The two must stay independent, so
+//! this crate reads the model and deliberately knows nothing of the simulated machine; parameters reach it only through
+//! the description. Verdicts are decided in exact integer or rational arithmetic; floating point appears at most in text.
+
+pub mod exact;
+pub mod network_calculus;
