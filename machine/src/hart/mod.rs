@@ -6,6 +6,7 @@
 
 pub mod bus;
 pub mod config;
+pub mod fp;
 pub mod statistics;
 
 pub use bus::{Access, Bus, BusFault, DeviceRead, DeviceWrite, Timing};

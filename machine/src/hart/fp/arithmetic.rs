@@ -3,10 +3,9 @@
 //! Correct for every operand, every rounding mode and every flag; the host's arithmetic never enters here.
 
 use super::Rounding;
-use super::flag::{DIVIDE_BY_ZERO, INVALID};
+use super::flag::DIVIDE_BY_ZERO;
 use super::format::{
-    Format, Kind, Unpacked, infinity, invalid, is_nan, is_signaling, nan_result, round_pack,
-    unpack, zero,
+    Format, Kind, Unpacked, infinity, invalid, nan_result, round_pack, unpack, zero,
 };
 
 /// Shifts right; the lowest bit of the result also stands for everything shifted out.
@@ -201,11 +200,8 @@ pub(super) fn fused<F: Format>(a: u64, b: u64, c: u64, rounding: Rounding, flags
     ) {
         return invalid::<F>(flags);
     }
-    if is_nan::<F>(a) || is_nan::<F>(b) || is_nan::<F>(c) {
-        if is_signaling::<F>(a) || is_signaling::<F>(b) || is_signaling::<F>(c) {
-            *flags |= INVALID;
-        }
-        return F::NAN;
+    if [x.kind, y.kind, z.kind].contains(&Kind::Nan) {
+        return nan_result::<F>(&[a, b, c], flags);
     }
     if x.kind == Kind::Infinity || y.kind == Kind::Infinity {
         return if z.kind == Kind::Infinity && z.negative != negative {
