@@ -1,0 +1,333 @@
+//! The interference ledger: who waited, for whom, at which resource, how long.
+//!
+//! Why it exists: a latency says how slow something was; the ledger says because of whom. Each stretch of time in which a
+//! request waited is booked as (victim, culprit, resource). What it deliberately does not know: how resources arbitrate.
+//! The component that makes a request wait books the stretch and adds it to the request's account in the same step, so
+//! that for every request delay = service + booked waits, exactly ([`Ledger::complete`] checks it).
+
+mod histogram;
+
+pub use histogram::Histogram;
+
+use crate::noc::{Account, Transaction};
+use crate::types::{Owner, Tick, TileId};
+use rustc_hash::FxHashMap;
+use std::fmt;
+
+/// What a request waited at.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Resource {
+    /// A network link was sending another packet.
+    Link(u16),
+    /// A DRAM bank was working for another request.
+    DramBank {
+        /// The memory tile.
+        memory: TileId,
+        /// The bank.
+        bank: u16,
+    },
+    /// The data bus of a DRAM was taken.
+    DramBus(TileId),
+    /// The bank had another row open: precharge and activation, booked to who opened that row.
+    DramRow(TileId),
+    /// The DRAM was refreshing; the culprit is the victim, because nobody else can be blamed.
+    Refresh(TileId),
+    /// The token bucket was empty; the culprit is the victim.
+    Bucket,
+    /// A line had been evicted from a cache by another activity of the tile: what the miss cost.
+    CacheSet(Level),
+    /// All miss registers of a cache were taken.
+    Mshr(Level),
+    /// The DTU was working on something else.
+    DtuBusy,
+    /// The receive endpoint had no free slot.
+    ReceiverFull,
+}
+
+/// A cache of a tile.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Level {
+    /// First level, instructions.
+    L1i,
+    /// First level, data.
+    L1d,
+    /// Second level.
+    L2,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Level::L1i => "L1I",
+            Level::L1d => "L1D",
+            Level::L2 => "L2",
+        })
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Resource::Link(link) => write!(f, "link {link}"),
+            Resource::DramBank { memory, bank } => write!(f, "memory {memory} bank {bank}"),
+            Resource::DramBus(memory) => write!(f, "memory {memory} data bus"),
+            Resource::DramRow(memory) => write!(f, "memory {memory} open row"),
+            Resource::Refresh(memory) => write!(f, "memory {memory} refresh"),
+            Resource::Bucket => f.write_str("token bucket"),
+            Resource::CacheSet(level) => write!(f, "{level} eviction"),
+            Resource::Mshr(level) => write!(f, "{level} miss registers"),
+            Resource::DtuBusy => f.write_str("DTU"),
+            Resource::ReceiverFull => f.write_str("receive endpoint full"),
+        }
+    }
+}
+
+/// One line of the ledger.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Booking {
+    /// Who waited.
+    pub victim: Owner,
+    /// Who held the resource.
+    pub culprit: Owner,
+    /// What was held.
+    pub resource: Resource,
+    /// Ticks in all.
+    pub ticks: Tick,
+    /// Number of stretches.
+    pub count: u64,
+    /// The longest stretch in ticks.
+    pub longest: Tick,
+}
+
+/// Latencies of one kind of transaction of one owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Latency {
+    /// Whose transactions.
+    pub owner: Owner,
+    /// Their kind.
+    pub transaction: Transaction,
+    /// Ticks from start to end.
+    pub total: Histogram,
+    /// Sum of the ticks that they waited.
+    pub waited: Tick,
+}
+
+type Key = (Owner, Owner, Resource);
+
+/// All bookings of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    index: FxHashMap<Key, u32>,
+    bookings: Vec<Booking>,
+    latency_index: FxHashMap<(Owner, Transaction), u32>,
+    latencies: Vec<Latency>,
+    last: u32,
+}
+
+impl Ledger {
+    /// An empty ledger.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Books a stretch of `ticks` in which `victim` waited because `culprit` held `resource`. A stretch of length 0 is
+    /// no stretch.
+    pub fn book(&mut self, victim: Owner, culprit: Owner, resource: Resource, ticks: Tick) {
+        if ticks == 0 {
+            return;
+        }
+        let at = self.find(victim, culprit, resource);
+        let booking = &mut self.bookings[at];
+        booking.ticks += ticks;
+        booking.count += 1;
+        booking.longest = booking.longest.max(ticks);
+    }
+
+    /// Books a stretch and adds it to the account of the request that waited.
+    pub fn wait(
+        &mut self,
+        account: &mut Account,
+        victim: Owner,
+        culprit: Owner,
+        resource: Resource,
+        ticks: Tick,
+    ) {
+        account.waited += ticks;
+        self.book(victim, culprit, resource, ticks);
+    }
+
+    fn find(&mut self, victim: Owner, culprit: Owner, resource: Resource) -> usize {
+        // The same triple is booked many times in a row (a stream behind another): spare the hash.
+        if let Some(b) = self.bookings.get(self.last as usize)
+            && b.victim == victim
+            && b.culprit == culprit
+            && b.resource == resource
+        {
+            return self.last as usize;
+        }
+        let next = self.bookings.len() as u32;
+        let at = *self
+            .index
+            .entry((victim, culprit, resource))
+            .or_insert(next);
+        if at == next {
+            self.bookings.push(Booking {
+                victim,
+                culprit,
+                resource,
+                ticks: 0,
+                count: 0,
+                longest: 0,
+            });
+        }
+        self.last = at;
+        at as usize
+    }
+
+    /// Ends a transaction at `now`: records its latency, and checks that every tick of it is accounted for.
+    ///
+    /// # Panics
+    /// In debug builds, if `now - started` differs from service + waited: an error of the machine, not of its input.
+    pub fn complete(
+        &mut self,
+        owner: Owner,
+        transaction: Transaction,
+        account: &Account,
+        now: Tick,
+    ) {
+        debug_assert_eq!(
+            account.accounted(),
+            now,
+            "{transaction:?} of {owner:?}: delay is not service + waits"
+        );
+        let next = self.latencies.len() as u32;
+        let at = *self
+            .latency_index
+            .entry((owner, transaction))
+            .or_insert(next);
+        if at == next {
+            self.latencies.push(Latency {
+                owner,
+                transaction,
+                total: Histogram::new(),
+                waited: 0,
+            });
+        }
+        let latency = &mut self.latencies[at as usize];
+        latency.total.record(now.saturating_sub(account.started));
+        latency.waited += account.waited;
+    }
+
+    /// Every booking, sorted by (victim, culprit, resource).
+    pub fn bookings(&self) -> Vec<Booking> {
+        let mut all = self.bookings.clone();
+        all.sort_by_key(|b| (b.victim, b.culprit, b.resource));
+        all
+    }
+
+    /// Ticks that each culprit cost `victim`, greatest first; `by_resource` keeps resources apart, otherwise the
+    /// bookings of a culprit are added up under the resource where he cost most.
+    pub fn culprits_of(&self, victim: Owner, by_resource: bool) -> Vec<Booking> {
+        let mut mine: Vec<Booking> = self
+            .bookings()
+            .into_iter()
+            .filter(|b| b.victim == victim)
+            .collect();
+        mine.sort_by(|a, b| {
+            (b.ticks, a.culprit, a.resource).cmp(&(a.ticks, b.culprit, b.resource))
+        });
+        if !by_resource {
+            let mut merged: Vec<Booking> = Vec::new();
+            for b in mine {
+                match merged.iter_mut().find(|m| m.culprit == b.culprit) {
+                    Some(m) => {
+                        m.ticks += b.ticks;
+                        m.count += b.count;
+                        m.longest = m.longest.max(b.longest);
+                    }
+                    None => merged.push(b),
+                }
+            }
+            merged.sort_by(|a, b| (b.ticks, a.culprit).cmp(&(a.ticks, b.culprit)));
+            return merged;
+        }
+        mine
+    }
+
+    /// Ticks that each victim waited in all, sorted by victim.
+    pub fn totals(&self) -> Vec<(Owner, Tick)> {
+        let mut totals: Vec<(Owner, Tick)> = Vec::new();
+        for b in self.bookings() {
+            match totals.last_mut() {
+                Some((owner, ticks)) if *owner == b.victim => *ticks += b.ticks,
+                _ => totals.push((b.victim, b.ticks)),
+            }
+        }
+        totals
+    }
+
+    /// Latencies, sorted by (owner, kind).
+    pub fn latencies(&self) -> Vec<&Latency> {
+        let mut all: Vec<&Latency> = self.latencies.iter().collect();
+        all.sort_by_key(|l| (l.owner, l.transaction));
+        all
+    }
+
+    /// The latencies of one kind of transaction of one owner.
+    pub fn latency(&self, owner: Owner, transaction: Transaction) -> Option<&Latency> {
+        self.latency_index
+            .get(&(owner, transaction))
+            .map(|&at| &self.latencies[at as usize])
+    }
+
+    /// Forgets everything (the warm-up is over).
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Owner = Owner::new(1, 7);
+    const B: Owner = Owner::new(2, 0);
+
+    #[test]
+    fn adds_up_and_sorts() {
+        let mut ledger = Ledger::new();
+        ledger.book(B, A, Resource::Bucket, 5);
+        ledger.book(A, B, Resource::Link(3), 10);
+        ledger.book(A, B, Resource::Link(3), 30);
+        ledger.book(A, B, Resource::Link(1), 60);
+        ledger.book(A, A, Resource::Link(1), 70);
+        ledger.book(A, A, Resource::Link(9), 0);
+        assert_eq!(ledger.totals(), [(A, 170), (B, 5)]);
+        let all = ledger.bookings();
+        assert_eq!(all.len(), 4);
+        assert_eq!((all[2].resource, all[2].ticks, all[2].count, all[2].longest), (Resource::Link(3), 40, 2, 30));
+        // B cost A 100 ticks in all, A cost itself 70.
+        let merged = ledger.culprits_of(A, false);
+        assert_eq!(merged.iter().map(|b| (b.culprit, b.ticks)).collect::<Vec<_>>(), [(B, 100), (A, 70)]);
+        let apart = ledger.culprits_of(A, true);
+        assert_eq!(apart.iter().map(|b| b.ticks).collect::<Vec<_>>(), [70, 60, 40]);
+    }
+
+    #[test]
+    fn records_latencies() {
+        let mut ledger = Ledger::new();
+        let account = Account { started: 100, service: 20, waited: 3 };
+        ledger.complete(A, Transaction::CacheRead, &account, 123);
+        let latency = ledger.latency(A, Transaction::CacheRead).unwrap();
+        assert_eq!((latency.total.maximum(), latency.waited), (23, 3));
+        assert!(ledger.latency(A, Transaction::Message).is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "delay is not service + waits")]
+    #[cfg(debug_assertions)]
+    fn a_lost_tick_is_noticed() {
+        let account = Account { started: 100, service: 20, waited: 3 };
+        Ledger::new().complete(A, Transaction::CacheRead, &account, 124);
+    }
+}
