@@ -82,6 +82,12 @@ pub trait Bus {
     fn epoch(&self) -> u32;
     /// The value of `mtime` at this tick.
     fn timer(&self, now: Tick) -> u64;
+    /// A horizon that the hart's own actions brought nearer: an answer to what it asked for, an event of a device that it
+    /// wrote, or an interrupt may come at or after this tick. The hart asks again after every [`Timing::Pending`] and every
+    /// device access, and starts no block at or after min(horizon of `Hart::run`, this).
+    fn limit(&self) -> Tick {
+        Tick::MAX
+    }
     /// The software executed a marker hint (`slti x0, rs1, kind`); must not change anything that software can see.
     fn marker(&mut self, now: Tick, kind: u16, value: u64);
 }
