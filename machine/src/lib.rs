@@ -9,9 +9,12 @@
 #![warn(missing_docs)]
 
 pub mod config;
+pub mod dram;
 pub mod dtu;
+pub mod engine;
 pub mod hart;
 pub mod image;
+pub mod ledger;
 pub mod noc;
 pub mod trace;
 pub mod types;

@@ -208,7 +208,17 @@ impl Dram {
         let first = address / burst;
         let last = (address + bytes.max(1) as u64 - 1) / burst;
         for line in first..=last {
-            at = self.burst(ready, at, line * burst, write, owner, account, ledger, &mut observe, burst_ticks);
+            at = self.burst(
+                ready,
+                at,
+                line * burst,
+                write,
+                owner,
+                account,
+                ledger,
+                &mut observe,
+                burst_ticks,
+            );
         }
         at
     }
@@ -243,7 +253,8 @@ impl Dram {
         if free > command {
             if free > at {
                 let bank = &self.banks[index];
-                bank.columns.book(ledger, account, owner, bank_resource, at, free);
+                bank.columns
+                    .book(ledger, account, owner, bank_resource, at, free);
                 at = free;
             }
             command = free;
@@ -252,7 +263,13 @@ impl Dram {
         if self.refreshed_until > command {
             command = self.refreshed_until;
             if command > at {
-                ledger.wait(account, owner, owner, Resource::Refresh(self.tile), command - at);
+                ledger.wait(
+                    account,
+                    owner,
+                    owner,
+                    Resource::Refresh(self.tile),
+                    command - at,
+                );
                 at = command;
             }
         }
@@ -270,7 +287,13 @@ impl Dram {
                 command = command.max(self.banks[index].precharge_at)
                     + (self.config.precharge + self.config.activate) * cycle;
                 if command > at {
-                    ledger.wait(account, owner, opener, Resource::DramRow(self.tile), command - at);
+                    ledger.wait(
+                        account,
+                        owner,
+                        opener,
+                        Resource::DramRow(self.tile),
+                        command - at,
+                    );
                     at = command;
                 }
             }
@@ -287,7 +310,14 @@ impl Dram {
             at = data;
         }
         if data_start > at {
-            self.bus.book(ledger, account, owner, Resource::DramBus(self.tile), at, data_start);
+            self.bus.book(
+                ledger,
+                account,
+                owner,
+                Resource::DramBus(self.tile),
+                at,
+                data_start,
+            );
             at = data_start;
         }
         let end = data_start + burst_ticks;
@@ -295,8 +325,14 @@ impl Dram {
         self.bus.reserve(owner, end);
         self.statistics.bus_busy += burst_ticks;
         let bank = &mut self.banks[index];
-        bank.columns.reserve(owner, data_start - self.config.cas * cycle + burst_ticks);
-        let recovered = end + if write { self.config.write_recovery * cycle } else { 0 };
+        bank.columns
+            .reserve(owner, data_start - self.config.cas * cycle + burst_ticks);
+        let recovered = end
+            + if write {
+                self.config.write_recovery * cycle
+            } else {
+                0
+            };
         bank.precharge_at = bank.precharge_at.max(recovered);
         if let Some(observe) = observe {
             observe(BankActivity {
@@ -343,11 +379,30 @@ mod tests {
 
     impl Bench {
         fn new(config: &DramConfig) -> Self {
-            Self { dram: Dram::new(config, 9), ledger: Ledger::new() }
+            Self {
+                dram: Dram::new(config, 9),
+                ledger: Ledger::new(),
+            }
         }
-        fn access(&mut self, now: Tick, address: u64, bytes: u32, write: bool, owner: Owner) -> Tick {
+        fn access(
+            &mut self,
+            now: Tick,
+            address: u64,
+            bytes: u32,
+            write: bool,
+            owner: Owner,
+        ) -> Tick {
             let mut account = Account::new(now);
-            let end = self.dram.access(now, address, bytes, write, owner, &mut account, &mut self.ledger, None);
+            let end = self.dram.access(
+                now,
+                address,
+                bytes,
+                write,
+                owner,
+                &mut account,
+                &mut self.ledger,
+                None,
+            );
             assert_eq!(account.accounted(), end);
             end
         }
@@ -423,7 +478,10 @@ mod tests {
         // Same row, same moment: B is ready at 50; A's column access is at 50 + 60 = 110 and the next may begin at 130.
         // Data 130 + 55 = 185 to 205. B waits 80 ticks for the bank.
         assert_eq!(b.access(0, 64, 64, false, B), 205);
-        assert_eq!(b.booked(B, A, Resource::DramBank { memory: 9, bank: 0 }), 80);
+        assert_eq!(
+            b.booked(B, A, Resource::DramBank { memory: 9, bank: 0 }),
+            80
+        );
     }
 
     #[test]

@@ -305,18 +305,34 @@ mod tests {
         assert_eq!(ledger.totals(), [(A, 170), (B, 5)]);
         let all = ledger.bookings();
         assert_eq!(all.len(), 4);
-        assert_eq!((all[2].resource, all[2].ticks, all[2].count, all[2].longest), (Resource::Link(3), 40, 2, 30));
+        assert_eq!(
+            (all[2].resource, all[2].ticks, all[2].count, all[2].longest),
+            (Resource::Link(3), 40, 2, 30)
+        );
         // B cost A 100 ticks in all, A cost itself 70.
         let merged = ledger.culprits_of(A, false);
-        assert_eq!(merged.iter().map(|b| (b.culprit, b.ticks)).collect::<Vec<_>>(), [(B, 100), (A, 70)]);
+        assert_eq!(
+            merged
+                .iter()
+                .map(|b| (b.culprit, b.ticks))
+                .collect::<Vec<_>>(),
+            [(B, 100), (A, 70)]
+        );
         let apart = ledger.culprits_of(A, true);
-        assert_eq!(apart.iter().map(|b| b.ticks).collect::<Vec<_>>(), [70, 60, 40]);
+        assert_eq!(
+            apart.iter().map(|b| b.ticks).collect::<Vec<_>>(),
+            [70, 60, 40]
+        );
     }
 
     #[test]
     fn records_latencies() {
         let mut ledger = Ledger::new();
-        let account = Account { started: 100, service: 20, waited: 3 };
+        let account = Account {
+            started: 100,
+            service: 20,
+            waited: 3,
+        };
         ledger.complete(A, Transaction::CacheRead, &account, 123);
         let latency = ledger.latency(A, Transaction::CacheRead).unwrap();
         assert_eq!((latency.total.maximum(), latency.waited), (23, 3));
@@ -327,7 +343,11 @@ mod tests {
     #[should_panic(expected = "delay is not service + waits")]
     #[cfg(debug_assertions)]
     fn a_lost_tick_is_noticed() {
-        let account = Account { started: 100, service: 20, waited: 3 };
+        let account = Account {
+            started: 100,
+            service: 20,
+            waited: 3,
+        };
         Ledger::new().complete(A, Transaction::CacheRead, &account, 124);
     }
 }

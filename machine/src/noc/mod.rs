@@ -1,5 +1,9 @@
 //! The network on chip: packets, links, routers and topologies.
 
+pub mod network;
 pub mod packet;
+pub mod topology;
 
+pub use network::{Delivery, LinkActivity, LinkStatistics, Network};
 pub use packet::{Account, Packet, PacketKind, Transaction};
+pub use topology::{LinkShape, Node};

@@ -150,8 +150,15 @@ mod tests {
         let shape = Shape::new(Topology::Crossbar, &[(0, 0), (5, 3), (8, 1)]);
         assert_eq!(shape.links.len(), 6);
         assert_eq!(shape.ports, [3]);
-        let path: Vec<_> = shape.path(1, 2).iter().map(|l| shape.links[*l as usize]).collect();
-        assert_eq!((path[0].from, path[0].to, path[0].port), (Node::Tile(5), Node::Router(0), 1));
+        let path: Vec<_> = shape
+            .path(1, 2)
+            .iter()
+            .map(|l| shape.links[*l as usize])
+            .collect();
+        assert_eq!(
+            (path[0].from, path[0].to, path[0].port),
+            (Node::Tile(5), Node::Router(0), 1)
+        );
         assert_eq!((path[1].from, path[1].to), (Node::Router(0), Node::Tile(8)));
     }
 
@@ -159,9 +166,28 @@ mod tests {
     fn xy_goes_along_the_row_first() {
         // 3 x 2 mesh: from router 0 to router 5 over 1 and 2.
         let tiles: Vec<(u16, u16)> = (0..6).map(|t| (t, t)).collect();
-        let shape = Shape::new(Topology::Mesh { columns: 3, rows: 2 }, &tiles);
-        let nodes: Vec<_> = shape.path(0, 5).iter().map(|l| shape.links[*l as usize].to).collect();
-        assert_eq!(nodes, [Node::Router(0), Node::Router(1), Node::Router(2), Node::Router(5), Node::Tile(5)]);
+        let shape = Shape::new(
+            Topology::Mesh {
+                columns: 3,
+                rows: 2,
+            },
+            &tiles,
+        );
+        let nodes: Vec<_> = shape
+            .path(0, 5)
+            .iter()
+            .map(|l| shape.links[*l as usize].to)
+            .collect();
+        assert_eq!(
+            nodes,
+            [
+                Node::Router(0),
+                Node::Router(1),
+                Node::Router(2),
+                Node::Router(5),
+                Node::Tile(5)
+            ]
+        );
     }
 
     proptest! {

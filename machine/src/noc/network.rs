@@ -1,0 +1,409 @@
+//! Moves packets over links: queues, arbitration, occupancy.
+//!
+//! Why it exists: the network is where tiles meet, so each wait for a link must be attributed to the packet that held it.
+//!
+//! Rules. A link sends one packet at a time, `width` bytes a cycle, and is not interrupted: larger transfers are divided
+//! into packets of at most one chunk, which is the unit of preemption. Heads that arrive at a busy link wait in a queue for
+//! each input port; when the link gets free, it takes the next non-empty port in round-robin order. An idle link takes the
+//! first head at once. A router forwards a head before the tail has arrived (virtual cut-through: Kermani and Kleinrock,
+//! Computer Networks 3, 1979). Queues are never full: the units at the edge bound what is under way, so there is no back
+//! pressure and nothing that could wait in a cycle.
+//!
+//! What it deliberately does not know: what packets mean, and what happens at their destination.
+
+use super::packet::{Account, Packet, PacketKind, Transaction};
+use super::topology::{LinkShape, Node, Shape};
+use crate::config::{Channels, NetworkConfig};
+use crate::engine::EventQueue;
+use crate::ledger::{Ledger, Resource};
+use crate::types::{Owner, Tick, TileId, align};
+use std::collections::VecDeque;
+
+/// Input ports of the link from a processing tile into the network: cache lines, DMA chunks, messages and the rest.
+const INTERFACE_PORTS: usize = 3;
+
+/// What a link did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStatistics {
+    /// Packets sent.
+    pub packets: u64,
+    /// Bytes sent, headers included.
+    pub bytes: u64,
+    /// Ticks in which it was sending.
+    pub busy: Tick,
+    /// Packets that had to wait.
+    pub delayed: u64,
+    /// Ticks that packets waited.
+    pub waited: Tick,
+    /// Packets that waited at the same time, at most.
+    pub queue: u64,
+}
+
+/// A link was busy: for traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkActivity {
+    /// Number of the link.
+    pub link: u16,
+    /// Whose packet.
+    pub owner: Owner,
+    /// Start of the packet on the link.
+    pub start: Tick,
+    /// End of the packet on the link.
+    pub end: Tick,
+    /// Bytes.
+    pub bytes: u32,
+}
+
+/// A packet that will have arrived completely at a tile.
+#[derive(Debug)]
+pub struct Delivery {
+    /// When its last byte is there; later than the moment of the event that made it known.
+    pub at: Tick,
+    /// The tile, as position in the list of tiles.
+    pub position: usize,
+    /// The packet.
+    pub packet: Packet,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Head { link: u16, port: u16, flight: u32 },
+    Free { link: u16 },
+}
+
+/// Free events come after all heads of the same tick, so that round robin sees them all.
+const FREE_CLASS: u32 = 1 << 16;
+
+#[derive(Debug)]
+struct Flight {
+    owner: Owner,
+    destination: u16,
+    wire: u32,
+    account: Account,
+    /// `None` for a part of a packet that is not its last one.
+    packet: Option<Packet>,
+}
+
+#[derive(Debug)]
+struct Link {
+    shape: LinkShape,
+    /// Position of the tile at its end.
+    tile: usize,
+    queues: Vec<VecDeque<u32>>,
+    waiting: usize,
+    next_port: usize,
+    busy_until: Tick,
+    holder: Owner,
+    statistics: LinkStatistics,
+}
+
+/// All links and what is on them.
+#[derive(Debug)]
+pub struct Network {
+    config: NetworkConfig,
+    shape: Shape,
+    /// All links of the first plane, then those of the second one with split channels.
+    links: Vec<Link>,
+    planes: usize,
+    flights: Vec<Option<Flight>>,
+    free_flights: Vec<u32>,
+    queue: EventQueue<Event>,
+    positions: Vec<Option<u16>>,
+    single_port: Vec<bool>,
+}
+
+impl Network {
+    /// The network between `tiles` = (number, router, is a memory tile).
+    pub fn new(config: &NetworkConfig, tiles: &[(TileId, u16, bool)]) -> Self {
+        let places: Vec<(TileId, u16)> = tiles.iter().map(|t| (t.0, t.1)).collect();
+        let shape = Shape::new(config.topology, &places);
+        let planes = if config.channels == Channels::Split {
+            2
+        } else {
+            1
+        };
+        let highest = tiles.iter().map(|t| t.0).max().unwrap_or(0) as usize;
+        let mut positions = vec![None; highest + 1];
+        for (i, t) in tiles.iter().enumerate() {
+            positions[t.0 as usize] = Some(i as u16);
+        }
+        let mut links = Vec::new();
+        for _ in 0..planes {
+            for link in &shape.links {
+                let (ports, tile) = match (link.from, link.to) {
+                    (Node::Tile(_), _) => (INTERFACE_PORTS, 0),
+                    (Node::Router(r), Node::Tile(t)) => (
+                        shape.ports[r as usize] as usize,
+                        positions[t as usize].unwrap_or(0),
+                    ),
+                    (Node::Router(r), _) => (shape.ports[r as usize] as usize, 0),
+                };
+                links.push(Link {
+                    shape: *link,
+                    tile: tile as usize,
+                    queues: vec![VecDeque::new(); ports],
+                    waiting: 0,
+                    next_port: 0,
+                    busy_until: 0,
+                    holder: Owner::new(0, 0),
+                    statistics: LinkStatistics::default(),
+                });
+            }
+        }
+        Self {
+            config: config.clone(),
+            shape,
+            links,
+            planes,
+            flights: Vec::new(),
+            free_flights: Vec::new(),
+            queue: EventQueue::new(),
+            positions,
+            single_port: tiles.iter().map(|t| t.2).collect(),
+        }
+    }
+
+    /// Position of a tile in the list of tiles, if it exists.
+    pub fn position(&self, tile: TileId) -> Option<usize> {
+        self.positions
+            .get(tile as usize)
+            .copied()
+            .flatten()
+            .map(|p| p as usize)
+    }
+
+    /// Least time from the hand-over of a packet ([`Network::inject`]) to its first event here.
+    pub fn entry_lookahead(&self) -> Tick {
+        self.config.interface * self.config.cycle
+    }
+
+    /// Least time from an event here to the delivery that it causes: a packet takes at least a cycle on the last link.
+    pub fn exit_lookahead(&self) -> Tick {
+        (1 + self.config.link + self.config.interface) * self.config.cycle
+    }
+
+    /// The time of the next event.
+    pub fn next_time(&self) -> Tick {
+        self.queue.next_time()
+    }
+
+    /// Number of packets (or parts) under way.
+    pub fn under_way(&self) -> usize {
+        self.flights.len() - self.free_flights.len()
+    }
+
+    /// Names and statistics of all links, by number.
+    pub fn links(&self) -> impl Iterator<Item = (&LinkShape, usize, &LinkStatistics)> {
+        let plane_size = self.shape.links.len();
+        self.links
+            .iter()
+            .enumerate()
+            .map(move |(i, l)| (&l.shape, i / plane_size, &l.statistics))
+    }
+
+    /// Number of networks (2 with split channels).
+    pub fn planes(&self) -> usize {
+        self.planes
+    }
+
+    /// Takes a packet at `at`. Ticks of `at` up to the clock's next edge and the interface's latency are service.
+    /// Gives the time of its first event.
+    ///
+    /// # Errors
+    /// The packet, if its source or destination does not exist.
+    pub fn inject(&mut self, at: Tick, packet: Packet) -> Result<Tick, Box<Packet>> {
+        let (Some(source), Some(destination)) = (
+            self.position(packet.source),
+            self.position(packet.destination),
+        ) else {
+            return Err(Box::new(packet));
+        };
+        let head = align(at, self.config.cycle) + self.entry_lookahead();
+        let plane = if self.planes == 1 {
+            0
+        } else {
+            match packet.kind {
+                PacketKind::ReadRequest { .. } | PacketKind::ReadResponse { .. } => 0,
+                _ => self.shape.links.len() as u16,
+            }
+        };
+        let port = if self.single_port[source] {
+            0
+        } else {
+            match packet.transaction {
+                Transaction::CacheRead | Transaction::CacheWrite => 0,
+                Transaction::DmaRead | Transaction::DmaWrite => 1,
+                Transaction::Message | Transaction::Register => 2,
+            }
+        };
+        let link = self.shape.injection[source] + plane;
+        let mut account = packet.account;
+        account.service += head - at;
+        let mut rest = packet.kind.payload_bytes();
+        let owner = packet.owner;
+        let mut packet = Some(packet);
+        loop {
+            let part = rest.min(self.config.chunk);
+            rest -= part;
+            let flight = self.allocate(Flight {
+                owner,
+                destination: destination as u16,
+                wire: part + self.config.header,
+                account,
+                packet: if rest == 0 { packet.take() } else { None },
+            });
+            self.queue
+                .push(head, link as u32, Event::Head { link, port, flight });
+            if rest == 0 {
+                return Ok(head);
+            }
+        }
+    }
+
+    fn allocate(&mut self, flight: Flight) -> u32 {
+        match self.free_flights.pop() {
+            Some(i) => {
+                self.flights[i as usize] = Some(flight);
+                i
+            }
+            None => {
+                self.flights.push(Some(flight));
+                (self.flights.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Processes the next event.
+    pub fn step(
+        &mut self,
+        ledger: &mut Ledger,
+        observe: Option<&mut dyn FnMut(LinkActivity)>,
+    ) -> Option<Delivery> {
+        match self.queue.pop()? {
+            (now, Event::Head { link, port, flight }) => {
+                let l = &mut self.links[link as usize];
+                if l.busy_until <= now && l.waiting == 0 {
+                    return self.grant(now, link, port, flight, observe);
+                }
+                if l.waiting == 0 {
+                    // Nobody waited: nobody has asked to be told when the link gets free.
+                    self.queue
+                        .push(l.busy_until, FREE_CLASS + link as u32, Event::Free { link });
+                }
+                l.queues[port as usize].push_back(flight);
+                l.waiting += 1;
+                l.statistics.delayed += 1;
+                l.statistics.queue = l.statistics.queue.max(l.waiting as u64);
+                let wait = l.busy_until.saturating_sub(now);
+                l.statistics.waited += wait;
+                if let Some(f) = self.flights[flight as usize].as_mut() {
+                    let owner = f.owner;
+                    ledger.wait(&mut f.account, owner, l.holder, Resource::Link(link), wait);
+                }
+                None
+            }
+            (now, Event::Free { link }) => {
+                let l = &mut self.links[link as usize];
+                let ports = l.queues.len();
+                let port = (0..ports)
+                    .map(|i| (l.next_port + i) % ports)
+                    .find(|p| !l.queues[*p].is_empty())?;
+                let flight = l.queues[port].pop_front()?;
+                l.waiting -= 1;
+                let delivery = self.grant(now, link, port as u16, flight, observe);
+                let l = &mut self.links[link as usize];
+                if l.waiting > 0 {
+                    self.queue
+                        .push(l.busy_until, FREE_CLASS + link as u32, Event::Free { link });
+                    let wait = l.busy_until - now;
+                    l.statistics.waited += wait * l.waiting as u64;
+                    for &waiting in l.queues.iter().flatten() {
+                        if let Some(f) = self.flights[waiting as usize].as_mut() {
+                            let owner = f.owner;
+                            ledger.wait(
+                                &mut f.account,
+                                owner,
+                                l.holder,
+                                Resource::Link(link),
+                                wait,
+                            );
+                        }
+                    }
+                }
+                delivery
+            }
+        }
+    }
+
+    fn grant(
+        &mut self,
+        now: Tick,
+        link: u16,
+        port: u16,
+        flight: u32,
+        observe: Option<&mut dyn FnMut(LinkActivity)>,
+    ) -> Option<Delivery> {
+        let cycle = self.config.cycle;
+        let l = &mut self.links[link as usize];
+        let f = self.flights[flight as usize].as_mut()?;
+        let ticks = (f.wire as u64).div_ceil(self.config.width as u64).max(1) * cycle;
+        l.busy_until = now + ticks;
+        l.holder = f.owner;
+        l.next_port = port as usize + 1;
+        if l.next_port >= l.queues.len() {
+            l.next_port = 0;
+        }
+        l.statistics.packets += 1;
+        l.statistics.bytes += f.wire as u64;
+        l.statistics.busy += ticks;
+        if let Some(observe) = observe {
+            observe(LinkActivity {
+                link,
+                owner: f.owner,
+                start: now,
+                end: now + ticks,
+                bytes: f.wire,
+            });
+        }
+        match l.shape.to {
+            Node::Router(router) => {
+                let hop = (self.config.link + self.config.router) * cycle;
+                f.account.service += hop;
+                let plane = if (link as usize) < self.shape.links.len() {
+                    0
+                } else {
+                    self.shape.links.len() as u16
+                };
+                let next = self.shape.routes[router as usize][f.destination as usize] + plane;
+                self.queue.push(
+                    now + hop,
+                    next as u32,
+                    Event::Head {
+                        link: next,
+                        port: l.shape.port,
+                        flight,
+                    },
+                );
+                None
+            }
+            Node::Tile(_) => {
+                let last = ticks + (self.config.link + self.config.interface) * cycle;
+                let position = l.tile;
+                let f = self.flights[flight as usize].take()?;
+                self.free_flights.push(flight);
+                let mut packet = f.packet?;
+                packet.account = f.account;
+                packet.account.service += last;
+                Some(Delivery {
+                    at: now + last,
+                    position,
+                    packet,
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "network_tests.rs"]
+mod tests;

@@ -1,0 +1,253 @@
+use super::*;
+use crate::config::Topology;
+use proptest::prelude::*;
+
+/// 4 ticks a cycle, 16 bytes a cycle, link 1, router 2, interface 4 cycles, header 16 bytes, chunks of 512.
+fn config(topology: Topology) -> NetworkConfig {
+    NetworkConfig {
+        topology,
+        cycle: 4,
+        width: 16,
+        link: 1,
+        router: 2,
+        interface: 4,
+        header: 16,
+        chunk: 512,
+        channels: Channels::Shared,
+    }
+}
+
+fn write(now: Tick, source: TileId, destination: TileId, bytes: u32) -> Packet {
+    Packet::request(
+        now,
+        source,
+        destination,
+        Owner::new(source, 0),
+        0,
+        Transaction::DmaWrite,
+        PacketKind::WriteRequest {
+            address: 0,
+            bytes,
+            data: None,
+        },
+    )
+}
+
+/// Runs the network dry; gives (arrival, source) in order of arrival.
+fn run(network: &mut Network, ledger: &mut Ledger) -> Vec<(Tick, TileId)> {
+    let mut arrivals = Vec::new();
+    while network.next_time() != Tick::MAX {
+        let now = network.next_time();
+        if let Some(d) = network.step(ledger, None) {
+            assert_eq!(d.packet.account.accounted(), d.at);
+            assert!(d.at >= now + network.exit_lookahead());
+            arrivals.push((d.at, d.packet.source));
+        }
+    }
+    assert_eq!(network.under_way(), 0);
+    arrivals.sort_unstable();
+    arrivals
+}
+
+fn tiles(n: u16) -> Vec<(TileId, u16, bool)> {
+    (0..n).map(|t| (t, t, false)).collect()
+}
+
+#[test]
+fn latency_of_h_hops() {
+    // A line of 5 routers. From 0 to h: interface 4, injection link 1 + router 2, h mesh links with 1 + 2 each, then the
+    // last link 1, serialisation of 64 + 16 bytes = 5 cycles, interface 4: 17 + 3 h cycles of 4 ticks.
+    for h in 1..5u16 {
+        let mut network = Network::new(
+            &config(Topology::Mesh {
+                columns: 5,
+                rows: 1,
+            }),
+            &tiles(5),
+        );
+        network.inject(0, write(0, 0, h, 64)).unwrap();
+        let arrivals = run(&mut network, &mut Ledger::new());
+        assert_eq!(arrivals, [((17 + 3 * h as u64) * 4, 0)]);
+    }
+}
+
+#[test]
+fn injection_waits_for_the_clock_edge() {
+    let mut network = Network::new(&config(Topology::Crossbar), &tiles(2));
+    network.inject(5, write(5, 0, 1, 64)).unwrap();
+    // Edge at 8, then 17 cycles.
+    assert_eq!(run(&mut network, &mut Ledger::new()), [(8 + 17 * 4, 0)]);
+}
+
+#[test]
+fn n_flows_share_a_link_in_turn() {
+    // Four tiles send three packets of 64 bytes each to tile 4 at the same time. Heads reach the last link at cycle 7 (4 +
+    // 1 + 2); each packet takes it for 5 cycles; so packet i (of 12) begins at 7 + 5 i and arrives 5 + 1 + 4 later. Turns
+    // go round: 0 1 2 3 0 1 2 3 ...
+    let mut network = Network::new(&config(Topology::Crossbar), &tiles(5));
+    let mut ledger = Ledger::new();
+    for source in 0..4 {
+        for _ in 0..3 {
+            network.inject(0, write(0, source, 4, 64)).unwrap();
+        }
+    }
+    let expected: Vec<_> = (0..12u64)
+        .map(|i| ((17 + 5 * i) * 4, (i % 4) as u16))
+        .collect();
+    assert_eq!(run(&mut network, &mut ledger), expected);
+    // Tile 3's first packet waited for one packet each of 0, 1, 2 at the shared link.
+    let shared = Resource::Link(9);
+    for culprit in 0..3 {
+        let b = *ledger
+            .bookings()
+            .iter()
+            .find(|b| b.victim.tile == 3 && b.culprit.tile == culprit && b.resource == shared)
+            .unwrap();
+        assert_eq!(b.longest, 20);
+    }
+}
+
+#[test]
+fn a_small_packet_waits_for_at_most_one_chunk() {
+    // Tile 0 sends eight chunks of 512 bytes to tile 2, tile 1 a packet without payload, arriving in the middle of the
+    // first chunk. Alone it needs 4 + 3 + 1 (serialisation) + 1 + 4 = 13 cycles; a chunk holds the link for 33 cycles.
+    let mut network = Network::new(&config(Topology::Crossbar), &tiles(3));
+    for _ in 0..8 {
+        network.inject(0, write(0, 0, 2, 512)).unwrap();
+    }
+    network.inject(8, write(8, 1, 2, 0)).unwrap();
+    let mut ledger = Ledger::new();
+    let arrivals = run(&mut network, &mut ledger);
+    let small = arrivals.iter().find(|a| a.1 == 1).unwrap().0;
+    // The first chunk holds the last link from cycle 7 to 40; the small head is there at 9 and starts at 40: 46 = 40 + 6.
+    assert_eq!(small, 46 * 4);
+    assert_eq!(
+        ledger
+            .bookings()
+            .iter()
+            .filter(|b| b.victim.tile == 1)
+            .map(|b| b.ticks)
+            .sum::<u64>(),
+        31 * 4
+    );
+}
+
+#[test]
+fn a_long_message_travels_in_chunks() {
+    // 2000 + 32 bytes of message: chunks of 512, 512, 512, 496 bytes with a header of 16 each: 33 + 33 + 33 + 32 cycles on
+    // the first link; the last part starts there at 4 + 99 and needs 3 + 32 + 5 more cycles: 143.
+    let mut network = Network::new(&config(Topology::Crossbar), &tiles(3));
+    let message = Packet::request(
+        0,
+        0,
+        2,
+        Owner::new(0, 3),
+        0,
+        Transaction::Message,
+        PacketKind::Message {
+            endpoint: 0,
+            header: Default::default(),
+            payload: vec![0; 2000].into(),
+            credit_endpoint: 0,
+        },
+    );
+    network.inject(0, message).unwrap();
+    // Another tile's small packet arrives at the shared link at cycle 25 and goes between the first and the second part.
+    network.inject(72, write(72, 1, 2, 0)).unwrap();
+    let arrivals = run(&mut network, &mut Ledger::new());
+    assert_eq!(arrivals, [(46 * 4, 1), (144 * 4, 0)]);
+}
+
+#[test]
+fn split_channels_do_not_disturb_each_other() {
+    let mut c = config(Topology::Crossbar);
+    c.channels = Channels::Split;
+    let mut network = Network::new(&c, &tiles(3));
+    network.inject(0, write(0, 0, 2, 512)).unwrap();
+    let read = Packet::request(
+        0,
+        1,
+        2,
+        Owner::new(1, 0),
+        0,
+        Transaction::CacheRead,
+        PacketKind::ReadRequest {
+            address: 0,
+            bytes: 64,
+        },
+    );
+    network.inject(0, read).unwrap();
+    let mut ledger = Ledger::new();
+    // Neither waits: 13 cycles for the read request, 12 + 33 for the chunk.
+    assert_eq!(run(&mut network, &mut ledger), [(13 * 4, 1), (45 * 4, 0)]);
+    assert!(ledger.bookings().is_empty());
+}
+
+#[test]
+fn unknown_destinations_come_back() {
+    let mut network = Network::new(&config(Topology::Crossbar), &tiles(2));
+    assert!(network.inject(0, write(0, 0, 7, 64)).is_err());
+}
+
+fn topology() -> impl Strategy<Value = Topology> {
+    prop_oneof![
+        Just(Topology::Crossbar),
+        (1u16..4, 1u16..4).prop_map(|(columns, rows)| Topology::StarMesh { columns, rows }),
+        (1u16..4, 1u16..4).prop_map(|(columns, rows)| Topology::Mesh { columns, rows }),
+    ]
+}
+
+proptest! {
+    /// On random traffic over random shapes every packet arrives, its delay is service + waits, the waits are the
+    /// ledger's, and the service is what the packet would take alone.
+    #[test]
+    fn delay_is_service_and_booked_waits(
+        topology in topology(),
+        split in any::<bool>(),
+        memory in any::<bool>(),
+        places in prop::collection::vec(0u16..9, 2..8),
+        traffic in prop::collection::vec((0u64..40, 0usize..8, 0usize..8, 0u32..1500), 1..60),
+    ) {
+        let routers = match topology {
+            Topology::Crossbar => 1,
+            Topology::StarMesh { columns, rows } | Topology::Mesh { columns, rows } => columns * rows,
+        };
+        let tiles: Vec<_> = places.iter().enumerate().map(|(i, p)| (i as u16, p % routers, memory && i == 0)).collect();
+        let mut c = config(topology);
+        c.channels = if split { Channels::Split } else { Channels::Shared };
+        let mut network = Network::new(&c, &tiles);
+        let mut ledger = Ledger::new();
+        let mut now = 0;
+        let mut sent = Vec::new();
+        let mut waited = 0;
+        for (i, &(gap, source, destination, bytes)) in traffic.iter().enumerate() {
+            now += gap;
+            let source = (source % tiles.len()) as u16;
+            let destination = (destination % tiles.len()) as u16;
+            let bytes = bytes % 513;
+            let mut packet = write(now, source, destination, bytes);
+            packet.tag = i as u32;
+            let alone = {
+                let hops = network.shape.path(source as usize, destination as usize).len() as u64;
+                let edge = align(now, 4) - now;
+                edge + 4 * (8 + hops + 2 * (hops - 1) + (bytes as u64 + 16).div_ceil(16))
+            };
+            sent.push((now, alone));
+            network.inject(now, packet).unwrap();
+        }
+        let mut arrived = vec![false; sent.len()];
+        while network.next_time() != Tick::MAX {
+            if let Some(d) = network.step(&mut ledger, None) {
+                let account = d.packet.account;
+                let (start, alone) = sent[d.packet.tag as usize];
+                prop_assert_eq!(account.started, start);
+                prop_assert_eq!(account.service, alone);
+                prop_assert_eq!(account.accounted(), d.at);
+                waited += account.waited;
+                arrived[d.packet.tag as usize] = true;
+            }
+        }
+        prop_assert!(arrived.iter().all(|a| *a));
+        prop_assert_eq!(ledger.totals().iter().map(|t| t.1).sum::<u64>(), waited);
+    }
+}
