@@ -4,5 +4,6 @@
 //! this crate reads the model and deliberately knows nothing of the simulated machine; parameters reach it only through
 //! the description. Verdicts are decided in exact integer or rational arithmetic; floating point appears at most in text.
 
+pub mod communication;
 pub mod exact;
 pub mod network_calculus;

@@ -1,0 +1,352 @@
+//! The bound over the actual path, of one transaction or of a whole sequence.
+//!
+//! Adds what [`super::interference`] bounds at each resource to the time without contention. Knows nothing of how a
+//! scenario came about.
+
+use super::interference::{Rival, least_window, order_bound, outages, own_bucket};
+use super::lumped::lumped;
+use super::scenario::{CommunicationError, NetworkScenario, Ticks, TransactionId};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One part of a sequence: computation and transactions in any order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// Name for reports.
+    pub name: String,
+    /// Ticks that pass without the network.
+    pub compute: Ticks,
+    /// What is done over the network, and how often.
+    pub transactions: Vec<(TransactionId, u64)>,
+}
+
+/// A sequence whose end-to-end time is to be bounded: stages one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// The stages.
+    pub stages: Vec<Stage>,
+    /// The stages list every transaction of their source while they run. Otherwise other transactions of the source may
+    /// be under way, as many as its slots allow.
+    pub covers_sources: bool,
+}
+
+/// What decided a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Order of service and bounded transactions under way; needs no regulation.
+    Order,
+    /// What token buckets, demand and round trips admit in a window.
+    Window,
+    /// The lumped link; only where it happens to be the least.
+    LumpedLink,
+}
+
+impl Method {
+    /// Where the method is described.
+    pub const fn source(self) -> &'static str {
+        match self {
+            Method::Order => {
+                "Rahmati et al., IEEE Transactions on Computers 62(3), 2013 (best-effort networks)"
+            }
+            Method::Window => {
+                "Le Boudec and Thiran, Network Calculus, 2001, sections 1.4 and 6.2; Boyer et al., ERTS 2018"
+            }
+            Method::LumpedLink => "Balakrishnan and Ozguner, IEEE TPDS 9(7), 1998",
+        }
+    }
+}
+
+/// Waiting at one resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ResourceWait {
+    /// Name of the resource.
+    pub resource: String,
+    /// Longest wait in all, in ticks.
+    pub wait: Ticks,
+    /// What decided it.
+    pub method: Method,
+}
+
+/// A bound in ticks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Bound {
+    /// The bound over the actual path: no observation may exceed it.
+    pub path: Ticks,
+    /// The lumped-link bound; `None` if it is not finite (or beyond 64 bits).
+    pub lumped: Option<Ticks>,
+    /// Part of `path` without any contention.
+    pub uncontended: Ticks,
+    /// Part of `path` in the victim's own token bucket.
+    pub own_bucket: Ticks,
+    /// Part of `path` at each resource, in the scenario's order.
+    pub breakdown: Vec<ResourceWait>,
+    /// What decided most of the waiting.
+    pub method: Method,
+}
+
+impl Bound {
+    /// `path` in picoseconds, rounded up.
+    pub fn picoseconds(&self, ticks_per_second: u64) -> u128 {
+        to_picoseconds(self.path, ticks_per_second)
+    }
+}
+
+/// Ticks in picoseconds, rounded up; 0 for a clock without ticks.
+fn to_picoseconds(ticks: Ticks, ticks_per_second: u64) -> u128 {
+    match ticks_per_second {
+        0 => 0,
+        rate => (u128::from(ticks) * 1_000_000_000_000).div_ceil(u128::from(rate)),
+    }
+}
+
+/// A bound with the part of each stage that needs no network resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FlowBound {
+    /// The bound of the whole.
+    pub bound: Bound,
+    /// Name, computation and uncontended transactions of each stage, in ticks.
+    pub stages: Vec<(String, Ticks, Ticks)>,
+}
+
+/// Longest time of one transaction, from the moment when its source issues it (and it enters the token bucket) to its
+/// last step, beside everything that the scenario's sources may do, including other transactions of its own source.
+///
+/// # Errors
+/// [`CommunicationError`] if the scenario is wrong.
+pub fn transaction_bound(
+    scenario: &NetworkScenario,
+    id: TransactionId,
+) -> Result<Bound, CommunicationError> {
+    let stage = Stage {
+        name: String::new(),
+        compute: 0,
+        transactions: vec![(id, 1)],
+    };
+    let work = Work {
+        stages: vec![stage],
+        covers_sources: false,
+    };
+    Ok(flow_bound(scenario, &work)?.bound)
+}
+
+/// Longest time of a sequence of stages. Its transactions may overlap within a stage; the bound takes them one by one.
+///
+/// # Errors
+/// [`CommunicationError`] if the scenario is wrong.
+pub fn flow_bound(
+    scenario: &NetworkScenario,
+    work: &Work,
+) -> Result<FlowBound, CommunicationError> {
+    scenario.validate()?;
+    let mut stages = Vec::new();
+    let mut uncontended = 0u128;
+    let mut counts: BTreeMap<TransactionId, u128> = BTreeMap::new();
+    for stage in &work.stages {
+        let mut network = 0u128;
+        for &(id, count) in &stage.transactions {
+            let (_, class) = scenario.class(id)?;
+            network += u128::from(count) * class.uncontended();
+            *counts.entry(id).or_default() += u128::from(count);
+        }
+        uncontended += u128::from(stage.compute) + network;
+        stages.push((stage.name.clone(), stage.compute, fit(network)?));
+    }
+    counts.retain(|_, count| *count > 0);
+    let bucket = bucket_waits(scenario, &counts)?;
+    let fixed = uncontended + bucket;
+
+    let mut resources = Vec::new();
+    for index in 0..scenario.resources.len() {
+        if let Some(seen) = Contended::new(scenario, work.covers_sources, &counts, index)? {
+            resources.push(seen);
+        }
+    }
+    let most = resources
+        .iter()
+        .fold(fixed, |sum, r| sum.saturating_add(r.cap));
+    let path = least_window(most, |w| {
+        resources
+            .iter()
+            .fold(fixed, |sum, r| sum.saturating_add(r.wait(w).0))
+    })
+    .unwrap_or(most);
+    let lump = lumped(scenario, work, fixed)?;
+    let mut breakdown = Vec::new();
+    for seen in &resources {
+        let (wait, method) = seen.wait(path);
+        let resource = scenario.resources[seen.index].name.clone();
+        breakdown.push(ResourceWait {
+            resource,
+            wait: fit(wait)?,
+            method,
+        });
+    }
+    let method = match lump {
+        Some(lump) if lump < path => Method::LumpedLink,
+        _ => breakdown
+            .iter()
+            .max_by_key(|r| r.wait)
+            .map_or(Method::Order, |r| r.method),
+    };
+    let path = lump.map_or(path, |l| l.min(path));
+    Ok(FlowBound {
+        bound: Bound {
+            path: fit(path)?,
+            lumped: lump.and_then(|l| Ticks::try_from(l).ok()),
+            uncontended: fit(uncontended)?,
+            own_bucket: fit(bucket)?,
+            breakdown,
+            method,
+        },
+        stages,
+    })
+}
+
+fn fit(ticks: u128) -> Result<Ticks, CommunicationError> {
+    Ticks::try_from(ticks).map_err(|_| CommunicationError::TooLarge)
+}
+
+/// Time in the victims' own token buckets.
+fn bucket_waits(
+    scenario: &NetworkScenario,
+    counts: &BTreeMap<TransactionId, u128>,
+) -> Result<u128, CommunicationError> {
+    let mut charged: BTreeMap<usize, Vec<(u128, u64)>> = BTreeMap::new();
+    for (&id, &count) in counts {
+        let (_, class) = scenario.class(id)?;
+        charged
+            .entry(id.source)
+            .or_default()
+            .push((count, class.charge));
+    }
+    let mut sum = 0u128;
+    for (index, transactions) in charged {
+        let source = &scenario.sources[index];
+        if let Some(regulator) = &source.regulator {
+            let largest = source.classes.iter().map(|c| c.charge).max().unwrap_or(0);
+            sum += own_bucket(regulator, &transactions, largest, scenario.ticks_per_second);
+        }
+    }
+    Ok(sum)
+}
+
+/// A resource on the way, with all that can keep it from the sequence.
+struct Contended<'a> {
+    scenario: &'a NetworkScenario,
+    index: usize,
+    /// Sum over the transactions of each one's own bound here.
+    cap: u128,
+    cap_method: Method,
+    /// Whose traffic counts in the window of the whole sequence.
+    rivals: Vec<Rival<'a>>,
+    /// Service of the sequence's own transactions, each of which may keep another one waiting.
+    own: u128,
+}
+
+impl<'a> Contended<'a> {
+    fn new(
+        scenario: &'a NetworkScenario,
+        covers: bool,
+        counts: &BTreeMap<TransactionId, u128>,
+        index: usize,
+    ) -> Result<Option<Self>, CommunicationError> {
+        let mut users = BTreeSet::new();
+        let (mut cap, mut own) = (0u128, 0u128);
+        let mut cap_method = Method::Order;
+        for (&id, &count) in counts {
+            let (_, class) = scenario.class(id)?;
+            for step in class.steps.iter().filter(|s| s.resource == Some(index)) {
+                users.insert(id.source);
+                let (wait, method) = single(scenario, id, index, step.input)?;
+                cap = cap.saturating_add(count.saturating_mul(wait));
+                cap_method = method;
+                own = own.saturating_add(count.saturating_mul(u128::from(step.occupancy)));
+            }
+        }
+        if users.is_empty() {
+            return Ok(None);
+        }
+        // Where only one source of the sequence comes by, its own traffic is the sequence's own.
+        let only = (covers && users.len() == 1)
+            .then(|| users.first().copied())
+            .flatten();
+        let rivals = rivals(scenario, index, None)
+            .into_iter()
+            .enumerate()
+            .filter(|(source, _)| Some(*source) != only)
+            .map(|(_, rival)| rival)
+            .collect();
+        let own = if covers { own } else { 0 };
+        Ok(Some(Self {
+            scenario,
+            index,
+            cap,
+            cap_method,
+            rivals,
+            own,
+        }))
+    }
+
+    /// Longest wait here if the whole sequence takes `window`.
+    fn wait(&self, window: u128) -> (u128, Method) {
+        let resource = &self.scenario.resources[self.index];
+        let start = self
+            .own
+            .saturating_add(outages(resource.outage.as_ref(), window));
+        let sum = self.rivals.iter().fold(start, |sum, r| {
+            sum.saturating_add(r.in_window(window, self.scenario.ticks_per_second))
+        });
+        if sum < self.cap {
+            (sum, Method::Window)
+        } else {
+            (self.cap, self.cap_method)
+        }
+    }
+}
+
+/// All sources as `resource` sees them; one slot of `victim` is not counted.
+fn rivals(
+    scenario: &NetworkScenario,
+    resource: usize,
+    victim: Option<TransactionId>,
+) -> Vec<Rival<'_>> {
+    let all = scenario.sources.iter().enumerate();
+    all.map(|(index, source)| {
+        let except = victim.filter(|v| v.source == index).map(|v| v.class);
+        Rival::new(
+            source,
+            except,
+            |c| {
+                c.steps
+                    .iter()
+                    .filter(|s| s.resource == Some(resource))
+                    .collect()
+            },
+            |s| u128::from(s.occupancy),
+        )
+    })
+    .collect()
+}
+
+/// Longest wait of one transaction at one resource.
+fn single(
+    scenario: &NetworkScenario,
+    id: TransactionId,
+    resource: usize,
+    input: u16,
+) -> Result<(u128, Method), CommunicationError> {
+    let rivals = rivals(scenario, resource, Some(id));
+    let shared = &scenario.resources[resource];
+    let tail = scenario.tail(resource);
+    let down = |w| tail + outages(shared.outage.as_ref(), w);
+    let order = order_bound(shared.arbitration, &rivals, input);
+    let order = least_window(u128::MAX, |w| order.saturating_add(down(w)))
+        .ok_or(CommunicationError::TooLarge)?;
+    let window = least_window(order, |w| {
+        rivals.iter().fold(down(w), |sum, r| {
+            sum.saturating_add(r.in_window(w, scenario.ticks_per_second))
+        })
+    });
+    Ok(window.map_or((order, Method::Order), |w| (w, Method::Window)))
+}

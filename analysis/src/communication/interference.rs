@@ -1,0 +1,312 @@
+//! How long others can keep a resource from one transaction: the order bound and the window function.
+//!
+//! Works on occupancies seen from one resource (or from the lumped link, where a transaction occupies everything). It does
+//! not know paths or flows.
+
+use super::scenario::{Arbitration, Outage, Regulator, Source, Step, TransactionClass};
+
+/// A source as one resource sees it.
+pub(super) struct Rival<'a> {
+    pub regulator: Option<&'a Regulator>,
+    pub users: Vec<User<'a>>,
+}
+
+/// A class of a rival that uses the resource.
+pub(super) struct User<'a> {
+    pub class: &'a TransactionClass,
+    /// Slots that are not the victim's own.
+    pub outstanding: u64,
+    /// Ticks of the resource for one transaction.
+    pub occupancy: u128,
+    /// (input, occupancy) of each of its steps at the resource.
+    pub inputs: Vec<(u16, u128)>,
+}
+
+impl<'a> Rival<'a> {
+    /// `except`: the class (of this source) that one slot of is the victim itself.
+    pub fn new(
+        source: &'a Source,
+        except: Option<usize>,
+        mut steps: impl FnMut(&'a TransactionClass) -> Vec<&'a Step>,
+        occupancy: impl Fn(&Step) -> u128,
+    ) -> Self {
+        let users = source
+            .classes
+            .iter()
+            .enumerate()
+            .filter_map(|(index, class)| {
+                let used = steps(class);
+                let inputs: Vec<_> = used.iter().map(|s| (s.input, occupancy(s))).collect();
+                let outstanding = u64::from(class.outstanding)
+                    - u64::from(except == Some(index)).min(u64::from(class.outstanding));
+                (!inputs.is_empty() && outstanding > 0).then(|| User {
+                    class,
+                    outstanding,
+                    occupancy: inputs.iter().map(|(_, o)| o).sum(),
+                    inputs,
+                })
+            });
+        Self {
+            regulator: source.regulator.as_ref(),
+            users: users.collect(),
+        }
+    }
+
+    /// What was under way at some moment, at most.
+    fn under_way(&self) -> u128 {
+        self.users
+            .iter()
+            .map(|u| u128::from(u.outstanding) * u.occupancy)
+            .sum()
+    }
+
+    /// Service of the resource for this source in a window of length `window`, at most.
+    pub fn in_window(&self, window: u128, ticks_per_second: u64) -> u128 {
+        let mut tokens = self.regulator.map(|r| {
+            let largest = self.users.iter().map(|u| u.class.charge).max().unwrap_or(0);
+            tokens(r, window, ticks_per_second).saturating_add(u128::from(r.limit.max(largest)))
+        });
+        // What was under way at the start, then as much as slots and demand allow of whatever costs the others most for
+        // each token: the fractional knapsack, which is never below the best choice of whole transactions.
+        let mut order: Vec<&User> = self.users.iter().collect();
+        order.sort_by(|a, b| {
+            let left = a.occupancy * u128::from(b.class.charge);
+            let right = b.occupancy * u128::from(a.class.charge);
+            right.cmp(&left)
+        });
+        let mut service = 0u128;
+        for user in order {
+            let most = user.most_in_window(window);
+            let started = u128::from(user.outstanding).min(most);
+            let mut later = most - started;
+            let mut part = 0;
+            if let (Some(left), charge @ 1..) = (&mut tokens, u128::from(user.class.charge)) {
+                let affordable = *left / charge;
+                if affordable < later {
+                    part = (*left % charge * user.occupancy).div_ceil(charge);
+                    later = affordable;
+                    *left = 0;
+                } else {
+                    *left -= later * charge;
+                }
+            }
+            service = service
+                .saturating_add((started + later).saturating_mul(user.occupancy))
+                .saturating_add(part);
+        }
+        service
+    }
+}
+
+impl User<'_> {
+    /// Transactions that the resource serves in a window, at most, whatever the token bucket.
+    ///
+    /// On one slot they are a round trip apart, and one may have begun before the window.
+    fn most_in_window(&self, window: u128) -> u128 {
+        let slots = u128::from(self.outstanding);
+        let trips = match u128::from(self.class.least_round_trip) {
+            0 => u128::MAX,
+            trip => slots.saturating_mul((window + self.occupancy) / trip + 1),
+        };
+        let demand = self.class.demand.map_or(u128::MAX, |d| {
+            let periods = (window + u128::from(d.jitter)) / u128::from(d.period) + 1;
+            slots.saturating_add(u128::from(d.count).saturating_mul(periods))
+        });
+        trips.min(demand)
+    }
+}
+
+/// Bytes that refills add in a closed window: at most `floor(window / period) + 1` refills.
+fn tokens(regulator: &Regulator, window: u128, ticks_per_second: u64) -> u128 {
+    let refills = window / u128::from(regulator.period) + 1;
+    let scaled = refills
+        .saturating_mul(u128::from(regulator.period))
+        .saturating_mul(u128::from(regulator.rate));
+    scaled.div_ceil(u128::from(ticks_per_second))
+}
+
+/// The longest that a regulator holds back transactions, given as (count, charge), where `largest` is the largest charge
+/// of anything that passes the bucket. At the start it may be empty (or in debt, if a transaction may exceed its limit),
+/// and has just been refilled.
+///
+/// Each transaction by itself waits for `ceil(charge / refill)` refills at most. All together they wait only for what they
+/// take, if the limit has room for a refill above the largest charge, so that no refill is lost while one waits.
+pub(super) fn own_bucket(
+    regulator: &Regulator,
+    transactions: &[(u128, u64)],
+    largest: u64,
+    ticks_per_second: u64,
+) -> u128 {
+    let second = u128::from(ticks_per_second);
+    let gain = u128::from(regulator.rate) * u128::from(regulator.period);
+    let debt = u128::from(largest.saturating_sub(regulator.limit));
+    let refills = |bytes: u128| bytes.saturating_mul(second).div_ceil(gain);
+    let each = transactions.iter().fold(0u128, |sum, &(count, charge)| {
+        sum.saturating_add(count.saturating_mul(refills(u128::from(charge) + debt)))
+    });
+    let room = (u128::from(regulator.limit).saturating_sub(u128::from(largest))) * second >= gain;
+    let together = if room && debt == 0 {
+        refills(
+            transactions
+                .iter()
+                .map(|&(count, charge)| count * u128::from(charge))
+                .sum(),
+        )
+    } else {
+        u128::MAX
+    };
+    each.min(together)
+        .saturating_mul(u128::from(regulator.period))
+}
+
+/// Time without service in a window of length `window`.
+pub(super) fn outages(outage: Option<&Outage>, window: u128) -> u128 {
+    outage.map_or(0, |o| {
+        ((window + u128::from(o.jitter)) / u128::from(o.period) + 1) * u128::from(o.duration)
+    })
+}
+
+/// The order bound for one transaction that comes through `input`, without outages.
+pub(super) fn order_bound(arbitration: Arbitration, rivals: &[Rival], input: u16) -> u128 {
+    match arbitration {
+        Arbitration::ArrivalOrder => rivals.iter().map(Rival::under_way).sum(),
+        Arbitration::RoundRobin => {
+            let steps = || {
+                rivals
+                    .iter()
+                    .flat_map(|r| &r.users)
+                    .flat_map(|u| u.inputs.iter().map(move |&(i, o)| (u, i, o)))
+            };
+            let mut own_packets = 0u128;
+            let mut own_service = 0u128;
+            let mut others: std::collections::BTreeMap<u16, u128> = Default::default();
+            for (user, port, occupancy) in steps() {
+                if port == input {
+                    own_packets += u128::from(user.outstanding);
+                    own_service += u128::from(user.outstanding) * occupancy;
+                } else {
+                    let most = others.entry(port).or_default();
+                    *most = occupancy.max(*most);
+                }
+            }
+            // Before each packet of the own input, and before the victim, one of each other input.
+            others.values().fold(own_service, |sum, most| {
+                sum.saturating_add((own_packets + 1).saturating_mul(*most))
+            })
+        }
+    }
+}
+
+/// The least `w` with `w >= fixed + interference(w)`, if it is found before `cap`; else `None`.
+///
+/// `interference` must not decrease. Starting below the least solution and stepping to what is needed never jumps over it.
+pub(super) fn least_window(cap: u128, interference: impl Fn(u128) -> u128) -> Option<u128> {
+    /// Steps after which the caller's other bound has to do: a safe answer late is no answer.
+    const STEPS: u32 = 100_000;
+    let mut window = 0;
+    for _ in 0..STEPS {
+        let needed = interference(window);
+        if needed >= cap {
+            return None;
+        }
+        if needed <= window {
+            return Some(window);
+        }
+        window = needed;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(
+        charge: u64,
+        outstanding: u32,
+        trip: u64,
+        occupancy: u64,
+        input: u16,
+    ) -> TransactionClass {
+        TransactionClass {
+            name: "c".into(),
+            charge,
+            outstanding,
+            least_round_trip: trip,
+            demand: None,
+            steps: vec![Step {
+                resource: Some(0),
+                input,
+                occupancy,
+                tail: 0,
+                latency: occupancy,
+            }],
+        }
+    }
+
+    fn rival(source: &Source) -> Rival<'_> {
+        Rival::new(
+            source,
+            None,
+            |c| c.steps.iter().collect(),
+            |s| u128::from(s.occupancy),
+        )
+    }
+
+    fn source(regulator: Option<Regulator>, classes: Vec<TransactionClass>) -> Source {
+        Source {
+            name: "s".into(),
+            tile: 0,
+            regulator,
+            classes,
+        }
+    }
+
+    #[test]
+    fn closed_loop_window() {
+        // 2 slots, round trip 100, occupancy 10: in a window of 190 a slot starts at most (190 + 10) / 100 + 1 = 3.
+        let s = source(None, vec![class(64, 2, 100, 10, 0)]);
+        assert_eq!(rival(&s).in_window(190, 1), 2 * 3 * 10);
+    }
+
+    #[test]
+    fn regulated_window() {
+        // One refill of 64 bytes every 1000 ticks (rate 64 a second of 1000 ticks), limit 128. Window 0: 1 under way, limit
+        // 128 + refill 64 = 3 transactions more; but the slot alone admits (0 + 10) / 1 + 1 = 11. Together 4 of 10 ticks.
+        let regulator = Regulator {
+            rate: 64,
+            limit: 128,
+            period: 1000,
+        };
+        let s = source(Some(regulator), vec![class(64, 1, 1, 10, 0)]);
+        assert_eq!(rival(&s).in_window(0, 1000), 40);
+        assert_eq!(rival(&s).in_window(1000, 1000), 50);
+    }
+
+    #[test]
+    fn round_robin_order() {
+        // Own input: 1 packet ahead (5 ticks). Other input with longest packet 7: once before each of the two.
+        let own = source(None, vec![class(1, 1, 0, 5, 0)]);
+        let other = source(None, vec![class(1, 8, 0, 7, 1), class(1, 8, 0, 3, 1)]);
+        let rivals = [rival(&own), rival(&other)];
+        assert_eq!(order_bound(Arbitration::RoundRobin, &rivals, 0), 5 + 2 * 7);
+        assert_eq!(
+            order_bound(Arbitration::ArrivalOrder, &rivals, 0),
+            5 + 8 * 7 + 8 * 3
+        );
+    }
+
+    #[test]
+    fn empty_bucket_holds_back() {
+        // 10 bytes every 100 ticks; 64 bytes need 7 refills. Two of them 13 if nothing is lost, else 7 each.
+        let mut regulator = Regulator {
+            rate: 100,
+            limit: 64,
+            period: 100,
+        };
+        assert_eq!(own_bucket(&regulator, &[(1, 64)], 64, 1000), 700);
+        assert_eq!(own_bucket(&regulator, &[(2, 64)], 64, 1000), 1400);
+        regulator.limit = 74;
+        assert_eq!(own_bucket(&regulator, &[(2, 64)], 64, 1000), 1300);
+    }
+}

@@ -1,0 +1,102 @@
+//! The lumped-link bound: the whole network as one exclusive bus.
+//!
+//! Why it exists: for comparison. Every transaction of every source is taken to block every other for all of its time,
+//! whether or not their paths meet; direct and indirect contention are the same. Valid for any topology, easily computed,
+//! and pessimistic (S. Balakrishnan, F. Özgüner, *A priority-driven flow control mechanism for real-time traffic in
+//! multiprocessor networks*, IEEE Transactions on Parallel and Distributed Systems 9(7), 1998; named by m3-rtas24,
+//! section III-C, as the coarse end of the scale). It does not know routes.
+
+use super::bound::Work;
+use super::interference::{Rival, least_window, outages};
+use super::scenario::{Arbitration, CommunicationError, NetworkScenario, Step, TransactionId};
+
+/// Ticks for which a step blocks the bus.
+fn span(step: &Step) -> u128 {
+    u128::from(step.latency.max(step.occupancy))
+}
+
+/// Time in which some resource serves nobody, or somebody who is gone.
+fn unavailable(scenario: &NetworkScenario, window: u128) -> u128 {
+    let all = scenario.resources.iter().enumerate();
+    all.map(|(index, r)| scenario.tail(index) + outages(r.outage.as_ref(), window))
+        .sum()
+}
+
+fn rivals(scenario: &NetworkScenario, victim: Option<TransactionId>) -> Vec<Rival<'_>> {
+    let all = scenario.sources.iter().enumerate();
+    all.map(|(index, source)| {
+        let except = victim.filter(|v| v.source == index).map(|v| v.class);
+        Rival::new(source, except, |c| c.steps.iter().collect(), span)
+    })
+    .collect()
+}
+
+/// Longest wait of one transaction for the bus.
+fn single(scenario: &NetworkScenario, id: TransactionId) -> Option<u128> {
+    let rivals = rivals(scenario, Some(id));
+    let down = |w| unavailable(scenario, w);
+    let mut order = 0u128;
+    let mut packets = 1u128;
+    let mut round = 0u128;
+    for rival in &rivals {
+        for user in &rival.users {
+            order = order.saturating_add(u128::from(user.outstanding) * user.occupancy);
+            packets += u128::from(user.outstanding);
+        }
+        round += rival.users.iter().map(|u| u.occupancy).max().unwrap_or(0);
+    }
+    // With round robin anything under way may be in the own queue, and each packet there lets one of each source pass.
+    if scenario
+        .resources
+        .iter()
+        .any(|r| r.arbitration == Arbitration::RoundRobin)
+    {
+        order = order.saturating_add(packets.saturating_mul(round));
+    }
+    let order = least_window(u128::MAX, |w| order.saturating_add(down(w)));
+    let cap = order.unwrap_or(u128::MAX);
+    let window = least_window(cap, |w| {
+        rivals.iter().fold(down(w), |sum, r| {
+            sum.saturating_add(r.in_window(w, scenario.ticks_per_second))
+        })
+    });
+    window.or(order)
+}
+
+/// The bound of all of `work` on the lumped link, on top of `fixed` ticks without contention; `None` if there is none.
+pub(super) fn lumped(
+    scenario: &NetworkScenario,
+    work: &Work,
+    fixed: u128,
+) -> Result<Option<u128>, CommunicationError> {
+    let mut cap = Some(fixed);
+    let mut own = 0u128;
+    let mut sources = Vec::new();
+    for stage in &work.stages {
+        for &(id, count) in &stage.transactions {
+            let (_, class) = scenario.class(id)?;
+            let one = single(scenario, id);
+            cap = cap
+                .zip(one)
+                .map(|(c, w)| c.saturating_add(u128::from(count).saturating_mul(w)));
+            own += u128::from(count) * class.steps.iter().map(span).sum::<u128>();
+            sources.push(id.source);
+        }
+    }
+    sources.sort_unstable();
+    sources.dedup();
+    let one_source = work.covers_sources && sources.len() == 1;
+    let rivals = rivals(scenario, None);
+    let cap = cap.unwrap_or(u128::MAX);
+    let window = least_window(cap, |w| {
+        let down = unavailable(scenario, w);
+        let mut sum = fixed.saturating_add(down);
+        for (index, rival) in rivals.iter().enumerate() {
+            if !(one_source && sources[0] == index) {
+                sum = sum.saturating_add(rival.in_window(w, scenario.ticks_per_second));
+            }
+        }
+        sum.saturating_add(if work.covers_sources { own } else { 0 })
+    });
+    Ok(window.or((cap < u128::MAX).then_some(cap)))
+}

@@ -1,0 +1,261 @@
+//! The input of the analysis: resources, sources of traffic, and the steps of their transactions.
+//!
+//! Why it exists: the analysis must not depend on how a chip is described or simulated. Whoever fills a
+//! [`NetworkScenario`] vouches for its meaning: occupancies and latencies are upper bounds, round trips lower bounds.
+
+use serde::Serialize;
+use thiserror::Error;
+
+/// A moment or a span, in the platform's tick.
+pub type Ticks = u64;
+
+/// Everything that shares resources.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetworkScenario {
+    /// Ticks a second, positive.
+    pub ticks_per_second: u64,
+    /// Links, memory controllers, receive units.
+    pub resources: Vec<Resource>,
+    /// Who sends, the victim included.
+    pub sources: Vec<Source>,
+}
+
+/// Something that serves one transaction at a time and never idles while one waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// Name for reports, such as `link router0 -> memory8`.
+    pub name: String,
+    /// Who is next.
+    pub arbitration: Arbitration,
+    /// Time in which it serves nobody.
+    pub outage: Option<Outage>,
+}
+
+/// Order of service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arbitration {
+    /// Round robin over inputs, in order of arrival within an input, not preemptive.
+    RoundRobin,
+    /// In order of arrival, not preemptive.
+    ArrivalOrder,
+}
+
+/// Regular time without service, such as the refresh of a memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// Distance between two starts, positive.
+    pub period: Ticks,
+    /// How late it may start, because it lets the running transaction end.
+    pub jitter: Ticks,
+    /// Length, including what it costs the next transaction.
+    pub duration: Ticks,
+}
+
+/// A source of traffic: what one tile (or one activity on it) may send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Name for reports.
+    pub name: String,
+    /// Tile.
+    pub tile: u16,
+    /// Token bucket that all its transactions pass, if it is regulated.
+    pub regulator: Option<Regulator>,
+    /// Kinds of transactions that it may send.
+    pub classes: Vec<TransactionClass>,
+}
+
+/// A token bucket of hardware: every `period` it gains `rate * period / ticks_per_second` bytes (fractions are kept) up to
+/// `limit`; a transaction leaves when its bytes are there, or when the bucket is full, and takes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Regulator {
+    /// Bytes a second, positive.
+    pub rate: u64,
+    /// Bytes at most.
+    pub limit: u64,
+    /// Ticks between two refills, positive.
+    pub period: Ticks,
+}
+
+/// Transactions of a kind: the same steps, the same size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransactionClass {
+    /// Name for reports, such as `line read`.
+    pub name: String,
+    /// Bytes that one takes from the token bucket.
+    pub charge: u64,
+    /// Transactions of this class that the source has under way at most.
+    pub outstanding: u32,
+    /// Least time from the start of one to the start of the next on the same slot; 0 if unknown.
+    pub least_round_trip: Ticks,
+    /// What is known of how many there are, beyond the token bucket.
+    pub demand: Option<Demand>,
+    /// What one does, in order.
+    pub steps: Vec<Step>,
+}
+
+/// At most `count` transactions are issued in each `period`, each period's late by up to `jitter`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// Transactions.
+    pub count: u64,
+    /// Ticks, positive.
+    pub period: Ticks,
+    /// Ticks.
+    pub jitter: Ticks,
+}
+
+/// One step of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The resource that must be won, if any: an index into [`NetworkScenario::resources`].
+    pub resource: Option<usize>,
+    /// The resource's input that the transaction comes through (round robin); any number, equal for the same queue.
+    pub input: u16,
+    /// Longest time for which the resource then serves nobody else.
+    pub occupancy: Ticks,
+    /// How much of the occupancy may lie after the end of the whole transaction, when its source may issue the next
+    /// (such as the recovery of a memory bank after a write). 0 if the resource is always left before.
+    pub tail: Ticks,
+    /// Longest time from winning the resource (or reaching the step) to reaching the next step.
+    pub latency: Ticks,
+}
+
+impl Step {
+    /// Time that passes in any case.
+    pub const fn fixed(latency: Ticks) -> Self {
+        Self {
+            resource: None,
+            input: 0,
+            occupancy: 0,
+            tail: 0,
+            latency,
+        }
+    }
+}
+
+/// A class of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct TransactionId {
+    /// Index into [`NetworkScenario::sources`].
+    pub source: usize,
+    /// Index into [`Source::classes`].
+    pub class: usize,
+}
+
+/// Why there is no bound.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CommunicationError {
+    /// An index points nowhere.
+    #[error("{what} {index} does not exist")]
+    Missing {
+        /// What is missing.
+        what: &'static str,
+        /// Its index.
+        index: usize,
+    },
+    /// A number that must be positive is 0.
+    #[error("{what} of {name} must be positive")]
+    NotPositive {
+        /// The number.
+        what: &'static str,
+        /// Whose.
+        name: String,
+    },
+    /// The resource has no time left for anybody.
+    #[error("{0} is never in service: its outages fill its time")]
+    NeverInService(String),
+    /// The bound is larger than what a 64-bit tick can hold.
+    #[error("the bound does not fit into 64 bits of ticks")]
+    TooLarge,
+}
+
+impl NetworkScenario {
+    /// Checks what the analysis relies on.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), CommunicationError> {
+        let positive = |value: u64, what, name: &str| {
+            if value == 0 {
+                Err(CommunicationError::NotPositive {
+                    what,
+                    name: name.into(),
+                })
+            } else {
+                Ok(())
+            }
+        };
+        positive(self.ticks_per_second, "ticks a second", "the scenario")?;
+        for resource in &self.resources {
+            if let Some(outage) = resource.outage {
+                positive(outage.period, "outage period", &resource.name)?;
+                if outage.duration >= outage.period {
+                    return Err(CommunicationError::NeverInService(resource.name.clone()));
+                }
+            }
+        }
+        for source in &self.sources {
+            if let Some(regulator) = source.regulator {
+                positive(regulator.rate, "rate", &source.name)?;
+                positive(regulator.period, "refill period", &source.name)?;
+            }
+            for class in &source.classes {
+                if let Some(demand) = class.demand {
+                    positive(demand.period, "demand period", &source.name)?;
+                }
+                for step in &class.steps {
+                    if let Some(index) = step.resource.filter(|&r| r >= self.resources.len()) {
+                        return Err(CommunicationError::Missing {
+                            what: "resource",
+                            index,
+                        });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The source and class of a transaction.
+    ///
+    /// # Errors
+    /// [`CommunicationError::Missing`].
+    pub fn class(
+        &self,
+        id: TransactionId,
+    ) -> Result<(&Source, &TransactionClass), CommunicationError> {
+        let source = self
+            .sources
+            .get(id.source)
+            .ok_or(CommunicationError::Missing {
+                what: "source",
+                index: id.source,
+            })?;
+        let class = source
+            .classes
+            .get(id.class)
+            .ok_or(CommunicationError::Missing {
+                what: "class",
+                index: id.class,
+            })?;
+        Ok((source, class))
+    }
+}
+
+impl NetworkScenario {
+    /// The longest that a transaction which its source no longer counts may still occupy `resource`. One at most does.
+    pub(super) fn tail(&self, resource: usize) -> u128 {
+        let classes = self.sources.iter().flat_map(|s| &s.classes);
+        let steps = classes
+            .flat_map(|c| &c.steps)
+            .filter(|s| s.resource == Some(resource));
+        steps.map(|s| u128::from(s.tail)).max().unwrap_or(0)
+    }
+}
+
+impl TransactionClass {
+    /// Time without any contention.
+    pub fn uncontended(&self) -> u128 {
+        self.steps.iter().map(|s| u128::from(s.latency)).sum()
+    }
+}
