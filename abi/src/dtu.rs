@@ -18,7 +18,8 @@
 pub const UNPRIVILEGED_PAGE: u64 = 0x0000;
 /// Command register: see [`Command`]. A write starts the command; a read gives opcode 0 and the error when it is done.
 pub const COMMAND: u64 = 0x00;
-/// Address of the data in the activity's address space (virtual, translated by the unit's TLB).
+/// Address of the data in the activity's address space: virtual, translated by the unit's TLB; but tile-physical while
+/// the current activity is [`TILEMUX_ACTIVITY`] (as after reset), because TileMux and the kernel run untranslated.
 pub const ADDRESS: u64 = 0x08;
 /// Number of bytes of the transfer.
 pub const SIZE: u64 = 0x10;
@@ -116,7 +117,8 @@ pub(crate) use codes;
 codes! {
     /// Commands of the unprivileged page.
     Opcode: u8 {
-        /// No command runs.
+        /// No command runs. Writing it starts nothing and stores the written value, so that TileMux can put back the
+        /// outcome of a command that the activity which it preempted has not read yet.
         Idle = 0,
         /// Send `SIZE` bytes from `ADDRESS` over send endpoint `ep`; argument: reply endpoint; `ARGUMENT`: reply label.
         Send = 1,

@@ -4,25 +4,73 @@
 //! `abi::dtu` for everything that software sees. It does not know caches, queues of the network or the hart: it is driven
 //! by events and asks its tile for everything else through [`Env`].
 
+mod bucket;
+mod command;
+mod endpoints;
 mod env;
+mod local;
+mod receive;
+mod registers;
+#[cfg(test)]
+mod tests;
+mod tlb;
 
+pub use bucket::Bucket;
 pub use env::*;
 
 use crate::config::DtuConfig;
-use crate::noc::packet::Packet;
+use crate::noc::packet::{Packet, PacketKind};
 use crate::types::{Owner, Tick, TileId};
-use bulkhead_abi::dtu::{Endpoint, TILEMUX_ACTIVITY};
+use bulkhead_abi::dtu::{
+    CurrentActivity, DtuError, Endpoint, FEATURE_PRIVILEGED, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+};
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
+use command::Running;
+use endpoints::EndpointFile;
+use local::{JobId, LocalPort};
+use receive::ReceiveUnit;
 use std::sync::Arc;
+use tlb::Tlb;
 
 /// The unit of one tile.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Dtu {
-    tile: TileId,
-    activity: u16,
-    epoch: u32,
     config: DtuConfig,
-    kinds: Arc<[TileKind]>,
+    tile: TileId,
     ticks_per_second: u64,
+    kinds: Arc<[TileKind]>,
+
+    endpoints: EndpointFile,
+    buckets: Vec<Bucket>,
+    tlb: Tlb,
+    local: LocalPort,
+    receive: ReceiveUnit,
+
+    /// The command register as it reads.
+    command: u64,
+    address: u64,
+    size: u64,
+    argument: u64,
+    running: Option<Running>,
+    /// Number of the last command.
+    serial: u32,
+
+    activity: u16,
+    current_bucket: u8,
+    privileged_argument: u64,
+    privileged_argument2: u64,
+    privileged_error: DtuError,
+    core_request: u64,
+    /// Where the search for the next core request begins.
+    announced: u16,
+    timer_serial: u32,
+    timer_expired: bool,
+    interrupt: bool,
+
+    features: u64,
+    external_argument: u64,
+    /// Counts changes of the protection windows.
+    epoch: u32,
 }
 
 impl Dtu {
@@ -35,69 +83,116 @@ impl Dtu {
         kinds: Arc<[TileKind]>,
         privileged: bool,
     ) -> Self {
-        let _ = privileged;
+        let bucket = Bucket::new(config.refill * config.cycle, ticks_per_second);
         Self {
             tile,
+            ticks_per_second: ticks_per_second.max(1),
+            kinds,
+            endpoints: EndpointFile::new(config.endpoints),
+            buckets: vec![bucket; config.buckets.into()],
+            tlb: Tlb::new(config.tlb_entries),
+            local: LocalPort::new(config.block, config.parallel),
+            receive: ReceiveUnit::default(),
+            command: 0,
+            address: 0,
+            size: 0,
+            argument: 0,
+            running: None,
+            serial: 0,
             activity: TILEMUX_ACTIVITY,
+            current_bucket: 0,
+            privileged_argument: 0,
+            privileged_argument2: 0,
+            privileged_error: DtuError::None,
+            core_request: 0,
+            announced: 0,
+            timer_serial: 0,
+            timer_expired: false,
+            interrupt: false,
+            features: if privileged { FEATURE_PRIVILEGED } else { 0 },
+            external_argument: 0,
             epoch: 0,
             config: config.clone(),
-            kinds,
-            ticks_per_second,
         }
     }
 
     /// Configures an endpoint as the chip's boot ROM does, without timing. Numbers outside the file are ignored.
     pub fn set_endpoint(&mut self, index: u16, endpoint: Endpoint) {
-        let _ = (index, endpoint);
-        self.epoch += 1;
+        self.endpoints.set(index, endpoint);
+        self.epoch = self.epoch.wrapping_add(1);
     }
 
-    /// A load of the tile's hart at `offset` in the unit.
-    ///
-    /// # Errors
-    /// If the access is not 8 bytes wide and aligned, or outside the unit.
-    pub fn read_register<E: Env>(
-        &mut self,
-        env: &mut E,
-        offset: u64,
-        bytes: u8,
-    ) -> Result<u64, RegisterFault> {
-        let _ = (env, &self.config, &self.kinds, self.ticks_per_second);
-        Err(RegisterFault { offset, bytes })
+    /// An endpoint as it is now; invalid outside the file.
+    pub fn endpoint(&self, index: u16) -> Endpoint {
+        self.endpoints.get(index)
     }
 
-    /// A store of the tile's hart at `offset` in the unit.
-    ///
-    /// # Errors
-    /// If the access is not 8 bytes wide and aligned, or outside the unit.
-    pub fn write_register<E: Env>(
-        &mut self,
-        env: &mut E,
-        offset: u64,
-        bytes: u8,
-        value: u64,
-    ) -> Result<WriteEffect, RegisterFault> {
-        let _ = (env, value);
-        Err(RegisterFault { offset, bytes })
+    /// Configures a token bucket as the chip's boot ROM does. Numbers that do not exist are ignored.
+    pub fn set_bucket(&mut self, now: Tick, index: u8, rate: u64, amount: u64, limit: u64) {
+        let greatest = self.config.bucket_limit;
+        if let Some(bucket) = self.buckets.get_mut(usize::from(index)) {
+            bucket.set_rate(now, rate);
+            bucket.set_amount(now, amount.min(greatest));
+            bucket.set_limit(now, limit.min(greatest));
+        }
     }
 
     /// The moment of an event that the unit asked for has come.
     pub fn event<E: Env>(&mut self, env: &mut E, event: DtuEvent) {
-        let _ = (env, event);
+        match event {
+            DtuEvent::Command(serial) => self.command_started(env, serial),
+            DtuEvent::Release(serial) => self.released(env, serial),
+            DtuEvent::Local(token) => return self.local_done(env, token),
+            DtuEvent::Receive => self.place_message(env),
+            DtuEvent::Timer(serial) => {
+                if serial == self.timer_serial {
+                    self.timer_expired = true;
+                    self.update_interrupt(env);
+                }
+            }
+            DtuEvent::SleepTimeout(serial) => self.sleep_timeout(env, serial),
+        }
+        self.pump(env);
     }
 
     /// A packet for the unit arrived: everything but the traffic of the caches.
     pub fn packet<E: Env>(&mut self, env: &mut E, packet: Packet) {
-        let _ = (env, packet);
+        match packet.kind {
+            PacketKind::Message { .. } => self.message_packet(env, packet),
+            PacketKind::ReadRequest { .. } | PacketKind::WriteRequest { .. } => {
+                self.register_request(env, &packet);
+            }
+            PacketKind::ReadResponse { .. }
+            | PacketKind::WriteResponse { .. }
+            | PacketKind::MessageResponse { .. } => self.response(env, packet.tag, packet.kind),
+        }
+        self.pump(env);
     }
 
     /// A local access that was pending is done.
     pub fn local_done<E: Env>(&mut self, env: &mut E, token: u32) {
-        let _ = (env, token);
+        if let Some(job) = self.local.block_done(token) {
+            self.job_done(env, job);
+        }
+        self.pump(env);
     }
 
-    /// Where a tile-physical address lies: the tile behind the protection window and the address there. The caller refuses
-    /// tiles that are no memory.
+    /// Starts local accesses as long as that is possible.
+    fn pump<E: Env>(&mut self, env: &mut E) {
+        while let Some(job) = self.local.pump(env) {
+            self.job_done(env, job);
+        }
+    }
+
+    fn job_done<E: Env>(&mut self, env: &mut E, job: JobId) {
+        match job {
+            JobId::Chunk { command, index } => self.chunk_done(env, command, index),
+            JobId::Receive => self.message_stored(env),
+        }
+    }
+
+    /// Where a tile-physical address lies: the tile behind the protection window and the address there. It is always a
+    /// memory tile.
     ///
     /// # Errors
     /// If no window covers the address, or its rights do not allow the access.
@@ -106,7 +201,50 @@ impl Dtu {
         physical: u64,
         write: bool,
     ) -> Result<(TileId, u64), ProtectionFault> {
-        Err(ProtectionFault { physical, write })
+        let fault = ProtectionFault { physical, write };
+        let relative = physical.checked_sub(MEMORY_BASE).ok_or(fault)?;
+        let (window, offset) = (relative / PMP_WINDOW_SIZE, relative % PMP_WINDOW_SIZE);
+        if window >= PMP_WINDOWS {
+            return Err(fault);
+        }
+        let Endpoint::Memory(memory) = self.endpoints.get(window as u16) else {
+            return Err(fault);
+        };
+        let needed = if write { TLB_WRITE } else { TLB_READ };
+        let address = memory.base.checked_add(offset);
+        match address {
+            Some(address)
+                if offset < memory.size
+                    && u64::from(memory.rights) & needed != 0
+                    && self.kind(memory.target_tile) == TileKind::Memory =>
+            {
+                Ok((memory.target_tile, address))
+            }
+            _ => Err(fault),
+        }
+    }
+
+    /// Whether the whole range lies in one window that allows the access.
+    fn check_local(&self, physical: u64, bytes: u64, write: bool) -> Result<(), ProtectionFault> {
+        let fault = ProtectionFault { physical, write };
+        let last = physical.checked_add(bytes.max(1) - 1).ok_or(fault)?;
+        let (first_tile, first) = self.translate_window(physical, write)?;
+        let (last_tile, end) = self.translate_window(last, write)?;
+        // Windows could be configured so that the ends fit but the middle does not.
+        let same =
+            (physical - MEMORY_BASE) / PMP_WINDOW_SIZE == (last - MEMORY_BASE) / PMP_WINDOW_SIZE;
+        if same && first_tile == last_tile && end.checked_sub(first) == Some(last - physical) {
+            Ok(())
+        } else {
+            Err(fault)
+        }
+    }
+
+    fn kind(&self, tile: TileId) -> TileKind {
+        self.kinds
+            .get(usize::from(tile))
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Changes whenever the windows change: what was derived from them is to be dropped.
@@ -117,12 +255,66 @@ impl Dtu {
     /// Charges the token bucket of the current activity with `bytes` of cache traffic and tells when they may leave.
     /// The caller books the wait.
     pub fn charge(&mut self, now: Tick, bytes: u32) -> Tick {
-        let _ = bytes;
-        now
+        match self.bucket_index(self.current_bucket) {
+            Some(index) => self.buckets[index].charge(now, bytes),
+            None => now,
+        }
+    }
+
+    /// Bytes in the token bucket of the current activity, if there is one; for traces.
+    pub fn bucket_level(&mut self, now: Tick) -> Option<(u8, i64)> {
+        let index = self.bucket_index(self.current_bucket)?;
+        let bucket = &mut self.buckets[index];
+        bucket
+            .regulates()
+            .then(|| (index as u8, bucket.amount(now)))
+    }
+
+    /// The bucket that these bits mean. On a unit with fewer buckets they wrap around, so that no choice of bits escapes.
+    fn bucket_index(&self, bits: u8) -> Option<usize> {
+        usize::from(bits).checked_rem(self.buckets.len())
+    }
+
+    fn charge_bucket<E: Env>(&mut self, env: &mut E, bits: u8, bytes: u32) -> Tick {
+        let now = env.now();
+        let Some(index) = self.bucket_index(bits) else {
+            return now;
+        };
+        let release = self.buckets[index].charge(now, bytes);
+        self.observe_bucket(env, index as u8);
+        release
+    }
+
+    fn observe_bucket<E: Env>(&mut self, env: &mut E, index: u8) {
+        let now = env.now();
+        let bucket = &mut self.buckets[usize::from(index)];
+        if bucket.regulates() {
+            let bytes = bucket.amount(now);
+            env.observe(Observation::BucketLevel {
+                bucket: index,
+                bytes,
+            });
+        }
+    }
+
+    /// Ticks of a number of nanoseconds, rounded up.
+    fn ticks(&self, nanoseconds: u64) -> Tick {
+        let ticks = u128::from(nanoseconds) * u128::from(self.ticks_per_second);
+        u64::try_from(ticks.div_ceil(1_000_000_000)).unwrap_or(Tick::MAX)
     }
 
     /// The tile and its current activity.
     pub fn current_owner(&self) -> Owner {
         Owner::new(self.tile, self.activity)
+    }
+
+    /// The register of the current activity, as TileMux reads it without the messages.
+    pub fn current(&self) -> CurrentActivity {
+        CurrentActivity::new(self.activity, 0, self.current_bucket)
+    }
+
+    /// Whether a sleep command runs.
+    pub fn is_sleeping(&self) -> bool {
+        self.sleeping().is_some()
     }
 }

@@ -88,7 +88,10 @@ pub enum PacketKind {
         endpoint: u16,
         /// What the receiver's DTU stores before the payload.
         header: Header,
-        /// The payload.
+        /// Position of `payload` in the message's payload: a message of more than a chunk travels in several packets,
+        /// in order, and only the last one is answered.
+        offset: u16,
+        /// The payload, or this packet's part of it.
         payload: Box<[u8]>,
         /// Send endpoint at the destination that gets a credit back (replies), or `NO_ENDPOINT`.
         credit_endpoint: u16,
@@ -110,9 +113,10 @@ impl PacketKind {
                 ..
             }
             | PacketKind::WriteRequest { bytes, .. } => *bytes,
-            PacketKind::Message { payload, .. } => {
-                (bulkhead_abi::message::HEADER_SIZE + payload.len()) as u32
-            }
+            PacketKind::Message {
+                payload, offset: 0, ..
+            } => (bulkhead_abi::message::HEADER_SIZE + payload.len()) as u32,
+            PacketKind::Message { payload, .. } => payload.len() as u32,
             _ => 0,
         }
     }

@@ -1,0 +1,270 @@
+//! Token buckets (m3-rtas24, section IV-B2): rate, amount and limit, refilled at fixed moments.
+//!
+//! Why it exists: regulation is a promise about bytes over time, so its arithmetic is exact: a level counts bytes times
+//! ticks a second, and a refill adds rate times ticks, both integers, so nothing is ever rounded away. A bucket does not
+//! know packets, queues or activities.
+
+use crate::types::Tick;
+
+/// One bucket. Refills happen at multiples of the refill period, counted from reset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// Bytes a second; 0: not regulated.
+    rate: u64,
+    /// Bound of the level in bytes.
+    limit: u64,
+    /// Level at `as_of`, in bytes times ticks a second; negative while an oversized request is paid off.
+    level: i128,
+    /// The moment that the level is for. It lies in the future after a request that has to wait, and then the next
+    /// request queues behind it.
+    as_of: Tick,
+    /// Ticks between two refills.
+    period: Tick,
+    /// Ticks a second.
+    scale: u64,
+}
+
+impl Bucket {
+    /// An empty bucket that does not regulate, refilled every `period` ticks.
+    pub fn new(period: Tick, ticks_per_second: u64) -> Self {
+        Self {
+            rate: 0,
+            limit: 0,
+            level: 0,
+            as_of: 0,
+            period: period.max(1),
+            scale: ticks_per_second.max(1),
+        }
+    }
+
+    /// Whether requests can be delayed.
+    pub fn regulates(&self) -> bool {
+        self.rate != 0
+    }
+
+    /// Rate in bytes a second.
+    pub fn rate(&self) -> u64 {
+        self.rate
+    }
+
+    /// Bound of the amount in bytes.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Whole bytes in the bucket; negative while an oversized request is paid off. If requests wait: what is left behind
+    /// the last of them.
+    pub fn amount(&mut self, now: Tick) -> i64 {
+        self.settle(now);
+        let bytes = self.level.div_euclid(i128::from(self.scale));
+        bytes.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+    }
+
+    /// Changes the rate. A request that already waits keeps its moment, and others stay behind it until the amount is set.
+    pub fn set_rate(&mut self, now: Tick, rate: u64) {
+        self.settle(now);
+        self.rate = rate;
+    }
+
+    /// Changes the bound; the level is cut at the next refill, so the order of the three writes does not matter.
+    pub fn set_limit(&mut self, now: Tick, limit: u64) {
+        self.settle(now);
+        self.limit = limit;
+    }
+
+    /// Sets the level.
+    pub fn set_amount(&mut self, now: Tick, bytes: u64) {
+        self.level = i128::from(bytes) * i128::from(self.scale);
+        self.as_of = now;
+    }
+
+    /// Takes `bytes` and tells when they may leave; requests leave in the order of the calls.
+    ///
+    /// A request of more bytes than the limit can never be covered. It leaves when the bucket is full and takes the level
+    /// below zero: the rate still holds over time, and the burst is the request instead of the limit.
+    pub fn charge(&mut self, now: Tick, bytes: u32) -> Tick {
+        if self.rate == 0 {
+            return now;
+        }
+        self.settle(now);
+        let cost = i128::from(bytes) * i128::from(self.scale);
+        let needed = cost.min(i128::from(self.limit) * i128::from(self.scale));
+        let mut release = self.as_of.max(now);
+        if self.level < needed {
+            // Refills happen at multiples of the period; each brings the same quantum.
+            let quantum = i128::from(self.rate) * i128::from(self.period);
+            let refills = (needed - self.level + quantum - 1) / quantum;
+            let tick =
+                (i128::from(release / self.period) + refills).saturating_mul(self.period.into());
+            release = u64::try_from(tick).unwrap_or(Tick::MAX);
+            self.level += refills * quantum;
+            self.clamp();
+        }
+        self.level -= cost;
+        self.as_of = release;
+        release
+    }
+
+    /// Brings the level up to `now`, unless it is for a later moment.
+    fn settle(&mut self, now: Tick) {
+        if now <= self.as_of {
+            return;
+        }
+        let refills = now / self.period - self.as_of / self.period;
+        self.as_of = now;
+        if refills != 0 && self.rate != 0 {
+            // At most 2^128 / 2: rate and ticks are 64 bits each, the saturation is only for absurd registers.
+            let gained = u128::from(self.rate).saturating_mul(u128::from(refills));
+            let gained = gained.saturating_mul(u128::from(self.period));
+            let gained = i128::try_from(gained).unwrap_or(i128::MAX);
+            self.level = self.level.saturating_add(gained);
+            self.clamp();
+        }
+    }
+
+    fn clamp(&mut self) {
+        self.level = self
+            .level
+            .min(i128::from(self.limit) * i128::from(self.scale));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// 4 GHz ticks, refill every 2000 ticks (1000 cycles of 2 GHz), as on the platform `tiled-gem5`.
+    fn bucket(rate: u64, amount: u64, limit: u64) -> Bucket {
+        let mut bucket = Bucket::new(2000, 4_000_000_000);
+        bucket.set_rate(0, rate);
+        bucket.set_amount(0, amount);
+        bucket.set_limit(0, limit);
+        bucket
+    }
+
+    #[test]
+    fn without_rate_nothing_waits() {
+        let mut bucket = bucket(0, 0, 0);
+        assert_eq!(bucket.charge(77, 1 << 20), 77);
+    }
+
+    #[test]
+    fn releases_at_the_first_refill_that_covers_the_request() {
+        // 8 MiB/s = 8388608 B/s: a refill brings 8388608 * 2000 / 4e9 = 4.194304 bytes.
+        // 512 bytes from an empty bucket need ceil(512 / 4.194304) = ceil(122.07) = 123 refills: tick 123 * 2000.
+        let mut first = bucket(8 << 20, 0, 4096);
+        assert_eq!(first.charge(0, 512), 246_000);
+        // Left: 123 * 4.194304 - 512 = 3.899 bytes. The next needs ceil(508.1006 / 4.194304) = 122 more: refill 245.
+        assert_eq!(first.charge(0, 512), 490_000);
+        // From tick 1999 the first refill is at 2000 as well.
+        assert_eq!(bucket(8 << 20, 0, 4096).charge(1999, 1), 2000);
+        // At tick 2000 the refill of that moment is already in: the level is 0 at 2000 if it was set there.
+        let mut late = bucket(8 << 20, 0, 4096);
+        late.set_amount(2000, 0);
+        assert_eq!(late.charge(2000, 1), 4000);
+    }
+
+    #[test]
+    fn an_amount_leaves_at_once_and_the_limit_bounds_it() {
+        let mut bucket = bucket(8 << 20, 1024, 1024);
+        assert_eq!(bucket.charge(10, 512), 10);
+        assert_eq!(bucket.charge(11, 512), 11);
+        // Empty at 11: 64 bytes need ceil(64 / 4.194304) = ceil(15.26) = 16 refills.
+        assert_eq!(bucket.charge(11, 64), 32_000);
+        // After a second it is full, not more.
+        assert_eq!(bucket.amount(4_000_000_000), 1024);
+    }
+
+    #[test]
+    fn no_drift_over_an_hour() {
+        // 1 B/s and requests of 1 byte: exactly one a second, on the grid, however long it runs. The refill quantum is
+        // 1 * 2000 / 4e9 bytes, so a byte takes 2e6 refills = 4e9 ticks.
+        let mut bucket = bucket(1, 0, 16);
+        for second in 1..=3600 {
+            assert_eq!(bucket.charge(0, 1), second * 4_000_000_000);
+        }
+    }
+
+    #[test]
+    fn a_request_above_the_limit_goes_into_debt() {
+        // Limit 100, full. 512 bytes leave at once (full) and leave -412. The next byte waits until level 1:
+        // ceil(413 / 4.194304) = ceil(98.47) = 99 refills.
+        let mut bucket = bucket(8 << 20, 100, 100);
+        assert_eq!(bucket.charge(0, 512), 0);
+        assert_eq!(bucket.amount(0), -412);
+        assert_eq!(bucket.charge(0, 1), 198_000);
+    }
+
+    #[test]
+    fn absurd_registers_do_not_overflow() {
+        let mut bucket = bucket(u64::MAX, u64::MAX, u64::MAX);
+        bucket.charge(u64::MAX, u32::MAX);
+        bucket.set_rate(u64::MAX, 1);
+        bucket.set_amount(u64::MAX, 0);
+        assert_eq!(bucket.charge(u64::MAX, u32::MAX), u64::MAX);
+        bucket.amount(u64::MAX);
+    }
+
+    proptest! {
+        /// The definition of a token bucket: in any span, at most limit (or one oversized request) + rate * span leaves.
+        #[test]
+        fn stays_under_the_envelope(
+            rate in 1u64..1 << 30,
+            limit in 0u64..8192,
+            requests in prop::collection::vec((0u64..100_000, 1u32..2048), 1..60),
+        ) {
+            let mut bucket = bucket(rate, 0, limit);
+            let (mut now, mut releases) = (0, Vec::new());
+            for (gap, bytes) in requests {
+                now += gap;
+                let release = bucket.charge(now, bytes);
+                prop_assert!(release >= now);
+                prop_assert!(releases.last().is_none_or(|&(last, _)| last <= release), "order");
+                releases.push((release, u128::from(bytes)));
+            }
+            for first in 0..releases.len() {
+                let mut sum = 0u128;
+                for &(release, bytes) in &releases[first..] {
+                    sum += bytes;
+                    // What left = level before - level after + gained. Before: at most the limit. After: at least 0, or
+                    // limit - bytes after an oversized request. Gained: the rate times the refills in between.
+                    let burst = u128::from(limit).max(bytes) * 4_000_000_000;
+                    let span = u128::from(release / 2000 - releases[first].0 / 2000) * 2000;
+                    prop_assert!(sum * 4_000_000_000 <= burst + u128::from(rate) * span);
+                }
+            }
+        }
+
+        /// Against a bucket that is stepped refill by refill, in rational arithmetic (everything times the scale).
+        #[test]
+        fn equals_a_stepped_bucket(
+            rate in 1u64..1 << 26,
+            limit in 1u64..4096,
+            amount in 0u64..4096,
+            requests in prop::collection::vec((0u64..50_000, 1u32..1024), 1..20),
+        ) {
+            let mut bucket = bucket(rate, amount, limit);
+            let scale = 4_000_000_000i128;
+            let cap = i128::from(limit) * scale;
+            let (mut level, mut refill, mut last, mut now) = (i128::from(amount) * scale, 0u64, 0, 0);
+            for (gap, bytes) in requests {
+                now += gap;
+                let mut at = now.max(last);
+                let cost = i128::from(bytes) * scale;
+                loop {
+                    while (refill + 1) * 2000 <= at {
+                        refill += 1;
+                        level = (level + i128::from(rate) * 2000).min(cap);
+                    }
+                    if level >= cost.min(cap) { break }
+                    at = (refill + 1) * 2000;
+                    if at > 10_000_000_000 { return Ok(()) }
+                }
+                level -= cost;
+                last = at;
+                prop_assert_eq!(bucket.charge(now, bytes), at);
+            }
+        }
+    }
+}

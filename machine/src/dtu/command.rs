@@ -1,0 +1,821 @@
+//! Commands of the unprivileged page: checks, chunks, token buckets, responses.
+//!
+//! Why it exists: one state machine moves all data that leaves a tile by command, so that every chunk passes the same
+//! checks. A command belongs to the activity that started it: its rights and its bucket stay those of that moment. A
+//! command that fails has no effect, except that a refused memory transfer may have moved some of its chunks.
+
+use super::Dtu;
+use super::endpoints::ReplyRight;
+use super::env::{DtuEvent, DtuResource, Env, Observation, TileKind, WriteEffect};
+use super::local::JobId;
+use crate::noc::packet::{Packet, PacketKind, Transaction};
+use crate::types::{Owner, Tick, TileId, align};
+use bulkhead_abi::dtu::{
+    CHUNK_MAX, Command, DtuError, Endpoint, MESSAGE_MAX, NO_ENDPOINT, NO_MESSAGE, NO_TIMEOUT,
+    Opcode, PAGE_SIZE, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+};
+use bulkhead_abi::message::{FLAG_REPLY, HEADER_SIZE, Header};
+
+/// Low bits of a tag that number the chunk; a page has `PAGE_SIZE / CHUNK_MAX` chunks.
+const CHUNK_BITS: u32 = 3;
+
+/// Where a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing was done for it.
+    Todo,
+    /// Its data is being read from or written to local memory.
+    Local,
+    /// Its data is there, and it may be charged.
+    Ready,
+    /// It waits for the token bucket.
+    Waiting,
+    /// It was sent, and its answer is awaited.
+    Network,
+    /// It is finished; also a sent part of a message that is not answered.
+    Done,
+}
+
+#[derive(Clone, Debug)]
+struct Chunk {
+    /// Position in the payload.
+    offset: u64,
+    /// Bytes of payload.
+    bytes: u32,
+    /// Bytes that are charged: with the header, where the chunk carries it.
+    charged: u32,
+    stage: Stage,
+    data: Option<Box<[u8]>>,
+}
+
+/// What gave the right to send a message.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    Send { endpoint: u16, generation: u32 },
+    Reply(ReplyRight),
+}
+
+#[derive(Clone, Debug)]
+enum Target {
+    Message {
+        endpoint: u16,
+        header: Header,
+        credit_endpoint: u16,
+        origin: Origin,
+    },
+    Memory {
+        address: u64,
+        endpoint: u16,
+        generation: u32,
+        transaction: Transaction,
+        read: bool,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct Transfer {
+    destination: TileId,
+    target: Target,
+    /// Tile-physical address of the data.
+    physical: u64,
+    chunks: Vec<Chunk>,
+    /// When the waiting chunk asked for its tokens.
+    asked: Tick,
+    /// Why no further chunk is to leave.
+    stop: Option<DtuError>,
+}
+
+impl Transfer {
+    /// Data comes from the network into local memory.
+    fn inbound(&self) -> bool {
+        matches!(self.target, Target::Memory { read: true, .. })
+    }
+
+    fn under_way(&self) -> u32 {
+        let idle = |chunk: &&Chunk| !matches!(chunk.stage, Stage::Todo | Stage::Done);
+        self.chunks.iter().filter(idle).count() as u32
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Phase {
+    /// The start-up latency runs.
+    Start,
+    Transfer(Box<Transfer>),
+    /// The hart sleeps until there is a message for this endpoint, or for any.
+    Sleep(u16),
+}
+
+/// The command that runs.
+#[derive(Clone, Debug)]
+pub(super) struct Running {
+    serial: u32,
+    opcode: Opcode,
+    command: Command,
+    address: u64,
+    size: u64,
+    argument: u64,
+    owner: Owner,
+    bucket: u8,
+    phase: Phase,
+}
+
+impl Running {
+    fn transfer(&mut self) -> Option<&mut Transfer> {
+        match &mut self.phase {
+            Phase::Transfer(transfer) => Some(transfer),
+            _ => None,
+        }
+    }
+}
+
+impl Dtu {
+    /// A write to the command register.
+    pub(super) fn start_command<E: Env>(&mut self, env: &mut E, value: u64) -> WriteEffect {
+        if self.running.is_some() {
+            // The running command goes on; its end overwrites this error.
+            self.command = with_error(self.command, DtuError::Busy);
+            return WriteEffect::None;
+        }
+        self.command = value;
+        let command = Command(value);
+        let Some(opcode) = Opcode::from_code(command.opcode()) else {
+            self.command = with_error(value & !0xFF, DtuError::UnknownCommand);
+            return WriteEffect::None;
+        };
+        if opcode == Opcode::Idle {
+            // TileMux puts back the outcome that an activity has not read yet.
+            return WriteEffect::None;
+        }
+        self.command = with_error(value, DtuError::None);
+        self.serial = self.serial.wrapping_add(1) & (u32::MAX >> CHUNK_BITS);
+        let owner = self.current_owner();
+        self.running = Some(Running {
+            serial: self.serial,
+            opcode,
+            command,
+            address: self.address,
+            size: self.size,
+            argument: self.argument,
+            owner,
+            bucket: self.current_bucket,
+            phase: Phase::Start,
+        });
+        env.observe(Observation::CommandBegin {
+            opcode,
+            endpoint: command.endpoint(),
+            owner,
+        });
+        if opcode == Opcode::Sleep {
+            return self.begin_sleep(env);
+        }
+        let looks_up = !matches!(opcode, Opcode::Fetch | Opcode::Acknowledge)
+            && owner.activity != TILEMUX_ACTIVITY;
+        let cycles = match opcode {
+            Opcode::Send => self.config.send,
+            Opcode::Reply => self.config.reply,
+            Opcode::Read => self.config.read,
+            Opcode::Write => self.config.write,
+            Opcode::Fetch => self.config.fetch,
+            _ => self.config.acknowledge,
+        } + if looks_up { self.config.tlb_latency } else { 0 };
+        let at = align(env.now(), self.config.cycle) + cycles * self.config.cycle;
+        env.schedule(at, DtuEvent::Command(self.serial));
+        WriteEffect::None
+    }
+
+    /// What the command register reads.
+    pub(super) fn command_register(&self) -> u64 {
+        self.command
+    }
+
+    /// The start-up latency is over.
+    pub(super) fn command_started<E: Env>(&mut self, env: &mut E, serial: u32) {
+        let Some(run) = &self.running else { return };
+        if run.serial != serial || !matches!(run.phase, Phase::Start) {
+            return;
+        }
+        let (opcode, command, activity) = (run.opcode, run.command, run.owner.activity);
+        let endpoint = command.endpoint();
+        let outcome = match opcode {
+            Opcode::Fetch => self.endpoints.fetch(endpoint, activity).map(|offset| {
+                self.argument = offset.unwrap_or(NO_MESSAGE);
+                None
+            }),
+            Opcode::Acknowledge => self
+                .endpoints
+                .acknowledge(endpoint, activity, command.argument().into())
+                .map(|()| None),
+            Opcode::Send => self.prepare_send().map(Some),
+            Opcode::Reply => self.prepare_reply().map(Some),
+            _ => self.prepare_memory().map(Some),
+        };
+        match (outcome, &mut self.running) {
+            (Ok(Some(transfer)), Some(run)) => {
+                run.phase = Phase::Transfer(Box::new(transfer));
+                self.advance(env);
+            }
+            (Ok(_), _) => self.finish(env, DtuError::None),
+            (Err(error), _) => self.finish(env, error),
+        }
+    }
+
+    /// Tile-physical address of the running command's data.
+    fn locate(&mut self, limit: u64, rights: u64) -> Result<u64, DtuError> {
+        let Some(run) = &self.running else {
+            return Err(DtuError::Aborted);
+        };
+        let (address, size, activity) = (run.address, run.size, run.owner.activity);
+        if size == 0 || size > limit || address % PAGE_SIZE + size > PAGE_SIZE {
+            return Err(DtuError::BadSize);
+        }
+        // TileMux, and the kernel on its tile, run without translation.
+        let physical = if activity == TILEMUX_ACTIVITY {
+            address
+        } else {
+            self.tlb
+                .translate(activity, address, rights)
+                .ok_or(DtuError::TranslationFault)?
+        };
+        self.check_local(physical, size, rights & TLB_WRITE != 0)
+            .map_err(|_| DtuError::TargetRefused)?;
+        Ok(physical)
+    }
+
+    fn prepare_send(&mut self) -> Result<Transfer, DtuError> {
+        let Some(run) = &self.running else {
+            return Err(DtuError::Aborted);
+        };
+        let (size, label, activity) = (run.size, run.argument, run.owner.activity);
+        let (endpoint, argument) = (run.command.endpoint(), run.command.argument());
+        let Ok(reply_endpoint) = u16::try_from(argument) else {
+            return Err(DtuError::InvalidEndpoint);
+        };
+        if reply_endpoint != NO_ENDPOINT {
+            self.endpoints.check_receive(reply_endpoint, activity)?;
+        }
+        let Endpoint::Send(send) = self.endpoints.get(endpoint) else {
+            return Err(DtuError::InvalidEndpoint);
+        };
+        if send.activity != activity {
+            return Err(DtuError::ForeignEndpoint);
+        }
+        let physical = self.locate((MESSAGE_MAX - HEADER_SIZE) as u64, TLB_READ)?;
+        if self.kind(send.target_tile) != TileKind::Processing {
+            return Err(DtuError::TargetRefused);
+        }
+        let send = self.endpoints.take_credit(endpoint, activity, size)?;
+        let header = Header {
+            length: size as u16,
+            sender_tile: self.tile,
+            sender_endpoint: endpoint,
+            reply_endpoint,
+            sender_activity: activity,
+            reply_label: label,
+            label: send.label,
+            ..Header::default()
+        };
+        Ok(Transfer {
+            destination: send.target_tile,
+            target: Target::Message {
+                endpoint: send.target_endpoint,
+                header,
+                credit_endpoint: NO_ENDPOINT,
+                origin: Origin::Send {
+                    endpoint,
+                    generation: self.endpoints.generation(endpoint),
+                },
+            },
+            physical,
+            chunks: split_message(size),
+            asked: 0,
+            stop: None,
+        })
+    }
+
+    fn prepare_reply(&mut self) -> Result<Transfer, DtuError> {
+        let Some(run) = &self.running else {
+            return Err(DtuError::Aborted);
+        };
+        let (size, activity, command) = (run.size, run.owner.activity, run.command);
+        let right = self.endpoints.reply_right(
+            command.endpoint(),
+            activity,
+            command.argument().into(),
+            size,
+        )?;
+        let physical = self.locate((MESSAGE_MAX - HEADER_SIZE) as u64, TLB_READ)?;
+        if self.kind(right.send.target_tile) != TileKind::Processing {
+            return Err(DtuError::TargetRefused);
+        }
+        let header = Header {
+            flags: FLAG_REPLY,
+            length: size as u16,
+            sender_tile: self.tile,
+            sender_endpoint: NO_ENDPOINT,
+            reply_endpoint: NO_ENDPOINT,
+            sender_activity: activity,
+            label: right.send.label,
+            ..Header::default()
+        };
+        Ok(Transfer {
+            destination: right.send.target_tile,
+            target: Target::Message {
+                endpoint: right.send.target_endpoint,
+                header,
+                credit_endpoint: right.send.credit_endpoint,
+                origin: Origin::Reply(right),
+            },
+            physical,
+            chunks: split_message(size),
+            asked: 0,
+            stop: None,
+        })
+    }
+
+    fn prepare_memory(&mut self) -> Result<Transfer, DtuError> {
+        let Some(run) = &self.running else {
+            return Err(DtuError::Aborted);
+        };
+        let (size, offset, activity) = (run.size, run.argument, run.owner.activity);
+        let (endpoint, read) = (run.command.endpoint(), run.opcode == Opcode::Read);
+        let Endpoint::Memory(memory) = self.endpoints.get(endpoint) else {
+            return Err(DtuError::InvalidEndpoint);
+        };
+        if memory.activity != activity {
+            return Err(DtuError::ForeignEndpoint);
+        }
+        let (remote_right, local_right) = if read {
+            (TLB_READ, TLB_WRITE)
+        } else {
+            (TLB_WRITE, TLB_READ)
+        };
+        if u64::from(memory.rights) & remote_right == 0 {
+            return Err(DtuError::NoPermission);
+        }
+        let physical = self.locate(PAGE_SIZE, local_right)?;
+        let end = offset.checked_add(size).ok_or(DtuError::OutOfBounds)?;
+        let last = memory.base.checked_add(end).ok_or(DtuError::OutOfBounds)?;
+        if end > memory.size {
+            return Err(DtuError::OutOfBounds);
+        }
+        let transaction = match (self.kind(memory.target_tile), read) {
+            (TileKind::Absent, _) => return Err(DtuError::TargetRefused),
+            (TileKind::Processing, _) => Transaction::Register,
+            (TileKind::Memory, true) => Transaction::DmaRead,
+            (TileKind::Memory, false) => Transaction::DmaWrite,
+        };
+        Ok(Transfer {
+            destination: memory.target_tile,
+            target: Target::Memory {
+                address: last - size,
+                endpoint,
+                generation: self.endpoints.generation(endpoint),
+                transaction,
+                read,
+            },
+            physical,
+            chunks: split_memory(size),
+            asked: 0,
+            stop: None,
+        })
+    }
+
+    /// Moves the running transfer on as far as it goes at this moment.
+    pub(super) fn advance<E: Env>(&mut self, env: &mut E) {
+        loop {
+            let outstanding = self.config.outstanding.max(1);
+            let Some(run) = &mut self.running else { return };
+            let (serial, owner) = (run.serial, run.owner);
+            let Some(transfer) = run.transfer() else {
+                return;
+            };
+            if transfer.stop.is_some() {
+                return self.check_end(env);
+            }
+            let inbound = transfer.inbound();
+            // Local reads run ahead of the network, within the bound.
+            while !inbound && transfer.under_way() < outstanding {
+                let physical = transfer.physical;
+                let next = transfer.chunks.iter().position(|c| c.stage == Stage::Todo);
+                let Some(index) = next else { break };
+                let chunk = &mut transfer.chunks[index];
+                chunk.stage = Stage::Local;
+                let (at, bytes) = (physical + chunk.offset, chunk.bytes.into());
+                let id = JobId::Chunk {
+                    command: serial,
+                    index,
+                };
+                self.local.start(id, at, bytes, false, owner);
+            }
+            // Chunks are charged one by one and in order, so at most one waits for tokens.
+            let next = transfer.chunks.iter().position(|chunk| {
+                matches!(chunk.stage, Stage::Todo | Stage::Ready | Stage::Waiting)
+                    || (chunk.stage == Stage::Local && !inbound)
+            });
+            let Some(index) = next else {
+                return self.check_end(env);
+            };
+            match transfer.chunks[index].stage {
+                Stage::Ready => {}
+                Stage::Todo if inbound && transfer.under_way() < outstanding => {}
+                _ => return,
+            }
+            let now = env.now();
+            let bytes = transfer.chunks[index].charged;
+            transfer.asked = now;
+            transfer.chunks[index].stage = Stage::Waiting;
+            let bucket = run.bucket;
+            let release = self.charge_bucket(env, bucket, bytes);
+            if release > now {
+                env.observe(Observation::Wait {
+                    victim: owner,
+                    culprit: owner,
+                    resource: DtuResource::Bucket,
+                    from: now,
+                    until: release,
+                });
+                env.schedule(release, DtuEvent::Release(serial));
+                return;
+            }
+            self.emit(env);
+        }
+    }
+
+    /// The token bucket lets the waiting chunk pass.
+    pub(super) fn released<E: Env>(&mut self, env: &mut E, serial: u32) {
+        if self
+            .running
+            .as_ref()
+            .is_some_and(|run| run.serial == serial)
+        {
+            self.emit(env);
+            self.advance(env);
+        }
+    }
+
+    /// Sends the chunk that waits, if its endpoint is still the one that gave the right.
+    fn emit<E: Env>(&mut self, env: &mut E) {
+        let tile = self.tile;
+        let Some(run) = &mut self.running else { return };
+        let (serial, owner) = (run.serial, run.owner);
+        let Some(transfer) = run.transfer() else {
+            return;
+        };
+        let waiting = transfer
+            .chunks
+            .iter()
+            .position(|c| c.stage == Stage::Waiting);
+        let (Some(index), None) = (waiting, transfer.stop) else {
+            return;
+        };
+        let valid = match &transfer.target {
+            Target::Message {
+                origin:
+                    Origin::Send {
+                        endpoint,
+                        generation,
+                    },
+                ..
+            }
+            | Target::Memory {
+                endpoint,
+                generation,
+                ..
+            } => self.endpoints.generation(*endpoint) == *generation,
+            Target::Message {
+                origin: Origin::Reply(right),
+                ..
+            } => self.endpoints.is_current(right),
+        };
+        if !valid {
+            transfer.stop = Some(DtuError::InvalidEndpoint);
+            return;
+        }
+        let last = index + 1 == transfer.chunks.len();
+        let (destination, asked) = (transfer.destination, transfer.asked);
+        let chunk = &mut transfer.chunks[index];
+        chunk.stage = Stage::Network;
+        let mut sent = None;
+        let (transaction, kind) = match &transfer.target {
+            Target::Message {
+                endpoint,
+                header,
+                credit_endpoint,
+                ..
+            } => {
+                if last {
+                    sent = Some((header.flags & FLAG_REPLY != 0, header.length));
+                } else {
+                    chunk.stage = Stage::Done;
+                }
+                let kind = PacketKind::Message {
+                    endpoint: *endpoint,
+                    header: *header,
+                    offset: chunk.offset as u16,
+                    payload: chunk.data.take().unwrap_or_default(),
+                    credit_endpoint: *credit_endpoint,
+                };
+                (Transaction::Message, kind)
+            }
+            Target::Memory {
+                address,
+                transaction,
+                read,
+                ..
+            } => {
+                let (address, bytes) = (address + chunk.offset, chunk.bytes);
+                let kind = if *read {
+                    PacketKind::ReadRequest { address, bytes }
+                } else {
+                    let data = Some(chunk.data.take().unwrap_or_default());
+                    PacketKind::WriteRequest {
+                        address,
+                        bytes,
+                        data,
+                    }
+                };
+                (*transaction, kind)
+            }
+        };
+        let tag = serial << CHUNK_BITS | index as u32;
+        let mut packet = Packet::request(asked, tile, destination, owner, tag, transaction, kind);
+        packet.account.waited = env.now() - asked;
+        env.send(packet);
+        if let Some((reply, length)) = sent {
+            env.observe(Observation::MessageSent {
+                flow: flow(tile, tag),
+                destination,
+                bytes: u32::from(length) + HEADER_SIZE as u32,
+                reply,
+            });
+        }
+    }
+
+    /// A local job of the running command is done.
+    pub(super) fn chunk_done<E: Env>(&mut self, env: &mut E, serial: u32, index: usize) {
+        let Some(run) = &mut self.running else { return };
+        if run.serial != serial {
+            return;
+        }
+        let Some(transfer) = run.transfer() else {
+            return;
+        };
+        let (inbound, physical) = (transfer.inbound(), transfer.physical);
+        let Some(chunk) = transfer.chunks.get_mut(index) else {
+            return;
+        };
+        let at = physical + chunk.offset;
+        let result = if inbound {
+            chunk.stage = Stage::Done;
+            let data = chunk.data.take().unwrap_or_default();
+            env.local_write(at, &data)
+        } else {
+            chunk.stage = Stage::Ready;
+            let mut data = vec![0; chunk.bytes as usize].into_boxed_slice();
+            let result = env.local_read(at, &mut data);
+            chunk.data = Some(data);
+            result
+        };
+        if result.is_err() {
+            transfer.stop.get_or_insert(DtuError::TargetRefused);
+        }
+        self.advance(env);
+    }
+
+    /// The answer to one of our requests. Answers to something else are ignored.
+    pub(super) fn response<E: Env>(&mut self, env: &mut E, tag: u32, kind: PacketKind) {
+        let Some(run) = &mut self.running else { return };
+        let (serial, owner) = (run.serial, run.owner);
+        let Some(transfer) = run.transfer() else {
+            return;
+        };
+        let index = (tag & ((1 << CHUNK_BITS) - 1)) as usize;
+        let Some(chunk) = transfer.chunks.get_mut(index) else {
+            return;
+        };
+        if serial != tag >> CHUNK_BITS || chunk.stage != Stage::Network {
+            return;
+        }
+        match (&transfer.target, kind) {
+            (Target::Memory { read: true, .. }, PacketKind::ReadResponse { error, data, .. }) => {
+                let data = data.filter(|data| !error && data.len() == chunk.bytes as usize);
+                match data {
+                    Some(data) if transfer.stop.is_none() => {
+                        chunk.stage = Stage::Local;
+                        chunk.data = Some(data);
+                        let at = transfer.physical + chunk.offset;
+                        let id = JobId::Chunk {
+                            command: serial,
+                            index,
+                        };
+                        self.local.start(id, at, chunk.bytes.into(), true, owner);
+                    }
+                    Some(_) => chunk.stage = Stage::Done,
+                    None => {
+                        chunk.stage = Stage::Done;
+                        transfer.stop.get_or_insert(DtuError::TargetRefused);
+                    }
+                }
+                self.advance(env);
+            }
+            (Target::Memory { read: false, .. }, PacketKind::WriteResponse { error }) => {
+                chunk.stage = Stage::Done;
+                if error {
+                    transfer.stop.get_or_insert(DtuError::TargetRefused);
+                }
+                self.advance(env);
+            }
+            (Target::Message { origin, .. }, PacketKind::MessageResponse { error }) => {
+                if index + 1 != transfer.chunks.len() {
+                    return;
+                }
+                let error = DtuError::from_code(error).unwrap_or(DtuError::TargetRefused);
+                if error == DtuError::None {
+                    if let Origin::Reply(right) = *origin {
+                        self.endpoints.finish_reply(&right);
+                    }
+                    self.finish(env, error);
+                } else {
+                    self.undo(env, error);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the transfer if nothing of it is under way any more.
+    fn check_end<E: Env>(&mut self, env: &mut E) {
+        let Some(transfer) = self.running.as_mut().and_then(Running::transfer) else {
+            return;
+        };
+        let inbound = transfer.inbound();
+        match &transfer.target {
+            Target::Message { .. } => {
+                let sent = |c: &Chunk| matches!(c.stage, Stage::Network | Stage::Done);
+                let complete = transfer.chunks.iter().all(sent);
+                match transfer.stop {
+                    // The receiver drops a message that stays incomplete.
+                    Some(error) if !complete => self.undo(env, error),
+                    _ => {}
+                }
+            }
+            Target::Memory { .. } => {
+                let busy = |chunk: &Chunk| {
+                    chunk.stage == Stage::Network || (inbound && chunk.stage == Stage::Local)
+                };
+                if transfer.chunks.iter().any(busy) {
+                    return;
+                }
+                let done = transfer.chunks.iter().all(|c| c.stage == Stage::Done);
+                match transfer.stop {
+                    Some(error) => self.finish(env, error),
+                    None if done => self.finish(env, DtuError::None),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// Ends a message that was not delivered: the credit comes back, a right to reply stays.
+    fn undo<E: Env>(&mut self, env: &mut E, error: DtuError) {
+        if let Some(transfer) = self.running.as_mut().and_then(Running::transfer)
+            && let Target::Message {
+                origin:
+                    Origin::Send {
+                        endpoint,
+                        generation,
+                    },
+                ..
+            } = transfer.target
+        {
+            self.endpoints.restore_credit(endpoint, generation);
+        }
+        self.finish(env, error);
+    }
+
+    fn finish<E: Env>(&mut self, env: &mut E, error: DtuError) {
+        let Some(run) = self.running.take() else {
+            return;
+        };
+        self.local.cancel(run.serial);
+        self.command = with_error(run.command.0 & !0xFF, error);
+        env.observe(Observation::CommandEnd {
+            opcode: run.opcode,
+            error,
+        });
+    }
+
+    /// Aborts the running command: nothing more of it leaves. What already left is waited for.
+    pub(super) fn abort_command<E: Env>(&mut self, env: &mut E) {
+        let Some(run) = &mut self.running else { return };
+        match &mut run.phase {
+            Phase::Start => self.finish(env, DtuError::Aborted),
+            Phase::Sleep(_) => self.end_sleep(env, DtuError::Aborted),
+            Phase::Transfer(transfer) => {
+                transfer.stop.get_or_insert(DtuError::Aborted);
+                self.check_end(env);
+            }
+        }
+    }
+
+    fn begin_sleep<E: Env>(&mut self, env: &mut E) -> WriteEffect {
+        let Some(run) = &mut self.running else {
+            return WriteEffect::None;
+        };
+        let (endpoint, activity, timeout) =
+            (run.command.endpoint(), run.owner.activity, run.argument);
+        run.phase = Phase::Sleep(endpoint);
+        let serial = run.serial;
+        let unread = if endpoint == NO_ENDPOINT {
+            Ok(self.endpoints.unread_of(activity) != 0)
+        } else {
+            self.endpoints
+                .check_receive(endpoint, activity)
+                .map(|()| self.endpoints.has_unread(endpoint))
+        };
+        match unread {
+            Err(error) => self.finish(env, error),
+            Ok(true) => self.finish(env, DtuError::None),
+            Ok(false) if env.interrupt_pending() => self.finish(env, DtuError::Woken),
+            Ok(false) => {
+                if timeout != NO_TIMEOUT {
+                    let at = env.now().saturating_add(self.ticks(timeout));
+                    env.schedule(at, DtuEvent::SleepTimeout(serial));
+                }
+                return WriteEffect::Sleep;
+            }
+        }
+        WriteEffect::None
+    }
+
+    /// Ends the sleep command, if one runs, and wakes the hart.
+    pub(super) fn end_sleep<E: Env>(&mut self, env: &mut E, error: DtuError) {
+        if self.sleeping().is_some() {
+            self.finish(env, error);
+            env.wake_hart();
+        }
+    }
+
+    /// The endpoint that a running sleep command waits for.
+    pub(super) fn sleeping(&self) -> Option<u16> {
+        match self.running.as_ref()?.phase {
+            Phase::Sleep(endpoint) => Some(endpoint),
+            _ => None,
+        }
+    }
+
+    pub(super) fn sleep_timeout<E: Env>(&mut self, env: &mut E, serial: u32) {
+        if self
+            .running
+            .as_ref()
+            .is_some_and(|run| run.serial == serial)
+        {
+            self.end_sleep(env, DtuError::Woken);
+        }
+    }
+}
+
+/// Number of a message while it is under way: the sender's tile and the tag without the chunk.
+pub(super) fn flow(tile: TileId, tag: u32) -> u64 {
+    u64::from(tile) << 32 | u64::from(tag >> CHUNK_BITS)
+}
+
+fn with_error(command: u64, error: DtuError) -> u64 {
+    command & !(0xFF << 24) | (error as u64) << 24
+}
+
+/// Cuts a message so that no packet carries more than a chunk of header and payload.
+fn split_message(payload: u64) -> Vec<Chunk> {
+    let (header, chunk) = (HEADER_SIZE as u64, CHUNK_MAX as u64);
+    let total = payload + header;
+    (0..total.div_ceil(chunk))
+        .map(|i| {
+            let (start, end) = (i * chunk, ((i + 1) * chunk).min(total));
+            let first = start.max(header);
+            Chunk {
+                offset: first - header,
+                bytes: (end - first) as u32,
+                charged: (end - start) as u32,
+                stage: Stage::Todo,
+                data: None,
+            }
+        })
+        .collect()
+}
+
+fn split_memory(size: u64) -> Vec<Chunk> {
+    let chunk = CHUNK_MAX as u64;
+    (0..size.div_ceil(chunk))
+        .map(|i| {
+            let bytes = (size - i * chunk).min(chunk) as u32;
+            Chunk {
+                offset: i * chunk,
+                bytes,
+                charged: bytes,
+                stage: Stage::Todo,
+                data: None,
+            }
+        })
+        .collect()
+}

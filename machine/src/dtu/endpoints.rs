@@ -1,0 +1,477 @@
+//! The endpoint file: rights, credits, receive slots and rights to reply.
+//!
+//! Why it exists: everything that a tile may do to others is a state of this file, so its rules stand in one place and
+//! are tested against a simple model. It does not know time, packets or commands, and it never writes memory.
+
+use bulkhead_abi::dtu::{
+    DtuError, ENDPOINT_WORDS, Endpoint, MESSAGE_MAX, NO_ENDPOINT, ReceiveEndpoint, SLOTS_MAX,
+    SendEndpoint, UNLIMITED_CREDITS,
+};
+use bulkhead_abi::message::{FLAG_REPLY, HEADER_SIZE, Header};
+
+/// What the unit remembers of an endpoint beside its registers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Side {
+    /// Changes with every configuration, so that what was begun before it cannot end after it.
+    generation: u32,
+    /// Slot where the search for a free slot begins. Rotates like the fetch position, so that messages keep their order.
+    write_position: u8,
+    /// A message came while its activity did not run, and TileMux has not been told yet.
+    announce: bool,
+    /// Slots that are reserved for messages that are still being stored.
+    storing: u32,
+}
+
+/// A slot that was chosen for a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// The receive endpoint.
+    pub endpoint: u16,
+    /// The slot.
+    pub slot: u8,
+    /// Tile-physical address of the slot.
+    pub address: u64,
+    generation: u32,
+}
+
+/// A right to reply that may be used now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyRight {
+    /// Where the reply goes.
+    pub send: SendEndpoint,
+    receive: u16,
+    slot: u8,
+    generation: u32,
+}
+
+/// All endpoints of a unit.
+#[derive(Clone, Debug)]
+pub struct EndpointFile {
+    words: Vec<[u64; ENDPOINT_WORDS]>,
+    side: Vec<Side>,
+}
+
+impl EndpointFile {
+    /// `count` invalid endpoints.
+    pub fn new(count: u16) -> Self {
+        Self {
+            words: vec![[0; ENDPOINT_WORDS]; count.into()],
+            side: vec![Side::default(); count.into()],
+        }
+    }
+
+    /// Number of endpoints.
+    pub fn len(&self) -> u16 {
+        self.words.len() as u16
+    }
+
+    /// The registers of an endpoint as they read; 0 outside the file.
+    pub fn word(&self, index: u16, word: usize) -> u64 {
+        self.words
+            .get(usize::from(index))
+            .and_then(|words| words.get(word))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// Writes one register. Whatever the unit remembered of the endpoint is forgotten. False outside the file.
+    pub fn set_word(&mut self, index: u16, word: usize, value: u64) -> bool {
+        let Some(words) = self.words.get_mut(usize::from(index)) else {
+            return false;
+        };
+        if let Some(register) = words.get_mut(word) {
+            *register = value;
+        }
+        self.configured(index);
+        true
+    }
+
+    /// Writes all registers of an endpoint. False outside the file.
+    pub fn set(&mut self, index: u16, endpoint: Endpoint) -> bool {
+        let Some(words) = self.words.get_mut(usize::from(index)) else {
+            return false;
+        };
+        *words = endpoint.pack();
+        self.configured(index);
+        true
+    }
+
+    /// Makes an endpoint invalid, with its unread messages and rights to reply.
+    pub fn invalidate(&mut self, index: u16) -> bool {
+        if let Endpoint::Receive(receive) = self.get(index) {
+            for slot in 0..receive.slots {
+                self.clear_right(&receive, slot);
+            }
+        }
+        self.set(index, Endpoint::Invalid)
+    }
+
+    fn configured(&mut self, index: u16) {
+        let side = &mut self.side[usize::from(index)];
+        *side = Side {
+            generation: side.generation.wrapping_add(1),
+            ..Side::default()
+        };
+    }
+
+    /// Changes with every configuration of the endpoint.
+    pub fn generation(&self, index: u16) -> u32 {
+        self.side
+            .get(usize::from(index))
+            .map_or(0, |side| side.generation)
+    }
+
+    /// The endpoint; invalid outside the file, and where a receive endpoint's registers make no sense.
+    pub fn get(&self, index: u16) -> Endpoint {
+        let Some(&words) = self.words.get(usize::from(index)) else {
+            return Endpoint::Invalid;
+        };
+        match Endpoint::unpack(words) {
+            Endpoint::Receive(mut receive) => {
+                let slots = usize::from(receive.slots);
+                let slot_size = usize::from(receive.slot_size);
+                let bytes = (slots * slot_size) as u64;
+                if !(1..=SLOTS_MAX).contains(&slots)
+                    || !(64..=MESSAGE_MAX).contains(&slot_size)
+                    || slot_size % 64 != 0
+                    || receive.buffer % 64 != 0
+                    || receive.buffer.checked_add(bytes).is_none()
+                {
+                    return Endpoint::Invalid;
+                }
+                let all = u32::MAX >> (32 - slots);
+                receive.occupied &= all;
+                receive.unread &= receive.occupied;
+                receive.position %= receive.slots;
+                Endpoint::Receive(receive)
+            }
+            other => other,
+        }
+    }
+
+    /// Stores a changed endpoint without counting as a configuration.
+    fn update(&mut self, index: u16, endpoint: Endpoint) {
+        if let Some(words) = self.words.get_mut(usize::from(index)) {
+            *words = endpoint.pack();
+        }
+    }
+
+    fn receive_of(&self, index: u16, activity: u16) -> Result<ReceiveEndpoint, DtuError> {
+        match self.get(index) {
+            Endpoint::Receive(r) if r.activity == activity => Ok(r),
+            Endpoint::Receive(_) => Err(DtuError::ForeignEndpoint),
+            _ => Err(DtuError::InvalidEndpoint),
+        }
+    }
+
+    /// Checks that the endpoint is a receive endpoint of the activity.
+    ///
+    /// # Errors
+    /// [`DtuError::InvalidEndpoint`] or [`DtuError::ForeignEndpoint`].
+    pub fn check_receive(&self, index: u16, activity: u16) -> Result<(), DtuError> {
+        self.receive_of(index, activity).map(|_| ())
+    }
+
+    /// Takes a credit for a message with `payload` bytes.
+    ///
+    /// # Errors
+    /// The reason why the activity may not send; the file is then unchanged.
+    pub fn take_credit(
+        &mut self,
+        index: u16,
+        activity: u16,
+        payload: u64,
+    ) -> Result<SendEndpoint, DtuError> {
+        let Endpoint::Send(mut send) = self.get(index) else {
+            return Err(DtuError::InvalidEndpoint);
+        };
+        if send.activity != activity {
+            return Err(DtuError::ForeignEndpoint);
+        }
+        // A right to reply is spent by the reply command only, together with its message.
+        if send.reply {
+            return Err(DtuError::InvalidEndpoint);
+        }
+        if payload.saturating_add(HEADER_SIZE as u64) > u64::from(send.message_size) {
+            return Err(DtuError::BadSize);
+        }
+        if send.credits_max != UNLIMITED_CREDITS {
+            if send.credits == 0 {
+                return Err(DtuError::NoCredits);
+            }
+            send.credits -= 1;
+            self.update(index, Endpoint::Send(send));
+        }
+        Ok(send)
+    }
+
+    /// Gives a credit back to the sender of a message that was not delivered, unless the endpoint was configured anew.
+    pub fn restore_credit(&mut self, index: u16, generation: u32) {
+        if self.generation(index) == generation
+            && let Endpoint::Send(mut send) = self.get(index)
+            && send.credits_max != UNLIMITED_CREDITS
+            && send.credits < send.credits_max
+        {
+            send.credits += 1;
+            self.update(index, Endpoint::Send(send));
+        }
+    }
+
+    /// Gives a credit back that came with a reply from `tile`. Ignored where the endpoint does not lead to that tile, so
+    /// that a late reply cannot feed a channel that was made since.
+    pub fn accept_credit(&mut self, index: u16, tile: u16) {
+        if let Endpoint::Send(send) = self.get(index)
+            && !send.reply
+            && send.target_tile == tile
+        {
+            self.restore_credit(index, self.generation(index));
+        }
+    }
+
+    /// Reserves a free slot for a message with `payload` bytes.
+    ///
+    /// # Errors
+    /// [`DtuError::ReceiverGone`], [`DtuError::BadSize`] or [`DtuError::NoSpace`].
+    pub fn reserve(&mut self, index: u16, payload: usize) -> Result<Reservation, DtuError> {
+        let Endpoint::Receive(mut receive) = self.get(index) else {
+            return Err(DtuError::ReceiverGone);
+        };
+        if payload + HEADER_SIZE > usize::from(receive.slot_size) {
+            return Err(DtuError::BadSize);
+        }
+        let side = &mut self.side[usize::from(index)];
+        let slot = (0..receive.slots)
+            .map(|i| (side.write_position + i) % receive.slots)
+            .find(|slot| receive.occupied >> slot & 1 == 0)
+            .ok_or(DtuError::NoSpace)?;
+        side.write_position = (slot + 1) % receive.slots;
+        side.storing |= 1 << slot;
+        let reservation = Reservation {
+            endpoint: index,
+            slot,
+            address: receive.buffer + u64::from(slot) * u64::from(receive.slot_size),
+            generation: side.generation,
+        };
+        receive.occupied |= 1 << slot;
+        self.update(index, Endpoint::Receive(receive));
+        Ok(reservation)
+    }
+
+    /// Makes a stored message visible and its right to reply usable. Gives the recipient.
+    ///
+    /// # Errors
+    /// [`DtuError::ReceiverGone`] if the endpoint was configured anew in the meantime.
+    pub fn commit(&mut self, reservation: &Reservation, header: &Header) -> Result<u16, DtuError> {
+        let Reservation { endpoint, slot, .. } = *reservation;
+        let Endpoint::Receive(mut receive) = self.get(endpoint) else {
+            return Err(DtuError::ReceiverGone);
+        };
+        if !self.holds(reservation) {
+            return Err(DtuError::ReceiverGone);
+        }
+        self.side[usize::from(endpoint)].storing &= !(1 << slot);
+        receive.unread |= 1 << slot;
+        self.update(endpoint, Endpoint::Receive(receive));
+        self.clear_right(&receive, slot);
+        let wanted = header.flags & FLAG_REPLY == 0 && header.reply_endpoint != NO_ENDPOINT;
+        if wanted && let Some(index) = self.right_index(&receive, slot) {
+            let right = SendEndpoint {
+                activity: receive.activity,
+                target_tile: header.sender_tile,
+                target_endpoint: header.reply_endpoint,
+                label: header.reply_label,
+                credits: 1,
+                credits_max: 1,
+                message_size: MESSAGE_MAX as u16,
+                credit_endpoint: header.sender_endpoint,
+                reply: true,
+            };
+            self.update(index, Endpoint::Send(right));
+        }
+        Ok(receive.activity)
+    }
+
+    /// Whether the slot is still reserved: the endpoint was not configured anew.
+    pub fn holds(&self, reservation: &Reservation) -> bool {
+        self.generation(reservation.endpoint) == reservation.generation
+    }
+
+    /// Frees a slot whose message could not be stored.
+    pub fn cancel(&mut self, reservation: &Reservation) {
+        if self.generation(reservation.endpoint) == reservation.generation {
+            self.side[usize::from(reservation.endpoint)].storing &= !(1 << reservation.slot);
+            self.free(reservation.endpoint, reservation.slot);
+        }
+    }
+
+    /// The endpoint that keeps the right to reply to the message in this slot. Only an invalid endpoint or an old right is
+    /// ever used, so a wrong configuration cannot overwrite other rights.
+    fn right_index(&self, receive: &ReceiveEndpoint, slot: u8) -> Option<u16> {
+        if receive.reply_endpoints == NO_ENDPOINT {
+            return None;
+        }
+        let index = receive.reply_endpoints.checked_add(slot.into())?;
+        let usable = match self.get(index) {
+            Endpoint::Invalid => true,
+            Endpoint::Send(send) => send.reply,
+            _ => false,
+        };
+        (index < self.len() && usable).then_some(index)
+    }
+
+    fn clear_right(&mut self, receive: &ReceiveEndpoint, slot: u8) {
+        if let Some(index) = self.right_index(receive, slot) {
+            self.update(index, Endpoint::Invalid);
+        }
+    }
+
+    fn free(&mut self, index: u16, slot: u8) {
+        if let Endpoint::Receive(mut receive) = self.get(index) {
+            receive.occupied &= !(1 << slot);
+            receive.unread &= !(1 << slot);
+            self.update(index, Endpoint::Receive(receive));
+            self.clear_right(&receive, slot);
+        }
+    }
+
+    /// Fetches the next unread message: its offset in the buffer.
+    ///
+    /// # Errors
+    /// [`DtuError::InvalidEndpoint`] or [`DtuError::ForeignEndpoint`].
+    pub fn fetch(&mut self, index: u16, activity: u16) -> Result<Option<u64>, DtuError> {
+        let mut receive = self.receive_of(index, activity)?;
+        let slot = (0..receive.slots)
+            .map(|i| (receive.position + i) % receive.slots)
+            .find(|slot| receive.unread >> slot & 1 != 0);
+        if let Some(slot) = slot {
+            receive.unread &= !(1 << slot);
+            receive.position = (slot + 1) % receive.slots;
+            self.update(index, Endpoint::Receive(receive));
+        }
+        Ok(slot.map(|slot| u64::from(slot) * u64::from(receive.slot_size)))
+    }
+
+    /// The slot of a fetched message.
+    fn fetched(
+        &self,
+        index: u16,
+        activity: u16,
+        offset: u64,
+    ) -> Result<(ReceiveEndpoint, u8), DtuError> {
+        let receive = self.receive_of(index, activity)?;
+        let size = u64::from(receive.slot_size);
+        let slot = offset / size;
+        if offset % size != 0 || slot >= u64::from(receive.slots) {
+            return Err(DtuError::BadMessage);
+        }
+        let held = receive.occupied & !receive.unread & !self.side[usize::from(index)].storing;
+        if held >> slot & 1 == 0 {
+            return Err(DtuError::BadMessage);
+        }
+        Ok((receive, slot as u8))
+    }
+
+    /// Frees the slot of a fetched message, with its right to reply.
+    ///
+    /// # Errors
+    /// [`DtuError::InvalidEndpoint`], [`DtuError::ForeignEndpoint`] or [`DtuError::BadMessage`].
+    pub fn acknowledge(&mut self, index: u16, activity: u16, offset: u64) -> Result<(), DtuError> {
+        let (_, slot) = self.fetched(index, activity, offset)?;
+        self.free(index, slot);
+        Ok(())
+    }
+
+    /// The right to reply to a fetched message.
+    ///
+    /// # Errors
+    /// Those of [`Self::acknowledge`], [`DtuError::NoReply`] and [`DtuError::BadSize`].
+    pub fn reply_right(
+        &self,
+        index: u16,
+        activity: u16,
+        offset: u64,
+        payload: u64,
+    ) -> Result<ReplyRight, DtuError> {
+        let (receive, slot) = self.fetched(index, activity, offset)?;
+        let right = self.right_index(&receive, slot).map(|i| self.get(i));
+        match right {
+            Some(Endpoint::Send(send)) if send.credits != 0 => {
+                if payload.saturating_add(HEADER_SIZE as u64) > u64::from(send.message_size) {
+                    return Err(DtuError::BadSize);
+                }
+                Ok(ReplyRight {
+                    send,
+                    receive: index,
+                    slot,
+                    generation: self.generation(index),
+                })
+            }
+            _ => Err(DtuError::NoReply),
+        }
+    }
+
+    /// Whether the receive endpoint that gave the right has not been configured anew.
+    pub fn is_current(&self, right: &ReplyRight) -> bool {
+        self.generation(right.receive) == right.generation
+    }
+
+    /// Uses up a right whose reply was delivered: frees the message.
+    pub fn finish_reply(&mut self, right: &ReplyRight) {
+        if self.generation(right.receive) == right.generation {
+            self.free(right.receive, right.slot);
+        }
+    }
+
+    /// Unread messages of an activity.
+    pub fn unread_of(&self, activity: u16) -> u16 {
+        let count = |index| match self.get(index) {
+            Endpoint::Receive(r) if r.activity == activity => r.unread.count_ones(),
+            _ => 0,
+        };
+        let sum: u32 = (0..self.len()).map(count).sum();
+        sum.min(u16::MAX.into()) as u16
+    }
+
+    /// Whether the endpoint has unread messages.
+    pub fn has_unread(&self, index: u16) -> bool {
+        matches!(self.get(index), Endpoint::Receive(r) if r.unread != 0)
+    }
+
+    /// Notes that TileMux must be told about a message of this endpoint.
+    pub fn announce(&mut self, index: u16) {
+        if let Some(side) = self.side.get_mut(usize::from(index)) {
+            side.announce = true;
+        }
+    }
+
+    /// The next endpoint to tell TileMux about, searched from `start` on in a circle, and its activity. Endpoints of the
+    /// current activity, and those without unread messages, are passed over for good.
+    pub fn next_announcement(&mut self, start: u16, current: u16) -> Option<(u16, u16)> {
+        let count = self.len();
+        for index in
+            (0..count).map(|i| ((u32::from(start) + u32::from(i)) % u32::from(count)) as u16)
+        {
+            if !std::mem::take(&mut self.side[usize::from(index)].announce) {
+                continue;
+            }
+            if let Endpoint::Receive(receive) = self.get(index)
+                && receive.unread != 0
+                && receive.activity != current
+            {
+                return Some((index, receive.activity));
+            }
+        }
+        None
+    }
+
+    /// Forgets announcements for an activity that becomes current: it sees its messages itself.
+    pub fn silence(&mut self, activity: u16) {
+        for index in 0..self.len() {
+            if self.side[usize::from(index)].announce
+                && matches!(self.get(index), Endpoint::Receive(r) if r.activity == activity)
+            {
+                self.side[usize::from(index)].announce = false;
+            }
+        }
+    }
+}

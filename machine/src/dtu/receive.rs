@@ -1,0 +1,239 @@
+//! Incoming messages: put together, queued, stored one after the other.
+//!
+//! Why it exists: the receive unit is shared by everybody who may send to a tile, so who waits for whom is booked here.
+//! It runs beside the tile's own commands. It trusts other units to be units, but not that what they say still holds.
+
+use super::Dtu;
+use super::command::flow;
+use super::endpoints::Reservation;
+use super::env::{DtuEvent, DtuResource, Env, Observation};
+use super::local::JobId;
+use crate::noc::packet::{Packet, PacketKind};
+use crate::types::{Tick, TileId};
+use bulkhead_abi::dtu::{DtuError, MESSAGE_MAX, NO_ENDPOINT};
+use bulkhead_abi::message::{HEADER_SIZE, Header};
+use std::collections::{BTreeMap, VecDeque};
+use zerocopy::IntoBytes;
+
+/// A whole message.
+#[derive(Clone, Debug)]
+struct Incoming {
+    /// The packet that ended it; it is answered.
+    packet: Packet,
+    endpoint: u16,
+    credit_endpoint: u16,
+    header: Header,
+    payload: Vec<u8>,
+    arrived: Tick,
+}
+
+/// A message of which parts are still to come.
+#[derive(Clone, Debug)]
+struct Partial {
+    flow: u64,
+    payload: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+struct Storing {
+    incoming: Incoming,
+    started: Tick,
+    reservation: Option<Reservation>,
+}
+
+/// The receive unit's state. Bounded by the number of tiles, because a unit sends one message at a time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReceiveUnit {
+    partial: BTreeMap<TileId, Partial>,
+    queue: VecDeque<Incoming>,
+    storing: Option<Storing>,
+}
+
+impl Dtu {
+    /// A packet of a message arrived.
+    pub(super) fn message_packet<E: Env>(&mut self, env: &mut E, mut packet: Packet) {
+        let PacketKind::Message {
+            endpoint,
+            header,
+            offset,
+            payload,
+            credit_endpoint,
+        } = &mut packet.kind
+        else {
+            return;
+        };
+        let (endpoint, header, credit_endpoint) = (*endpoint, *header, *credit_endpoint);
+        let (offset, payload) = (usize::from(*offset), std::mem::take(payload));
+        let length = usize::from(header.length);
+        let flow = flow(packet.source, packet.tag);
+        let end = offset + payload.len();
+        let sane = end <= length
+            && length + HEADER_SIZE <= MESSAGE_MAX
+            && !payload.is_empty()
+            && header.sender_tile == packet.source;
+        let partial = &mut self.receive.partial;
+        if offset == 0 {
+            let payload = Vec::new();
+            partial.insert(packet.source, Partial { flow, payload });
+        }
+        let known = partial
+            .get_mut(&packet.source)
+            .filter(|part| sane && part.flow == flow && part.payload.len() == offset);
+        let Some(part) = known else {
+            partial.remove(&packet.source);
+            if end >= length {
+                self.answer(env, &packet, DtuError::BadSize);
+            }
+            return;
+        };
+        part.payload.extend_from_slice(&payload);
+        if end < length {
+            return;
+        }
+        let payload = std::mem::take(&mut part.payload);
+        partial.remove(&packet.source);
+        self.receive.queue.push_back(Incoming {
+            endpoint,
+            credit_endpoint,
+            header,
+            payload,
+            arrived: env.now(),
+            packet,
+        });
+        self.look_at_next(env);
+    }
+
+    /// Starts with the oldest message if the unit is free.
+    fn look_at_next<E: Env>(&mut self, env: &mut E) {
+        if self.receive.storing.is_some() {
+            return;
+        }
+        let Some(incoming) = self.receive.queue.pop_front() else {
+            return;
+        };
+        let now = env.now();
+        self.receive.storing = Some(Storing {
+            incoming,
+            started: now,
+            reservation: None,
+        });
+        let at = now + self.config.receive * self.config.cycle;
+        env.schedule(at, DtuEvent::Receive);
+    }
+
+    /// The header was looked at: choose a slot and begin to store.
+    pub(super) fn place_message<E: Env>(&mut self, env: &mut E) {
+        let Some(storing) = &mut self.receive.storing else {
+            return;
+        };
+        if storing.reservation.is_some() {
+            return;
+        }
+        let owner = storing.incoming.packet.owner;
+        let payload = storing.incoming.payload.len();
+        let bytes = (payload + HEADER_SIZE) as u64;
+        let placed = self.endpoints.reserve(storing.incoming.endpoint, payload);
+        match placed {
+            Err(error) => self.message_end(env, Err(error)),
+            Ok(reservation) => {
+                storing.reservation = Some(reservation);
+                if self.check_local(reservation.address, bytes, true).is_err() {
+                    self.endpoints.cancel(&reservation);
+                    return self.message_end(env, Err(DtuError::ReceiverGone));
+                }
+                self.local
+                    .start(JobId::Receive, reservation.address, bytes, true, owner);
+            }
+        }
+    }
+
+    /// The message is in the receive buffer.
+    pub(super) fn message_stored<E: Env>(&mut self, env: &mut E) {
+        let Some(storing) = &self.receive.storing else {
+            return;
+        };
+        let Some(reservation) = storing.reservation else {
+            return;
+        };
+        let incoming = &storing.incoming;
+        let (source, credit) = (incoming.packet.source, incoming.credit_endpoint);
+        let mut bytes = incoming.header.as_bytes().to_vec();
+        bytes.extend_from_slice(&incoming.payload);
+        // The buffer may have been given to something else in the meantime: then nothing is written.
+        let outcome = if !self.endpoints.holds(&reservation) {
+            Err(DtuError::ReceiverGone)
+        } else if env.local_write(reservation.address, &bytes).is_err() {
+            self.endpoints.cancel(&reservation);
+            Err(DtuError::ReceiverGone)
+        } else {
+            self.endpoints.commit(&reservation, &incoming.header)
+        };
+        if outcome.is_ok() && credit != NO_ENDPOINT {
+            self.endpoints.accept_credit(credit, source);
+        }
+        self.message_end(env, outcome);
+    }
+
+    /// Answers the message, books what others waited for it, tells the recipient, and goes on with the next.
+    fn message_end<E: Env>(&mut self, env: &mut E, outcome: Result<u16, DtuError>) {
+        let Some(storing) = self.receive.storing.take() else {
+            return;
+        };
+        let (now, culprit) = (env.now(), storing.incoming.packet.owner);
+        let mut packet = storing.incoming.packet;
+        packet.account.service += now - storing.started;
+        for waiting in &mut self.receive.queue {
+            let from = waiting.arrived.max(storing.started);
+            if from < now {
+                waiting.packet.account.waited += now - from;
+                env.observe(Observation::Wait {
+                    victim: waiting.packet.owner,
+                    culprit,
+                    resource: DtuResource::DtuReceive,
+                    from,
+                    until: now,
+                });
+            }
+        }
+        let endpoint = storing.incoming.endpoint;
+        let flow = flow(packet.source, packet.tag);
+        self.answer(env, &packet, outcome.err().unwrap_or(DtuError::None));
+        match outcome {
+            Ok(activity) => {
+                env.observe(Observation::MessageStored {
+                    flow,
+                    owner: culprit,
+                    endpoint,
+                    activity,
+                    bytes: (storing.incoming.payload.len() + HEADER_SIZE) as u32,
+                });
+                self.notify(env, endpoint, activity);
+            }
+            Err(error) => env.observe(Observation::MessageRefused {
+                flow,
+                owner: culprit,
+                error,
+            }),
+        }
+        self.look_at_next(env);
+    }
+
+    fn answer<E: Env>(&mut self, env: &mut E, packet: &Packet, error: DtuError) {
+        let error = error as u8;
+        env.send(packet.response(PacketKind::MessageResponse { error }));
+    }
+
+    /// Wakes the running recipient, or tells TileMux about one that does not run.
+    fn notify<E: Env>(&mut self, env: &mut E, endpoint: u16, activity: u16) {
+        if activity == self.activity {
+            if let Some(wanted) = self.sleeping()
+                && (wanted == NO_ENDPOINT || wanted == endpoint)
+            {
+                self.end_sleep(env, DtuError::None);
+            }
+        } else {
+            self.endpoints.announce(endpoint);
+            self.request_core(env);
+        }
+    }
+}

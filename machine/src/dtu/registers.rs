@@ -1,0 +1,335 @@
+//! The register pages: who may read and write what, and the privileged and external commands.
+//!
+//! Why it exists: this is the whole surface that a hostile hart can touch, so every rule about it stands in this file.
+//!
+//! - A hart reads everything; reading changes nothing.
+//! - A hart writes the unprivileged and the privileged page. Nothing there grants a right on other tiles: commands are
+//!   checked against endpoints, which it cannot write; the TLB and the current activity only decide which of the tile's
+//!   own rights are used; the bucket bits choose among the buckets that the kernel configured.
+//! - The external page and the endpoints take writes from the hart only if the unit is privileged, and from the network:
+//!   a request for registers only exists if the kernel gave the sender a memory endpoint onto this tile.
+//! - The first two pages take no writes from the network: nobody commands another tile's unit.
+
+use super::Dtu;
+use super::env::{DtuEvent, Env, Observation, RegisterFault, WriteEffect};
+use crate::noc::packet::{Packet, PacketKind};
+use bulkhead_abi::dtu::*;
+use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
+
+const PHYSICAL_PAGE: u64 = 0x0000_FFFF_FFFF_F000;
+
+impl Dtu {
+    fn check_width(offset: u64, bytes: u8) -> Result<(), RegisterFault> {
+        if bytes == 8 && offset % 8 == 0 && offset < DTU_SIZE {
+            Ok(())
+        } else {
+            Err(RegisterFault { offset, bytes })
+        }
+    }
+
+    /// A load of the tile's hart at `offset` in the unit.
+    ///
+    /// # Errors
+    /// If the access is not 8 bytes wide and aligned, or outside the unit.
+    pub fn read_register<E: Env>(
+        &mut self,
+        env: &mut E,
+        offset: u64,
+        bytes: u8,
+    ) -> Result<u64, RegisterFault> {
+        Self::check_width(offset, bytes)?;
+        self.hart_is_awake(env);
+        Ok(self.register(env, offset))
+    }
+
+    /// A store of the tile's hart at `offset` in the unit.
+    ///
+    /// # Errors
+    /// If the access is not 8 bytes wide and aligned, or outside the unit.
+    pub fn write_register<E: Env>(
+        &mut self,
+        env: &mut E,
+        offset: u64,
+        bytes: u8,
+        value: u64,
+    ) -> Result<WriteEffect, RegisterFault> {
+        Self::check_width(offset, bytes)?;
+        self.hart_is_awake(env);
+        match offset {
+            COMMAND => return Ok(self.start_command(env, value)),
+            ADDRESS => self.address = value,
+            SIZE => self.size = value,
+            ARGUMENT => self.argument = value,
+            PRIVILEGED_COMMAND => self.privileged_command(env, value),
+            PRIVILEGED_ARGUMENT => self.privileged_argument = value,
+            PRIVILEGED_ARGUMENT2 => self.privileged_argument2 = value,
+            CORE_REQUEST => {
+                self.core_request = 0;
+                self.request_core(env);
+            }
+            TIMER_EXPIRED => {
+                self.timer_expired = false;
+                self.update_interrupt(env);
+            }
+            _ if self.features & FEATURE_PRIVILEGED != 0 => {
+                self.external_write(env, offset, value);
+            }
+            _ => {}
+        }
+        self.pump(env);
+        Ok(WriteEffect::None)
+    }
+
+    /// A hart that accesses registers does not sleep: something else than the unit woke it.
+    fn hart_is_awake<E: Env>(&mut self, env: &mut E) {
+        self.end_sleep(env, DtuError::Woken);
+    }
+
+    /// The value of a register; 0 where there is none.
+    fn register<E: Env>(&mut self, env: &mut E, offset: u64) -> u64 {
+        let now = env.now();
+        match offset {
+            COMMAND => self.command_register(),
+            ADDRESS => self.address,
+            SIZE => self.size,
+            ARGUMENT => self.argument,
+            TIME => {
+                let nanoseconds = u128::from(now) * 1_000_000_000;
+                (nanoseconds / u128::from(self.ticks_per_second)) as u64
+            }
+            CURRENT_ACTIVITY => self.current_activity().0,
+            PRIVILEGED_COMMAND => (self.privileged_error as u64) << 24,
+            PRIVILEGED_ARGUMENT => self.privileged_argument,
+            PRIVILEGED_ARGUMENT2 => self.privileged_argument2,
+            CORE_REQUEST => self.core_request,
+            TIMER_EXPIRED => self.timer_expired.into(),
+            FEATURES => self.features,
+            EXTERNAL_ARGUMENT => self.external_argument,
+            _ => {
+                if let Some((bucket, field)) = self.bucket_register(offset) {
+                    let bucket = &mut self.buckets[bucket];
+                    match field {
+                        BUCKET_RATE => bucket.rate(),
+                        BUCKET_AMOUNT => bucket.amount(now).max(0) as u64,
+                        _ => bucket.limit(),
+                    }
+                } else if let Some((endpoint, word)) = self.endpoint_register(offset) {
+                    self.endpoints.word(endpoint, word)
+                } else {
+                    0
+                }
+            }
+        }
+    }
+
+    /// Bucket and field of a bucket register that exists.
+    fn bucket_register(&self, offset: u64) -> Option<(usize, u64)> {
+        let relative = offset.checked_sub(BUCKETS)?;
+        let (bucket, field) = (relative / BUCKET_STRIDE, relative % BUCKET_STRIDE);
+        let known = matches!(field, BUCKET_RATE | BUCKET_AMOUNT | BUCKET_LIMIT);
+        (known && bucket < self.buckets.len() as u64).then_some((bucket as usize, field))
+    }
+
+    /// Endpoint and word of an endpoint register that exists.
+    fn endpoint_register(&self, offset: u64) -> Option<(u16, usize)> {
+        let relative = offset.checked_sub(ENDPOINTS)?;
+        let (endpoint, word) = (relative / ENDPOINT_STRIDE, relative % ENDPOINT_STRIDE / 8);
+        (endpoint < u64::from(self.endpoints.len())).then_some((endpoint as u16, word as usize))
+    }
+
+    /// Whether the kernel may write here.
+    fn is_external(&self, offset: u64) -> bool {
+        matches!(offset, FEATURES | EXTERNAL_COMMAND | EXTERNAL_ARGUMENT)
+            || self.bucket_register(offset).is_some()
+            || self.endpoint_register(offset).is_some()
+    }
+
+    /// Writes a register of the external page or of the endpoints; others are ignored.
+    fn external_write<E: Env>(&mut self, env: &mut E, offset: u64, value: u64) {
+        let now = env.now();
+        match offset {
+            FEATURES => self.features = value & FEATURE_PRIVILEGED,
+            EXTERNAL_ARGUMENT => self.external_argument = value,
+            EXTERNAL_COMMAND => self.external_command(env, value),
+            _ => {
+                if let Some((bucket, field)) = self.bucket_register(offset) {
+                    let greatest = self.config.bucket_limit;
+                    let register = &mut self.buckets[bucket];
+                    match field {
+                        BUCKET_RATE => register.set_rate(now, value),
+                        BUCKET_AMOUNT => register.set_amount(now, value.min(greatest)),
+                        _ => register.set_limit(now, value.min(greatest)),
+                    }
+                    self.observe_bucket(env, bucket as u8);
+                } else if let Some((endpoint, word)) = self.endpoint_register(offset) {
+                    self.endpoints.set_word(endpoint, word, value);
+                    self.endpoint_changed(env, endpoint);
+                }
+            }
+        }
+    }
+
+    fn endpoint_changed<E: Env>(&mut self, env: &mut E, endpoint: u16) {
+        if u64::from(endpoint) < PMP_WINDOWS {
+            self.epoch = self.epoch.wrapping_add(1);
+        }
+        if self.sleeping() == Some(endpoint) {
+            self.end_sleep(env, DtuError::InvalidEndpoint);
+        }
+    }
+
+    fn external_command<E: Env>(&mut self, env: &mut E, value: u64) {
+        let endpoint = (value >> 8) as u16;
+        match ExternalOpcode::from_code(value as u8) {
+            Some(ExternalOpcode::InvalidateEndpoint) => {
+                if self.endpoints.invalidate(endpoint) {
+                    self.endpoint_changed(env, endpoint);
+                }
+            }
+            Some(ExternalOpcode::StartHart) => {
+                self.reset_tile_state(env);
+                env.start_hart(self.external_argument);
+                self.request_core(env);
+            }
+            Some(ExternalOpcode::StopHart) => {
+                self.reset_tile_state(env);
+                env.stop_hart();
+            }
+            Some(ExternalOpcode::Idle) | None => {}
+        }
+    }
+
+    /// Nothing of the software that ran before is left, but for what is already on its way.
+    fn reset_tile_state<E: Env>(&mut self, env: &mut E) {
+        self.abort_command(env);
+        self.tlb.clear();
+        (self.address, self.size, self.argument) = (0, 0, 0);
+        (self.privileged_argument, self.privileged_argument2) = (0, 0);
+        self.privileged_error = DtuError::None;
+        self.set_activity(env, TILEMUX_ACTIVITY, 0);
+        self.timer_serial = self.timer_serial.wrapping_add(1);
+        self.timer_expired = false;
+        self.core_request = 0;
+        self.update_interrupt(env);
+    }
+
+    fn privileged_command<E: Env>(&mut self, env: &mut E, value: u64) {
+        let (first, second) = (self.privileged_argument, self.privileged_argument2);
+        let activity = (second >> 48) as u16;
+        self.privileged_error = DtuError::None;
+        match PrivilegedOpcode::from_code(value as u8) {
+            Some(PrivilegedOpcode::Idle) => {}
+            Some(PrivilegedOpcode::ExchangeActivity) => {
+                let new = CurrentActivity(first);
+                self.privileged_argument = self.current_activity().0;
+                self.set_activity(env, new.activity(), new.bucket());
+            }
+            Some(PrivilegedOpcode::InsertTlb) => {
+                let rights = first & (TLB_READ | TLB_WRITE);
+                self.tlb
+                    .insert(activity, first, second & PHYSICAL_PAGE, rights);
+            }
+            Some(PrivilegedOpcode::InvalidatePage) => self.tlb.invalidate(activity, first),
+            Some(PrivilegedOpcode::InvalidateTlb) => self.tlb.clear(),
+            Some(PrivilegedOpcode::SetTimer) => {
+                self.timer_serial = self.timer_serial.wrapping_add(1);
+                if first != 0 {
+                    let at = env.now().saturating_add(self.ticks(first));
+                    env.schedule(at, DtuEvent::Timer(self.timer_serial));
+                }
+            }
+            Some(PrivilegedOpcode::AbortCommand) => self.abort_command(env),
+            None => self.privileged_error = DtuError::UnknownCommand,
+        }
+    }
+
+    /// The current activity with its unread messages, counted now.
+    fn current_activity(&self) -> CurrentActivity {
+        let unread = self.endpoints.unread_of(self.activity);
+        CurrentActivity::new(self.activity, unread, self.current_bucket)
+    }
+
+    fn set_activity<E: Env>(&mut self, env: &mut E, activity: u16, bucket: u8) {
+        let from = std::mem::replace(&mut self.activity, activity);
+        self.current_bucket = bucket;
+        self.endpoints.silence(activity);
+        if from != activity {
+            env.observe(Observation::ActivityChanged { from, to: activity });
+        }
+    }
+
+    /// Announces the next message for an activity that does not run, if none is announced.
+    pub(super) fn request_core<E: Env>(&mut self, env: &mut E) {
+        if !CoreRequest(self.core_request).is_valid()
+            && let Some((endpoint, activity)) = self
+                .endpoints
+                .next_announcement(self.announced, self.activity)
+        {
+            self.announced = endpoint.wrapping_add(1);
+            self.core_request = CoreRequest::new(activity, endpoint).0;
+        }
+        self.update_interrupt(env);
+    }
+
+    pub(super) fn update_interrupt<E: Env>(&mut self, env: &mut E) {
+        let level = CoreRequest(self.core_request).is_valid() || self.timer_expired;
+        if level == self.interrupt {
+            return;
+        }
+        self.interrupt = level;
+        env.interrupt(level);
+        env.observe(Observation::Interrupt { level });
+        if level && env.interrupt_pending() {
+            self.end_sleep(env, DtuError::Woken);
+        }
+    }
+
+    /// A request of another tile for this unit's registers.
+    pub(super) fn register_request<E: Env>(&mut self, env: &mut E, packet: &Packet) {
+        let whole = |address: u64, bytes: usize| {
+            address % 8 == 0
+                && bytes != 0
+                && bytes % 8 == 0
+                && bytes <= CHUNK_MAX
+                && address
+                    .checked_add(bytes as u64)
+                    .is_some_and(|end| end <= DTU_SIZE)
+        };
+        let kind = match &packet.kind {
+            &PacketKind::ReadRequest { address, bytes } => {
+                let data = whole(address, bytes as usize).then(|| {
+                    (address..address + u64::from(bytes))
+                        .step_by(8)
+                        .flat_map(|offset| self.register(env, offset).to_le_bytes())
+                        .collect()
+                });
+                PacketKind::ReadResponse {
+                    error: data.is_none(),
+                    data,
+                    bytes,
+                }
+            }
+            PacketKind::WriteRequest { address, data, .. } => {
+                let data = data.as_deref().unwrap_or_default();
+                let address = *address;
+                let allowed = whole(address, data.len())
+                    && (address..address + data.len() as u64)
+                        .step_by(8)
+                        .all(|offset| self.is_external(offset) || self.is_gap(offset));
+                if allowed {
+                    for (offset, word) in (address..).step_by(8).zip(data.as_chunks().0) {
+                        self.external_write(env, offset, u64::from_le_bytes(*word));
+                    }
+                }
+                PacketKind::WriteResponse { error: !allowed }
+            }
+            _ => return,
+        };
+        env.send(packet.response(kind));
+    }
+
+    /// The unused word of a bucket: a write of all buckets in one packet passes over it.
+    fn is_gap(&self, offset: u64) -> bool {
+        (BUCKETS..BUCKETS + self.buckets.len() as u64 * BUCKET_STRIDE).contains(&offset)
+    }
+}
