@@ -361,7 +361,7 @@ impl EndpointFile {
         let receive = self.receive_of(index, activity)?;
         let size = u64::from(receive.slot_size);
         let slot = offset / size;
-        if offset % size != 0 || slot >= u64::from(receive.slots) {
+        if !offset.is_multiple_of(size) || slot >= u64::from(receive.slots) {
             return Err(DtuError::BadMessage);
         }
         let held = receive.occupied & !receive.unread & !self.side[usize::from(index)].storing;

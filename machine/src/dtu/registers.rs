@@ -8,7 +8,7 @@
 //!   own rights are used; the bucket bits choose among the buckets that the kernel configured.
 //! - The external page and the endpoints take writes from the hart only if the unit is privileged, and from the network:
 //!   a request for registers only exists if the kernel gave the sender a memory endpoint onto this tile.
-//! - The first two pages take no writes from the network: nobody commands another tile's unit.
+//! - The first two pages are closed to the network: nobody commands another tile's unit or watches its activities.
 
 use super::Dtu;
 use super::env::{DtuEvent, Env, Observation, RegisterFault, WriteEffect};
@@ -20,7 +20,7 @@ const PHYSICAL_PAGE: u64 = 0x0000_FFFF_FFFF_F000;
 
 impl Dtu {
     fn check_width(offset: u64, bytes: u8) -> Result<(), RegisterFault> {
-        if bytes == 8 && offset % 8 == 0 && offset < DTU_SIZE {
+        if bytes == 8 && offset.is_multiple_of(8) && offset < DTU_SIZE {
             Ok(())
         } else {
             Err(RegisterFault { offset, bytes })
@@ -287,9 +287,9 @@ impl Dtu {
     /// A request of another tile for this unit's registers.
     pub(super) fn register_request<E: Env>(&mut self, env: &mut E, packet: &Packet) {
         let whole = |address: u64, bytes: usize| {
-            address % 8 == 0
+            address.is_multiple_of(8)
                 && bytes != 0
-                && bytes % 8 == 0
+                && bytes.is_multiple_of(8)
                 && bytes <= CHUNK_MAX
                 && address
                     .checked_add(bytes as u64)
@@ -297,7 +297,8 @@ impl Dtu {
         };
         let kind = match &packet.kind {
             &PacketKind::ReadRequest { address, bytes } => {
-                let data = whole(address, bytes as usize).then(|| {
+                let readable = whole(address, bytes as usize) && address >= EXTERNAL_PAGE;
+                let data = readable.then(|| {
                     (address..address + u64::from(bytes))
                         .step_by(8)
                         .flat_map(|offset| self.register(env, offset).to_le_bytes())

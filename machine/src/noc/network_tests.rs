@@ -147,6 +147,7 @@ fn a_long_message_travels_in_chunks() {
         PacketKind::Message {
             endpoint: 0,
             header: Default::default(),
+            offset: 0,
             payload: vec![0; 2000].into(),
             credit_endpoint: 0,
         },
