@@ -1,1 +1,32 @@
-//! Placeholder module text is replaced by the first commit of this crate.
+//! Descriptions of chips and of the software on them: XML in, a validated and typed model out.
+//!
+//! Why it exists: one file says everything about a system, every mistake in it is explained with file, line, column, cause
+//! and remedy, and nothing runs before the description is right. What it deliberately does not know: the machine that is
+//! built from a platform, and the binaries that a system names.
+//!
+//! [`load_system`] and [`load_platform`] are the way in. A loaded [`System`] has all references resolved, all defaults
+//! filled in and everything placed; [`canonical::for_chip`] writes it for the resource manager on the chip.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod canonical;
+pub mod catalog;
+pub mod error;
+pub mod grammar;
+mod load;
+mod node;
+pub mod overrides;
+pub mod platform;
+pub mod source;
+pub mod system;
+mod text;
+pub mod tree;
+pub mod units;
+
+pub use error::{Diagnostic, Errors, Problem};
+pub use load::{
+    LoadOptions, Programs, load_platform, load_platform_text, load_system, load_system_text,
+    platform_names, system_names,
+};
+pub use platform::Platform;
+pub use system::System;

@@ -1,0 +1,461 @@
+//! Canonical XML: every default and every placement written out, every quantity in one unit.
+//!
+//! Why it exists: the resource manager on the chip reads the description with few lines of code, and a result can record
+//! exactly what was run. What it deliberately does not know: how the description looked before.
+//!
+//! Sizes are in `B`, rates in `B/s`, times in `ns`, frequencies in `Hz`. The output is a valid description; reading it
+//! gives the same model. What is absent (a limit, a task) stays absent; variants are left out, because the output is one
+//! run.
+
+use crate::platform::{
+    Cache, Dram, Dtu, Network, Pipeline, Platform, PlatformKind, Replacement, Topology,
+};
+use crate::system::{App, System};
+use crate::units::{Frequency, Rate, Size, Time};
+
+/// The description for the resource manager on the chip: without the platform's parameters.
+pub fn for_chip(system: &System) -> String {
+    let mut writer = Writer::default();
+    write_system(&mut writer, system, false);
+    writer.text
+}
+
+/// The whole description with the platform inside; stands alone.
+pub fn complete(system: &System) -> String {
+    let mut writer = Writer::default();
+    write_system(&mut writer, system, true);
+    writer.text
+}
+
+/// The description of a platform.
+pub fn platform(platform: &Platform) -> String {
+    let mut writer = Writer::default();
+    write_platform(&mut writer, platform);
+    writer.text
+}
+
+#[derive(Default)]
+struct Writer {
+    text: String,
+    open: Vec<&'static str>,
+    /// The last start tag has no `>` yet.
+    pending: bool,
+}
+
+impl Writer {
+    fn start(&mut self, name: &'static str) -> &mut Self {
+        if self.pending {
+            self.text.push_str(">\n");
+        }
+        self.text.push_str(&"  ".repeat(self.open.len()));
+        self.text.push('<');
+        self.text.push_str(name);
+        self.open.push(name);
+        self.pending = true;
+        self
+    }
+
+    fn attribute(&mut self, name: &str, value: impl std::fmt::Display) -> &mut Self {
+        self.text.push(' ');
+        self.text.push_str(name);
+        self.text.push_str("=\"");
+        for character in value.to_string().chars() {
+            match character {
+                '&' => self.text.push_str("&amp;"),
+                '<' => self.text.push_str("&lt;"),
+                '"' => self.text.push_str("&quot;"),
+                // A reader turns plain white space in attributes into blanks.
+                '\n' | '\t' | '\r' => self.text.push_str(&format!("&#{};", u32::from(character))),
+                other => self.text.push(other),
+            }
+        }
+        self.text.push('"');
+        self
+    }
+
+    fn optional(&mut self, name: &str, value: Option<impl std::fmt::Display>) -> &mut Self {
+        match value {
+            Some(value) => self.attribute(name, value),
+            None => self,
+        }
+    }
+
+    fn size(&mut self, name: &str, size: Size) -> &mut Self {
+        self.attribute(name, format_args!("{}B", size.0))
+    }
+
+    fn bytes(&mut self, name: &str, bytes: u32) -> &mut Self {
+        self.size(name, Size(u64::from(bytes)))
+    }
+
+    fn rate(&mut self, name: &str, rate: Rate) -> &mut Self {
+        self.attribute(name, format_args!("{}B/s", rate.0))
+    }
+
+    fn time(&mut self, name: &str, time: Time) -> &mut Self {
+        self.attribute(name, format_args!("{}ns", time.nanoseconds()))
+    }
+
+    fn frequency(&mut self, name: &str, frequency: Frequency) -> &mut Self {
+        self.attribute(name, format_args!("{}Hz", frequency.0))
+    }
+
+    fn end(&mut self) {
+        let Some(name) = self.open.pop() else { return };
+        if self.pending {
+            self.text.push_str("/>\n");
+        } else {
+            self.text.push_str(&"  ".repeat(self.open.len()));
+            self.text.push_str(&format!("</{name}>\n"));
+        }
+        self.pending = false;
+    }
+}
+
+fn write_system(writer: &mut Writer, system: &System, complete: bool) {
+    let root = &system.managers[0];
+    writer.start("system").attribute("name", &system.name);
+    if !complete {
+        writer.attribute("platform", &system.platform.name);
+    }
+    writer
+        .time("duration", system.duration)
+        .attribute("manager-tile", root.tile)
+        .size("manager-memory", root.memory)
+        .optional("about", system.about.as_ref());
+    if complete {
+        write_platform(writer, &system.platform);
+    }
+    write_subsystem(writer, system, 0);
+    for flow in &system.flows {
+        writer
+            .start("flow")
+            .attribute("name", &flow.name)
+            .attribute("from", &system.apps[flow.from].name)
+            .attribute("to", &system.apps[flow.to].name);
+        if let Some(deadline) = flow.deadline {
+            writer.time("deadline", deadline);
+        }
+        writer.end();
+    }
+    writer.end();
+}
+
+fn write_subsystem(writer: &mut Writer, system: &System, manager: usize) {
+    for (index, domain) in system.domains.iter().enumerate() {
+        if domain.manager != manager {
+            continue;
+        }
+        writer
+            .start("domain")
+            .attribute("name", &domain.name)
+            .attribute("criticality", domain.criticality);
+        for app in system.apps.iter().filter(|app| app.domain == index) {
+            write_app(writer, system, app);
+        }
+        writer.end();
+    }
+    for (index, below) in system.managers.iter().enumerate() {
+        if below.parent == Some(manager) {
+            writer
+                .start("manager")
+                .attribute("name", &below.name)
+                .attribute("tile", below.tile)
+                .attribute("program", &below.program)
+                .size("memory", below.memory);
+            write_subsystem(writer, system, index);
+            writer.end();
+        }
+    }
+}
+
+fn write_app(writer: &mut Writer, system: &System, app: &App) {
+    writer
+        .start("app")
+        .attribute("name", &app.name)
+        .attribute("tile", app.tile)
+        .attribute("program", &app.program)
+        .size("memory", app.memory)
+        .attribute("memory-tile", app.memory_tile);
+    for argument in &app.arguments {
+        writer
+            .start("argument")
+            .attribute("name", &argument.name)
+            .attribute("value", &argument.value)
+            .end();
+    }
+    if let Some(limit) = app.limit {
+        writer
+            .start("limit")
+            .rate("noc", limit.noc)
+            .size("burst", limit.burst)
+            .end();
+    }
+    if let Some(cpu) = app.cpu {
+        writer
+            .start("cpu")
+            .time("quota", cpu.budget)
+            .time("period", cpu.period)
+            .end();
+    }
+    if let Some(task) = app.task {
+        writer
+            .start("task")
+            .time("period", task.period)
+            .time("deadline", task.deadline);
+        if let Some(cost) = task.cost {
+            writer.time("cost", cost);
+        }
+        writer.attribute("misses", task.misses).end();
+    }
+    for gate in &app.rgates {
+        writer
+            .start("rgate")
+            .attribute("name", &gate.name)
+            .attribute("slots", gate.slots)
+            .bytes("slot-size", gate.slot_size)
+            .end();
+    }
+    for gate in &app.sgates {
+        let to = &system.apps[gate.to];
+        writer
+            .start("sgate")
+            .attribute("name", &gate.name)
+            .attribute("to", &to.name)
+            .attribute("gate", &to.rgates[gate.gate].name)
+            .attribute("credits", gate.credits)
+            .attribute("label", gate.label)
+            .end();
+    }
+    for gate in &app.mgates {
+        let rights = match (gate.read, gate.write) {
+            (true, true) => "rw",
+            (true, false) => "r",
+            _ => "w",
+        };
+        writer
+            .start("mgate")
+            .attribute("name", &gate.name)
+            .size("size", gate.size)
+            .attribute("rights", rights)
+            .attribute("memory-tile", gate.memory_tile)
+            .end();
+    }
+    writer.end();
+}
+
+fn write_platform(writer: &mut Writer, platform: &Platform) {
+    let kind = match platform.kind {
+        PlatformKind::Tiled => "tiled",
+        PlatformKind::Bare => "bare",
+    };
+    writer
+        .start("platform")
+        .attribute("name", &platform.name)
+        .attribute("kind", kind);
+    write_source(writer, platform, &format!("platform[{}]", platform.name));
+    for clock in &platform.clocks {
+        writer
+            .start("clock")
+            .attribute("name", &clock.name)
+            .frequency("frequency", clock.frequency);
+        close(writer, platform, &format!("clock[{}]", clock.name));
+    }
+    writer
+        .start("timebase")
+        .frequency("frequency", platform.timebase);
+    close(writer, platform, "timebase");
+    platform
+        .pipelines
+        .iter()
+        .for_each(|part| write_pipeline(writer, platform, part));
+    platform
+        .caches
+        .iter()
+        .for_each(|part| write_cache(writer, platform, part));
+    platform
+        .dtus
+        .iter()
+        .for_each(|part| write_dtu(writer, platform, part));
+    platform
+        .drams
+        .iter()
+        .for_each(|part| write_dram(writer, platform, part));
+    write_network(writer, platform, &platform.network);
+    for tile in &platform.tiles {
+        let name = |cache: &Option<Cache>| cache.as_ref().map(|cache| cache.name.clone());
+        writer
+            .start("tile")
+            .attribute("id", tile.id)
+            .attribute("pipeline", &tile.pipeline.name)
+            .optional("l1i", name(&tile.l1i))
+            .optional("l1d", name(&tile.l1d))
+            .optional("l2", name(&tile.l2))
+            .optional("dtu", tile.dtu.as_ref().map(|dtu| &dtu.name))
+            .attribute("router", tile.router)
+            .attribute("privileged", tile.privileged)
+            .attribute("shared", tile.shared)
+            .attribute("exit", tile.exit)
+            .attribute("uart", tile.uart);
+        close(writer, platform, &format!("tile[{}]", tile.id));
+    }
+    for memory in &platform.memories {
+        writer
+            .start("memory")
+            .attribute("id", memory.id)
+            .attribute("dram", &memory.dram.name)
+            .size("size", memory.size)
+            .attribute("router", memory.router);
+        close(writer, platform, &format!("memory[{}]", memory.id));
+    }
+    writer.end();
+}
+
+/// Writes the source of the whole element, if it has one.
+fn write_source(writer: &mut Writer, platform: &Platform, element: &str) {
+    let mut origins = platform
+        .origins
+        .iter()
+        .filter(|origin| origin.element == element);
+    let whole = origins.find(|origin| origin.attributes.is_empty());
+    writer.optional("source", whole.map(|origin| &origin.source));
+}
+
+/// Writes where the values come from, and ends the element.
+fn close(writer: &mut Writer, platform: &Platform, element: &str) {
+    write_source(writer, platform, element);
+    for origin in platform
+        .origins
+        .iter()
+        .filter(|origin| origin.element == element)
+    {
+        if !origin.attributes.is_empty() {
+            writer
+                .start("origin")
+                .attribute("of", origin.attributes.join(" "))
+                .attribute("source", &origin.source)
+                .end();
+        }
+    }
+    writer.end();
+}
+
+fn write_pipeline(writer: &mut Writer, platform: &Platform, part: &Pipeline) {
+    writer
+        .start("pipeline")
+        .attribute("name", &part.name)
+        .attribute("clock", &part.clock.name)
+        .attribute("model", "inorder")
+        .attribute("load-to-use", part.load_to_use)
+        .attribute("multiply", part.multiply)
+        .attribute("divide", part.divide)
+        .attribute("fp-add", part.fp_add)
+        .attribute("fp-multiply", part.fp_multiply)
+        .attribute("fp-fma", part.fp_fma)
+        .attribute("fp-divide", part.fp_divide)
+        .attribute("fp-sqrt", part.fp_sqrt)
+        .attribute("branch-penalty", part.branch_penalty)
+        .attribute("jump-penalty", part.jump_penalty)
+        .attribute("predictor-entries", part.predictor_entries)
+        .attribute("return-stack", part.return_stack)
+        .attribute("store-buffer", part.store_buffer)
+        .attribute("load-buffer", part.load_buffer)
+        .attribute("trap-entry", part.trap_entry)
+        .attribute("mmio", part.mmio)
+        .attribute("tlb-entries", part.tlb_entries)
+        .attribute("l2-tlb-entries", part.l2_tlb_entries)
+        .attribute("l2-tlb-latency", part.l2_tlb_latency)
+        .attribute("page-walk", if part.timed_walk { "timed" } else { "free" })
+        .attribute("hardware-ad", part.hardware_ad);
+    close(writer, platform, &format!("pipeline[{}]", part.name));
+}
+
+fn write_cache(writer: &mut Writer, platform: &Platform, part: &Cache) {
+    let replacement = match part.replacement {
+        Replacement::Lru => "lru",
+        Replacement::TreePlru => "tree-plru",
+        Replacement::Random => "random",
+    };
+    writer
+        .start("cache")
+        .attribute("name", &part.name)
+        .size("size", part.size)
+        .attribute("ways", part.ways)
+        .bytes("line", part.line)
+        .attribute("latency", part.latency)
+        .attribute("mshrs", part.mshrs)
+        .attribute("replacement", replacement);
+    close(writer, platform, &format!("cache[{}]", part.name));
+}
+
+fn write_dtu(writer: &mut Writer, platform: &Platform, part: &Dtu) {
+    writer
+        .start("dtu")
+        .attribute("name", &part.name)
+        .attribute("clock", &part.clock.name)
+        .attribute("endpoints", part.endpoints)
+        .attribute("buckets", part.buckets)
+        .attribute("tlb-entries", part.tlb_entries)
+        .attribute("tlb-latency", part.tlb_latency)
+        .bytes("block", part.block)
+        .attribute("parallel", part.parallel)
+        .attribute("refill", part.refill)
+        .size("bucket-limit", part.bucket_limit)
+        .attribute("read", part.read)
+        .attribute("write", part.write)
+        .attribute("send", part.send)
+        .attribute("reply", part.reply)
+        .attribute("receive", part.receive)
+        .attribute("fetch", part.fetch)
+        .attribute("acknowledge", part.acknowledge)
+        .attribute("outstanding", part.outstanding);
+    close(writer, platform, &format!("dtu[{}]", part.name));
+}
+
+fn write_dram(writer: &mut Writer, platform: &Platform, part: &Dram) {
+    writer
+        .start("dram")
+        .attribute("name", &part.name)
+        .attribute("clock", &part.clock.name)
+        .attribute("banks", part.banks)
+        .size("row", part.row)
+        .bytes("bus", part.bus)
+        .bytes("burst", part.burst)
+        .attribute("cas", part.cas)
+        .attribute("activate", part.activate)
+        .attribute("precharge", part.precharge)
+        .attribute("write-recovery", part.write_recovery)
+        .attribute("refresh-interval", part.refresh_interval)
+        .attribute("refresh", part.refresh)
+        .attribute("frontend", part.frontend);
+    close(writer, platform, &format!("dram[{}]", part.name));
+}
+
+fn write_network(writer: &mut Writer, platform: &Platform, part: &Network) {
+    let (topology, size) = match part.topology {
+        Topology::Crossbar => ("crossbar", None),
+        Topology::StarMesh { columns, rows } => ("star-mesh", Some((columns, rows))),
+        Topology::Mesh { columns, rows } => ("mesh", Some((columns, rows))),
+    };
+    writer
+        .start("network")
+        .attribute("topology", topology)
+        .optional("columns", size.map(|size| size.0))
+        .optional("rows", size.map(|size| size.1))
+        .attribute("clock", &part.clock.name)
+        .bytes("width", part.width)
+        .attribute("link", part.link)
+        .attribute("router", part.router)
+        .attribute("interface", part.interface)
+        .bytes("header", part.header)
+        .bytes("chunk", part.chunk)
+        .attribute(
+            "channels",
+            if part.split_channels {
+                "split"
+            } else {
+                "shared"
+            },
+        );
+    close(writer, platform, "network");
+}

@@ -1,0 +1,44 @@
+//! The descriptions that come with the program.
+//!
+//! Why it exists: `bulkhead` works without its source tree. What it deliberately does not know: what is in them. A test
+//! compares these tables with the files of `catalog/`.
+
+/// Names and texts of the platforms.
+pub const PLATFORMS: &[(&str, &str)] = &[
+    ("single", include_str!("../../catalog/platforms/single.xml")),
+    (
+        "tiled-fpga",
+        include_str!("../../catalog/platforms/tiled-fpga.xml"),
+    ),
+    (
+        "tiled-gem5",
+        include_str!("../../catalog/platforms/tiled-gem5.xml"),
+    ),
+];
+
+/// Names and texts of the systems.
+pub const SYSTEMS: &[(&str, &str)] = &[
+    (
+        "m3/interference",
+        include_str!("../../catalog/systems/m3/interference.xml"),
+    ),
+    (
+        "m3/roundtrip",
+        include_str!("../../catalog/systems/m3/roundtrip.xml"),
+    ),
+    (
+        "quickstart",
+        include_str!("../../catalog/systems/quickstart.xml"),
+    ),
+];
+
+/// The system that runs if none is named.
+pub const DEFAULT_SYSTEM: &str = "quickstart";
+
+/// The text of an entry.
+pub(crate) fn find(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
+    table
+        .iter()
+        .find(|entry| entry.0 == name)
+        .map(|entry| entry.1)
+}

@@ -1,0 +1,209 @@
+//! The language of descriptions as tables: which elements and attributes exist, and what they hold.
+//!
+//! Why it exists: the reader, the defaults, the canonical output, overrides and the test of the XML schema files all
+//! take the language from here, so it is written once. What it deliberately does not know: rules that join several
+//! elements; those stand in `platform::check` and `system::check`.
+
+mod platform;
+mod system;
+
+/// What an attribute holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A name: a letter, then letters, digits, `-` or `_`; at most [`NAME_MAX`] characters.
+    Name,
+    /// Any text.
+    Text,
+    /// A whole number.
+    Integer {
+        /// Least value.
+        min: u64,
+        /// Greatest value.
+        max: u64,
+    },
+    /// `true` or `false`.
+    Boolean,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Bytes.
+    Size {
+        /// Least value.
+        min: u64,
+        /// Greatest value.
+        max: u64,
+    },
+    /// Bytes a second, at least 1, or `none`.
+    Rate,
+    /// A time of at least one nanosecond, in whole nanoseconds.
+    Time,
+    /// Hertz, at least 1.
+    Frequency,
+    /// A time, or cycles of the tile's clock.
+    Cost,
+    /// A time, or a percentage of the period.
+    Quota,
+}
+
+/// Longest name.
+pub const NAME_MAX: usize = 31;
+
+/// An attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttributeRule {
+    /// Name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// It must be given.
+    pub required: bool,
+    /// Value if it is not given; `None` together with `required: false` means that it may be absent.
+    pub default: Option<&'static str>,
+    /// What it means, in one sentence.
+    pub about: &'static str,
+}
+
+/// An element that may stand in another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChildRule {
+    /// Name.
+    pub name: &'static str,
+    /// How often it must stand.
+    pub min: usize,
+    /// How often it may stand.
+    pub max: usize,
+}
+
+/// An element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ElementRule {
+    /// Name.
+    pub name: &'static str,
+    /// What it means, in one sentence.
+    pub about: &'static str,
+    /// Its attributes.
+    pub attributes: &'static [AttributeRule],
+    /// Elements inside.
+    pub children: &'static [ChildRule],
+}
+
+impl ElementRule {
+    /// The rule of an attribute.
+    pub fn attribute(&self, name: &str) -> Option<&'static AttributeRule> {
+        self.attributes.iter().find(|rule| rule.name == name)
+    }
+
+    /// The rule of an element inside.
+    pub fn child(&self, name: &str) -> Option<&'static ChildRule> {
+        self.children.iter().find(|rule| rule.name == name)
+    }
+}
+
+/// Every element of platform descriptions; the root comes first.
+pub const PLATFORM: &[ElementRule] = platform::ELEMENTS;
+/// Every element of system descriptions except those of platforms; the root comes first.
+pub const SYSTEM: &[ElementRule] = system::ELEMENTS;
+
+/// The rule of an element. Names are unique over both tables.
+pub fn element(name: &str) -> Option<&'static ElementRule> {
+    SYSTEM.iter().chain(PLATFORM).find(|rule| rule.name == name)
+}
+
+const fn required(name: &'static str, kind: Kind, about: &'static str) -> AttributeRule {
+    AttributeRule {
+        name,
+        kind,
+        required: true,
+        default: None,
+        about,
+    }
+}
+
+const fn optional(name: &'static str, kind: Kind, about: &'static str) -> AttributeRule {
+    AttributeRule {
+        name,
+        kind,
+        required: false,
+        default: None,
+        about,
+    }
+}
+
+const fn default(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    about: &'static str,
+) -> AttributeRule {
+    AttributeRule {
+        name,
+        kind,
+        required: false,
+        default: Some(default),
+        about,
+    }
+}
+
+const fn any(name: &'static str) -> ChildRule {
+    ChildRule {
+        name,
+        min: 0,
+        max: usize::MAX,
+    }
+}
+
+const fn some(name: &'static str) -> ChildRule {
+    ChildRule {
+        name,
+        min: 1,
+        max: usize::MAX,
+    }
+}
+
+const fn maybe(name: &'static str) -> ChildRule {
+    ChildRule {
+        name,
+        min: 0,
+        max: 1,
+    }
+}
+
+const fn once(name: &'static str) -> ChildRule {
+    ChildRule {
+        name,
+        min: 1,
+        max: 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_children_exist() {
+        let all: Vec<_> = SYSTEM.iter().chain(PLATFORM).collect();
+        for (index, rule) in all.iter().enumerate() {
+            assert!(
+                all[..index].iter().all(|other| other.name != rule.name),
+                "{}",
+                rule.name
+            );
+            for child in rule.children {
+                assert!(
+                    element(child.name).is_some(),
+                    "{} in {}",
+                    child.name,
+                    rule.name
+                );
+            }
+            for attribute in rule.attributes {
+                assert!(!attribute.about.is_empty());
+                assert!(
+                    !(attribute.required && attribute.default.is_some()),
+                    "{}",
+                    attribute.name
+                );
+            }
+        }
+    }
+}

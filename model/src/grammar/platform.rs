@@ -1,0 +1,487 @@
+//! Elements of platform descriptions.
+//!
+//! Why it exists: see the parent module. Latencies are integers in cycles of the element's clock (for caches: of the
+//! clock of the tile's pipeline).
+
+use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Size, Text};
+use super::{AttributeRule, ElementRule, any, default, once, optional, required, some};
+
+/// A latency or count in cycles: small enough that sums never overflow.
+const CYCLES: super::Kind = Integer {
+    min: 0,
+    max: 1_000_000,
+};
+const LATENCY: super::Kind = Integer {
+    min: 1,
+    max: 1_000_000,
+};
+const COUNT: super::Kind = Integer {
+    min: 1,
+    max: 65_536,
+};
+const ENTRIES: super::Kind = Integer {
+    min: 0,
+    max: 65_536,
+};
+const TILE: super::Kind = Integer { min: 0, max: 4095 };
+
+const SOURCE: AttributeRule = optional(
+    "source",
+    Text,
+    "Where the values come from; or `assumption: ...` with the reason.",
+);
+const CLOCK: AttributeRule = required("clock", Name, "The clock that its cycles are counted in.");
+
+/// See [`super::PLATFORM`].
+pub const ELEMENTS: &[ElementRule] = &[
+    ElementRule {
+        name: "platform",
+        about: "A chip: clocks, tiles, caches, memories and the network that joins them.",
+        attributes: &[
+            required("name", Name, "Name of the platform."),
+            required(
+                "kind",
+                Choice(&["tiled", "bare"]),
+                "`tiled`: every processing tile has a DTU and the tiled OS runs; `bare`: no DTUs, for single programs.",
+            ),
+            SOURCE,
+        ],
+        children: &[
+            some("clock"),
+            once("timebase"),
+            some("pipeline"),
+            any("cache"),
+            any("dtu"),
+            some("dram"),
+            once("network"),
+            some("tile"),
+            some("memory"),
+        ],
+    },
+    ElementRule {
+        name: "origin",
+        about: "Where the values of some of the parent's attributes come from.",
+        attributes: &[
+            required("of", Text, "Names of attributes, separated by spaces."),
+            required(
+                "source",
+                Text,
+                "Where the values come from; or `assumption: ...` with the reason.",
+            ),
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "clock",
+        about: "A clock. One tick of the machine divides the cycle of every clock.",
+        attributes: &[
+            required("name", Name, "Name of the clock."),
+            required("frequency", Frequency, "Its frequency."),
+            SOURCE,
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "timebase",
+        about: "The counter that software reads as time.",
+        attributes: &[
+            required("frequency", Frequency, "How fast it counts."),
+            SOURCE,
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "pipeline",
+        about: "How a hart spends time, in cycles of its clock.",
+        attributes: &[
+            required("name", Name, "Name of the pipeline."),
+            CLOCK,
+            default(
+                "model",
+                Choice(&["inorder"]),
+                "inorder",
+                "`inorder`: stall on use, one instruction a cycle.",
+            ),
+            required(
+                "load-to-use",
+                LATENCY,
+                "Issue of a load that hits the first level until an instruction can use the result.",
+            ),
+            required(
+                "multiply",
+                LATENCY,
+                "Latency of an integer multiplication (pipelined).",
+            ),
+            required(
+                "divide",
+                LATENCY,
+                "Latency of an integer division (not pipelined).",
+            ),
+            required(
+                "fp-add",
+                LATENCY,
+                "Latency of floating-point addition, subtraction, comparison and conversion.",
+            ),
+            required(
+                "fp-multiply",
+                LATENCY,
+                "Latency of floating-point multiplication.",
+            ),
+            required("fp-fma", LATENCY, "Latency of fused multiply-add."),
+            required("fp-divide", LATENCY, "Latency of floating-point division."),
+            required("fp-sqrt", LATENCY, "Latency of a square root."),
+            required(
+                "branch-penalty",
+                CYCLES,
+                "Extra cycles of a mispredicted branch, return or indirect jump.",
+            ),
+            required(
+                "jump-penalty",
+                CYCLES,
+                "Extra cycles of a correctly predicted taken branch or direct jump.",
+            ),
+            required(
+                "predictor-entries",
+                ENTRIES,
+                "Two-bit counters of the branch predictor, a power of two; 0: static prediction.",
+            ),
+            required(
+                "return-stack",
+                ENTRIES,
+                "Entries of the return-address stack; 0: none.",
+            ),
+            required(
+                "store-buffer",
+                Integer { min: 1, max: 64 },
+                "Stores that may be under way.",
+            ),
+            required(
+                "load-buffer",
+                Integer { min: 1, max: 16 },
+                "Loads that may be under way.",
+            ),
+            required(
+                "trap-entry",
+                CYCLES,
+                "Extra cycles to enter a trap handler or to return from it.",
+            ),
+            required(
+                "mmio",
+                CYCLES,
+                "Extra cycles of an access to a device register.",
+            ),
+            required(
+                "tlb-entries",
+                Integer {
+                    min: 4,
+                    max: 65_536,
+                },
+                "Entries of each first-level TLB.",
+            ),
+            required(
+                "l2-tlb-entries",
+                ENTRIES,
+                "Entries of the second-level TLB, a power of two; 0: none.",
+            ),
+            required(
+                "l2-tlb-latency",
+                CYCLES,
+                "Cycles of a hit in the second-level TLB.",
+            ),
+            default(
+                "page-walk",
+                Choice(&["timed", "free"]),
+                "timed",
+                "`timed`: page-table walks go through the data cache; `free`: they cost nothing.",
+            ),
+            default(
+                "hardware-ad",
+                Boolean,
+                "true",
+                "The walker sets accessed and dirty bits itself; otherwise it faults.",
+            ),
+            SOURCE,
+        ],
+        children: &[any("origin")],
+    },
+    ElementRule {
+        name: "cache",
+        about: "A cache, write-back and write-allocate.",
+        attributes: &[
+            required("name", Name, "Name of the cache."),
+            required(
+                "size",
+                Size {
+                    min: 64,
+                    max: 1 << 32,
+                },
+                "Bytes in all.",
+            ),
+            required("ways", Integer { min: 1, max: 64 }, "Ways of a set."),
+            required(
+                "line",
+                Size { min: 16, max: 128 },
+                "Bytes of a line, a power of two.",
+            ),
+            required(
+                "latency",
+                CYCLES,
+                "Second level: cycles from the first level's miss to the data. First level: already in the pipeline's load-to-use, added only to a miss.",
+            ),
+            required(
+                "mshrs",
+                Integer { min: 1, max: 64 },
+                "Misses that may be under way.",
+            ),
+            default(
+                "replacement",
+                Choice(&["lru", "tree-plru", "random"]),
+                "lru",
+                "Which line is given up.",
+            ),
+            SOURCE,
+        ],
+        children: &[any("origin")],
+    },
+    ElementRule {
+        name: "dtu",
+        about: "A data transfer unit.",
+        attributes: &[
+            required("name", Name, "Name of the unit."),
+            CLOCK,
+            required(
+                "endpoints",
+                Integer { min: 16, max: 1024 },
+                "Endpoints; the first four are the protection windows.",
+            ),
+            required("buckets", Integer { min: 1, max: 4 }, "Token buckets."),
+            required("tlb-entries", COUNT, "Entries of its TLB."),
+            required("tlb-latency", CYCLES, "Cycles of a lookup in its TLB."),
+            required(
+                "block",
+                Size { min: 16, max: 512 },
+                "Bytes of a local memory access, a power of two.",
+            ),
+            required(
+                "parallel",
+                Integer { min: 1, max: 64 },
+                "Local memory accesses under way at once.",
+            ),
+            required(
+                "refill",
+                LATENCY,
+                "Cycles between two refills of the token buckets.",
+            ),
+            required(
+                "bucket-limit",
+                Size {
+                    min: 1,
+                    max: 1 << 32,
+                },
+                "Most bytes that a token bucket can hold.",
+            ),
+            required(
+                "read",
+                CYCLES,
+                "Start of a read command until the first network request.",
+            ),
+            required(
+                "write",
+                CYCLES,
+                "Start of a write command until the first network request.",
+            ),
+            required(
+                "send",
+                CYCLES,
+                "Start of a send command until the message leaves.",
+            ),
+            required(
+                "reply",
+                CYCLES,
+                "Start of a reply command until the message leaves.",
+            ),
+            required(
+                "receive",
+                CYCLES,
+                "Arrival of a message until it can be fetched.",
+            ),
+            required("fetch", CYCLES, "Cycles of a fetch command."),
+            required("acknowledge", CYCLES, "Cycles of an acknowledge command."),
+            required(
+                "outstanding",
+                Integer { min: 1, max: 64 },
+                "Chunks of a transfer under way at once.",
+            ),
+            SOURCE,
+        ],
+        children: &[any("origin")],
+    },
+    ElementRule {
+        name: "dram",
+        about: "A memory controller with its channel; data moves on both edges of the clock.",
+        attributes: &[
+            required("name", Name, "Name of the memory."),
+            CLOCK,
+            required(
+                "banks",
+                Integer { min: 1, max: 1024 },
+                "Banks, a power of two.",
+            ),
+            required(
+                "row",
+                Size {
+                    min: 64,
+                    max: 1 << 20,
+                },
+                "Bytes of a row over all chips, a power of two.",
+            ),
+            required(
+                "bus",
+                Size { min: 1, max: 64 },
+                "Bytes that the data bus moves on an edge, a power of two.",
+            ),
+            required(
+                "burst",
+                Size { min: 16, max: 512 },
+                "Bytes of a burst, a power of two.",
+            ),
+            required("cas", CYCLES, "Column access to first data (tCL)."),
+            required(
+                "activate",
+                CYCLES,
+                "Activation of a row to column access (tRCD).",
+            ),
+            required("precharge", CYCLES, "Precharge to activation (tRP)."),
+            required(
+                "write-recovery",
+                CYCLES,
+                "End of write data to precharge (tWR).",
+            ),
+            required(
+                "refresh-interval",
+                CYCLES,
+                "Distance of refreshes (tREFI); 0: no refresh.",
+            ),
+            required("refresh", CYCLES, "Length of a refresh (tRFC)."),
+            required("frontend", CYCLES, "Fixed latency of the controller."),
+            SOURCE,
+        ],
+        children: &[any("origin")],
+    },
+    ElementRule {
+        name: "network",
+        about: "The network that joins all tiles.",
+        attributes: &[
+            required(
+                "topology",
+                Choice(&["crossbar", "star-mesh", "mesh"]),
+                "`star-mesh`: several tiles at each router of a mesh.",
+            ),
+            default(
+                "columns",
+                Integer { min: 1, max: 64 },
+                "1",
+                "Routers in a row (meshes).",
+            ),
+            default(
+                "rows",
+                Integer { min: 1, max: 64 },
+                "1",
+                "Rows of routers (meshes).",
+            ),
+            CLOCK,
+            required(
+                "width",
+                Size { min: 1, max: 512 },
+                "Bytes that a link moves in a cycle.",
+            ),
+            required("link", LATENCY, "Cycles of a link."),
+            required(
+                "router",
+                CYCLES,
+                "Head of a packet in a router until the output link.",
+            ),
+            required(
+                "interface",
+                CYCLES,
+                "Cycles of a tile's network interface, for each direction.",
+            ),
+            required(
+                "header",
+                Size { min: 1, max: 256 },
+                "Bytes of a packet's header.",
+            ),
+            required(
+                "chunk",
+                Size { min: 64, max: 512 },
+                "Most bytes of payload of a packet, a power of two.",
+            ),
+            default(
+                "channels",
+                Choice(&["shared", "split"]),
+                "shared",
+                "`split`: separate networks for reads and for writes and messages.",
+            ),
+            SOURCE,
+        ],
+        children: &[any("origin")],
+    },
+    ElementRule {
+        name: "tile",
+        about: "A processing tile with one hart.",
+        attributes: &[
+            required("id", TILE, "Number on the network."),
+            required("pipeline", Name, "Its pipeline."),
+            optional("l1i", Name, "First-level instruction cache."),
+            optional("l1d", Name, "First-level data cache."),
+            optional("l2", Name, "Private second-level cache."),
+            optional("dtu", Name, "Its data transfer unit (tiled platforms)."),
+            default(
+                "router",
+                TILE,
+                "0",
+                "Router that it is attached to (meshes).",
+            ),
+            default(
+                "privileged",
+                Boolean,
+                "false",
+                "Its DTU may configure others: the kernel's tile.",
+            ),
+            default(
+                "shared",
+                Boolean,
+                "false",
+                "Several applications may be placed on it; TileMux then gives them time slices.",
+            ),
+            default("exit", Boolean, "false", "It has an exit device."),
+            default("uart", Boolean, "false", "It has a console."),
+            SOURCE,
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "memory",
+        about: "A memory tile.",
+        attributes: &[
+            required("id", TILE, "Number on the network."),
+            required("dram", Name, "Its memory controller."),
+            required(
+                "size",
+                Size {
+                    min: 1 << 20,
+                    max: 1 << 40,
+                },
+                "Bytes of memory.",
+            ),
+            default(
+                "router",
+                TILE,
+                "0",
+                "Router that it is attached to (meshes).",
+            ),
+            SOURCE,
+        ],
+        children: &[],
+    },
+];

@@ -1,0 +1,554 @@
+//! From a name or a file to a validated model.
+//!
+//! Why it exists: it joins the steps in the one right order: read, include, override, find the platform, validate, and the
+//! same again for each variant. What it deliberately does not know: the rules themselves.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::catalog;
+use crate::error::{Diagnostic, Errors, Problem};
+use crate::overrides::{Override, apply_overrides};
+use crate::platform::{self, Platform};
+use crate::source::{Source, Span};
+use crate::system::{self, System};
+use crate::text::suggestion;
+use crate::tree::{self, Attribute, Element};
+
+/// Largest file that is read, in bytes.
+const FILE_LIMIT: u64 = 16 << 20;
+
+/// The programs that a system may name. The runner knows them; the model only asks.
+pub trait Programs {
+    /// Whether there is a program with this name.
+    fn contains(&self, name: &str) -> bool;
+    /// All names, for suggestions.
+    fn names(&self) -> Vec<String>;
+}
+
+impl Programs for Vec<String> {
+    fn contains(&self, name: &str) -> bool {
+        self.iter().any(|known| known == name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.clone()
+    }
+}
+
+/// How to load. The default changes nothing, knows the built-in catalog, and does not check programs.
+#[derive(Default, Clone)]
+pub struct LoadOptions<'a> {
+    /// Changes `PATH=VALUE` (see [`crate::overrides`]), applied in order, before those of a variant.
+    pub overrides: Vec<String>,
+    /// Known programs; `None`: program names are not checked.
+    pub programs: Option<&'a dyn Programs>,
+    /// Folders with `platforms/NAME.xml` and `systems/NAME.xml` that are looked at before the built-in catalog.
+    pub catalogs: Vec<PathBuf>,
+}
+
+/// Loads a system and all its variants: a file, or a name of the catalog.
+pub fn load_system(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Result<System, Errors> {
+    let path = path.as_ref();
+    let (source, folder) = find(path, "system", catalog::SYSTEMS, options)?;
+    load(&source, folder.as_deref(), Some(path), options)
+}
+
+/// Loads a system from a text. `name` stands in messages; includes and platform files are not possible.
+pub fn load_system_text(
+    name: &str,
+    text: &str,
+    options: &LoadOptions<'_>,
+) -> Result<System, Errors> {
+    let source = Arc::new(Source {
+        name: name.into(),
+        text: text.into(),
+    });
+    load(&source, None, None, options)
+}
+
+/// Loads a platform: a file, or a name of the catalog.
+pub fn load_platform(
+    path: impl AsRef<Path>,
+    options: &LoadOptions<'_>,
+) -> Result<Platform, Errors> {
+    let (source, _) = find(path.as_ref(), "platform", catalog::PLATFORMS, options)?;
+    load_platform_source(&source, options)
+}
+
+/// Loads a platform from a text. `name` stands in messages.
+pub fn load_platform_text(
+    name: &str,
+    text: &str,
+    options: &LoadOptions<'_>,
+) -> Result<Platform, Errors> {
+    let source = Arc::new(Source {
+        name: name.into(),
+        text: text.into(),
+    });
+    load_platform_source(&source, options)
+}
+
+fn load_platform_source(
+    source: &Arc<Source>,
+    options: &LoadOptions<'_>,
+) -> Result<Platform, Errors> {
+    let mut tree = tree::parse(source)?;
+    apply_overrides(&mut tree, &parse_overrides(options)?)?;
+    let mut errors = Vec::new();
+    platform::read(&tree, &mut errors).ok_or(Errors { list: errors })
+}
+
+/// Every platform that can be named: those of the options' folders and the built-in ones.
+pub fn platform_names(options: &LoadOptions<'_>) -> Vec<String> {
+    names("platforms", catalog::PLATFORMS, options)
+}
+
+/// Every system that can be named.
+pub fn system_names(options: &LoadOptions<'_>) -> Vec<String> {
+    names("systems", catalog::SYSTEMS, options)
+}
+
+fn names(kind: &str, table: &[(&str, &'static str)], options: &LoadOptions<'_>) -> Vec<String> {
+    fn collect(folder: &Path, prefix: &str, found: &mut Vec<String>) {
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
+                continue;
+            };
+            if path.is_dir() && prefix.is_empty() {
+                collect(&path, &format!("{stem}/"), found);
+            } else if path.extension().is_some_and(|extension| extension == "xml") {
+                found.push(format!("{prefix}{stem}"));
+            }
+        }
+    }
+    let mut found: Vec<String> = table.iter().map(|entry| entry.0.to_owned()).collect();
+    for folder in &options.catalogs {
+        collect(&folder.join(kind), "", &mut found);
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn parse_overrides(options: &LoadOptions<'_>) -> Result<Vec<Override>, Errors> {
+    let (mut good, mut list) = (Vec::new(), Vec::new());
+    for text in &options.overrides {
+        match Override::parse(text) {
+            Ok(change) => good.push(change),
+            Err(error) => list.push(error),
+        }
+    }
+    if list.is_empty() {
+        Ok(good)
+    } else {
+        Err(Errors { list })
+    }
+}
+
+/// Reads a text file; the message of a failure names it.
+fn read_file(path: &Path) -> Result<Arc<Source>, String> {
+    let information = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !information.is_file() {
+        return Err("it is no file".into());
+    }
+    if information.len() > FILE_LIMIT {
+        return Err(format!("it is larger than {FILE_LIMIT} bytes"));
+    }
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+    Ok(Arc::new(Source {
+        name: path.display().to_string(),
+        text,
+    }))
+}
+
+/// Whether a reference means a file, not a name of the catalog.
+fn is_file_reference(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "xml") || path.is_absolute()
+}
+
+type Found = (Arc<Source>, Option<PathBuf>);
+
+/// Finds a description: the text, and the folder that its references are relative to.
+fn find(
+    path: &Path,
+    kind: &'static str,
+    table: &[(&str, &'static str)],
+    options: &LoadOptions<'_>,
+) -> Result<Found, Diagnostic> {
+    let name = path.display().to_string();
+    if !is_file_reference(path) {
+        for folder in &options.catalogs {
+            let file = folder.join(format!("{kind}s")).join(format!("{name}.xml"));
+            if file.is_file() {
+                return file_source(&file);
+            }
+        }
+        if let Some(text) = catalog::find(table, &name) {
+            let source = Source {
+                name: format!("{name}.xml"),
+                text: text.into(),
+            };
+            return Ok((Arc::new(source), None));
+        }
+    }
+    if is_file_reference(path) || path.is_file() {
+        return file_source(path);
+    }
+    let known = names(&format!("{kind}s"), table, options);
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let help = suggestion(&name, &known, kind);
+    let help = format!("{help}; a file is named with its ending .xml");
+    Err(Diagnostic::without_place(
+        Problem::Unknown { kind, name },
+        help,
+    ))
+}
+
+fn file_source(path: &Path) -> Result<Found, Diagnostic> {
+    let source = read_file(path).map_err(|cause| {
+        let problem = Problem::Unreadable {
+            name: path.display().to_string(),
+            cause,
+        };
+        Diagnostic::without_place(problem, "check the name of the file and its rights")
+    })?;
+    Ok((
+        source,
+        Some(path.parent().unwrap_or(Path::new("")).to_path_buf()),
+    ))
+}
+
+/// What the steps of loading share.
+struct Loader<'a> {
+    folder: Option<&'a Path>,
+    options: &'a LoadOptions<'a>,
+}
+
+fn load(
+    source: &Arc<Source>,
+    folder: Option<&Path>,
+    path: Option<&Path>,
+    options: &LoadOptions<'_>,
+) -> Result<System, Errors> {
+    let overrides = parse_overrides(options)?;
+    let mut tree = tree::parse(source)?;
+    let mut chain: Vec<PathBuf> = path.into_iter().map(same_file).collect();
+    expand(&mut tree, folder, &mut chain)?;
+    let loader = Loader { folder, options };
+    let mut system = loader.system(tree.clone(), &overrides)?;
+
+    // Changes from the command line may also touch the variants themselves.
+    let mut changed = tree.clone();
+    let variant_only: Vec<Override> = overrides
+        .iter()
+        .filter(|change| apply_overrides(&mut tree.clone(), std::slice::from_ref(change)).is_ok())
+        .cloned()
+        .collect();
+    apply_overrides(&mut changed, &variant_only)?;
+    let mut list = Vec::new();
+    for variant in changed
+        .children
+        .iter()
+        .filter(|child| child.name == "variant")
+    {
+        match loader.variant(&tree, variant, &overrides) {
+            Ok(run) => system.variants.push(run),
+            Err(errors) => list.extend(errors.list),
+        }
+    }
+    if list.is_empty() {
+        Ok(system)
+    } else {
+        Err(Errors { list })
+    }
+}
+
+impl Loader<'_> {
+    /// Overrides, platform, validation.
+    fn system(&self, mut tree: Element, overrides: &[Override]) -> Result<System, Errors> {
+        let (platform_first, rest): (Vec<Override>, Vec<Override>) = overrides
+            .iter()
+            .cloned()
+            .partition(|change| change.selects_platform(&tree));
+        apply_overrides(&mut tree, &platform_first)?;
+        if tree.name == "system" {
+            self.add_platform(&mut tree)?;
+        }
+        apply_overrides(&mut tree, &rest)?;
+        let mut errors = Vec::new();
+        let platform = tree
+            .children
+            .iter()
+            .find(|child| child.name == "platform")
+            .and_then(|element| platform::read(element, &mut errors));
+        let Some(platform) = platform else {
+            // Structural errors of the system itself are worth knowing at once.
+            if tree.name != "system" || errors.is_empty() {
+                crate::node::read_root(&tree, "system", &mut errors);
+            }
+            return Err(Errors { list: errors });
+        };
+        let system = system::read(&tree, platform, self.options.programs, &mut errors);
+        system.ok_or(Errors { list: errors })
+    }
+
+    /// Replaces the attribute `platform` by the platform's element.
+    fn add_platform(&self, tree: &mut Element) -> Result<(), Diagnostic> {
+        let inside = tree.children.iter().find(|child| child.name == "platform");
+        let attribute = tree.attribute("platform");
+        let (reference, span) = match (attribute, inside) {
+            (None, Some(_)) => return Ok(()),
+            (Some(attribute), Some(_)) => {
+                return Err(Diagnostic::new(
+                    Problem::Inconsistent("the system names a platform and has one inside".into()),
+                    &attribute.value_span,
+                    "keep either platform=\"...\" or the <platform>",
+                ));
+            }
+            (None, None) => {
+                let known = platform_names(self.options);
+                return Err(Diagnostic::new(
+                    Problem::MissingAttribute {
+                        attribute: "platform".into(),
+                        element: "system".into(),
+                    },
+                    &tree.span,
+                    format!("add platform=\"...\"; known: {}", known.join(", ")),
+                ));
+            }
+            (Some(attribute), None) => (attribute.value.clone(), attribute.value_span.clone()),
+        };
+        let mut path = PathBuf::from(&reference);
+        if is_file_reference(&path)
+            && let Some(folder) = self.folder
+        {
+            path = folder.join(path);
+        }
+        let (source, _) =
+            find(&path, "platform", catalog::PLATFORMS, self.options).map_err(|error| {
+                Diagnostic {
+                    span: Some(span),
+                    ..error
+                }
+            })?;
+        tree.attributes
+            .retain(|attribute| attribute.name != "platform");
+        tree.children.insert(0, tree::parse(&source)?);
+        Ok(())
+    }
+
+    /// The system with the changes of one variant.
+    fn variant(
+        &self,
+        base: &Element,
+        variant: &Element,
+        overrides: &[Override],
+    ) -> Result<System, Errors> {
+        let name = variant
+            .attribute("name")
+            .map_or("", |name| name.value.as_str());
+        let in_variant = |errors: Errors| Errors {
+            list: errors
+                .list
+                .into_iter()
+                .map(|error| Diagnostic {
+                    variant: Some(name.to_owned()),
+                    ..error
+                })
+                .collect(),
+        };
+        let mut tree = base.clone();
+        let mut changes = overrides.to_vec();
+        for child in &variant.children {
+            if child.name == "without" {
+                remove(&mut tree, child)?;
+            } else if let (Some(path), Some(value)) =
+                (child.attribute("path"), child.attribute("value"))
+            {
+                changes.push(Override {
+                    path: path.value.clone(),
+                    path_span: path.value_span.clone(),
+                    value: value.value.clone(),
+                    value_span: value.value_span.clone(),
+                });
+            }
+        }
+        // An override from the command line may be meant for something that this variant leaves out.
+        let count = overrides.len();
+        let mut kept = Vec::new();
+        for (index, change) in changes.into_iter().enumerate() {
+            let lost = index < count
+                && apply_overrides(&mut tree.clone(), std::slice::from_ref(&change)).is_err()
+                && apply_overrides(&mut base.clone(), std::slice::from_ref(&change)).is_ok();
+            if !lost {
+                kept.push(change);
+            }
+        }
+        tree.children.retain(|child| child.name != "variant");
+        kept.retain(|change| !change.path.starts_with("variant"));
+        let mut system = self.system(tree, &kept).map_err(in_variant)?;
+        system.variant = Some(name.to_owned());
+        system.variant_about = variant.attribute("about").map(|about| about.value.clone());
+        Ok(system)
+    }
+}
+
+/// Carries out a `<without>`: removes the element, and gates and flows that lead to its applications.
+fn remove(tree: &mut Element, without: &Element) -> Result<(), Diagnostic> {
+    let [attribute] = without.attributes.as_slice() else {
+        return Err(Diagnostic::new(
+            Problem::Inconsistent("<without> names not exactly one thing".into()),
+            &without.span,
+            "write one of domain=\"...\", manager=\"...\" and app=\"...\"",
+        ));
+    };
+    let (mut removed, mut known) = (Vec::new(), Vec::new());
+    take(tree, attribute, &mut removed, &mut known);
+    if removed.is_empty() {
+        let kind = match attribute.name.as_str() {
+            "domain" => "domain",
+            "manager" => "manager",
+            _ => "app",
+        };
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        return Err(Diagnostic::new(
+            Problem::Unknown {
+                kind,
+                name: attribute.value.clone(),
+            },
+            &attribute.value_span,
+            suggestion(&attribute.value, &known, kind),
+        ));
+    }
+    let mut gone = Vec::new();
+    removed.iter().for_each(|element| apps(element, &mut gone));
+    drop_references(tree, &gone);
+    Ok(())
+}
+
+fn take(
+    element: &mut Element,
+    wanted: &Attribute,
+    removed: &mut Vec<Element>,
+    known: &mut Vec<String>,
+) {
+    let children = std::mem::take(&mut element.children);
+    for mut child in children {
+        if child.name == wanted.name {
+            known.extend(child.identity().map(str::to_owned));
+            if child.identity() == Some(wanted.value.as_str()) {
+                removed.push(child);
+                continue;
+            }
+        }
+        take(&mut child, wanted, removed, known);
+        element.children.push(child);
+    }
+}
+
+fn apps(element: &Element, found: &mut Vec<String>) {
+    if element.name == "app" {
+        found.extend(element.identity().map(str::to_owned));
+    }
+    element.children.iter().for_each(|child| apps(child, found));
+}
+
+fn drop_references(element: &mut Element, gone: &[String]) {
+    let leads = |child: &Element, name: &str| {
+        child
+            .attribute(name)
+            .is_some_and(|attribute| gone.contains(&attribute.value))
+    };
+    element.children.retain(|child| match child.name.as_str() {
+        "sgate" => !leads(child, "to"),
+        "flow" => !leads(child, "from") && !leads(child, "to"),
+        _ => true,
+    });
+    element
+        .children
+        .iter_mut()
+        .for_each(|child| drop_references(child, gone));
+}
+
+/// The path that identifies a file, whatever way it was named.
+fn same_file(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// Replaces every `<include>` by the element of its file.
+fn expand(
+    element: &mut Element,
+    folder: Option<&Path>,
+    chain: &mut Vec<PathBuf>,
+) -> Result<(), Diagnostic> {
+    for child in &mut element.children {
+        if child.name != "include" {
+            expand(child, folder, chain)?;
+            continue;
+        }
+        let Some(file) = child.attribute("file") else {
+            continue;
+        };
+        let span: Span = file.value_span.clone();
+        let Some(folder) = folder else {
+            return Err(Diagnostic::new(
+                Problem::Unreadable {
+                    name: file.value.clone(),
+                    cause: "this description is no file, so nothing is relative to it".into(),
+                },
+                &span,
+                "put the included elements here",
+            ));
+        };
+        let path = folder.join(&file.value);
+        let identity = same_file(&path);
+        if let Some(start) = chain.iter().position(|open| *open == identity) {
+            let name = |path: &PathBuf| {
+                path.file_name()
+                    .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+            };
+            let mut names: Vec<String> = chain[start..].iter().map(name).collect();
+            names.push(name(&identity));
+            return Err(Diagnostic::new(
+                Problem::Cycle {
+                    chain: names.join(" includes "),
+                },
+                &span,
+                "remove one of the includes, so that no subsystem contains itself",
+            ));
+        }
+        let source = read_file(&path).map_err(|cause| {
+            Diagnostic::new(
+                Problem::Unreadable {
+                    name: file.value.clone(),
+                    cause,
+                },
+                &span,
+                "the file is looked for beside the one that includes it",
+            )
+        })?;
+        let mut included = tree::parse(&source)?;
+        if !matches!(included.name.as_str(), "domain" | "manager") {
+            // A system that includes itself is a cycle, and is reported as one above; anything else has the wrong root.
+            return Err(Diagnostic::new(
+                Problem::UnknownElement {
+                    element: included.name.clone(),
+                    parent: "an included file".into(),
+                },
+                &included.span,
+                "an included file holds one <domain> or one <manager>",
+            ));
+        }
+        chain.push(identity);
+        expand(&mut included, path.parent(), chain)?;
+        chain.pop();
+        *child = included;
+    }
+    Ok(())
+}

@@ -1,0 +1,252 @@
+//! Rules of a platform that join several values.
+//!
+//! Why it exists: the machine relies on them, and a user should read them as sentences with a place. What it
+//! deliberately does not know: files and XML.
+
+use super::{Platform, PlatformKind, TICK_LIMIT, Topology, common_tick};
+use crate::error::{Diagnostic, Problem};
+use crate::node::Node;
+use crate::units::{Frequency, Size};
+
+/// Reports every rule that `platform`, read from `root`, breaks.
+pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
+    clocks(platform, root, errors);
+    for node in root.all("cache") {
+        cache(node, errors);
+    }
+    powers_of_two(root, errors);
+    tiles(platform, root, errors);
+    routers(platform, root, errors);
+}
+
+fn clocks(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
+    let frequencies = platform
+        .clocks
+        .iter()
+        .map(|clock| clock.frequency.0)
+        .chain([platform.timebase.0]);
+    let places = root.all("clock").chain(root.child("timebase"));
+    let mut ticks = 1;
+    for (frequency, node) in frequencies.zip(places) {
+        let Some(common) = common_tick(ticks, frequency) else {
+            let all: Vec<String> = platform
+                .clocks
+                .iter()
+                .map(|clock| clock.frequency.to_string())
+                .chain([platform.timebase.to_string()])
+                .collect();
+            errors.push(Diagnostic::new(
+                Problem::NoCommonTick {
+                    clocks: all.join(", "),
+                    limit: Frequency(TICK_LIMIT).to_string(),
+                },
+                node.place("frequency"),
+                "choose frequencies with a small common multiple, such as 667MHz as 666MHz",
+            ));
+            return;
+        };
+        ticks = common;
+    }
+}
+
+fn cache(node: &Node, errors: &mut Vec<Diagnostic>) {
+    let what = format!("cache `{}`", node.text("name"));
+    let (size, ways, line) = (
+        node.size("size").0,
+        node.integer("ways"),
+        node.size("line").0,
+    );
+    if !line.is_power_of_two() {
+        errors.push(Diagnostic::new(
+            Problem::Geometry {
+                what,
+                cause: format!("a line of {line} bytes is no power of two"),
+            },
+            node.place("line"),
+            format!("the nearest are {}", neighbours(line)),
+        ));
+        return;
+    }
+    let sets = size / (ways * line);
+    if !size.is_multiple_of(ways * line) || !sets.is_power_of_two() {
+        let nearest = sets.max(1).next_power_of_two() * ways * line;
+        errors.push(Diagnostic::new(
+            Problem::Geometry {
+                what,
+                cause: format!(
+                    "{} in {ways} ways of {} lines are not a power of two of sets",
+                    Size(size),
+                    Size(line)
+                ),
+            },
+            node.place("size"),
+            format!(
+                "{ways} ways and {} lines fit a size of {}",
+                Size(line),
+                Size(nearest)
+            ),
+        ));
+    }
+    if node.text("replacement") == "tree-plru" && !ways.is_power_of_two() {
+        errors.push(Diagnostic::new(
+            Problem::Geometry {
+                what: format!("cache `{}`", node.text("name")),
+                cause: format!("tree-plru needs a power of two of ways, not {ways}"),
+            },
+            node.place("replacement"),
+            "use replacement=\"lru\", or 2, 4, 8 or 16 ways",
+        ));
+    }
+}
+
+fn neighbours(value: u64) -> String {
+    let above = value.max(1).next_power_of_two();
+    format!("{} and {}", above / 2, above)
+}
+
+/// Values that address bits are taken from.
+fn powers_of_two(root: &Node, errors: &mut Vec<Diagnostic>) {
+    const RULES: [(&str, &str, bool); 8] = [
+        ("pipeline", "predictor-entries", true),
+        ("pipeline", "l2-tlb-entries", true),
+        ("dtu", "block", false),
+        ("dram", "banks", false),
+        ("dram", "row", false),
+        ("dram", "bus", false),
+        ("dram", "burst", false),
+        ("network", "chunk", false),
+    ];
+    for (element, attribute, zero) in RULES {
+        for node in root.all(element) {
+            let value = match attribute {
+                "predictor-entries" | "l2-tlb-entries" | "banks" => node.integer(attribute),
+                _ => node.size(attribute).0,
+            };
+            if !(value.is_power_of_two() || zero && value == 0) {
+                let name = node.rule.attribute("name").map(|_| node.text("name"));
+                errors.push(Diagnostic::new(
+                    Problem::Geometry {
+                        what: match name {
+                            Some(name) => format!("{element} `{name}`"),
+                            None => element.to_owned(),
+                        },
+                        cause: format!("{attribute} is {value}, which is no power of two"),
+                    },
+                    node.place(attribute),
+                    format!("the nearest are {}", neighbours(value)),
+                ));
+            }
+        }
+    }
+    for node in root.all("dram") {
+        if node.size("burst").0 > node.size("row").0 {
+            errors.push(Diagnostic::new(
+                Problem::Geometry {
+                    what: format!("dram `{}`", node.text("name")),
+                    cause: "a burst is larger than a row".into(),
+                },
+                node.place("burst"),
+                format!("write at most {}", node.size("row")),
+            ));
+        }
+    }
+}
+
+fn tiles(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
+    let tiled = platform.kind == PlatformKind::Tiled;
+    for node in root.all("tile") {
+        let Some(tile) = platform.tile(node.integer("id") as u16) else {
+            continue;
+        };
+        if tiled != tile.dtu.is_some() {
+            let (cause, help) = if tiled {
+                (
+                    "has no DTU, but the platform is tiled",
+                    "add dtu=\"...\", or kind=\"bare\" to the platform",
+                )
+            } else {
+                (
+                    "has a DTU, but the platform is bare",
+                    "remove dtu=\"...\", or write kind=\"tiled\"",
+                )
+            };
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!("tile {} {cause}", tile.id)),
+                node.place("dtu"),
+                help,
+            ));
+        }
+        if let (Some(l1i), Some(l1d)) = (&tile.l1i, &tile.l1d)
+            && l1i.line != l1d.line
+        {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!(
+                    "the first-level caches of tile {} have lines of {} and {} bytes",
+                    tile.id, l1i.line, l1d.line
+                )),
+                node.place("l1d"),
+                "use caches with equal lines",
+            ));
+        }
+        if tile.l1i.is_some() != tile.l1d.is_some() || tile.l2.is_some() && tile.l1d.is_none() {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!(
+                    "tile {} has some of its caches, but not both of the first level",
+                    tile.id
+                )),
+                &node.span,
+                "give it l1i and l1d, and l2 if you like, or none",
+            ));
+        }
+    }
+    if tiled && platform.kernel_tile().is_none() {
+        errors.push(Diagnostic::new(
+            Problem::NoKernelTile,
+            &root.span,
+            "write privileged=\"true\" at the <tile> that the kernel shall run on",
+        ));
+    }
+    let mut privileged = root.all("tile").filter(|node| node.boolean("privileged"));
+    if let (Some(first), Some(second)) = (privileged.next(), privileged.next()) {
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(format!(
+                "tiles {} and {} are both privileged",
+                first.integer("id"),
+                second.integer("id")
+            )),
+            second.place("privileged"),
+            "there is one kernel: keep privileged=\"true\" at one tile",
+        ));
+    }
+}
+
+fn routers(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
+    let (routers, single) = match platform.network.topology {
+        Topology::Crossbar => return,
+        Topology::StarMesh { columns, rows } => (u64::from(columns) * u64::from(rows), false),
+        Topology::Mesh { columns, rows } => (u64::from(columns) * u64::from(rows), true),
+    };
+    let mut used = Vec::new();
+    for node in root.all("tile").chain(root.all("memory")) {
+        let (id, router) = (node.integer("id"), node.integer("router"));
+        if router >= routers {
+            errors.push(Diagnostic::new(
+                Problem::Unknown {
+                    kind: "router",
+                    name: router.to_string(),
+                },
+                node.place("router"),
+                format!("the network has routers 0 to {}", routers - 1),
+            ));
+        } else if single && used.contains(&router) {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!(
+                    "tile {id} shares router {router} with another tile"
+                )),
+                node.place("router"),
+                "a mesh has one tile at each router; use topology=\"star-mesh\" for several",
+            ));
+        }
+        used.push(router);
+    }
+}

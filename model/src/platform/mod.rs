@@ -1,0 +1,398 @@
+//! A chip, typed and with every reference resolved.
+//!
+//! Why it exists: the runner builds the machine's configuration from it, and the analysis its bounds, both without
+//! reading XML. What it deliberately does not know: how the machine behaves.
+//!
+//! Cycles are those of the part's `clock`; a cache counts cycles of the pipeline of the tile that it stands in.
+
+mod check;
+mod read;
+
+use serde::Serialize;
+
+pub(crate) use read::read;
+
+use crate::units::{Frequency, Rate, Size};
+
+/// Greatest tick frequency in hertz: with it, 64 bits hold 21 days.
+pub const TICK_LIMIT: u64 = 10_000_000_000_000;
+
+/// A chip.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Platform {
+    /// Name.
+    pub name: String,
+    /// Tiled or bare.
+    pub kind: PlatformKind,
+    /// All clocks.
+    pub clocks: Vec<Clock>,
+    /// How fast software's time counts.
+    pub timebase: Frequency,
+    /// All pipelines.
+    pub pipelines: Vec<Pipeline>,
+    /// All caches.
+    pub caches: Vec<Cache>,
+    /// All data transfer units.
+    pub dtus: Vec<Dtu>,
+    /// All memory controllers.
+    pub drams: Vec<Dram>,
+    /// The network.
+    pub network: Network,
+    /// Processing tiles, by number.
+    pub tiles: Vec<Tile>,
+    /// Memory tiles, by number.
+    pub memories: Vec<Memory>,
+    /// Where the values come from.
+    pub origins: Vec<Origin>,
+}
+
+/// Whether there are DTUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlatformKind {
+    /// Every processing tile has a DTU; the tiled OS runs.
+    Tiled,
+    /// No DTUs; single programs run.
+    Bare,
+}
+
+/// A clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Clock {
+    /// Name.
+    pub name: String,
+    /// Frequency.
+    pub frequency: Frequency,
+}
+
+/// How a hart spends time. All latencies in cycles of `clock`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Pipeline {
+    /// Name.
+    pub name: String,
+    /// Its clock.
+    pub clock: Clock,
+    /// The timing model.
+    pub model: PipelineModel,
+    /// Issue of a load that hits the first level until its result can be used.
+    pub load_to_use: u32,
+    /// Integer multiplication.
+    pub multiply: u32,
+    /// Integer division.
+    pub divide: u32,
+    /// Floating-point addition and its like.
+    pub fp_add: u32,
+    /// Floating-point multiplication.
+    pub fp_multiply: u32,
+    /// Fused multiply-add.
+    pub fp_fma: u32,
+    /// Floating-point division.
+    pub fp_divide: u32,
+    /// Square root.
+    pub fp_sqrt: u32,
+    /// Extra cycles of a misprediction.
+    pub branch_penalty: u32,
+    /// Extra cycles of a taken branch that was predicted.
+    pub jump_penalty: u32,
+    /// Two-bit counters; a power of two or 0.
+    pub predictor_entries: u32,
+    /// Entries of the return-address stack.
+    pub return_stack: u32,
+    /// Stores under way at most.
+    pub store_buffer: u32,
+    /// Loads under way at most.
+    pub load_buffer: u32,
+    /// Extra cycles to enter or leave a trap handler.
+    pub trap_entry: u32,
+    /// Extra cycles of a device access.
+    pub mmio: u32,
+    /// Entries of each first-level TLB.
+    pub tlb_entries: u32,
+    /// Entries of the second-level TLB; a power of two or 0.
+    pub l2_tlb_entries: u32,
+    /// Cycles of a second-level TLB hit.
+    pub l2_tlb_latency: u32,
+    /// Page-table walks go through the data cache and cost time.
+    pub timed_walk: bool,
+    /// The walker sets accessed and dirty bits itself.
+    pub hardware_ad: bool,
+}
+
+/// The timing model of a pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PipelineModel {
+    /// Stall on use.
+    Inorder,
+}
+
+/// A cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cache {
+    /// Name.
+    pub name: String,
+    /// Bytes in all.
+    pub size: Size,
+    /// Ways.
+    pub ways: u32,
+    /// Bytes of a line.
+    pub line: u32,
+    /// Cycles of the tile's pipeline from the miss above to the data here.
+    pub latency: u32,
+    /// Misses under way at most.
+    pub mshrs: u32,
+    /// Which line is given up.
+    pub replacement: Replacement,
+}
+
+impl Cache {
+    /// Number of sets, a power of two.
+    pub fn sets(&self) -> u64 {
+        self.size.0 / (u64::from(self.ways) * u64::from(self.line))
+    }
+}
+
+/// Which line a cache gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replacement {
+    /// The least recently used.
+    Lru,
+    /// Tree of direction bits.
+    TreePlru,
+    /// Pseudo-random, seeded.
+    Random,
+}
+
+/// A data transfer unit. All latencies in cycles of `clock`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Dtu {
+    /// Name.
+    pub name: String,
+    /// Its clock.
+    pub clock: Clock,
+    /// Endpoints.
+    pub endpoints: u32,
+    /// Token buckets.
+    pub buckets: u32,
+    /// Entries of its TLB.
+    pub tlb_entries: u32,
+    /// A lookup in its TLB.
+    pub tlb_latency: u32,
+    /// Bytes of a local access.
+    pub block: u32,
+    /// Local accesses under way at most.
+    pub parallel: u32,
+    /// Between two refills of the token buckets.
+    pub refill: u32,
+    /// Most bytes in a token bucket.
+    pub bucket_limit: Size,
+    /// Start-up of a read.
+    pub read: u32,
+    /// Start-up of a write.
+    pub write: u32,
+    /// Start-up of a send.
+    pub send: u32,
+    /// Start-up of a reply.
+    pub reply: u32,
+    /// Acceptance of a message.
+    pub receive: u32,
+    /// A fetch.
+    pub fetch: u32,
+    /// An acknowledgement.
+    pub acknowledge: u32,
+    /// Chunks of a transfer under way at most.
+    pub outstanding: u32,
+}
+
+/// A memory controller. All latencies in cycles of `clock`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Dram {
+    /// Name.
+    pub name: String,
+    /// Its command clock; data moves twice a cycle.
+    pub clock: Clock,
+    /// Banks.
+    pub banks: u32,
+    /// Bytes of a row over all chips.
+    pub row: Size,
+    /// Bytes on the data bus at an edge.
+    pub bus: u32,
+    /// Bytes of a burst.
+    pub burst: u32,
+    /// tCL.
+    pub cas: u32,
+    /// tRCD.
+    pub activate: u32,
+    /// tRP.
+    pub precharge: u32,
+    /// tWR.
+    pub write_recovery: u32,
+    /// tREFI; 0: no refresh.
+    pub refresh_interval: u32,
+    /// tRFC.
+    pub refresh: u32,
+    /// Fixed latency of the controller.
+    pub frontend: u32,
+}
+
+/// Shape of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Topology {
+    /// One router for all tiles.
+    Crossbar,
+    /// A mesh with several tiles at each router.
+    StarMesh {
+        /// Routers in a row.
+        columns: u16,
+        /// Rows.
+        rows: u16,
+    },
+    /// A mesh with one tile at each router.
+    Mesh {
+        /// Routers in a row.
+        columns: u16,
+        /// Rows.
+        rows: u16,
+    },
+}
+
+/// The network. All latencies in cycles of `clock`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Network {
+    /// Shape.
+    pub topology: Topology,
+    /// Its clock.
+    pub clock: Clock,
+    /// Bytes that a link moves in a cycle.
+    pub width: u32,
+    /// Cycles of a link.
+    pub link: u32,
+    /// Cycles in a router.
+    pub router: u32,
+    /// Cycles of a tile's interface, each direction.
+    pub interface: u32,
+    /// Bytes of a packet's header.
+    pub header: u32,
+    /// Bytes of payload of a packet at most.
+    pub chunk: u32,
+    /// Reads and writes have networks of their own.
+    pub split_channels: bool,
+}
+
+impl Network {
+    /// What a link carries at most, headers included.
+    pub fn link_capacity(&self) -> Rate {
+        Rate(u64::from(self.width).saturating_mul(self.clock.frequency.0))
+    }
+}
+
+/// A processing tile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Tile {
+    /// Number on the network.
+    pub id: u16,
+    /// Its hart.
+    pub pipeline: Pipeline,
+    /// First-level instruction cache.
+    pub l1i: Option<Cache>,
+    /// First-level data cache.
+    pub l1d: Option<Cache>,
+    /// Second-level cache.
+    pub l2: Option<Cache>,
+    /// Data transfer unit; always there on tiled platforms, never on bare ones.
+    pub dtu: Option<Dtu>,
+    /// Router that it is attached to.
+    pub router: u16,
+    /// The kernel's tile.
+    pub privileged: bool,
+    /// Several applications may be placed on it.
+    pub shared: bool,
+    /// It has an exit device.
+    pub exit: bool,
+    /// It has a console.
+    pub uart: bool,
+}
+
+/// A memory tile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// Number on the network.
+    pub id: u16,
+    /// Its controller.
+    pub dram: Dram,
+    /// Bytes.
+    pub size: Size,
+    /// Router that it is attached to.
+    pub router: u16,
+}
+
+/// Where values come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// The element, such as `dtu[dtu]`.
+    pub element: String,
+    /// Attributes; empty: all that no other origin of the element names.
+    pub attributes: Vec<String>,
+    /// The source, or `assumption: ...`.
+    pub source: String,
+}
+
+impl Platform {
+    /// Ticks a second: the least common multiple of all clocks and the timebase. At most [`TICK_LIMIT`], as a loaded
+    /// platform has been checked.
+    pub fn ticks_per_second(&self) -> u64 {
+        self.clocks
+            .iter()
+            .map(|clock| clock.frequency)
+            .chain([self.timebase])
+            .try_fold(1, |ticks, frequency| common_tick(ticks, frequency.0))
+            .unwrap_or(TICK_LIMIT)
+    }
+
+    /// The processing tile with this number.
+    pub fn tile(&self, id: u16) -> Option<&Tile> {
+        self.tiles.iter().find(|tile| tile.id == id)
+    }
+
+    /// The memory tile with this number.
+    pub fn memory(&self, id: u16) -> Option<&Memory> {
+        self.memories.iter().find(|memory| memory.id == id)
+    }
+
+    /// The kernel's tile: the first privileged one.
+    pub fn kernel_tile(&self) -> Option<u16> {
+        self.tiles
+            .iter()
+            .find(|tile| tile.privileged)
+            .map(|tile| tile.id)
+    }
+}
+
+/// Least common multiple, `None` above [`TICK_LIMIT`].
+fn common_tick(a: u64, b: u64) -> Option<u64> {
+    fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a.max(1)
+    }
+    (a / greatest_common_divisor(a, b))
+        .checked_mul(b)
+        .filter(|ticks| *ticks <= TICK_LIMIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tick_divides_every_clock() {
+        assert_eq!(common_tick(100, 80), Some(400));
+        assert_eq!(common_tick(2_000_000_000, 800_000_000), Some(4_000_000_000));
+        // 9 999 999 967 is prime, so the product is needed, and it is above the limit.
+        assert_eq!(common_tick(9_999_999_967, 2_000_000_000), None);
+        assert_eq!(common_tick(u64::MAX, u64::MAX - 1), None);
+    }
+}

@@ -1,0 +1,386 @@
+//! From checked elements to the typed platform: resolves references.
+//!
+//! Why it exists and what it does not know: see the parent module. Rules on values stand in `check`.
+
+use super::check::check;
+use super::{
+    Cache, Clock, Dram, Dtu, Memory, Network, Origin, Pipeline, PipelineModel, Platform,
+    PlatformKind, Replacement, Tile, Topology,
+};
+use crate::error::{Diagnostic, Problem};
+use crate::node::{self, Node};
+use crate::text::suggestion;
+use crate::tree::Element;
+
+/// Reads and checks a `<platform>`. `None` if something is wrong; then `errors` says what.
+pub fn read(element: &Element, errors: &mut Vec<Diagnostic>) -> Option<Platform> {
+    let node = node::read_root(element, "platform", errors)?;
+    let before = errors.len();
+    let platform = Reader {
+        root: &node,
+        errors,
+    }
+    .platform()?;
+    check(&platform, &node, errors);
+    (errors.len() == before).then_some(platform)
+}
+
+/// The tables bound every integer that is read as 32 bits below 2^32.
+fn narrow(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+struct Reader<'a> {
+    root: &'a Node,
+    errors: &'a mut Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn platform(&mut self) -> Option<Platform> {
+        let root = self.root;
+        let before = self.errors.len();
+        self.duplicates();
+        let clocks: Vec<Clock> = root
+            .all("clock")
+            .map(|clock| Clock {
+                name: clock.text("name"),
+                frequency: clock.frequency("frequency"),
+            })
+            .collect();
+        let pipelines: Vec<_> = root
+            .all("pipeline")
+            .filter_map(|node| self.pipeline(node, &clocks))
+            .collect();
+        let caches: Vec<_> = root.all("cache").map(cache).collect();
+        let dtus: Vec<_> = root
+            .all("dtu")
+            .filter_map(|node| self.dtu(node, &clocks))
+            .collect();
+        let drams: Vec<_> = root
+            .all("dram")
+            .filter_map(|node| self.dram(node, &clocks))
+            .collect();
+        let network = root
+            .child("network")
+            .and_then(|node| self.network(node, &clocks));
+        if self.errors.len() > before {
+            return None;
+        }
+        let mut tiles: Vec<_> = root
+            .all("tile")
+            .filter_map(|node| self.tile(node, &pipelines, &caches, &dtus))
+            .collect();
+        let mut memories: Vec<_> = root
+            .all("memory")
+            .filter_map(|node| self.memory(node, &drams))
+            .collect();
+        if self.errors.len() > before {
+            return None;
+        }
+        tiles.sort_by_key(|tile| tile.id);
+        memories.sort_by_key(|memory| memory.id);
+        Some(Platform {
+            name: root.text("name"),
+            kind: match root.text("kind").as_str() {
+                "bare" => PlatformKind::Bare,
+                _ => PlatformKind::Tiled,
+            },
+            clocks,
+            timebase: root
+                .child("timebase")
+                .map(|node| node.frequency("frequency"))?,
+            pipelines,
+            caches,
+            dtus,
+            drams,
+            network: network?,
+            tiles,
+            memories,
+            origins: self.origins(),
+        })
+    }
+
+    /// Names are unique among elements of a kind, and numbers among all tiles.
+    fn duplicates(&mut self) {
+        for (kind, attribute) in [
+            ("clock", "name"),
+            ("pipeline", "name"),
+            ("cache", "name"),
+            ("dtu", "name"),
+            ("dram", "name"),
+        ] {
+            let mut seen: Vec<String> = Vec::new();
+            for node in self.root.all(kind) {
+                self.note_duplicate(kind, node.text(attribute), node, attribute, &mut seen);
+            }
+        }
+        let mut seen = Vec::new();
+        for node in &self.root.children {
+            if matches!(node.rule.name, "tile" | "memory") {
+                self.note_duplicate(
+                    "tile",
+                    node.integer("id").to_string(),
+                    node,
+                    "id",
+                    &mut seen,
+                );
+            }
+        }
+    }
+
+    fn note_duplicate(
+        &mut self,
+        kind: &'static str,
+        name: String,
+        node: &Node,
+        attribute: &str,
+        seen: &mut Vec<String>,
+    ) {
+        if seen.contains(&name) {
+            let help = if attribute == "id" {
+                "give every tile, memory tiles included, a number of its own"
+            } else {
+                "give one of them another name"
+            };
+            self.errors.push(Diagnostic::new(
+                Problem::Duplicate { kind, name },
+                node.place(attribute),
+                help,
+            ));
+        } else {
+            seen.push(name);
+        }
+    }
+
+    /// Finds what `attribute` of `node` names.
+    fn find<'b, T>(
+        &mut self,
+        node: &Node,
+        attribute: &str,
+        kind: &'static str,
+        list: &'b [T],
+        name_of: impl Fn(&T) -> &str,
+    ) -> Option<&'b T> {
+        let name = node.maybe_text(attribute)?;
+        let found = list.iter().find(|item| name_of(item) == name);
+        if found.is_none() {
+            let known: Vec<&str> = list.iter().map(&name_of).collect();
+            let help = suggestion(&name, &known, kind);
+            self.errors.push(Diagnostic::new(
+                Problem::Unknown { kind, name },
+                node.place(attribute),
+                help,
+            ));
+        }
+        found
+    }
+
+    fn clock(&mut self, node: &Node, clocks: &[Clock]) -> Option<Clock> {
+        self.find(node, "clock", "clock", clocks, |clock| &clock.name)
+            .cloned()
+    }
+
+    fn pipeline(&mut self, node: &Node, clocks: &[Clock]) -> Option<Pipeline> {
+        let number = |attribute| narrow(node.integer(attribute));
+        Some(Pipeline {
+            name: node.text("name"),
+            clock: self.clock(node, clocks)?,
+            model: PipelineModel::Inorder,
+            load_to_use: number("load-to-use"),
+            multiply: number("multiply"),
+            divide: number("divide"),
+            fp_add: number("fp-add"),
+            fp_multiply: number("fp-multiply"),
+            fp_fma: number("fp-fma"),
+            fp_divide: number("fp-divide"),
+            fp_sqrt: number("fp-sqrt"),
+            branch_penalty: number("branch-penalty"),
+            jump_penalty: number("jump-penalty"),
+            predictor_entries: number("predictor-entries"),
+            return_stack: number("return-stack"),
+            store_buffer: number("store-buffer"),
+            load_buffer: number("load-buffer"),
+            trap_entry: number("trap-entry"),
+            mmio: number("mmio"),
+            tlb_entries: number("tlb-entries"),
+            l2_tlb_entries: number("l2-tlb-entries"),
+            l2_tlb_latency: number("l2-tlb-latency"),
+            timed_walk: node.text("page-walk") == "timed",
+            hardware_ad: node.boolean("hardware-ad"),
+        })
+    }
+
+    fn dtu(&mut self, node: &Node, clocks: &[Clock]) -> Option<Dtu> {
+        let number = |attribute| narrow(node.integer(attribute));
+        Some(Dtu {
+            name: node.text("name"),
+            clock: self.clock(node, clocks)?,
+            endpoints: number("endpoints"),
+            buckets: number("buckets"),
+            tlb_entries: number("tlb-entries"),
+            tlb_latency: number("tlb-latency"),
+            block: narrow(node.size("block").0),
+            parallel: number("parallel"),
+            refill: number("refill"),
+            bucket_limit: node.size("bucket-limit"),
+            read: number("read"),
+            write: number("write"),
+            send: number("send"),
+            reply: number("reply"),
+            receive: number("receive"),
+            fetch: number("fetch"),
+            acknowledge: number("acknowledge"),
+            outstanding: number("outstanding"),
+        })
+    }
+
+    fn dram(&mut self, node: &Node, clocks: &[Clock]) -> Option<Dram> {
+        let number = |attribute| narrow(node.integer(attribute));
+        Some(Dram {
+            name: node.text("name"),
+            clock: self.clock(node, clocks)?,
+            banks: number("banks"),
+            row: node.size("row"),
+            bus: narrow(node.size("bus").0),
+            burst: narrow(node.size("burst").0),
+            cas: number("cas"),
+            activate: number("activate"),
+            precharge: number("precharge"),
+            write_recovery: number("write-recovery"),
+            refresh_interval: number("refresh-interval"),
+            refresh: number("refresh"),
+            frontend: number("frontend"),
+        })
+    }
+
+    fn network(&mut self, node: &Node, clocks: &[Clock]) -> Option<Network> {
+        let number = |attribute| narrow(node.integer(attribute));
+        // The tables bound both below 2^16.
+        let columns = node.integer("columns") as u16;
+        let rows = node.integer("rows") as u16;
+        Some(Network {
+            topology: match node.text("topology").as_str() {
+                "crossbar" => Topology::Crossbar,
+                "star-mesh" => Topology::StarMesh { columns, rows },
+                _ => Topology::Mesh { columns, rows },
+            },
+            clock: self.clock(node, clocks)?,
+            width: narrow(node.size("width").0),
+            link: number("link"),
+            router: number("router"),
+            interface: number("interface"),
+            header: narrow(node.size("header").0),
+            chunk: narrow(node.size("chunk").0),
+            split_channels: node.text("channels") == "split",
+        })
+    }
+
+    fn tile(
+        &mut self,
+        node: &Node,
+        pipelines: &[Pipeline],
+        caches: &[Cache],
+        dtus: &[Dtu],
+    ) -> Option<Tile> {
+        let before = self.errors.len();
+        let pipeline = self.find(node, "pipeline", "pipeline", pipelines, |item| &item.name);
+        let mut cache = |attribute| {
+            self.find(node, attribute, "cache", caches, |item| &item.name)
+                .cloned()
+        };
+        let (l1i, l1d, l2) = (cache("l1i"), cache("l1d"), cache("l2"));
+        let dtu = self
+            .find(node, "dtu", "dtu", dtus, |item| &item.name)
+            .cloned();
+        if self.errors.len() > before {
+            return None;
+        }
+        Some(Tile {
+            id: node.integer("id") as u16,
+            pipeline: pipeline?.clone(),
+            l1i,
+            l1d,
+            l2,
+            dtu,
+            router: node.integer("router") as u16,
+            privileged: node.boolean("privileged"),
+            shared: node.boolean("shared"),
+            exit: node.boolean("exit"),
+            uart: node.boolean("uart"),
+        })
+    }
+
+    fn memory(&mut self, node: &Node, drams: &[Dram]) -> Option<Memory> {
+        Some(Memory {
+            id: node.integer("id") as u16,
+            dram: self
+                .find(node, "dram", "dram", drams, |item| &item.name)?
+                .clone(),
+            size: node.size("size"),
+            router: node.integer("router") as u16,
+        })
+    }
+
+    /// Collects where values come from, and checks that `origin` names attributes that exist.
+    fn origins(&mut self) -> Vec<Origin> {
+        let mut origins = Vec::new();
+        for node in std::iter::once(self.root).chain(&self.root.children) {
+            let identity = match node.rule.name {
+                "network" | "timebase" => None,
+                "tile" | "memory" => Some(node.integer("id").to_string()),
+                _ => Some(node.text("name")),
+            };
+            let element = match identity {
+                Some(identity) => format!("{}[{identity}]", node.rule.name),
+                None => node.rule.name.to_owned(),
+            };
+            for origin in node.all("origin") {
+                let attributes: Vec<String> = origin
+                    .text("of")
+                    .split_whitespace()
+                    .map(str::to_owned)
+                    .collect();
+                for attribute in &attributes {
+                    if node.rule.attribute(attribute).is_none() {
+                        self.errors.push(node::unknown_attribute(
+                            attribute,
+                            node.rule,
+                            origin.place("of"),
+                        ));
+                    }
+                }
+                let source = origin.text("source");
+                origins.push(Origin {
+                    element: element.clone(),
+                    attributes,
+                    source,
+                });
+            }
+            if let Some(source) = node.maybe_text("source") {
+                origins.push(Origin {
+                    element,
+                    attributes: Vec::new(),
+                    source,
+                });
+            }
+        }
+        origins
+    }
+}
+
+fn cache(node: &Node) -> Cache {
+    let number = |attribute| narrow(node.integer(attribute));
+    Cache {
+        name: node.text("name"),
+        size: node.size("size"),
+        ways: number("ways"),
+        line: narrow(node.size("line").0),
+        latency: number("latency"),
+        mshrs: number("mshrs"),
+        replacement: match node.text("replacement").as_str() {
+            "tree-plru" => Replacement::TreePlru,
+            "random" => Replacement::Random,
+            _ => Replacement::Lru,
+        },
+    }
+}

@@ -1,0 +1,388 @@
+//! Rules of a system that join several values, and the placement of memory.
+//!
+//! Why it exists: whatever can be known before a run is said before a run. What it deliberately does not know: files and
+//! XML.
+
+use super::{
+    APP_ENDPOINTS, App, KERNEL_MEMORY, Limit, Manager, System, TILE_ENDPOINTS, TILE_MEMORY,
+};
+use crate::error::{Diagnostic, Problem};
+use crate::node::Node;
+use crate::platform::Platform;
+use crate::units::{Size, Time};
+
+/// Where things stand in the files: one element for each entry of the system's lists.
+#[derive(Default)]
+pub struct Places<'a> {
+    /// For each manager.
+    pub managers: Vec<&'a Node>,
+    /// For each domain.
+    pub domains: Vec<&'a Node>,
+    /// For each application.
+    pub apps: Vec<&'a Node>,
+}
+
+/// Largest and smallest message slot, and its granularity, in bytes.
+const SLOT: (u64, u64, u64) = (64, 2048, 64);
+
+/// Chooses memory tiles for everything that names none: the first one that has room.
+pub fn place_memory(
+    platform: &Platform,
+    managers: &[Manager],
+    apps: &mut [App],
+    places: &Places<'_>,
+    errors: &mut Vec<Diagnostic>,
+) {
+    // The kernel lives in the first memory tile and gives memory to TileMux and the managers there.
+    let mut tiles: Vec<u16> = apps.iter().map(|app| app.tile).collect();
+    tiles.extend(managers.iter().map(|manager| manager.tile));
+    tiles.sort_unstable();
+    tiles.dedup();
+    let system: u64 = KERNEL_MEMORY
+        + TILE_MEMORY * tiles.len() as u64
+        + managers.iter().map(|manager| manager.memory.0).sum::<u64>();
+    let mut pool: Vec<Room> = platform
+        .memories
+        .iter()
+        .enumerate()
+        .map(|(index, memory)| Room {
+            id: memory.id,
+            available: memory
+                .size
+                .0
+                .saturating_sub(if index == 0 { system } else { 0 }),
+            needed: 0,
+        })
+        .collect();
+    // Fixed places first, so that a free choice never takes their room.
+    for fixed in [true, false] {
+        for (app, node) in apps.iter_mut().zip(&places.apps) {
+            let mut wishes = vec![(&mut app.memory_tile, app.memory.0, *node, "memory")];
+            let gates = app.mgates.iter_mut().zip(node.all("mgate"));
+            wishes.extend(
+                gates.map(|(gate, node)| (&mut gate.memory_tile, gate.size.0, node, "size")),
+            );
+            for (tile, bytes, node, attribute) in wishes {
+                if node.maybe_integer("memory-tile").is_some() == fixed {
+                    place(tile, bytes, node, attribute, fixed, &mut pool, errors);
+                }
+            }
+        }
+    }
+}
+
+struct Room {
+    id: u16,
+    available: u64,
+    needed: u64,
+}
+
+fn place(
+    tile: &mut u16,
+    bytes: u64,
+    node: &Node,
+    attribute: &str,
+    fixed: bool,
+    pool: &mut [Room],
+    errors: &mut Vec<Diagnostic>,
+) {
+    let found = if fixed {
+        let Some(index) = pool.iter().position(|room| room.id == *tile) else {
+            let known: Vec<String> = pool.iter().map(|room| room.id.to_string()).collect();
+            errors.push(Diagnostic::new(
+                Problem::Unknown {
+                    kind: "memory tile",
+                    name: tile.to_string(),
+                },
+                node.place("memory-tile"),
+                format!("memory tiles are {}", known.join(", ")),
+            ));
+            return;
+        };
+        index
+    } else {
+        // Without room anywhere, the message is about the last memory tile that was tried.
+        let fits = |room: &Room| room.needed.saturating_add(bytes) <= room.available;
+        pool.iter()
+            .position(fits)
+            .unwrap_or(pool.len().saturating_sub(1))
+    };
+    let Some(room) = pool.get_mut(found) else {
+        return;
+    };
+    *tile = room.id;
+    let needed = room.needed.saturating_add(bytes);
+    if needed > room.available {
+        errors.push(Diagnostic::new(
+            Problem::Memory {
+                memory: u64::from(room.id),
+                available: Size(room.available).to_string(),
+                needed: Size(needed).to_string(),
+            },
+            node.place(attribute),
+            format!(
+                "write at most {} here, or less elsewhere",
+                Size(room.available.saturating_sub(room.needed))
+            ),
+        ));
+        return;
+    }
+    room.needed = needed;
+}
+
+/// Reports every rule that `system` breaks.
+pub fn check(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
+    for (app, node) in system.apps.iter().zip(&places.apps) {
+        slots(node, errors);
+        limit(system, app, node, errors);
+        task(app, node, errors);
+    }
+    credits(system, places, errors);
+    for tile in &system.platform.tiles {
+        endpoints(system, tile.id, places, errors);
+        buckets(system, tile.id, places, errors);
+        quotas(system, tile.id, places, errors);
+    }
+}
+
+fn slots(node: &Node, errors: &mut Vec<Diagnostic>) {
+    let (least, most, step) = SLOT;
+    for gate in node.all("rgate") {
+        let size = gate.size("slot-size");
+        if !(least..=most).contains(&size.0) || !size.0.is_multiple_of(step) {
+            let near = size.0.clamp(least, most).next_multiple_of(step);
+            errors.push(Diagnostic::new(
+                Problem::SlotSize { size: size.to_string() },
+                gate.place("slot-size"),
+                format!(
+                    "a slot is a multiple of {step} bytes, at most {}, header of 32 bytes included; the nearest is {}",
+                    Size(most),
+                    Size(near)
+                ),
+            ));
+        }
+    }
+}
+
+fn limit(system: &System, app: &App, node: &Node, errors: &mut Vec<Diagnostic>) {
+    let (Some(limit), Some(element)) = (app.limit, node.child("limit")) else {
+        return;
+    };
+    let network = &system.platform.network;
+    let capacity = network.link_capacity();
+    if limit.noc > capacity {
+        errors.push(Diagnostic::new(
+            Problem::LimitAboveLink {
+                limit: limit.noc.to_string(),
+                capacity: capacity.to_string(),
+            },
+            element.place("noc"),
+            format!("write at most {capacity}, or `none` for no limit"),
+        ));
+    }
+    let dtu = system
+        .platform
+        .tile(app.tile)
+        .and_then(|tile| tile.dtu.as_ref());
+    let most = dtu.map_or(u64::MAX, |dtu| dtu.bucket_limit.0);
+    let least = u64::from(network.chunk);
+    if !(least..=most).contains(&limit.burst.0) {
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(format!(
+                "a burst of {} is {} of {}",
+                limit.burst,
+                if limit.burst.0 < least {
+                    "less than one chunk"
+                } else {
+                    "more than a token bucket"
+                },
+                Size(if limit.burst.0 < least { least } else { most })
+            )),
+            element.place("burst"),
+            format!("write {} to {}", Size(least), Size(most)),
+        ));
+    }
+}
+
+fn task(app: &App, node: &Node, errors: &mut Vec<Diagnostic>) {
+    if let (Some(task), Some(element)) = (app.task, node.child("task")) {
+        if task.deadline > task.period {
+            errors.push(Diagnostic::new(
+                Problem::DeadlineAfterPeriod {
+                    deadline: task.deadline.to_string(),
+                    period: task.period.to_string(),
+                },
+                element.place("deadline"),
+                format!(
+                    "write at most {}: a job must be complete before the next one is released; a <flow> may take longer",
+                    task.period
+                ),
+            ));
+        }
+        if let Some(cost) = task.cost.filter(|cost| *cost > task.deadline) {
+            errors.push(Diagnostic::new(
+                Problem::CostAboveBound {
+                    cost: cost.to_string(),
+                    bound_name: "deadline",
+                    bound: task.deadline.to_string(),
+                },
+                element.place("cost"),
+                "even alone, the job cannot be done in time: lower the cost or raise the deadline",
+            ));
+        }
+    }
+    if let (Some(cpu), Some(element)) = (app.cpu, node.child("cpu"))
+        && cpu.budget > cpu.period
+    {
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(format!(
+                "a quota of {} is more than its period of {}",
+                cpu.budget, cpu.period
+            )),
+            element.place("quota"),
+            format!("write at most {}, or 100%", cpu.period),
+        ));
+    }
+}
+
+fn credits(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
+    for (index, app) in system.apps.iter().enumerate() {
+        for (number, gate) in app.rgates.iter().enumerate() {
+            let mut sum = 0;
+            for (sender, node) in system.apps.iter().zip(&places.apps) {
+                for (sgate, element) in sender.sgates.iter().zip(node.all("sgate")) {
+                    if (sgate.to, sgate.gate) != (index, number) {
+                        continue;
+                    }
+                    let before = sum;
+                    sum += u64::from(sgate.credits);
+                    let slots = u64::from(gate.slots);
+                    if before <= slots && sum > slots {
+                        errors.push(Diagnostic::new(
+                            Problem::Credits {
+                                gate: format!("{}/{}", app.name, gate.name),
+                                credits: total_credits(system, index, number),
+                                slots,
+                            },
+                            element.place("credits"),
+                            format!(
+                                "give the senders at most {slots} credits together, or write slots=\"{}\" at the <rgate>",
+                                total_credits(system, index, number)
+                            ),
+                        ));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn total_credits(system: &System, app: usize, gate: usize) -> u64 {
+    let gates = system.apps.iter().flat_map(|sender| &sender.sgates);
+    gates
+        .filter(|sgate| (sgate.to, sgate.gate) == (app, gate))
+        .map(|sgate| u64::from(sgate.credits))
+        .sum()
+}
+
+/// The applications of a tile with their places.
+fn on_tile<'s>(
+    system: &'s System,
+    tile: u16,
+    places: &'s Places<'_>,
+) -> impl Iterator<Item = (&'s App, &'s Node)> {
+    system
+        .apps
+        .iter()
+        .zip(places.apps.iter().copied())
+        .filter(move |(app, _)| app.tile == tile)
+}
+
+fn endpoints(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
+    let Some(dtu) = system
+        .platform
+        .tile(tile)
+        .and_then(|tile| tile.dtu.as_ref())
+    else {
+        return;
+    };
+    let managers = system
+        .managers
+        .iter()
+        .filter(|manager| manager.tile == tile)
+        .count() as u64;
+    let mut needed = TILE_ENDPOINTS + managers * APP_ENDPOINTS;
+    for (app, node) in on_tile(system, tile, places) {
+        // A receive gate keeps one right to reply for each slot in an endpoint.
+        let receive: u64 = app
+            .rgates
+            .iter()
+            .map(|gate| 1 + u64::from(gate.slots))
+            .sum();
+        let before = needed;
+        needed += APP_ENDPOINTS + receive + (app.sgates.len() + app.mgates.len()) as u64;
+        let endpoints = u64::from(dtu.endpoints);
+        if before <= endpoints && needed > endpoints {
+            errors.push(Diagnostic::new(
+                Problem::Endpoints { tile: u64::from(tile), needed, endpoints },
+                &node.span,
+                "use fewer gates or slots: an rgate takes one endpoint and one for each slot, an sgate or mgate takes one",
+            ));
+        }
+    }
+}
+
+fn buckets(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
+    let Some(dtu) = system
+        .platform
+        .tile(tile)
+        .and_then(|tile| tile.dtu.as_ref())
+    else {
+        return;
+    };
+    let mut limits: Vec<Option<Limit>> = Vec::new();
+    for (app, node) in on_tile(system, tile, places) {
+        if limits.contains(&app.limit) {
+            continue;
+        }
+        limits.push(app.limit);
+        if limits.len() as u64 == u64::from(dtu.buckets) + 1 {
+            errors.push(Diagnostic::new(
+                Problem::Buckets {
+                    tile: u64::from(tile),
+                    limits: limits.len() as u64,
+                    buckets: u64::from(dtu.buckets),
+                },
+                node.child("limit").map_or(&node.span, |limit| limit.place("noc")),
+                "give some of the applications equal limits (no limit counts as one), or move one to another tile",
+            ));
+        }
+    }
+}
+
+fn quotas(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
+    // Sum of budget / period in millionths; rounding down lets three thirds pass.
+    let mut sum = 0u128;
+    for (app, node) in on_tile(system, tile, places) {
+        let Some(cpu) = app.cpu else { continue };
+        let before = sum;
+        sum += u128::from(cpu.budget.0) * 1_000_000 / u128::from(cpu.period.0.max(1));
+        if before <= 1_000_000 && sum > 1_000_000 {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!(
+                    "the CPU quotas on tile {tile} add up to more than 100 %"
+                )),
+                node.child("cpu")
+                    .map_or(&node.span, |cpu| cpu.place("quota")),
+                format!(
+                    "at most {} are left in a period of {}",
+                    Time(
+                        ((1_000_000 - before.min(1_000_000)) * u128::from(cpu.period.0) / 1_000_000)
+                            as u64
+                    ),
+                    cpu.period
+                ),
+            ));
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The software of a chip, typed, placed and with every reference resolved.
+//!
+//! Why it exists: runner, analysis and the canonical description for the chip's resource manager read it. What it
+//! deliberately does not know: how programs are built and how the kernel carries the description out.
+//!
+//! Lists are flat; things refer to each other by index into [`System`]'s lists.
+
+mod check;
+mod read;
+
+use serde::Serialize;
+
+pub(crate) use read::read;
+
+use crate::platform::Platform;
+use crate::units::{Rate, Size, Time};
+
+/// Endpoints of a processing tile that the tiled OS keeps for itself: four protection windows, and TileMux's channels.
+pub const TILE_ENDPOINTS: u64 = 16;
+/// Endpoints that the tiled OS gives to every application beside its gates: system calls, resource manager, replies.
+pub const APP_ENDPOINTS: u64 = 8;
+/// Bytes of the first memory tile that kernel, boot table and modules keep.
+pub const KERNEL_MEMORY: u64 = 16 << 20;
+/// Bytes that TileMux keeps for each processing tile that runs something.
+pub const TILE_MEMORY: u64 = 1 << 20;
+/// Granularity in which memory is given away.
+pub const PAGE: u64 = 4096;
+
+/// What runs on a chip.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct System {
+    /// Name.
+    pub name: String,
+    /// What it shows.
+    pub about: Option<String>,
+    /// The chip.
+    pub platform: Platform,
+    /// Simulated time of a run at most.
+    pub duration: Time,
+    /// Number of the kernel's tile.
+    pub kernel_tile: u16,
+    /// Managers; the first is the root, every other one comes after its parent.
+    pub managers: Vec<Manager>,
+    /// Domains in the order of the file.
+    pub domains: Vec<Domain>,
+    /// Applications in the order of the file.
+    pub apps: Vec<App>,
+    /// Flows in the order of the file.
+    pub flows: Vec<Flow>,
+    /// Name of the variant that this is, if it is one.
+    pub variant: Option<String>,
+    /// What the variant shows.
+    pub variant_about: Option<String>,
+    /// The variants of the file, complete systems themselves; empty in a variant.
+    pub variants: Vec<System>,
+}
+
+/// A resource manager.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Manager {
+    /// Name; `root` for the root.
+    pub name: String,
+    /// The manager above; `None` for the root.
+    pub parent: Option<usize>,
+    /// Its tile.
+    pub tile: u16,
+    /// Its program.
+    pub program: String,
+    /// Its memory.
+    pub memory: Size,
+}
+
+/// Name of the root manager.
+pub const ROOT_MANAGER: &str = "root";
+/// Program of resource managers.
+pub const MANAGER_PROGRAM: &str = "tiled/resmgr";
+
+/// Applications of one criticality.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Domain {
+    /// Name.
+    pub name: String,
+    /// `A` (most critical) to `E`.
+    pub criticality: char,
+    /// Its manager.
+    pub manager: usize,
+}
+
+/// An application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct App {
+    /// Name.
+    pub name: String,
+    /// Its domain.
+    pub domain: usize,
+    /// Its tile.
+    pub tile: u16,
+    /// Its program, such as `control/sensor`.
+    pub program: String,
+    /// Its memory, rounded up to pages.
+    pub memory: Size,
+    /// The memory tile that it comes from.
+    pub memory_tile: u16,
+    /// Values for it, in the order of the file.
+    pub arguments: Vec<Argument>,
+    /// Bound of its traffic; `None`: no bound.
+    pub limit: Option<Limit>,
+    /// Bound of its computing time.
+    pub cpu: Option<Cpu>,
+    /// What it does periodically.
+    pub task: Option<Task>,
+    /// Receive gates.
+    pub rgates: Vec<Rgate>,
+    /// Send gates.
+    pub sgates: Vec<Sgate>,
+    /// Memory gates.
+    pub mgates: Vec<Mgate>,
+}
+
+/// A value for an application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Argument {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// Bound of an application's traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Limit {
+    /// Rate of the token bucket.
+    pub noc: Rate,
+    /// Size of the token bucket.
+    pub burst: Size,
+}
+
+/// Bound of an application's computing time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Cpu {
+    /// Time in each period.
+    pub budget: Time,
+    /// The period.
+    pub period: Time,
+}
+
+/// What an application does periodically.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Task {
+    /// Distance of releases.
+    pub period: Time,
+    /// From release to completion at most.
+    pub deadline: Time,
+    /// Computing time of a job, alone, if it is known.
+    pub cost: Option<Time>,
+    /// Deadlines that may be missed in a run.
+    pub misses: u64,
+}
+
+/// A receive gate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Rgate {
+    /// Name.
+    pub name: String,
+    /// Messages that it holds.
+    pub slots: u32,
+    /// Bytes of a message, header included.
+    pub slot_size: u32,
+}
+
+/// A send gate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Sgate {
+    /// Name.
+    pub name: String,
+    /// The application that receives.
+    pub to: usize,
+    /// Its receive gate.
+    pub gate: usize,
+    /// Messages under way at most.
+    pub credits: u32,
+    /// Number that the receiver sees in each message.
+    pub label: u64,
+}
+
+/// A memory gate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mgate {
+    /// Name.
+    pub name: String,
+    /// Bytes of the region, rounded up to pages.
+    pub size: Size,
+    /// The application may read.
+    pub read: bool,
+    /// The application may write.
+    pub write: bool,
+    /// The memory tile that holds it.
+    pub memory_tile: u16,
+}
+
+/// A chain of work whose latency is measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Flow {
+    /// Name.
+    pub name: String,
+    /// Where it begins.
+    pub from: usize,
+    /// Where it ends.
+    pub to: usize,
+    /// From begin to end at most.
+    pub deadline: Option<Time>,
+}
+
+impl System {
+    /// The application with this name.
+    pub fn app(&self, name: &str) -> Option<&App> {
+        self.apps.iter().find(|app| app.name == name)
+    }
+
+    /// The systems to run, in order: the variants, or the system itself if there are none.
+    pub fn runs(&self) -> Vec<&System> {
+        if self.variants.is_empty() {
+            vec![self]
+        } else {
+            self.variants.iter().collect()
+        }
+    }
+
+    /// Every program that the system needs, managers included, sorted and without duplicates.
+    pub fn programs(&self) -> Vec<String> {
+        let mut programs: Vec<String> = self
+            .apps
+            .iter()
+            .map(|app| app.program.clone())
+            .chain(self.managers.iter().map(|manager| manager.program.clone()))
+            .chain(self.variants.iter().flat_map(System::programs))
+            .collect();
+        programs.sort();
+        programs.dedup();
+        programs
+    }
+}

@@ -1,0 +1,68 @@
+//! Small pieces of English for messages: lists of alternatives and "did you mean".
+//!
+//! Why it exists: every message that names something unknown should offer what is known, in one style. What it
+//! deliberately does not know: what the names stand for.
+
+/// `a`, `a or b`, `a, b or c`.
+pub fn alternatives(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [init @ .., last] => format!("{} or {last}", init.join(", ")),
+    }
+}
+
+/// The known name that is most like `wrong`, if one is like it at all.
+pub fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
+    known
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(wrong, name), *name))
+        .filter(|(distance, name)| {
+            *distance <= name.chars().count().max(wrong.chars().count()) / 3 + 1
+                && *distance < name.chars().count()
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// Help for an unknown name: "did you mean `x`?", followed by what there is.
+pub fn suggestion(wrong: &str, known: &[&str], noun: &str) -> String {
+    const SHOWN: usize = 16;
+    let mut help = String::new();
+    if let Some(name) = closest(wrong, known) {
+        help = format!("did you mean `{name}`? ");
+    }
+    if known.is_empty() {
+        return format!("{help}there is no {noun} here");
+    }
+    let more = if known.len() > SHOWN {
+        format!(" and {} more", known.len() - SHOWN)
+    } else {
+        String::new()
+    };
+    help + &format!(
+        "known: {}{more}",
+        known[..known.len().min(SHOWN)].join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offers_what_is_like_it() {
+        assert_eq!(
+            closest("contoller", &["sensor", "controller"]),
+            Some("controller")
+        );
+        assert_eq!(closest("teh", &["the", "other"]), Some("the"));
+        assert_eq!(closest("x", &["y", "controller"]), None);
+        assert_eq!(
+            suggestion("hug", &["hog", "log"], "app"),
+            "did you mean `hog`? known: hog, log"
+        );
+        assert_eq!(suggestion("q", &[], "app"), "there is no app here");
+        assert_eq!(alternatives(&["a", "b", "c"]), "a, b or c");
+    }
+}

@@ -1,0 +1,125 @@
+//! The catalog: everything in it loads, the built-in copy is complete, and canonical output means the same.
+
+use std::path::{Path, PathBuf};
+
+use bulkhead_model::{
+    LoadOptions, canonical, catalog, load_platform, load_platform_text, load_system,
+    load_system_text,
+};
+
+fn catalog_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../catalog")
+}
+
+fn files(folder: &Path, prefix: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            found.extend(files(&path, &format!("{prefix}{stem}/")));
+        } else {
+            found.push(format!("{prefix}{stem}"));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn names(table: &[(&'static str, &str)]) -> Vec<&'static str> {
+    table.iter().map(|entry| entry.0).collect()
+}
+
+#[test]
+fn the_built_in_catalog_is_the_folder() {
+    assert_eq!(
+        files(&catalog_folder().join("platforms"), ""),
+        names(catalog::PLATFORMS)
+    );
+    assert_eq!(
+        files(&catalog_folder().join("systems"), ""),
+        names(catalog::SYSTEMS)
+    );
+}
+
+#[test]
+fn every_platform_loads_and_its_canonical_form_means_the_same() {
+    for (name, _) in catalog::PLATFORMS {
+        let platform =
+            load_platform(name, &LoadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(platform.name, *name);
+        let text = canonical::platform(&platform);
+        let again = load_platform_text("canonical", &text, &LoadOptions::default())
+            .unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert_eq!(again, platform);
+    }
+}
+
+#[test]
+fn every_parameter_of_a_platform_says_where_it_comes_from() {
+    for (name, text) in catalog::PLATFORMS {
+        let document = roxmltree::Document::parse(text).unwrap();
+        for node in document
+            .root_element()
+            .children()
+            .filter(roxmltree::Node::is_element)
+        {
+            // Tiles refer to sourced parts; what stands there is the floor plan.
+            if node.attribute("source").is_some() || node.tag_name().name() == "tile" {
+                continue;
+            }
+            let sourced: Vec<&str> = node
+                .children()
+                .filter_map(|child| child.attribute("of"))
+                .flat_map(str::split_whitespace)
+                .collect();
+            for attribute in node.attributes() {
+                let attribute = attribute.name();
+                assert!(
+                    attribute == "name" || sourced.contains(&attribute),
+                    "{name}: {}@{attribute} has no source",
+                    node.tag_name().name()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_system_loads_and_its_canonical_form_means_the_same() {
+    for (name, _) in catalog::SYSTEMS {
+        let system = load_system(name, &LoadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+        for run in system.runs() {
+            let text = canonical::complete(run);
+            let again = load_system_text("canonical", &text, &LoadOptions::default())
+                .unwrap_or_else(|e| panic!("{e}\n{text}"));
+            let mut plain = run.clone();
+            (plain.variant, plain.variant_about, plain.variants) = (None, None, Vec::new());
+            assert_eq!(again, plain);
+            assert_eq!(canonical::complete(&again), text);
+        }
+    }
+}
+
+#[test]
+fn the_quickstart_is_what_it_says() {
+    let system = load_system("quickstart", &LoadOptions::default()).unwrap();
+    let runs = system.runs();
+    let names: Vec<_> = runs
+        .iter()
+        .filter_map(|run| run.variant.as_deref())
+        .collect();
+    assert_eq!(names, ["alone", "unregulated", "regulated"]);
+    assert_eq!(
+        runs.iter().map(|run| run.apps.len()).collect::<Vec<_>>(),
+        [3, 6, 6]
+    );
+    assert!(runs[1].apps.iter().all(|app| app.limit.is_none()));
+    assert!(
+        runs[2].apps[3..]
+            .iter()
+            .all(|app| app.limit.is_some_and(|l| l.noc.0 == 8 << 20))
+    );
+    // 2 GHz, 1 GHz, 800 MHz and 10 MHz have the common multiple 4 GHz.
+    assert_eq!(system.platform.ticks_per_second(), 4_000_000_000);
+}
