@@ -1,1 +1,437 @@
-//! Programs as files: ELF images (their owner publishes them here).
+//! Programs as files: static RISC-V ELF images, and where in the source a program counter lies.
+//!
+//! Why it exists: the machine runs binaries that others built, so a file that cannot work must be refused with the reason,
+//! and an address in a report must become a function, a file and a line. It does not know memory maps or tiles: who loads
+//! an image says where memory is.
+
+use object::elf::{EM_RISCV, ET_DYN, ET_EXEC, FileHeader64, PT_INTERP, PT_LOAD};
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
+use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A part of an image that is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Physical address of the first byte.
+    pub address: u64,
+    /// Bytes from the file.
+    pub data: Vec<u8>,
+    /// Bytes in memory, at least as many as in the file; the rest is zero.
+    pub size: u64,
+}
+
+/// Why a file cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ImageError {
+    /// Something else, such as a script.
+    #[error("{name}: not an ELF file")]
+    NotElf {
+        /// The file.
+        name: String,
+    },
+    /// A program for RV32 or another 32-bit machine.
+    #[error("{name}: a 32-bit ELF file; the machine's harts are RV64")]
+    Not64Bit {
+        /// The file.
+        name: String,
+    },
+    /// Big endian.
+    #[error("{name}: a big-endian ELF file; the machine is little-endian")]
+    BigEndian {
+        /// The file.
+        name: String,
+    },
+    /// Another instruction set.
+    #[error("{name}: built for {machine}; the machine's harts are RISC-V (e_machine 243)")]
+    WrongMachine {
+        /// The file.
+        name: String,
+        /// What it was built for.
+        machine: String,
+    },
+    /// An object file, a core dump, ...
+    #[error(
+        "{name}: {kind}, not an executable; link it with a start address in the platform's memory"
+    )]
+    NotExecutable {
+        /// The file.
+        name: String,
+        /// What it is.
+        kind: String,
+    },
+    /// It wants a dynamic linker.
+    #[error(
+        "{name}: needs the interpreter {interpreter}; link it statically (no dynamic libraries)"
+    )]
+    Dynamic {
+        /// The file.
+        name: String,
+        /// The interpreter.
+        interpreter: String,
+    },
+    /// It has nothing to load.
+    #[error("{name}: nothing to load: no PT_LOAD segment with contents")]
+    Empty {
+        /// The file.
+        name: String,
+    },
+    /// Its headers contradict its contents.
+    #[error("{name}: damaged ELF file: {what}")]
+    Damaged {
+        /// The file.
+        name: String,
+        /// What does not fit.
+        what: String,
+    },
+    /// A segment lies where no memory is.
+    #[error(
+        "{name}: segment {index} ({start:#x} to {end:#x}) is outside the memory ({memory_start:#x} to {memory_end:#x}); \
+         link the program at {memory_start:#x}"
+    )]
+    OutsideMemory {
+        /// The file.
+        name: String,
+        /// Number of the segment among the loaded ones.
+        index: usize,
+        /// First byte of the segment.
+        start: u64,
+        /// End of the segment.
+        end: u64,
+        /// First byte of memory.
+        memory_start: u64,
+        /// End of memory.
+        memory_end: u64,
+    },
+    /// The first instruction is in no segment.
+    #[error("{name}: the entry point {entry:#x} lies in no loaded segment")]
+    EntryOutside {
+        /// The file.
+        name: String,
+        /// The entry point.
+        entry: u64,
+    },
+}
+
+/// A program that can be loaded.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// Name for messages.
+    pub name: String,
+    /// Address of the first instruction.
+    pub entry: u64,
+    /// What to load, in the order of the file.
+    pub segments: Vec<Segment>,
+    symbols: BTreeMap<String, u64>,
+}
+
+impl Image {
+    /// Reads a static RV64 executable.
+    ///
+    /// # Errors
+    /// Why the file cannot be run.
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, ImageError> {
+        let name = name.to_owned();
+        let damaged = |what: &dyn fmt::Display| ImageError::Damaged {
+            name: name.clone(),
+            what: what.to_string(),
+        };
+        // The identification is checked by hand: it tells apart what the user can repair.
+        if bytes.get(..4) != Some(&object::elf::ELFMAG) {
+            return Err(ImageError::NotElf { name });
+        }
+        match bytes.get(4) {
+            Some(2) => {}
+            Some(1) => return Err(ImageError::Not64Bit { name }),
+            _ => return Err(damaged(&"unknown class")),
+        }
+        match bytes.get(5) {
+            Some(1) => {}
+            Some(2) => return Err(ImageError::BigEndian { name }),
+            _ => return Err(damaged(&"unknown byte order")),
+        }
+        let header = FileHeader64::<LittleEndian>::parse(bytes).map_err(|e| damaged(&e))?;
+        let endian = LittleEndian;
+        let machine = header.e_machine(endian);
+        if machine != EM_RISCV {
+            let machine = machine_name(machine);
+            return Err(ImageError::WrongMachine { name, machine });
+        }
+        let kind = header.e_type(endian);
+        if kind != ET_EXEC && kind != ET_DYN {
+            let kind = match kind {
+                object::elf::ET_REL => "an object file".to_owned(),
+                object::elf::ET_CORE => "a core dump".to_owned(),
+                other => format!("of type {other}"),
+            };
+            return Err(ImageError::NotExecutable { name, kind });
+        }
+        let mut segments = Vec::new();
+        let entry = header.e_entry(endian);
+        let mut entry_found = false;
+        let mut physical_entry = entry;
+        for segment in header
+            .program_headers(endian, bytes)
+            .map_err(|e| damaged(&e))?
+        {
+            let data = || {
+                segment
+                    .data(endian, bytes)
+                    .map_err(|()| damaged(&"a segment lies outside the file"))
+            };
+            match segment.p_type(endian) {
+                PT_INTERP => {
+                    let text = String::from_utf8_lossy(data()?);
+                    let interpreter = text.trim_end_matches('\0').to_owned();
+                    return Err(ImageError::Dynamic { name, interpreter });
+                }
+                PT_LOAD if segment.p_memsz(endian) != 0 => {
+                    let data = data()?.to_vec();
+                    let (address, size) = (segment.p_paddr(endian), segment.p_memsz(endian));
+                    let virtual_address = segment.p_vaddr(endian);
+                    if size < data.len() as u64 {
+                        return Err(damaged(&"a segment is larger in the file than in memory"));
+                    }
+                    if address.checked_add(size).is_none() {
+                        return Err(damaged(&"a segment wraps around the address space"));
+                    }
+                    if (virtual_address..virtual_address.saturating_add(size)).contains(&entry) {
+                        // Execution starts untranslated.
+                        entry_found = true;
+                        physical_entry = address + (entry - virtual_address);
+                    }
+                    segments.push(Segment {
+                        address,
+                        data,
+                        size,
+                    });
+                }
+                _ => {}
+            }
+        }
+        if segments.is_empty() {
+            return Err(ImageError::Empty { name });
+        }
+        if !entry_found {
+            let entry_physical = |s: &Segment| (s.address..s.address + s.size).contains(&entry);
+            if !segments.iter().any(entry_physical) {
+                return Err(ImageError::EntryOutside { name, entry });
+            }
+        }
+        Ok(Self {
+            symbols: symbols(bytes),
+            name,
+            entry: physical_entry,
+            segments,
+        })
+    }
+
+    /// Checks that every segment lies in `[memory_start, memory_start + memory_size)`.
+    ///
+    /// # Errors
+    /// [`ImageError::OutsideMemory`] for the first that does not.
+    pub fn check_fits(&self, memory_start: u64, memory_size: u64) -> Result<(), ImageError> {
+        let memory_end = memory_start.saturating_add(memory_size);
+        for (index, segment) in self.segments.iter().enumerate() {
+            let (start, end) = (segment.address, segment.address + segment.size);
+            if start < memory_start || end > memory_end {
+                return Err(ImageError::OutsideMemory {
+                    name: self.name.clone(),
+                    index,
+                    start,
+                    end,
+                    memory_start,
+                    memory_end,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Address of a symbol.
+    pub fn symbol(&self, name: &str) -> Option<u64> {
+        self.symbols.get(name).copied()
+    }
+
+    /// Where the program reports its exit (HTIF), if it does.
+    pub fn tohost(&self) -> Option<u64> {
+        self.symbol("tohost")
+    }
+
+    /// Where the host answers (HTIF).
+    pub fn fromhost(&self) -> Option<u64> {
+        self.symbol("fromhost")
+    }
+}
+
+fn machine_name(machine: u16) -> String {
+    match machine {
+        object::elf::EM_X86_64 => "x86-64".to_owned(),
+        object::elf::EM_386 => "x86".to_owned(),
+        object::elf::EM_AARCH64 => "AArch64".to_owned(),
+        object::elf::EM_ARM => "Arm".to_owned(),
+        other => format!("e_machine {other}"),
+    }
+}
+
+/// Global and local symbols with a name. A global symbol wins over local ones of its name.
+fn symbols(bytes: &[u8]) -> BTreeMap<String, u64> {
+    let mut map = BTreeMap::new();
+    let Ok(file) = object::File::parse(bytes) else {
+        return map;
+    };
+    for global in [false, true] {
+        for symbol in file.symbols() {
+            if let Ok(name) = symbol.name()
+                && !name.is_empty()
+                && !symbol.is_undefined()
+                && symbol.is_global() == global
+            {
+                map.insert(name.to_owned(), symbol.address());
+            }
+        }
+    }
+    map
+}
+
+/// Where a program counter lies in the source.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Location {
+    /// Function, demangled, and the distance from its start.
+    pub function: Option<(String, u64)>,
+    /// Source file as the compiler was told.
+    pub file: Option<String>,
+    /// Line in it, from 1.
+    pub line: Option<u32>,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.function {
+            Some((name, 0)) => write!(f, "{name}")?,
+            Some((name, offset)) => write!(f, "{name}+{offset:#x}")?,
+            None => f.write_str("unknown function")?,
+        }
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(f, " at {file}:{line}"),
+            (Some(file), None) => write!(f, " in {file}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+type Reader = gimli::EndianArcSlice<gimli::RunTimeEndian>;
+
+/// Turns program counters into locations. Works on any ELF file, with as much as the file tells.
+pub struct Resolver {
+    /// Address, size, name; sorted.
+    functions: Vec<(u64, u64, String)>,
+    /// Start and end of the sections with code. Debug information also describes functions that the linker dropped, at
+    /// address 0.
+    code: Vec<(u64, u64)>,
+    lines: Option<addr2line::Context<Reader>>,
+}
+
+impl fmt::Debug for Resolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resolver")
+            .field("functions", &self.functions.len())
+            .field("lines", &self.lines.is_some())
+            .finish()
+    }
+}
+
+impl Resolver {
+    /// A resolver for an ELF file. Missing or damaged debug information only makes its answers shorter.
+    pub fn new(bytes: &[u8]) -> Self {
+        let Ok(file) = object::File::parse(bytes) else {
+            return Self {
+                functions: Vec::new(),
+                code: Vec::new(),
+                lines: None,
+            };
+        };
+        let mut functions: Vec<_> = file
+            .symbols()
+            .filter(|s| {
+                s.kind() == object::SymbolKind::Text || s.kind() == object::SymbolKind::Label
+            })
+            .filter(|s| !s.is_undefined() && s.section_index().is_some())
+            .filter_map(|s| Some((s.address(), s.size(), s.name().ok()?.to_owned())))
+            // `$x` and `.L` mark instruction sets and places, not functions.
+            .filter(|(_, _, name)| !name.is_empty() && !name.starts_with(['$', '.']))
+            .collect();
+        functions.sort();
+        let code = file
+            .sections()
+            .filter(|section| section.kind() == object::SectionKind::Text)
+            .map(|section| {
+                let start = section.address();
+                (start, start.saturating_add(section.size()))
+            })
+            .collect();
+        Self {
+            functions,
+            code,
+            lines: Self::lines(&file),
+        }
+    }
+
+    fn lines(file: &object::File<'_>) -> Option<addr2line::Context<Reader>> {
+        let endian = if file.is_little_endian() {
+            gimli::RunTimeEndian::Little
+        } else {
+            gimli::RunTimeEndian::Big
+        };
+        let load = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
+            let section = file.section_by_name(id.name());
+            // A section that cannot be read, such as a compressed one, counts as missing.
+            let data = section.and_then(|section| section.data().ok());
+            let compressed = file
+                .section_by_name(id.name())
+                .and_then(|s| s.compressed_file_range().ok())
+                .is_some_and(|r| r.format != object::CompressionFormat::None);
+            let data = data.filter(|_| !compressed).unwrap_or_default();
+            Ok(Reader::new(Arc::from(data), endian))
+        };
+        let dwarf = gimli::Dwarf::load(load).ok()?;
+        addr2line::Context::from_dwarf(dwarf).ok()
+    }
+
+    /// What is known about an address; empty if nothing is.
+    pub fn resolve(&self, pc: u64) -> Location {
+        if !self
+            .code
+            .iter()
+            .any(|&(start, end)| (start..end).contains(&pc))
+        {
+            return Location::default();
+        }
+        let line = self.lines.as_ref().and_then(|c| c.find_location(pc).ok()?);
+        Location {
+            function: self.function(pc),
+            file: line.as_ref().and_then(|l| l.file).map(str::to_owned),
+            // Line 0 means that the compiler knows none.
+            line: line.and_then(|l| l.line).filter(|&l| l != 0),
+        }
+    }
+
+    fn function(&self, pc: u64) -> Option<(String, u64)> {
+        let after = self.functions.partition_point(|f| f.0 <= pc);
+        let nearest = self.functions[..after].last()?.0;
+        // Of several names for one address, the first in order that covers the address; assembly gives no sizes.
+        let same = self.functions[..after].iter().rev();
+        let mut names: Vec<_> = same.take_while(|f| f.0 == nearest).collect();
+        names.reverse();
+        let (start, _, name) = names
+            .iter()
+            .find(|(start, size, _)| pc - start < *size)
+            .or_else(|| names.iter().find(|(_, size, _)| *size == 0))?;
+        Some((format!("{:#}", rustc_demangle::demangle(name)), pc - start))
+    }
+}
+
+#[cfg(test)]
+mod tests;

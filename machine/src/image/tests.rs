@@ -1,0 +1,158 @@
+//! Images built byte by byte from the ELF specification, and this test's own executable for debug information.
+
+use super::*;
+use proptest::prelude::*;
+
+/// Program header: type, offset, virtual and physical address, bytes in the file and in memory.
+type Header = (u32, u64, u64, u64, u64, u64);
+
+/// A file of class, byte order, type and machine, with program headers and then `contents` at offset 0x1000.
+fn elf(class: u8, order: u8, kind: u16, machine: u16, entry: u64, headers: &[Header]) -> Vec<u8> {
+    let mut file = vec![0x7f, b'E', b'L', b'F', class, order, 1, 0];
+    file.resize(16, 0);
+    file.extend(kind.to_le_bytes());
+    file.extend(machine.to_le_bytes());
+    file.extend(1u32.to_le_bytes());
+    file.extend(entry.to_le_bytes());
+    file.extend(64u64.to_le_bytes()); // program headers
+    file.extend(0u64.to_le_bytes()); // section headers
+    file.extend(0u32.to_le_bytes()); // flags
+    for half in [64, 56, headers.len() as u16, 64, 0, 0] {
+        file.extend(half.to_le_bytes());
+    }
+    for &(kind, offset, virtual_address, physical, in_file, in_memory) in headers {
+        file.extend(kind.to_le_bytes());
+        file.extend(5u32.to_le_bytes());
+        for word in [
+            offset,
+            virtual_address,
+            physical,
+            in_file,
+            in_memory,
+            0x1000,
+        ] {
+            file.extend(word.to_le_bytes());
+        }
+    }
+    file.resize(0x1000, 0);
+    file.extend(b"/lib/ld.so.1\0\x13\0\0\0");
+    file
+}
+
+fn program(headers: &[Header]) -> Vec<u8> {
+    elf(2, 1, 2, 243, 0x8000_0000, headers)
+}
+
+const CODE: Header = (1, 0x1000, 0x8000_0000, 0x8000_0000, 16, 0x100);
+
+fn error(bytes: &[u8]) -> String {
+    Image::parse("a.elf", bytes)
+        .expect_err("is refused")
+        .to_string()
+}
+
+#[test]
+fn loads_segments() {
+    let image = Image::parse("a.elf", &program(&[CODE])).expect("good");
+    assert_eq!(image.entry, 0x8000_0000);
+    assert_eq!(image.segments.len(), 1);
+    assert_eq!(image.segments[0].size, 0x100);
+    assert_eq!(image.segments[0].data, b"/lib/ld.so.1\0\x13\0\0");
+    assert_eq!(image.check_fits(0x8000_0000, 0x100), Ok(()));
+    assert_eq!(image.tohost(), None);
+}
+
+#[test]
+fn loads_at_physical_addresses() {
+    // A kernel linked high: the entry is virtual, execution starts at the physical place.
+    let high = (1, 0x1000, 0xffff_ffff_8000_0000, 0x8020_0000, 16, 16);
+    let image = Image::parse("a.elf", &elf(2, 1, 2, 243, 0xffff_ffff_8000_0004, &[high]));
+    let image = image.expect("good");
+    assert_eq!(
+        (image.entry, image.segments[0].address),
+        (0x8020_0004, 0x8020_0000)
+    );
+}
+
+#[test]
+fn says_what_is_wrong() {
+    insta::assert_snapshot!(error(b"#!/bin/sh\n"), @"a.elf: not an ELF file");
+    insta::assert_snapshot!(error(b""), @"a.elf: not an ELF file");
+    insta::assert_snapshot!(error(&elf(1, 1, 2, 243, 0, &[])), @"a.elf: a 32-bit ELF file; the machine's harts are RV64");
+    insta::assert_snapshot!(error(&elf(2, 2, 2, 243, 0, &[])), @"a.elf: a big-endian ELF file; the machine is little-endian");
+    insta::assert_snapshot!(error(&elf(2, 1, 2, 62, 0, &[])), @"a.elf: built for x86-64; the machine's harts are RISC-V (e_machine 243)");
+    insta::assert_snapshot!(error(&elf(2, 1, 1, 243, 0, &[])), @"a.elf: an object file, not an executable; link it with a start address in the platform's memory");
+    insta::assert_snapshot!(error(&elf(2, 1, 3, 243, 0, &[(3, 0x1000, 0, 0, 13, 13)])), @"a.elf: needs the interpreter /lib/ld.so.1; link it statically (no dynamic libraries)");
+    insta::assert_snapshot!(error(&program(&[])), @"a.elf: nothing to load: no PT_LOAD segment with contents");
+    insta::assert_snapshot!(error(&program(&[(1, 0x1000, 0x9000_0000, 0x9000_0000, 16, 16)])), @"a.elf: the entry point 0x80000000 lies in no loaded segment");
+    insta::assert_snapshot!(error(&program(&[(1, 0x8000, 0x8000_0000, 0x8000_0000, 16, 16)])), @"a.elf: damaged ELF file: a segment lies outside the file");
+    insta::assert_snapshot!(error(&program(&[(1, 0x1000, 0x8000_0000, 0x8000_0000, 16, 8)])), @"a.elf: damaged ELF file: a segment is larger in the file than in memory");
+    let image = Image::parse("a.elf", &program(&[CODE])).expect("good");
+    let outside = image
+        .check_fits(0x9000_0000, 0x1000_0000)
+        .expect_err("outside");
+    insta::assert_snapshot!(outside.to_string(), @"a.elf: segment 0 (0x80000000 to 0x80000100) is outside the memory (0x90000000 to 0xa0000000); link the program at 0x90000000");
+    assert!(image.check_fits(0x8000_0000, 0xff).is_err());
+}
+
+#[inline(never)]
+fn landmark(value: u64) -> u64 {
+    std::hint::black_box(value) + 1
+}
+
+#[test]
+fn resolves_function_file_and_line() {
+    assert_eq!(landmark(1), 2);
+    let own = std::fs::read(std::env::current_exe().expect("path")).expect("readable");
+    let resolver = Resolver::new(&own);
+    let found = resolver
+        .functions
+        .iter()
+        .find(|f| f.2.contains("image") && f.2.contains("landmark"));
+    let &(address, size, _) = found.expect("the test's own symbol");
+    let location = resolver.resolve(address + size / 2);
+    let (name, offset) = location.function.clone().expect("function");
+    assert!(name.ends_with("image::tests::landmark"), "{name}");
+    assert_eq!(offset, size / 2);
+    assert!(
+        location
+            .file
+            .clone()
+            .is_some_and(|f| f.ends_with("image/tests.rs")),
+        "{location}"
+    );
+    assert!(location.line.is_some());
+    assert_eq!(resolver.resolve(0).to_string(), "unknown function");
+}
+
+#[test]
+fn prints_locations() {
+    let location = Location {
+        function: Some(("kernel::main".to_owned(), 0x1c)),
+        file: Some("src/main.rs".to_owned()),
+        line: Some(12),
+    };
+    assert_eq!(location.to_string(), "kernel::main+0x1c at src/main.rs:12");
+}
+
+#[test]
+fn a_file_without_debug_information_is_fine() {
+    for bytes in [program(&[CODE]), b"nothing".to_vec()] {
+        assert_eq!(
+            Resolver::new(&bytes).resolve(0x8000_0000),
+            Location::default()
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn damaged_files_never_panic(position in 0usize..0x1010, value: u8, cut in 0usize..0x1010) {
+        let mut bytes = program(&[CODE, CODE]);
+        bytes[position] = value;
+        for bytes in [&bytes[..], &bytes[..cut]] {
+            let _ = Image::parse("a.elf", bytes).map(|image| image.check_fits(0x8000_0000, 1 << 20));
+            Resolver::new(bytes).resolve(0x8000_0000);
+        }
+    }
+}
