@@ -6,13 +6,38 @@
 
 pub mod bus;
 pub mod config;
+pub mod counters;
 pub mod fp;
 pub mod statistics;
+
+mod block;
+mod core;
+mod csr;
+mod execute;
+mod execute_memory;
+mod execute_system;
+mod isa;
+mod mmu;
+mod pending;
+mod pmp;
+mod predictor;
+mod store_buffer;
+#[cfg(test)]
+mod test_support;
+#[cfg(test)]
+mod tests;
+mod trap;
 
 pub use bus::{Access, Bus, BusFault, DeviceRead, DeviceWrite, Timing};
 pub use config::HartConfig;
 pub use statistics::HartStatistics;
 
+pub use self::core::Privilege;
+
+use self::block::{Block, BlockCache, read_instruction};
+use self::core::{Core, Exception, Exit, Mode};
+use self::execute::{End, run_block};
+use self::pmp::Need;
 use crate::types::Tick;
 
 /// An interrupt input of the hart.
@@ -59,89 +84,345 @@ pub struct UnhandledTrap {
     pub value: u64,
 }
 
+/// Where the hart continues.
+#[derive(Clone, Copy)]
+enum Resume {
+    /// At the start of the next block, which has begun: no look at the horizon or at interrupts.
+    Start,
+    /// At the first operation of this block, when its instructions are there.
+    Fetch(Block),
+    /// At this operation of this block.
+    Operation(Block, usize),
+}
+
 /// One hart. See the module's documentation.
+#[derive(Clone)]
 pub struct Hart {
-    time: Tick,
-    statistics: HartStatistics,
-    registers: [u64; 33],
-    pc: u64,
+    core: Core,
+    blocks: BlockCache,
+    resume: Option<Resume>,
+    config: HartConfig,
 }
 
 impl Hart {
     /// A halted hart with this `mhartid`.
     pub fn new(config: &HartConfig, hart_id: u64) -> Self {
-        let _ = (config, hart_id);
         Self {
-            time: 0,
-            statistics: HartStatistics::default(),
-            registers: [0; 33],
-            pc: 0,
+            core: Core::new(config, hart_id),
+            blocks: BlockCache::new(config),
+            resume: None,
+            config: config.clone(),
         }
     }
 
-    /// Resets the architectural and timing state and starts at `pc` in machine mode at the tick `at`.
+    /// Resets the architectural and timing state and starts at `pc` in machine mode at the tick `at`. Statistics go on.
     pub fn reset(&mut self, pc: u64, at: Tick) {
-        self.pc = pc;
-        self.time = at;
+        let statistics = self.core.statistics;
+        self.core = Core::new(&self.config, self.core.hart_id);
+        self.core.statistics = statistics;
+        self.core.pc = pc;
+        self.core.base = at;
+        self.core.reset_time = at;
+        self.core.restart_counters();
+        self.core.mode = Mode::Running;
+        self.resume = None;
     }
 
-    /// Halts the hart at a block boundary or at its stop; whatever it waited for is forgotten.
-    pub fn stop(&mut self) {}
+    /// Halts the hart where it is; whatever it waited for is forgotten. Only [`Hart::reset`] starts it again.
+    pub fn stop(&mut self) {
+        self.core.base = self.time();
+        self.core.stop();
+        self.resume = None;
+    }
 
-    /// Whether the hart is halted.
+    /// Whether the hart is not started, or was stopped.
     pub fn is_halted(&self) -> bool {
-        true
+        self.core.mode == Mode::Halted
     }
 
     /// The next moment at which the hart acts. While it waits for an interrupt, a wake-up or a token: when it began to wait.
     pub fn time(&self) -> Tick {
-        self.time
+        match &self.resume {
+            Some(Resume::Operation(block, index)) => {
+                let offset =
+                    self.blocks.operations(block).0[*index].cycle as Tick * self.core.costs.cycle;
+                self.core.base + offset
+            }
+            _ => self.core.base,
+        }
     }
 
     /// Runs blocks that start before `horizon`.
     pub fn run<B: Bus>(&mut self, bus: &mut B, horizon: Tick) -> Stop {
-        let _ = (bus, horizon);
-        Stop::Halted
+        self.core.horizon = horizon;
+        match self.core.mode {
+            Mode::Running => {}
+            Mode::Halted => return Stop::Halted,
+            Mode::Waiting => return Stop::WaitForInterrupt,
+            Mode::Sleeping => return Stop::Sleep,
+            Mode::Dead(trap) => return Stop::Unhandled(trap),
+        }
+        self.core.check_epoch(bus);
+        loop {
+            let (block, start) = match self.next_operation(bus) {
+                Ok(next) => next,
+                Err(stop) => return stop,
+            };
+            let (operations, masks) = self.blocks.operations(&block);
+            match run_block(&mut self.core, bus, &block, operations, masks, start) {
+                End::Done if self.core.mode == Mode::Running => {}
+                End::Done => return Stop::WaitForInterrupt,
+                End::Suspended(index, stop) => {
+                    self.resume = Some(Resume::Operation(block, index));
+                    return stop;
+                }
+                End::Trap(index, exception) => {
+                    let op = operations[index];
+                    let pc = self.core.pc.wrapping_add(op.offset as u64);
+                    let offset = op.cycle as Tick * self.core.costs.cycle;
+                    if let Some(stop) = self.core.take_exception(bus, exception, pc, offset) {
+                        return stop;
+                    }
+                }
+                End::Left if self.core.interrupt_wakes() => self.core.mode = Mode::Running,
+                End::Left => return Stop::Sleep,
+            }
+        }
+    }
+
+    /// The block and operation with which the hart goes on.
+    #[inline]
+    fn next_operation<B: Bus>(&mut self, bus: &mut B) -> Result<(Block, usize), Stop> {
+        loop {
+            match self.resume.take() {
+                Some(Resume::Operation(block, index)) => return Ok((block, index)),
+                Some(Resume::Fetch(block)) => {
+                    if let Some(token) = self.core.fetches.iter().flatten().next() {
+                        self.resume = Some(Resume::Fetch(block));
+                        return Err(Stop::Pending(*token));
+                    }
+                    return Ok((block, 0));
+                }
+                Some(Resume::Start) => {}
+                None => {
+                    if self.core.base >= self.core.horizon {
+                        return Err(Stop::Horizon);
+                    }
+                    if self.core.interrupt_wakes()
+                        && self.core.interrupt_arrival <= self.core.base
+                        && let Some(number) = self.core.interrupt()
+                    {
+                        match self.core.take_interrupt(bus, number) {
+                            Some(stop) => return Err(stop),
+                            None => continue,
+                        }
+                    }
+                }
+            }
+            match self.next_block(bus) {
+                Ok(block) => return Ok((block, 0)),
+                Err(Exit::Suspend(stop)) => {
+                    self.resume.get_or_insert(Resume::Start);
+                    return Err(stop);
+                }
+                Err(Exit::Trap(exception)) => {
+                    let pc = self.core.pc;
+                    if let Some(stop) = self.core.take_exception(bus, exception, pc, 0) {
+                        return Err(stop);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Finds or decodes the block at the program counter and fetches its line.
+    #[inline]
+    fn next_block<B: Bus>(&mut self, bus: &mut B) -> Result<Block, Exit> {
+        let core = &mut self.core;
+        if core.forget_blocks {
+            self.blocks.clear();
+            core.forget_blocks = false;
+        }
+        let pc = core.pc;
+        let (block, physical, second) = match core.mmu.quick(Need::Execute, pc) {
+            Some(physical) => match self.blocks.get(bus, physical, false) {
+                Some(block) => (block, physical, None),
+                None => self.unusual_block(bus, physical, false)?,
+            },
+            None => self.unmapped_block(bus)?,
+        };
+        let core = &mut self.core;
+        let line = physical & core.line_mask;
+        if line != core.fetch_line || block.straddles {
+            let first = core.fetch(bus, physical);
+            let second = if block.straddles {
+                core.fetch(bus, second.unwrap_or(line + !core.line_mask + 1))
+            } else {
+                None
+            };
+            if let Some(token) = first.or(second) {
+                core.fetches = [first, second];
+                core.ask_limit(bus);
+                self.resume = Some(Resume::Fetch(block));
+                return Err(Exit::Suspend(Stop::Pending(token)));
+            }
+        }
+        Ok(block)
+    }
+
+    /// The next block when its page is not in the quick table.
+    #[cold]
+    fn unmapped_block<B: Bus>(&mut self, bus: &mut B) -> Result<(Block, u64, Option<u64>), Exit> {
+        let pc = self.core.pc;
+        let physical = self.core.translate(bus, pc, 2, Need::Execute, 0)?;
+        let single = !self.core.pmp.uniform_page(physical);
+        let block = if bus.is_device(physical) {
+            None
+        } else {
+            self.blocks.get(bus, physical, single)
+        };
+        match block {
+            Some(block) if single && block.bytes == 4 => {
+                self.core
+                    .translate(bus, pc.wrapping_add(2), 2, Need::Execute, 0)?;
+                Ok((block, physical, None))
+            }
+            Some(block) => Ok((block, physical, None)),
+            None => self.unusual_block(bus, physical, true),
+        }
+    }
+
+    /// A block where there is none to decode: an instruction across pages, or a fault.
+    #[cold]
+    fn unusual_block<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        physical: u64,
+        check_device: bool,
+    ) -> Result<(Block, u64, Option<u64>), Exit> {
+        let pc = self.core.pc;
+        let fault = |value| {
+            Exit::Trap(Exception {
+                cause: trap::cause::FETCH_ACCESS,
+                value,
+            })
+        };
+        if check_device && bus.is_device(physical) {
+            return Err(fault(pc));
+        }
+        let low = read_instruction(bus, physical).ok_or(fault(pc))?;
+        if low & 3 != 3 || physical & 0xfff != 0xffe {
+            return Err(fault(pc.wrapping_add(2)));
+        }
+        let next = pc.wrapping_add(2);
+        let second = self.core.translate(bus, next, 2, Need::Execute, 0)?;
+        if bus.is_device(second) {
+            return Err(fault(next));
+        }
+        let high = bus.read(second, 2).map_err(|_| fault(next))? as u32;
+        Ok((
+            self.blocks.across_pages(low | high << 16),
+            physical,
+            Some(second),
+        ))
     }
 
     /// Tells that the access of `token` completed at `at`.
     pub fn complete(&mut self, token: u32, at: Tick) {
-        let _ = (token, at);
+        self.core.complete(token, at);
     }
 
     /// Sets an interrupt input at the tick `at`. Also continues a hart in WFI or asleep if the interrupt is enabled in `mie`.
     pub fn set_interrupt(&mut self, line: InterruptLine, level: bool, at: Tick) {
-        let _ = (line, level, at);
+        let bit = match line {
+            InterruptLine::Software => 3,
+            InterruptLine::Timer => 7,
+            InterruptLine::SupervisorExternal => 9,
+            InterruptLine::External => 11,
+        };
+        let csr = &mut self.core.csr;
+        csr.mip_lines = (csr.mip_lines & !(1 << bit)) | (level as u64) << bit;
+        if level {
+            self.core.interrupt_arrival = self.core.interrupt_arrival.max(at);
+            if matches!(self.core.mode, Mode::Waiting | Mode::Sleeping)
+                && self.core.interrupt_wakes()
+            {
+                self.core.awake(at);
+            }
+        }
     }
 
     /// Ends the sleep that a device write began; without effect on a hart that does not sleep.
     pub fn wake(&mut self, at: Tick) {
-        let _ = at;
+        if self.core.mode == Mode::Sleeping {
+            self.core.awake(at);
+        }
     }
 
     /// Forgets which lines are surely in the first-level caches. The tile calls it whenever a line may have left a first-level
-    /// cache, or lost its dirty state, by anything but the hart's own accesses.
-    pub fn forget_lines(&mut self) {}
+    /// cache, or lost its dirty state, by anything but the hart's own accesses. [`Hart::complete`] does so itself.
+    pub fn forget_lines(&mut self) {
+        self.core.forget_lines();
+    }
 
     /// An integer register; `x0` is 0.
     pub fn register(&self, number: usize) -> u64 {
-        self.registers[number & 31]
+        self.core.x[number & 31]
     }
 
     /// Sets an integer register; `x0` stays 0.
     pub fn set_register(&mut self, number: usize, value: u64) {
         if number & 31 != 0 {
-            self.registers[number & 31] = value;
+            self.core.x[number & 31] = value;
         }
+    }
+
+    /// The raw bits of an FP register.
+    pub fn float_register(&self, number: usize) -> u64 {
+        self.core.f[number & 31]
+    }
+
+    /// Sets the raw bits of an FP register.
+    pub fn set_float_register(&mut self, number: usize, value: u64) {
+        self.core.f[number & 31] = value;
     }
 
     /// The program counter of the next instruction.
     pub fn pc(&self) -> u64 {
-        self.pc
+        match &self.resume {
+            Some(Resume::Operation(block, index)) => self
+                .core
+                .pc
+                .wrapping_add(self.blocks.operations(block).0[*index].offset as u64),
+            _ => self.core.pc,
+        }
     }
 
-    /// What the hart counted since the reset.
+    /// Sets the program counter of a hart that is between blocks; a block under way is abandoned.
+    pub fn set_pc(&mut self, pc: u64) {
+        self.core.base = self.time();
+        self.resume = None;
+        self.core.pc = pc;
+    }
+
+    /// The current mode.
+    pub fn privilege(&self) -> Privilege {
+        self.core.privilege
+    }
+
+    /// A control and status register, without a check of privilege; `None` if it does not exist. `time` reads as 0.
+    pub fn csr(&self, number: u16) -> Option<u64> {
+        self.core.csr_read(number, self.time(), |_| 0).ok()
+    }
+
+    /// Writes a control and status register as software would; whether it exists.
+    pub fn set_csr(&mut self, number: u16, value: u64) -> bool {
+        let now = self.time();
+        self.core.csr_write(number, value, now).is_ok()
+    }
+
+    /// What the hart counted since it was made.
     pub fn statistics(&self) -> &HartStatistics {
-        &self.statistics
+        &self.core.statistics
     }
 }

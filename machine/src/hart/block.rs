@@ -1,0 +1,219 @@
+//! Decoded blocks: straight-line code within one instruction line, with its static schedule.
+//!
+//! A block ends at a jump, at an instruction that may change what follows (CSR, fences of translation or code,
+//! returns from traps), or at the end of its line. So one fetch covers a block, and a block never spans pages except
+//! for a last instruction that straddles them. Blocks are kept in a direct-mapped table by physical address; operations are
+//! relative to the program counter, so all mappings share them.
+
+use super::bus::Bus;
+use super::config::HartConfig;
+use super::isa::{self, Op, Unit};
+
+const TABLE: usize = 8192;
+/// Operations kept before everything is dropped; bounds the memory of a simulated hart.
+const OPERATIONS: usize = 1 << 18;
+
+/// A decoded block.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// Physical address; bit 0 marks a block of a single operation (see [`BlockCache::get`]). `u64::MAX`: none.
+    tag: u64,
+    first: u32,
+    /// Cycles until the next block can start, if everything hits.
+    pub cycles: u16,
+    count: u8,
+    /// Bytes of code.
+    pub bytes: u8,
+    /// The last instruction reaches into the next line.
+    pub straddles: bool,
+}
+
+const NONE: Block = Block {
+    tag: u64::MAX,
+    first: 0,
+    cycles: 0,
+    count: 0,
+    bytes: 0,
+    straddles: false,
+};
+
+/// Decoded blocks of a hart.
+#[derive(Clone)]
+pub struct BlockCache {
+    table: Vec<Block>,
+    operations: Vec<Op>,
+    /// Registers that each operation reads or writes.
+    masks: Vec<u64>,
+    latency: [u32; 9],
+    line: u64,
+}
+
+impl BlockCache {
+    /// An empty cache for a pipeline.
+    pub fn new(config: &HartConfig) -> Self {
+        let latency = [
+            1,
+            config.load_to_use,
+            config.multiply,
+            config.divide,
+            config.fp_add,
+            config.fp_multiply,
+            config.fp_fma,
+            config.fp_divide,
+            config.fp_sqrt,
+        ];
+        Self {
+            table: vec![NONE; TABLE],
+            operations: Vec::new(),
+            masks: Vec::new(),
+            latency: latency.map(|cycles| cycles.max(1)),
+            line: config.line.clamp(16, 128).next_power_of_two() as u64,
+        }
+    }
+
+    /// Drops all blocks. A block that was got before stays usable until the next [`Self::get`].
+    pub fn clear(&mut self) {
+        self.table.fill(NONE);
+    }
+
+    /// The operations of a block and the registers that each uses.
+    #[inline(always)]
+    pub fn operations(&self, block: &Block) -> (&[Op], &[u64]) {
+        let range = block.first as usize..block.first as usize + block.count as usize;
+        (&self.operations[range.clone()], &self.masks[range])
+    }
+
+    /// The block at a physical address; `None` if there is no memory. `single` asks for one operation only (where the next
+    /// instruction may have other rights). `second` is the physical address of what follows the page, for an
+    /// instruction at its end.
+    #[inline(always)]
+    pub fn get<B: Bus>(&mut self, bus: &mut B, physical: u64, single: bool) -> Option<Block> {
+        let tag = physical | single as u64;
+        let index = (physical >> 1) as usize & (TABLE - 1);
+        let block = self.table[index];
+        if block.tag == tag {
+            return Some(block);
+        }
+        self.decode(bus, physical, tag, single)
+    }
+
+    #[cold]
+    fn decode<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        physical: u64,
+        tag: u64,
+        single: bool,
+    ) -> Option<Block> {
+        if self.operations.len() > OPERATIONS {
+            self.clear();
+            self.operations.clear();
+            self.masks.clear();
+        }
+        let line_end = (physical | (self.line - 1)) + 1;
+        let mut block = Block {
+            tag,
+            first: self.operations.len() as u32,
+            ..NONE
+        };
+        let mut at = physical;
+        while at < line_end {
+            let Some(bits) = read_instruction(bus, at) else {
+                break;
+            };
+            let mut op = isa::decode(bits);
+            if op.length == 4 && at + 2 == line_end {
+                if (at + 2) & 0xfff == 0 {
+                    // The second half is in another page: the caller makes a block of its own for it.
+                    if block.count > 0 {
+                        break;
+                    }
+                    return None;
+                }
+                block.straddles = true;
+            }
+            op.offset = (at - physical) as u8;
+            at += op.length as u64;
+            self.operations.push(op);
+            block.count += 1;
+            if op.ends_block() || single {
+                break;
+            }
+        }
+        if block.count == 0 {
+            return None;
+        }
+        block.bytes = (at - physical) as u8;
+        block.cycles = self.schedule(block.first as usize);
+        self.table[(physical >> 1) as usize & (TABLE - 1)] = block;
+        Some(block)
+    }
+
+    /// A block for one instruction whose halves are in different pages. It is not kept in the table, because what the
+    /// second page is may change.
+    #[cold]
+    pub fn across_pages(&mut self, bits: u32) -> Block {
+        if self.operations.len() > OPERATIONS {
+            self.clear();
+            self.operations.clear();
+            self.masks.clear();
+        }
+        let first = self.operations.len();
+        self.operations.push(isa::decode(bits));
+        let cycles = self.schedule(first);
+        Block {
+            tag: u64::MAX,
+            first: first as u32,
+            cycles,
+            count: 1,
+            bytes: 4,
+            straddles: true,
+        }
+    }
+
+    /// Gives each new operation its issue cycle: single issue in order, when its sources are there and its destination is
+    /// not waited for; dividers are not pipelined. What is still in the pipelined units at the end of a block is taken to be
+    /// forwarded in time (an error of at most latency - 1 cycles for a use right behind a jump); the
+    /// dividers finish before the block ends.
+    fn schedule(&mut self, first: usize) -> u16 {
+        let mut ready = [0u32; 64];
+        let (mut next, mut divider) = (0u32, 0u32);
+        for op in &mut self.operations[first..] {
+            let (sources, destination) = op.masks();
+            self.masks.push(sources | destination);
+            let unit = op.unit();
+            let mut issue = next;
+            for_each_bit(sources | destination, |register| {
+                issue = issue.max(ready[register])
+            });
+            let alone = matches!(unit, Unit::Divide | Unit::FpDivide | Unit::FpSqrt);
+            if alone {
+                issue = issue.max(divider);
+            }
+            let done = issue + self.latency[unit as usize];
+            for_each_bit(destination, |register| ready[register] = done);
+            if alone {
+                divider = done;
+            }
+            op.cycle = issue.min(u16::MAX as u32) as u16;
+            next = issue + 1;
+        }
+        next.max(divider).min(u16::MAX as u32) as u16
+    }
+}
+
+fn for_each_bit(mut bits: u64, mut action: impl FnMut(usize)) {
+    while bits != 0 {
+        action(bits.trailing_zeros() as usize);
+        bits &= bits - 1;
+    }
+}
+
+/// The bits of the instruction at a physical address, without those behind the end of its page.
+pub fn read_instruction<B: Bus>(bus: &mut B, physical: u64) -> Option<u32> {
+    let low = bus.read(physical, 2).ok()? as u32;
+    if low & 3 != 3 || (physical + 2) & 0xfff == 0 {
+        return Some(low);
+    }
+    Some(low | (bus.read(physical + 2, 2).ok()? as u32) << 16)
+}

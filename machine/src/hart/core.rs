@@ -1,0 +1,369 @@
+//! The state of a hart and the small operations on it that every other part uses.
+//!
+//! Kept apart from the decoded blocks, so that a block can be executed while the state changes.
+
+use super::bus::{Bus, Timing};
+use super::config::HartConfig;
+use super::counters::Counters;
+use super::csr::{Csrs, status};
+use super::mmu::{Mmu, Walk};
+use super::pending::{Completion, PendingLoads};
+use super::pmp::Pmp;
+use super::predictor::Predictor;
+use super::statistics::HartStatistics;
+use super::store_buffer::StoreBuffer;
+use super::{Stop, UnhandledTrap};
+use crate::types::Tick;
+
+/// No line: lines are multiples of at least 16.
+pub const NO_LINE: u64 = 1;
+
+/// Privilege modes with their encoding.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Privilege {
+    /// User.
+    User = 0,
+    /// Supervisor.
+    Supervisor = 1,
+    /// Machine.
+    Machine = 3,
+}
+
+impl Privilege {
+    /// From the two-bit encoding; the reserved value is user mode.
+    pub const fn from_bits(bits: u64) -> Self {
+        match bits & 3 {
+            3 => Self::Machine,
+            1 => Self::Supervisor,
+            _ => Self::User,
+        }
+    }
+}
+
+/// A synchronous exception before it is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Exception {
+    /// Exception code.
+    pub cause: u64,
+    /// Value for `xtval`.
+    pub value: u64,
+}
+
+/// Why an operation did not complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// It raised an exception.
+    Trap(Exception),
+    /// It must be executed again when the hart runs on.
+    Suspend(Stop),
+}
+
+/// Whether the hart runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Not started or stopped.
+    Halted,
+    /// Executing.
+    Running,
+    /// In WFI.
+    Waiting,
+    /// Asleep by a device write.
+    Sleeping,
+    /// A trap without a handler ended it.
+    Dead(UnhandledTrap),
+}
+
+/// Costs in ticks.
+#[derive(Clone)]
+pub struct Costs {
+    /// Ticks of one cycle.
+    pub cycle: Tick,
+    pub branch_penalty: Tick,
+    pub jump_penalty: Tick,
+    pub trap_entry: Tick,
+    pub mmio: Tick,
+    pub walk_hit: Tick,
+    pub second_tlb: Tick,
+}
+
+/// Everything of a hart but its decoded blocks.
+#[derive(Clone)]
+pub struct Core {
+    /// Integer registers; 32 is where writes to `x0` go, the rest makes the size a power of two.
+    pub x: [u64; 64],
+    /// FP registers.
+    pub f: [u64; 32],
+    /// Start of the current block, or the next instruction between blocks.
+    pub pc: u64,
+    pub privilege: Privilege,
+    pub csr: Csrs,
+    pub counters: Counters,
+    pub pmp: Pmp,
+    pub mmu: Mmu,
+    pub predictor: Predictor,
+    pub pending: PendingLoads,
+    pub stores: StoreBuffer,
+    pub costs: Costs,
+    pub statistics: HartStatistics,
+    pub hart_id: u64,
+    /// Physical address and value of the last load-reserved.
+    pub reservation: Option<(u64, u64)>,
+    /// Tick at which the current block would have started had nothing delayed it since; time between blocks.
+    pub base: Tick,
+    pub reset_time: Tick,
+    /// No block starts and no device is accessed at or after this tick.
+    pub horizon: Tick,
+    pub mode: Mode,
+    /// The last data line accessed: surely in the first-level cache.
+    pub line: u64,
+    /// The last data line accessed if it is surely dirty there.
+    pub dirty_line: u64,
+    /// The last instruction line fetched.
+    pub fetch_line: u64,
+    pub line_mask: u64,
+    pub load_limit: usize,
+    pub timed_walk: bool,
+    pub hardware_ad: bool,
+    pub epoch: u32,
+    /// Decoded blocks are stale.
+    pub forget_blocks: bool,
+    /// A page-table walk whose time is not over.
+    pub walk: Option<Walk>,
+    /// Tokens of the instruction lines that the next block waits for.
+    pub fetches: [Option<u32>; 2],
+    /// The current operation ends its block early.
+    pub leave: bool,
+    /// Arrival of the latest interrupt.
+    pub interrupt_arrival: Tick,
+}
+
+impl Core {
+    pub fn new(config: &HartConfig, hart_id: u64) -> Self {
+        let cycle = config.ticks_per_cycle.max(1);
+        let ticks = |cycles: u32| cycles as Tick * cycle;
+        Self {
+            x: [0; 64],
+            f: [0; 32],
+            pc: 0,
+            privilege: Privilege::Machine,
+            csr: Csrs::reset(),
+            counters: Counters::default(),
+            pmp: Pmp::default(),
+            mmu: Mmu::new(config),
+            predictor: Predictor::new(config),
+            pending: PendingLoads::default(),
+            stores: StoreBuffer::new(config.store_buffer),
+            costs: Costs {
+                cycle,
+                branch_penalty: ticks(config.branch_penalty),
+                jump_penalty: ticks(config.jump_penalty),
+                trap_entry: ticks(config.trap_entry),
+                mmio: ticks(config.mmio),
+                walk_hit: ticks(config.load_to_use),
+                second_tlb: ticks(config.l2_tlb_latency),
+            },
+            statistics: HartStatistics::default(),
+            hart_id,
+            reservation: None,
+            base: 0,
+            reset_time: 0,
+            horizon: 0,
+            mode: Mode::Halted,
+            line: NO_LINE,
+            dirty_line: NO_LINE,
+            fetch_line: NO_LINE,
+            line_mask: !(config.line.clamp(16, 128).next_power_of_two() as u64 - 1),
+            load_limit: config.load_buffer.clamp(1, 16) as usize,
+            timed_walk: config.timed_walk,
+            hardware_ad: config.hardware_ad,
+            epoch: 0,
+            forget_blocks: true,
+            walk: None,
+            fetches: [None; 2],
+            leave: false,
+            interrupt_arrival: 0,
+        }
+    }
+
+    /// The mode whose rights loads and stores have (MPRV).
+    pub fn data_privilege(&self) -> Privilege {
+        if self.csr.mstatus & status::MPRV != 0 && self.privilege == Privilege::Machine {
+            Privilege::from_bits(self.csr.mstatus >> 11)
+        } else {
+            self.privilege
+        }
+    }
+
+    /// To be called when the mode or a translation-relevant bit of `mstatus` changed.
+    pub fn contexts_changed(&mut self) {
+        let (sum, mxr) = (
+            self.csr.mstatus & status::SUM != 0,
+            self.csr.mstatus & status::MXR != 0,
+        );
+        self.mmu.set_contexts(
+            self.privilege as u64,
+            self.data_privilege() as u64,
+            sum,
+            mxr,
+        );
+    }
+
+    /// To be called when `satp` changed.
+    pub fn translation_changed(&mut self) {
+        self.mmu.forget();
+    }
+
+    /// Forgets which lines are surely in the caches.
+    pub fn forget_lines(&mut self) {
+        self.line = NO_LINE;
+        self.dirty_line = NO_LINE;
+        self.fetch_line = NO_LINE;
+    }
+
+    /// After an action that may have caused events: asks for a nearer horizon.
+    pub fn ask_limit<B: Bus>(&mut self, bus: &B) {
+        self.horizon = self.horizon.min(bus.limit());
+    }
+
+    /// Drops what an epoch of the bus invalidates.
+    pub fn check_epoch<B: Bus>(&mut self, bus: &B) {
+        let epoch = bus.epoch();
+        if epoch != self.epoch {
+            self.epoch = epoch;
+            self.mmu.forget();
+            self.forget_lines();
+            self.forget_blocks = true;
+        }
+    }
+
+    /// Notes the timing of a load whose result goes to `registers`.
+    pub fn note_load<B: Bus>(&mut self, bus: &B, timing: Timing, registers: u64) {
+        self.statistics.data_misses += 1;
+        match timing {
+            Timing::Hit => {}
+            Timing::Ready(at) => self.pending.push(registers, Completion::At(at)),
+            Timing::Pending(token) => {
+                self.pending.push(registers, Completion::Token(token));
+                self.ask_limit(bus);
+            }
+        }
+    }
+
+    /// Notes the timing of a store.
+    pub fn note_store<B: Bus>(&mut self, bus: &B, timing: Timing) {
+        self.statistics.data_misses += 1;
+        match timing {
+            Timing::Hit => {}
+            Timing::Ready(at) => self.stores.push(Completion::At(at)),
+            Timing::Pending(token) => {
+                self.stores.push(Completion::Token(token));
+                self.ask_limit(bus);
+            }
+        }
+    }
+
+    /// Moves the block so that the operation at `offset` ticks issues not before `at`; gives the ticks lost.
+    #[inline]
+    pub fn delay_until(&mut self, at: Tick, offset: Tick) -> Tick {
+        let lost = at.saturating_sub(self.base + offset);
+        self.base += lost;
+        lost
+    }
+
+    /// Waits until the registers are there; `Err` if a completion is not known yet.
+    #[cold]
+    pub fn wait_registers(&mut self, registers: u64, offset: Tick) -> Result<(), Exit> {
+        let at = self
+            .pending
+            .ready(registers)
+            .map_err(|token| Exit::Suspend(Stop::Pending(token)))?;
+        self.statistics.stall_load += self.delay_until(at, offset);
+        self.pending.retire(self.base + offset);
+        Ok(())
+    }
+
+    /// Waits until another load may start.
+    pub fn wait_load_room(&mut self, offset: Tick) -> Result<(), Exit> {
+        let at = self
+            .pending
+            .room(self.load_limit)
+            .map_err(|token| Exit::Suspend(Stop::Pending(token)))?;
+        self.statistics.stall_load += self.delay_until(at, offset);
+        self.pending.retire(self.base + offset);
+        Ok(())
+    }
+
+    /// Waits until `places` more stores can be under way.
+    #[cold]
+    pub fn wait_store_room(&mut self, places: usize, offset: Tick) -> Result<(), Exit> {
+        let at = self
+            .stores
+            .room(places)
+            .map_err(|token| Exit::Suspend(Stop::Pending(token)))?;
+        self.statistics.stall_store += self.delay_until(at, offset);
+        self.stores.retire(self.base + offset);
+        Ok(())
+    }
+
+    /// Waits until all loads and stores are complete.
+    pub fn wait_all(&mut self, offset: Tick) -> Result<(), Exit> {
+        let suspend = |token| Exit::Suspend(Stop::Pending(token));
+        let (loads, stores) = (
+            self.pending.all().map_err(suspend)?,
+            self.stores.drained().map_err(suspend)?,
+        );
+        self.statistics.stall_load += self.delay_until(loads, offset);
+        self.statistics.stall_store += self.delay_until(stores, offset);
+        self.pending.retire(self.base + offset);
+        self.stores.retire(self.base + offset);
+        Ok(())
+    }
+
+    /// Halts; whatever was under way is forgotten.
+    pub fn stop(&mut self) {
+        self.mode = Mode::Halted;
+        self.pending = PendingLoads::default();
+        self.stores.clear();
+        self.walk = None;
+        self.fetches = [None; 2];
+        self.leave = false;
+    }
+
+    /// Ends WFI or sleep at `at`.
+    pub fn awake(&mut self, at: Tick) {
+        self.mode = Mode::Running;
+        self.statistics.slept += self.delay_until(at, 0);
+    }
+
+    /// Tells the completion of an access to whoever waits for it.
+    pub fn complete(&mut self, token: u32, at: Tick) {
+        self.pending.complete(token, at);
+        self.stores.complete(token, at);
+        self.complete_walk(token, at);
+        for index in 0..2 {
+            if self.fetches[index] == Some(token) {
+                self.fetches[index] = None;
+                self.statistics.stall_fetch += self.delay_until(at, 0);
+            }
+        }
+        self.forget_lines();
+    }
+
+    /// Fetches an instruction line at the start of a block; a token if its time is not known yet.
+    pub fn fetch<B: Bus>(&mut self, bus: &mut B, physical: u64) -> Option<u32> {
+        let timing = bus.fetch(self.base, physical);
+        if timing != Timing::Hit {
+            self.statistics.fetch_misses += 1;
+        }
+        self.fetch_line = physical & self.line_mask;
+        match timing {
+            Timing::Hit => None,
+            Timing::Ready(at) => {
+                self.statistics.stall_fetch += self.delay_until(at, 0);
+                None
+            }
+            Timing::Pending(token) => Some(token),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The dispatch loop: executes the operations of a block and spends their dynamic time.
+//!
+//! The semantics of each instruction stand here once (or, where they are longer, in its extension's file under `isa`);
+//! memory accesses are in `execute_memory.rs`, privileged instructions in `execute_system.rs`.
+
+use super::block::Block;
+use super::bus::Bus;
+use super::core::{Core, Exception, Exit};
+use super::isa::{Kind, Op, SINK, Unit, float, m};
+use super::trap::cause;
+use crate::types::Tick;
+
+/// How a block ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// All operations done; the next block can start.
+    Done,
+    /// Suspended at the operation with this index.
+    Suspended(usize, super::Stop),
+    /// The operation with this index raised an exception.
+    Trap(usize, Exception),
+    /// The hart left the block early after this operation: it sleeps or waits.
+    Left,
+}
+
+/// Executes the operations of a block from `start` on.
+pub fn run_block<B: Bus>(
+    core: &mut Core,
+    bus: &mut B,
+    block: &Block,
+    operations: &[Op],
+    masks: &[u64],
+    start: usize,
+) -> End {
+    let cycle = core.costs.cycle;
+    let mut index = start;
+    let mut counted = start;
+    macro_rules! leave {
+        ($exit:expr) => {{
+            core.statistics.instructions += (index - counted) as u64;
+            return match $exit {
+                Exit::Suspend(stop) => End::Suspended(index, stop),
+                Exit::Trap(exception) => End::Trap(index, exception),
+            };
+        }};
+    }
+    macro_rules! attempt {
+        ($result:expr) => {
+            match $result {
+                Ok(value) => value,
+                Err(exit) => leave!(exit),
+            }
+        };
+    }
+    macro_rules! illegal {
+        ($op:expr) => {{
+            let value = core.instruction_bits(bus, $op);
+            leave!(Exit::Trap(Exception {
+                cause: cause::ILLEGAL,
+                value
+            }))
+        }};
+    }
+    while let Some(op) = operations.get(index) {
+        if !core.pending.is_empty() {
+            attempt!(careful(core, op, masks[index], cycle));
+        }
+        let a = core.x[op.rs1 as usize & 63];
+        let b = core.x[op.rs2 as usize & 63];
+        let imm = op.imm as i64 as u64;
+        let shift = op.imm as u32;
+        macro_rules! set {
+            ($value:expr) => {
+                core.x[op.rd as usize & 63] = $value
+            };
+        }
+        macro_rules! load {
+            ($bytes:literal, $convert:expr) => {{
+                let value = attempt!(core.load::<B, $bytes>(bus, op, a.wrapping_add(imm)));
+                set!($convert(value))
+            }};
+        }
+        macro_rules! store {
+            ($bytes:literal, $value:expr) => {
+                attempt!(core.store::<B, $bytes>(bus, op, a.wrapping_add(imm), $value))
+            };
+        }
+        macro_rules! branch {
+            ($taken:expr) => {{
+                core.statistics.instructions += (index + 1 - counted) as u64;
+                core.branch(block, op, $taken);
+                return End::Done;
+            }};
+        }
+        match op.kind {
+            Kind::Lui => set!(imm),
+            Kind::Auipc => set!(core.pc.wrapping_add(op.offset as u64).wrapping_add(imm)),
+            Kind::Jal => {
+                core.statistics.instructions += (index + 1 - counted) as u64;
+                core.jump_direct(block, op);
+                return End::Done;
+            }
+            Kind::Jalr => {
+                core.statistics.instructions += (index + 1 - counted) as u64;
+                core.jump_indirect(block, op, a.wrapping_add(imm) & !1);
+                return End::Done;
+            }
+            Kind::Beq => branch!(a == b),
+            Kind::Bne => branch!(a != b),
+            Kind::Blt => branch!((a as i64) < b as i64),
+            Kind::Bge => branch!(a as i64 >= b as i64),
+            Kind::Bltu => branch!(a < b),
+            Kind::Bgeu => branch!(a >= b),
+            Kind::Lb => load!(1, |value| value as i8 as i64 as u64),
+            Kind::Lh => load!(2, |value| value as i16 as i64 as u64),
+            Kind::Lw => load!(4, |value| value as i32 as i64 as u64),
+            Kind::Ld => load!(8, |value| value),
+            Kind::Lbu => load!(1, |value| value),
+            Kind::Lhu => load!(2, |value| value),
+            Kind::Lwu => load!(4, |value| value),
+            Kind::Sb => store!(1, b),
+            Kind::Sh => store!(2, b),
+            Kind::Sw => store!(4, b),
+            Kind::Sd => store!(8, b),
+            Kind::Addi => set!(a.wrapping_add(imm)),
+            Kind::Slti => set!(((a as i64) < imm as i64) as u64),
+            Kind::Sltiu => set!((a < imm) as u64),
+            Kind::Xori => set!(a ^ imm),
+            Kind::Ori => set!(a | imm),
+            Kind::Andi => set!(a & imm),
+            Kind::Slli => set!(a << (shift & 63)),
+            Kind::Srli => set!(a >> (shift & 63)),
+            Kind::Srai => set!((a as i64 >> (shift & 63)) as u64),
+            Kind::Add => set!(a.wrapping_add(b)),
+            Kind::Sub => set!(a.wrapping_sub(b)),
+            Kind::Sll => set!(a << (b & 63)),
+            Kind::Slt => set!(((a as i64) < b as i64) as u64),
+            Kind::Sltu => set!((a < b) as u64),
+            Kind::Xor => set!(a ^ b),
+            Kind::Srl => set!(a >> (b & 63)),
+            Kind::Sra => set!((a as i64 >> (b & 63)) as u64),
+            Kind::Or => set!(a | b),
+            Kind::And => set!(a & b),
+            Kind::Addiw => set!(word(a.wrapping_add(imm) as u32)),
+            Kind::Slliw => set!(word((a as u32) << (shift & 31))),
+            Kind::Srliw => set!(word(a as u32 >> (shift & 31))),
+            Kind::Sraiw => set!((a as i32 >> (shift & 31)) as i64 as u64),
+            Kind::Addw => set!(word(a.wrapping_add(b) as u32)),
+            Kind::Subw => set!(word(a.wrapping_sub(b) as u32)),
+            Kind::Sllw => set!(word((a as u32) << (b & 31))),
+            Kind::Srlw => set!(word(a as u32 >> (b & 31))),
+            Kind::Sraw => set!((a as i32 >> (b & 31)) as i64 as u64),
+            Kind::Marker => bus.marker(core.base + op.cycle as Tick * cycle, op.imm as u16, a),
+            Kind::Fence => attempt!(core.wait_all(op.cycle as Tick * cycle)),
+            Kind::Mul => set!(a.wrapping_mul(b)),
+            Kind::Mulh => set!(m::mulh(a, b)),
+            Kind::Mulhsu => set!(m::mulhsu(a, b)),
+            Kind::Mulhu => set!(m::mulhu(a, b)),
+            Kind::Div => set!(m::div(a, b)),
+            Kind::Divu => set!(m::divu(a, b)),
+            Kind::Rem => set!(m::rem(a, b)),
+            Kind::Remu => set!(m::remu(a, b)),
+            Kind::Mulw => set!(word(a.wrapping_mul(b) as u32)),
+            Kind::Divw => set!(m::divw(a, b)),
+            Kind::Divuw => set!(m::divuw(a, b)),
+            Kind::Remw => set!(m::remw(a, b)),
+            Kind::Remuw => set!(m::remuw(a, b)),
+            Kind::Lr => attempt!(core.load_reserved(bus, op, a)),
+            Kind::Sc => attempt!(core.store_conditional(bus, op, a, b)),
+            Kind::Amo => attempt!(core.atomic(bus, op, a, b)),
+            Kind::Flw | Kind::Fld | Kind::Fsw | Kind::Fsd if !core.csr.fp_on() => illegal!(op),
+            Kind::Flw => {
+                let value = attempt!(core.load::<B, 4>(bus, op, a.wrapping_add(imm)));
+                core.set_f(op.rd, value | 0xffff_ffff_0000_0000);
+            }
+            Kind::Fld => {
+                let value = attempt!(core.load::<B, 8>(bus, op, a.wrapping_add(imm)));
+                core.set_f(op.rd, value);
+            }
+            Kind::Fsw => store!(4, core.f[op.rs2 as usize & 31]),
+            Kind::Fsd => store!(8, core.f[op.rs2 as usize & 31]),
+            Kind::FpArithmetic | Kind::FpToInteger | Kind::FpFromInteger if !core.csr.fp_on() => {
+                illegal!(op)
+            }
+            Kind::FpArithmetic => {
+                match float::arithmetic(op, &core.f, core.csr.frm, &mut core.csr.fflags) {
+                    Ok(value) => core.set_f(op.rd, value),
+                    Err(_) => illegal!(op),
+                }
+            }
+            Kind::FpToInteger => {
+                match float::to_integer(op, &core.f, core.csr.frm, &mut core.csr.fflags) {
+                    Ok(value) => set!(value),
+                    Err(_) => illegal!(op),
+                }
+            }
+            Kind::FpFromInteger => {
+                match float::from_integer(op, a, core.csr.frm, &mut core.csr.fflags) {
+                    Ok(value) => core.set_f(op.rd, value),
+                    Err(_) => illegal!(op),
+                }
+            }
+            _ => {
+                // Everything else ends the block, and may look at the instruction counter.
+                core.statistics.instructions += (index - counted) as u64;
+                counted = index;
+                if let Err(exit) = core.system(bus, block, op, a, b) {
+                    leave!(exit);
+                }
+                core.statistics.instructions += 1;
+                return End::Done;
+            }
+        }
+        index += 1;
+        if core.leave {
+            core.leave = false;
+            core.statistics.instructions += (index - counted) as u64;
+            core.pc = core.pc.wrapping_add(op.offset as u64 + op.length as u64);
+            core.base += (op.cycle as Tick + 1) * cycle;
+            return End::Left;
+        }
+    }
+    core.statistics.instructions += (index - counted) as u64;
+    core.pc = core.pc.wrapping_add(block.bytes as u64);
+    core.base += block.cycles as Tick * cycle;
+    End::Done
+}
+
+/// The checks before an operation while misses are under way.
+#[cold]
+fn careful(core: &mut Core, op: &Op, mask: u64, cycle: Tick) -> Result<(), Exit> {
+    let offset = op.cycle as Tick * cycle;
+    core.pending.retire(core.base + offset);
+    core.wait_registers(mask, offset)?;
+    if op.unit() == Unit::Load {
+        core.wait_load_room(offset)?;
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn word(value: u32) -> u64 {
+    value as i32 as i64 as u64
+}
+
+impl Core {
+    #[inline(always)]
+    fn set_f(&mut self, register: u8, value: u64) {
+        self.f[register as usize & 31] = value;
+        self.csr.fp_dirty();
+    }
+
+    /// Ends a block with a conditional branch.
+    #[inline(always)]
+    fn branch(&mut self, block: &Block, op: &Op, taken: bool) {
+        let pc = self.pc.wrapping_add(op.offset as u64);
+        self.statistics.branches += 1;
+        let right = self.predictor.branch(pc, taken, op.imm < 0);
+        self.base += block.cycles as Tick * self.costs.cycle;
+        if !right {
+            self.mispredicted();
+        } else if taken {
+            self.base += self.costs.jump_penalty;
+            self.statistics.stall_branch += self.costs.jump_penalty;
+        }
+        self.pc = pc.wrapping_add(if taken {
+            op.imm as i64 as u64
+        } else {
+            op.length as u64
+        });
+    }
+
+    fn mispredicted(&mut self) {
+        self.base += self.costs.branch_penalty;
+        self.statistics.mispredictions += 1;
+        self.statistics.stall_branch += self.costs.branch_penalty;
+    }
+
+    fn jump_direct(&mut self, block: &Block, op: &Op) {
+        let pc = self.pc.wrapping_add(op.offset as u64);
+        let link = pc.wrapping_add(op.length as u64);
+        self.x[op.rd as usize & 63] = link;
+        if is_link(op.rd) {
+            self.predictor.call(link);
+        }
+        self.base += block.cycles as Tick * self.costs.cycle + self.costs.jump_penalty;
+        self.statistics.stall_branch += self.costs.jump_penalty;
+        self.pc = pc.wrapping_add(op.imm as i64 as u64);
+    }
+
+    /// The return-address stack follows table 2.1 of the unprivileged specification.
+    fn jump_indirect(&mut self, block: &Block, op: &Op, target: u64) {
+        let link = self.pc.wrapping_add(op.offset as u64 + op.length as u64);
+        self.x[op.rd as usize & 63] = link;
+        self.base += block.cycles as Tick * self.costs.cycle;
+        let pops = is_link(op.rs1) && op.rs1 != op.rd;
+        if pops && self.predictor.returns_to(target) {
+            self.base += self.costs.jump_penalty;
+            self.statistics.stall_branch += self.costs.jump_penalty;
+        } else {
+            self.mispredicted();
+        }
+        if is_link(op.rd) {
+            self.predictor.call(link);
+        }
+        self.pc = target;
+    }
+}
+
+/// `x1` and `x5` are link registers by convention; the sink is neither.
+fn is_link(register: u8) -> bool {
+    const _: () = assert!(SINK != 1 && SINK != 5);
+    register == 1 || register == 5
+}

@@ -1,0 +1,407 @@
+//! Loads, stores and atomics: address translation, functional access, and what it does to time.
+//!
+//! An operation may suspend only before it has any effect, so that it can be executed again: first translation, then
+//! room for the access, then the access itself.
+
+use super::Stop;
+use super::bus::{Access, Bus, Timing};
+use super::core::{Core, Exception, Exit, NO_LINE};
+use super::isa::{Op, a};
+use super::mmu::access_fault;
+use super::pmp::Need;
+use super::trap::cause;
+use crate::types::Tick;
+
+impl Core {
+    fn fault(need: Need, address: u64) -> Exit {
+        Exit::Trap(Exception {
+            cause: access_fault(need),
+            value: address,
+        })
+    }
+
+    /// Loads `BYTES` bytes, zero-extended.
+    #[inline(always)]
+    pub fn load<B: Bus, const BYTES: u64>(
+        &mut self,
+        bus: &mut B,
+        op: &Op,
+        address: u64,
+    ) -> Result<u64, Exit> {
+        match self.mmu.quick(Need::Read, address) {
+            Some(physical) if address & (BYTES - 1) == 0 => {
+                let Ok(value) = bus.read(physical, BYTES as u8) else {
+                    return Err(Self::fault(Need::Read, address));
+                };
+                self.statistics.loads += 1;
+                if physical & self.line_mask != self.line {
+                    self.time_load(bus, op, physical, Access::Load);
+                }
+                Ok(value)
+            }
+            _ => self.load_slowly(bus, op, address, BYTES),
+        }
+    }
+
+    /// Stores the low `BYTES` bytes of a value.
+    #[inline(always)]
+    pub fn store<B: Bus, const BYTES: u64>(
+        &mut self,
+        bus: &mut B,
+        op: &Op,
+        address: u64,
+        value: u64,
+    ) -> Result<(), Exit> {
+        match self.mmu.quick(Need::Write, address) {
+            Some(physical) if address & (BYTES - 1) == 0 => {
+                if !self.stores.is_empty() {
+                    self.wait_store_room(1, op.cycle as Tick * self.costs.cycle)?;
+                }
+                if bus.write(physical, BYTES as u8, value).is_err() {
+                    return Err(Self::fault(Need::Write, address));
+                }
+                self.statistics.stores += 1;
+                if physical & self.line_mask != self.dirty_line {
+                    self.time_store(bus, op, physical);
+                }
+                Ok(())
+            }
+            _ => self.store_slowly(bus, op, address, BYTES, value),
+        }
+    }
+
+    /// Asks for the timing of a load (or atomic access) and lets its destination wait if it is not a hit.
+    #[inline]
+    fn time_load<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, access: Access) {
+        let now = self.base + op.cycle as Tick * self.costs.cycle;
+        let line = physical & self.line_mask;
+        match bus.data(now, physical, access) {
+            Timing::Hit => {
+                if self.line != line {
+                    self.dirty_line = NO_LINE;
+                }
+                self.line = line;
+            }
+            timing => {
+                self.line = NO_LINE;
+                self.dirty_line = NO_LINE;
+                self.note_load(bus, timing, op.masks().1);
+            }
+        }
+    }
+
+    #[inline]
+    fn time_store<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) {
+        let now = self.base + op.cycle as Tick * self.costs.cycle;
+        let line = physical & self.line_mask;
+        match bus.data(now, physical, Access::Store) {
+            Timing::Hit => {
+                self.line = line;
+                self.dirty_line = line;
+            }
+            timing => {
+                self.line = NO_LINE;
+                self.dirty_line = NO_LINE;
+                self.note_store(bus, timing);
+            }
+        }
+    }
+
+    /// Physical addresses of an access that may be misaligned: the second is that of the first byte in the next page, if
+    /// the access reaches there.
+    fn translate_range<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        address: u64,
+        bytes: u64,
+        need: Need,
+        offset: Tick,
+    ) -> Result<(u64, Option<u64>), Exit> {
+        let in_page = 0x1000 - (address & 0xfff);
+        if bytes <= in_page {
+            return Ok((self.translate(bus, address, bytes, need, offset)?, None));
+        }
+        let first = self.translate(bus, address, in_page, need, offset)?;
+        let second = self.translate(
+            bus,
+            address.wrapping_add(in_page),
+            bytes - in_page,
+            need,
+            offset,
+        )?;
+        Ok((first, Some(second)))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn load_slowly<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        op: &Op,
+        address: u64,
+        bytes: u64,
+    ) -> Result<u64, Exit> {
+        let offset = op.cycle as Tick * self.costs.cycle;
+        let (first, second) = self.translate_range(bus, address, bytes, Need::Read, offset)?;
+        if bus.is_device(first) || second.is_some_and(|second| bus.is_device(second)) {
+            if address & (bytes - 1) != 0 {
+                return Err(Exit::Trap(Exception {
+                    cause: cause::LOAD_MISALIGNED,
+                    value: address,
+                }));
+            }
+            return self.device_load(bus, first, address, bytes, offset);
+        }
+        if address & (bytes - 1) == 0 {
+            let value = bus
+                .read(first, bytes as u8)
+                .map_err(|_| Self::fault(Need::Read, address))?;
+            self.statistics.loads += 1;
+            if first & self.line_mask != self.line {
+                self.time_load(bus, op, first, Access::Load);
+            }
+            return Ok(value);
+        }
+        let mut value = 0;
+        let in_page = 0x1000 - (address & 0xfff);
+        for i in 0..bytes {
+            let physical = byte_address(first, second, in_page, i);
+            let byte = bus
+                .read(physical, 1)
+                .map_err(|_| Self::fault(Need::Read, address.wrapping_add(i)))?;
+            value |= byte << (8 * i);
+        }
+        self.statistics.loads += 1;
+        // One access for each byte, of which only those that begin a line can miss.
+        self.base += (bytes - 1) * self.costs.cycle;
+        self.time_load(bus, op, first, Access::Load);
+        let last = byte_address(first, second, in_page, bytes - 1);
+        if last & self.line_mask != first & self.line_mask {
+            self.time_load(bus, op, last, Access::Load);
+        }
+        Ok(value)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn store_slowly<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        op: &Op,
+        address: u64,
+        bytes: u64,
+        value: u64,
+    ) -> Result<(), Exit> {
+        let offset = op.cycle as Tick * self.costs.cycle;
+        let (first, second) = self.translate_range(bus, address, bytes, Need::Write, offset)?;
+        if bus.is_device(first) || second.is_some_and(|second| bus.is_device(second)) {
+            if address & (bytes - 1) != 0 {
+                return Err(Exit::Trap(Exception {
+                    cause: cause::STORE_MISALIGNED,
+                    value: address,
+                }));
+            }
+            return self.device_store(bus, first, address, bytes, value, offset);
+        }
+        self.wait_store_room(2, offset)?;
+        if address & (bytes - 1) == 0 {
+            bus.write(first, bytes as u8, value)
+                .map_err(|_| Self::fault(Need::Write, address))?;
+            self.statistics.stores += 1;
+            if first & self.line_mask != self.dirty_line {
+                self.time_store(bus, op, first);
+            }
+            return Ok(());
+        }
+        let in_page = 0x1000 - (address & 0xfff);
+        for i in 0..bytes {
+            let physical = byte_address(first, second, in_page, i);
+            bus.write(physical, 1, value >> (8 * i))
+                .map_err(|_| Self::fault(Need::Write, address.wrapping_add(i)))?;
+        }
+        self.statistics.stores += 1;
+        self.base += (bytes - 1) * self.costs.cycle;
+        self.time_store(bus, op, first);
+        let last = byte_address(first, second, in_page, bytes - 1);
+        if last & self.line_mask != first & self.line_mask {
+            self.time_store(bus, op, last);
+        }
+        Ok(())
+    }
+
+    fn before_device(&self, offset: Tick) -> Result<Tick, Exit> {
+        let now = self.base + offset;
+        if now >= self.horizon {
+            Err(Exit::Suspend(Stop::Device))
+        } else {
+            Ok(now)
+        }
+    }
+
+    fn after_device<B: Bus>(&mut self, bus: &B, extra: Tick) {
+        let cost = self.costs.mmio + extra;
+        self.base += cost;
+        self.statistics.stall_device += cost;
+        self.statistics.device_accesses += 1;
+        self.check_epoch(bus);
+        self.ask_limit(bus);
+    }
+
+    fn device_load<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        physical: u64,
+        address: u64,
+        bytes: u64,
+        offset: Tick,
+    ) -> Result<u64, Exit> {
+        let now = self.before_device(offset)?;
+        let read = bus
+            .device_read(now, physical, bytes as u8)
+            .map_err(|_| Self::fault(Need::Read, address))?;
+        self.statistics.loads += 1;
+        self.after_device(bus, read.extra);
+        let unused = 64 - 8 * bytes;
+        Ok(read.value << unused >> unused)
+    }
+
+    fn device_store<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        physical: u64,
+        address: u64,
+        bytes: u64,
+        value: u64,
+        offset: Tick,
+    ) -> Result<(), Exit> {
+        let now = self.before_device(offset)?;
+        let unused = 64 - 8 * bytes;
+        let write = bus
+            .device_write(now, physical, bytes as u8, value << unused >> unused)
+            .map_err(|_| Self::fault(Need::Write, address))?;
+        self.statistics.stores += 1;
+        self.after_device(bus, write.extra);
+        if write.sleep {
+            self.mode = super::core::Mode::Sleeping;
+            self.leave = true;
+        }
+        Ok(())
+    }
+
+    fn atomic_address<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        op: &Op,
+        address: u64,
+        need: Need,
+    ) -> Result<u64, Exit> {
+        let bytes = a::bytes(op) as u64;
+        if address & (bytes - 1) != 0 {
+            let cause = if need == Need::Read {
+                cause::LOAD_MISALIGNED
+            } else {
+                cause::STORE_MISALIGNED
+            };
+            return Err(Exit::Trap(Exception {
+                cause,
+                value: address,
+            }));
+        }
+        let physical = match self.mmu.quick(need, address) {
+            Some(physical) => physical,
+            None => self.translate(
+                bus,
+                address,
+                bytes,
+                need,
+                op.cycle as Tick * self.costs.cycle,
+            )?,
+        };
+        // Devices have no atomic accesses.
+        if bus.is_device(physical) {
+            Err(Self::fault(need, address))
+        } else {
+            Ok(physical)
+        }
+    }
+
+    /// LR. Its reservation is the address and the value: a store-conditional succeeds if the value is still there.
+    pub fn load_reserved<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        op: &Op,
+        address: u64,
+    ) -> Result<(), Exit> {
+        let physical = self.atomic_address(bus, op, address, Need::Read)?;
+        let value = bus
+            .read(physical, a::bytes(op))
+            .map_err(|_| Self::fault(Need::Read, address))?;
+        self.statistics.loads += 1;
+        self.time_load(bus, op, physical, Access::Atomic);
+        self.reservation = Some((physical, value));
+        self.x[op.rd as usize & 63] = extend(op, value);
+        Ok(())
+    }
+
+    /// SC.
+    pub fn store_conditional<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        op: &Op,
+        address: u64,
+        value: u64,
+    ) -> Result<(), Exit> {
+        let physical = self.atomic_address(bus, op, address, Need::Write)?;
+        let bytes = a::bytes(op);
+        let now = bus
+            .read(physical, bytes)
+            .map_err(|_| Self::fault(Need::Write, address))?;
+        let success = self.reservation == Some((physical, now));
+        if success {
+            bus.write(physical, bytes, value)
+                .map_err(|_| Self::fault(Need::Write, address))?;
+            self.statistics.stores += 1;
+            self.time_load(bus, op, physical, Access::Atomic);
+        }
+        self.reservation = None;
+        self.x[op.rd as usize & 63] = !success as u64;
+        Ok(())
+    }
+
+    /// An atomic read-modify-write.
+    pub fn atomic<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        op: &Op,
+        address: u64,
+        operand: u64,
+    ) -> Result<(), Exit> {
+        let physical = self.atomic_address(bus, op, address, Need::Write)?;
+        let bytes = a::bytes(op);
+        let fault = |_| Self::fault(Need::Write, address);
+        let old = extend(op, bus.read(physical, bytes).map_err(fault)?);
+        let new = a::combine(op, old, extend(op, operand));
+        bus.write(physical, bytes, new).map_err(fault)?;
+        self.statistics.loads += 1;
+        self.statistics.stores += 1;
+        self.time_load(bus, op, physical, Access::Atomic);
+        self.x[op.rd as usize & 63] = old;
+        Ok(())
+    }
+}
+
+fn byte_address(first: u64, second: Option<u64>, in_page: u64, index: u64) -> u64 {
+    match second {
+        Some(second) if index >= in_page => second + (index - in_page),
+        _ => first + index,
+    }
+}
+
+/// A value of the operation's width as it stands in a register.
+fn extend(op: &Op, value: u64) -> u64 {
+    if a::bytes(op) == 4 {
+        value as i32 as i64 as u64
+    } else {
+        value
+    }
+}

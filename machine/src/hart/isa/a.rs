@@ -1,0 +1,52 @@
+//! Atomic instructions (A extension, unprivileged specification 20191213, chapter 8).
+//!
+//! `imm` of an operation holds the function (funct5) and the width. The acquire and release bits have no effect: a hart
+//! performs its accesses in program order.
+
+use super::field::*;
+use super::{Kind, Op};
+
+/// Decodes an A encoding (opcode AMO).
+pub fn decode(word: u32) -> Option<Op> {
+    let bytes = match funct3(word) {
+        2 => 4,
+        3 => 8,
+        _ => return None,
+    };
+    let function = word >> 27;
+    let kind = match function {
+        2 if rs2(word) == 0 => Kind::Lr,
+        3 => Kind::Sc,
+        0 | 1 | 4 | 8 | 12 | 16 | 20 | 24 | 28 => Kind::Amo,
+        _ => return None,
+    };
+    Some(Op::new(
+        kind,
+        rd_or_sink(word),
+        rs1(word),
+        rs2(word),
+        (function << 8) as i32 | bytes,
+    ))
+}
+
+/// Bytes of the access of an atomic operation: 4 or 8.
+pub fn bytes(op: &Op) -> u8 {
+    op.imm as u8
+}
+
+/// The value that an AMO writes, for the old value and the operand, both sign-extended from the width.
+pub fn combine(op: &Op, old: u64, operand: u64) -> u64 {
+    let narrow = bytes(op) == 4;
+    let unsigned = |v: u64| if narrow { v as u32 as u64 } else { v };
+    match op.imm >> 8 {
+        0 => old.wrapping_add(operand),
+        1 => operand,
+        4 => old ^ operand,
+        8 => old | operand,
+        12 => old & operand,
+        16 => (old as i64).min(operand as i64) as u64,
+        20 => (old as i64).max(operand as i64) as u64,
+        24 => unsigned(old).min(unsigned(operand)),
+        _ => unsigned(old).max(unsigned(operand)),
+    }
+}

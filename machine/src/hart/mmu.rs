@@ -1,0 +1,478 @@
+//! Sv39 translation and physical protection of the hart's accesses (privileged specification 20211203, sections 4.3
+//! and 4.4).
+//!
+//! Three layers: a *quick table* that only makes the simulator fast (it holds a page only as long as the modelled
+//! TLB does, and the modelled TLBs replace in FIFO order, so hits in the quick table need not be told to them), the modelled
+//! first- and second-level TLBs, and the walker, whose reads cost time through the bus.
+
+use super::Stop;
+use super::bus::{Access, Bus, Timing};
+use super::config::HartConfig;
+use super::core::{Core, Exception, Exit, Privilege};
+use super::csr::status;
+use super::pmp::Need;
+use super::trap::cause;
+use crate::types::Tick;
+
+const QUICK: usize = 256;
+/// Where the context stands in a quick tag: above the 52 bits of a virtual page number.
+const CONTEXT: u32 = 52;
+
+const V: u64 = 1;
+const R: u64 = 2;
+const W: u64 = 4;
+const X: u64 = 8;
+const U: u64 = 16;
+const G: u64 = 32;
+const A: u64 = 64;
+const D: u64 = 128;
+
+#[derive(Clone, Copy)]
+struct QuickEntry {
+    tag: u64,
+    /// Physical minus virtual address.
+    delta: u64,
+}
+
+const EMPTY: QuickEntry = QuickEntry {
+    tag: u64::MAX,
+    delta: 0,
+};
+
+/// An entry of a modelled TLB.
+#[derive(Clone, Copy, Debug)]
+pub struct TlbEntry {
+    /// Virtual address of the first byte.
+    start: u64,
+    /// Bytes minus one: 4 KiB, 2 MiB or 1 GiB.
+    mask: u64,
+    physical: u64,
+    /// The low byte of the page-table entry.
+    flags: u64,
+    asid: u16,
+}
+
+impl TlbEntry {
+    fn covers(&self, address: u64, asid: u16) -> bool {
+        address & !self.mask == self.start && (self.asid == asid || self.flags & G != 0)
+    }
+}
+
+/// A walk whose outcome is known and whose time is being spent.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    address: u64,
+    need: Need,
+    entries: [u64; 3],
+    count: usize,
+    next: usize,
+    outcome: Result<TlbEntry, u64>,
+    offset: Tick,
+    waiting: Option<u32>,
+}
+
+impl Walk {
+    /// Whether the walk waits for this token.
+    pub fn waits_for(&self, token: u32) -> bool {
+        self.waiting == Some(token)
+    }
+}
+
+/// Translation state of a hart.
+#[derive(Clone)]
+pub struct Mmu {
+    quick: [Vec<QuickEntry>; 3],
+    /// Context bits for the tags: fetch, data.
+    contexts: [u64; 2],
+    /// Counts up to drop all quick entries at once.
+    generation: u64,
+    context_bits: [u64; 2],
+    /// First-level TLBs: instructions, data. FIFO.
+    first: [Vec<TlbEntry>; 2],
+    victim: [usize; 2],
+    first_size: usize,
+    second: Vec<Option<TlbEntry>>,
+}
+
+impl Mmu {
+    /// Empty TLBs.
+    pub fn new(config: &HartConfig) -> Self {
+        let second = config.l2_tlb_entries as usize;
+        let mut mmu = Self {
+            quick: [vec![EMPTY; QUICK], vec![EMPTY; QUICK], vec![EMPTY; QUICK]],
+            contexts: [0; 2],
+            generation: 0,
+            context_bits: [0; 2],
+            first: [Vec::new(), Vec::new()],
+            victim: [0; 2],
+            first_size: config.tlb_entries.max(4) as usize,
+            second: vec![
+                None;
+                if second == 0 {
+                    0
+                } else {
+                    second.next_power_of_two()
+                }
+            ],
+        };
+        mmu.set_contexts(3, 3, false, false);
+        mmu
+    }
+
+    /// Sets the modes that the tags of quick entries stand for.
+    pub fn set_contexts(&mut self, fetch: u64, data: u64, sum: bool, mxr: bool) {
+        self.context_bits = [fetch, data | (sum as u64) << 2 | (mxr as u64) << 3];
+        self.contexts = self
+            .context_bits
+            .map(|bits| (bits | self.generation << 4) << CONTEXT);
+    }
+
+    /// Drops the quick entries, not the modelled TLBs.
+    pub fn forget(&mut self) {
+        self.generation += 1;
+        // Eight bits of the tag are the generation; the last value is never used so that EMPTY matches nothing.
+        if self.generation == 255 {
+            self.generation = 0;
+            self.quick.iter_mut().for_each(|table| table.fill(EMPTY));
+        }
+        self.contexts = self
+            .context_bits
+            .map(|bits| (bits | self.generation << 4) << CONTEXT);
+    }
+
+    /// The physical address if the page is in the quick table.
+    #[inline(always)]
+    pub fn quick(&self, need: Need, address: u64) -> Option<u64> {
+        let entry = &self.quick[need as usize][(address >> 12) as usize & (QUICK - 1)];
+        let context = self.contexts[(need as usize != Need::Execute as usize) as usize];
+        (entry.tag == (address >> 12) | context).then(|| address.wrapping_add(entry.delta))
+    }
+
+    fn remember(&mut self, need: Need, address: u64, physical: u64) {
+        let context = self.contexts[(need != Need::Execute) as usize];
+        self.quick[need as usize][(address >> 12) as usize & (QUICK - 1)] = QuickEntry {
+            tag: (address >> 12) | context,
+            delta: physical.wrapping_sub(address),
+        };
+    }
+
+    fn find(&self, side: usize, address: u64, asid: u16) -> Option<TlbEntry> {
+        self.first[side]
+            .iter()
+            .find(|entry| entry.covers(address, asid))
+            .copied()
+    }
+
+    /// The physical address of code that was just fetched, if its page is still in the TLB.
+    pub fn peek_fetch(&self, address: u64, asid: u16) -> Option<u64> {
+        self.find(0, address, asid)
+            .map(|entry| entry.physical | (address & entry.mask))
+    }
+
+    fn second_index(&self, address: u64) -> usize {
+        (address >> 12) as usize & self.second.len().wrapping_sub(1)
+    }
+
+    fn find_second(&self, address: u64, asid: u16) -> Option<TlbEntry> {
+        let entry = self.second.get(self.second_index(address))?.as_ref()?;
+        entry.covers(address, asid).then_some(*entry)
+    }
+
+    fn insert(&mut self, side: usize, entry: TlbEntry) {
+        let table = &mut self.first[side];
+        // A walk for more rights replaces the entry that had too few.
+        if let Some(old) = table
+            .iter_mut()
+            .find(|old| old.covers(entry.start, entry.asid))
+        {
+            *old = entry;
+            self.forget();
+        } else if table.len() < self.first_size {
+            table.push(entry);
+        } else {
+            let victim = std::mem::replace(&mut table[self.victim[side]], entry);
+            self.victim[side] = (self.victim[side] + 1) % self.first_size;
+            if victim.mask == 0xfff {
+                let index = (victim.start >> 12) as usize & (QUICK - 1);
+                let tables = if side == 0 { 2..3 } else { 0..2 };
+                self.quick[tables]
+                    .iter_mut()
+                    .for_each(|table| table[index] = EMPTY);
+            } else {
+                self.forget();
+            }
+        }
+    }
+
+    fn insert_second(&mut self, address: u64, entry: TlbEntry) {
+        let index = self.second_index(address);
+        if let Some(place) = self.second.get_mut(index) {
+            *place = Some(entry);
+        }
+    }
+
+    /// SFENCE.VMA with its optional address and address space.
+    pub fn fence(&mut self, address: Option<u64>, asid: Option<u16>) {
+        let stale = |entry: &TlbEntry| {
+            address.is_none_or(|address| address & !entry.mask == entry.start)
+                && asid.is_none_or(|asid| asid == entry.asid && entry.flags & G == 0)
+        };
+        for (table, victim) in self.first.iter_mut().zip(&mut self.victim) {
+            table.retain(|entry| !stale(entry));
+            *victim = 0;
+        }
+        for entry in &mut self.second {
+            if entry.as_ref().is_some_and(stale) {
+                *entry = None;
+            }
+        }
+        self.forget();
+    }
+}
+
+fn page_fault(need: Need) -> u64 {
+    match need {
+        Need::Read => cause::LOAD_PAGE,
+        Need::Write => cause::STORE_PAGE,
+        Need::Execute => cause::FETCH_PAGE,
+    }
+}
+
+/// The access fault of an access.
+pub fn access_fault(need: Need) -> u64 {
+    match need {
+        Need::Read => cause::LOAD_ACCESS,
+        Need::Write => cause::STORE_ACCESS,
+        Need::Execute => cause::FETCH_ACCESS,
+    }
+}
+
+impl Core {
+    /// Translates an access of `bytes` bytes that lies within one page, `offset` ticks after the start of the block. Takes the
+    /// time of TLB misses; may suspend within a walk, and continues it when called again.
+    pub fn translate<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        address: u64,
+        bytes: u64,
+        need: Need,
+        offset: Tick,
+    ) -> Result<u64, Exit> {
+        let privilege = if need == Need::Execute {
+            self.privilege
+        } else {
+            self.data_privilege()
+        };
+        let machine = privilege == Privilege::Machine;
+        let physical = if machine || self.csr.satp >> 60 == 0 {
+            address
+        } else {
+            self.look_up(bus, address, need, privilege, offset)?
+        };
+        if !self.pmp.allows(physical, bytes, need, machine) {
+            return Err(Exit::Trap(Exception {
+                cause: access_fault(need),
+                value: address,
+            }));
+        }
+        if !bus.is_device(physical) && self.pmp.uniform_page(physical) {
+            self.mmu.remember(need, address, physical);
+        }
+        Ok(physical)
+    }
+
+    fn permitted(&self, flags: u64, need: Need, privilege: Privilege) -> bool {
+        let user_page = flags & U != 0;
+        let mode_ok = if privilege == Privilege::User {
+            user_page
+        } else {
+            !user_page || (need != Need::Execute && self.csr.mstatus & status::SUM != 0)
+        };
+        mode_ok
+            && match need {
+                Need::Read => {
+                    flags & R != 0 || (flags & X != 0 && self.csr.mstatus & status::MXR != 0)
+                }
+                Need::Write => flags & W != 0,
+                Need::Execute => flags & X != 0,
+            }
+    }
+
+    fn look_up<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        address: u64,
+        need: Need,
+        privilege: Privilege,
+        offset: Tick,
+    ) -> Result<u64, Exit> {
+        let asid = (self.csr.satp >> 44) as u16;
+        let side = (need != Need::Execute) as usize;
+        let usable = |core: &Self, entry: &TlbEntry| {
+            core.permitted(entry.flags, need, privilege)
+                && (need != Need::Write || entry.flags & D != 0)
+        };
+        let page = address >> 12;
+        if !self
+            .walk
+            .as_ref()
+            .is_some_and(|walk| walk.address >> 12 == page && walk.need == need)
+        {
+            if let Some(entry) = self.mmu.find(side, address, asid)
+                && usable(self, &entry)
+            {
+                return Ok(entry.physical | (address & entry.mask));
+            }
+            if side == 0 {
+                self.statistics.fetch_tlb_misses += 1;
+            } else {
+                self.statistics.data_tlb_misses += 1;
+            }
+            if !self.mmu.second.is_empty() {
+                self.base += self.costs.second_tlb;
+                self.statistics.stall_translation += self.costs.second_tlb;
+                if let Some(entry) = self.mmu.find_second(address, asid)
+                    && usable(self, &entry)
+                {
+                    self.mmu.insert(side, entry);
+                    return Ok(entry.physical | (address & entry.mask));
+                }
+            }
+            self.statistics.walks += 1;
+            self.walk = Some(self.start_walk(bus, address, need, privilege, offset));
+        }
+        self.spend_walk(bus)?;
+        let outcome = self
+            .walk
+            .take()
+            .map_or(Err(page_fault(need)), |walk| walk.outcome);
+        match outcome {
+            Ok(entry) => {
+                self.mmu.insert(side, entry);
+                self.mmu.insert_second(address, entry);
+                Ok(entry.physical | (address & entry.mask))
+            }
+            Err(cause) => Err(Exit::Trap(Exception {
+                cause,
+                value: address,
+            })),
+        }
+    }
+
+    /// Spends the time of the walk's remaining reads, one after the other.
+    fn spend_walk<B: Bus>(&mut self, bus: &mut B) -> Result<(), Exit> {
+        let Some(mut walk) = self.walk.take() else {
+            return Ok(());
+        };
+        if let Some(token) = walk.waiting {
+            self.walk = Some(walk);
+            return Err(Exit::Suspend(Stop::Pending(token)));
+        }
+        while self.timed_walk && walk.next < walk.count {
+            let now = self.base + walk.offset;
+            let timing = bus.data(now, walk.entries[walk.next], Access::Walk);
+            walk.next += 1;
+            let at = match timing {
+                Timing::Hit => now + self.costs.walk_hit,
+                Timing::Ready(at) => at,
+                Timing::Pending(token) => {
+                    walk.waiting = Some(token);
+                    self.walk = Some(walk);
+                    self.ask_limit(bus);
+                    return Err(Exit::Suspend(Stop::Pending(token)));
+                }
+            };
+            self.statistics.stall_translation += self.delay_until(at, walk.offset);
+        }
+        // The walk's reads went through the data cache: the last line need not be there any more.
+        self.forget_lines();
+        self.walk = Some(walk);
+        Ok(())
+    }
+
+    /// Tells the walk that a read completed.
+    pub fn complete_walk(&mut self, token: u32, at: Tick) {
+        if let Some(mut walk) = self.walk.take() {
+            if walk.waits_for(token) {
+                walk.waiting = None;
+                self.statistics.stall_translation += self.delay_until(at, walk.offset);
+            }
+            self.walk = Some(walk);
+        }
+    }
+
+    /// Walks the tables functionally (section 4.3.2) and notes which entries it read.
+    fn start_walk<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        address: u64,
+        need: Need,
+        privilege: Privilege,
+        offset: Tick,
+    ) -> Walk {
+        let mut walk = Walk {
+            address,
+            need,
+            entries: [0; 3],
+            count: 0,
+            next: 0,
+            outcome: Err(page_fault(need)),
+            offset,
+            waiting: None,
+        };
+        if (address as i64) << 25 >> 25 != address as i64 {
+            return walk;
+        }
+        let mut table = (self.csr.satp & ((1 << 44) - 1)) << 12;
+        for level in (0..3).rev() {
+            let place = table + (address >> (12 + 9 * level) & 0x1ff) * 8;
+            walk.entries[walk.count] = place;
+            walk.count += 1;
+            if !self.pmp.allows(place, 8, Need::Read, false) || bus.is_device(place) {
+                walk.outcome = Err(access_fault(need));
+                return walk;
+            }
+            let Ok(entry) = bus.read(place, 8) else {
+                walk.outcome = Err(access_fault(need));
+                return walk;
+            };
+            // Bits 54 and up are reserved without Svpbmt and Svnapot.
+            if entry & V == 0 || entry >> 54 != 0 || entry & (R | W) == W {
+                return walk;
+            }
+            let number = entry >> 10 & ((1 << 44) - 1);
+            if entry & (R | W | X) == 0 {
+                if entry & (D | A | U) != 0 {
+                    return walk;
+                }
+                table = number << 12;
+                continue;
+            }
+            let mask = (1u64 << (12 + 9 * level)) - 1;
+            if !self.permitted(entry, need, privilege) || (number << 12) & mask != 0 {
+                return walk;
+            }
+            let wanted = entry | A | if need == Need::Write { D } else { 0 };
+            if wanted != entry {
+                if !self.hardware_ad {
+                    return walk;
+                }
+                if !self.pmp.allows(place, 8, Need::Write, false)
+                    || bus.write(place, 8, wanted).is_err()
+                {
+                    walk.outcome = Err(access_fault(need));
+                    return walk;
+                }
+            }
+            walk.outcome = Ok(TlbEntry {
+                start: address & !mask,
+                mask,
+                physical: number << 12,
+                flags: wanted & 0xff,
+                asid: (self.csr.satp >> 44) as u16,
+            });
+            return walk;
+        }
+        walk
+    }
+}

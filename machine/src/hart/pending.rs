@@ -1,0 +1,114 @@
+//! Results of misses that are still under way.
+//!
+//! Entries retire from the front only, and what a caller waits for depends on completion times alone, never on when they
+//! become known: that keeps a run independent of the horizons with which the hart is driven.
+
+use crate::types::Tick;
+use std::collections::VecDeque;
+
+/// A completion time, or the token under which it will be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Completion {
+    /// Done at this tick.
+    At(Tick),
+    /// Not yet known.
+    Token(u32),
+}
+
+impl Completion {
+    fn tell(&mut self, token: u32, at: Tick) {
+        if *self == Self::Token(token) {
+            *self = Self::At(at);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    registers: u64,
+    completion: Completion,
+}
+
+/// Registers that wait for a miss: bits 0 to 31 integer, 32 to 63 FP.
+#[derive(Clone, Default)]
+pub struct PendingLoads {
+    entries: VecDeque<Entry>,
+    registers: u64,
+}
+
+impl PendingLoads {
+    /// Whether nothing is under way.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Adds a miss whose result goes to `registers` (none for `x0`).
+    pub fn push(&mut self, registers: u64, completion: Completion) {
+        self.registers |= registers;
+        self.entries.push_back(Entry {
+            registers,
+            completion,
+        });
+    }
+
+    /// The tick at which all of `registers` are there (0 if none waits), or the token that must be told first.
+    #[inline]
+    pub fn ready(&self, registers: u64) -> Result<Tick, u32> {
+        if self.registers & registers == 0 {
+            return Ok(0);
+        }
+        latest(
+            self.entries
+                .iter()
+                .filter(|entry| entry.registers & registers != 0)
+                .map(|entry| entry.completion),
+        )
+    }
+
+    /// The tick at which everything is there, or a token that must be told first.
+    pub fn all(&self) -> Result<Tick, u32> {
+        latest(self.entries.iter().map(|entry| entry.completion))
+    }
+
+    /// The tick at which fewer than `limit` loads are under way, or a token that must be told first.
+    pub fn room(&self, limit: usize) -> Result<Tick, u32> {
+        let excess = (self.entries.len() + 1).saturating_sub(limit);
+        latest(
+            self.entries
+                .iter()
+                .take(excess)
+                .map(|entry| entry.completion),
+        )
+    }
+
+    /// Drops entries from the front that are complete at `now`.
+    pub fn retire(&mut self, now: Tick) {
+        while let Some(Entry {
+            completion: Completion::At(at),
+            ..
+        }) = self.entries.front()
+            && *at <= now
+        {
+            self.entries.pop_front();
+        }
+        self.registers = self
+            .entries
+            .iter()
+            .fold(0, |all, entry| all | entry.registers);
+    }
+
+    /// Tells a completion.
+    pub fn complete(&mut self, token: u32, at: Tick) {
+        self.entries
+            .iter_mut()
+            .for_each(|entry| entry.completion.tell(token, at));
+    }
+}
+
+fn latest(mut completions: impl Iterator<Item = Completion>) -> Result<Tick, u32> {
+    completions.try_fold(0, |latest, completion| match completion {
+        Completion::At(at) => Ok(latest.max(at)),
+        Completion::Token(token) => Err(token),
+    })
+}

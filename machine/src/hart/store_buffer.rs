@@ -1,0 +1,78 @@
+//! The store buffer: stores that missed the first level and are under way.
+//!
+//! In order: a place becomes free when the oldest store completes. Data is written to memory when the store executes (memory
+//! is functional), so the buffer holds completion times only.
+
+use super::pending::Completion;
+use crate::types::Tick;
+use std::collections::VecDeque;
+
+/// Stores under way, oldest first.
+#[derive(Clone)]
+pub struct StoreBuffer {
+    entries: VecDeque<Completion>,
+    size: usize,
+}
+
+impl StoreBuffer {
+    /// An empty buffer with `size` places, at least one.
+    pub fn new(size: u32) -> Self {
+        Self {
+            entries: VecDeque::new(),
+            size: size.max(1) as usize,
+        }
+    }
+
+    /// Whether nothing is under way.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Drops what is complete at `now`, from the front.
+    pub fn retire(&mut self, now: Tick) {
+        while matches!(self.entries.front(), Some(Completion::At(at)) if *at <= now) {
+            self.entries.pop_front();
+        }
+    }
+
+    /// The tick at which `places` places are free, or the token that must be told first.
+    pub fn room(&self, places: usize) -> Result<Tick, u32> {
+        let excess = (self.entries.len() + places.min(self.size)).saturating_sub(self.size);
+        self.latest(excess)
+    }
+
+    /// The tick at which the buffer is empty, or the token that must be told first.
+    pub fn drained(&self) -> Result<Tick, u32> {
+        self.latest(self.entries.len())
+    }
+
+    fn latest(&self, count: usize) -> Result<Tick, u32> {
+        self.entries
+            .iter()
+            .take(count)
+            .try_fold(0, |latest: Tick, entry| match entry {
+                Completion::At(at) => Ok(latest.max(*at)),
+                Completion::Token(token) => Err(*token),
+            })
+    }
+
+    /// Forgets all stores.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// Adds a store.
+    pub fn push(&mut self, completion: Completion) {
+        self.entries.push_back(completion);
+    }
+
+    /// Tells a completion.
+    pub fn complete(&mut self, token: u32, at: Tick) {
+        for entry in &mut self.entries {
+            if *entry == Completion::Token(token) {
+                *entry = Completion::At(at);
+            }
+        }
+    }
+}

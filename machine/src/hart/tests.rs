@@ -1,0 +1,350 @@
+//! Worked examples for the hart: privileged behaviour and closed forms of its timing. Conformance of the instructions
+//! themselves is checked against QEMU in `tests/conformance`.
+
+use super::test_support::*;
+use super::*;
+
+fn assemble(build: impl FnOnce(&mut Assembler)) -> Assembler {
+    let mut assembler = Assembler::default();
+    build(&mut assembler);
+    assembler
+}
+
+/// A program behind a prologue that sends machine traps to a WFI.
+fn guarded(build: impl FnOnce(&mut Assembler)) -> Assembler {
+    assemble(|a| {
+        a.jal(5, 3).word(WFI).jal(0, 1); // x5 = address of the WFI
+        a.csrw(0x305, 5);
+        build(a);
+        a.word(WFI);
+    })
+}
+
+#[test]
+fn loops_and_sums() {
+    let (hart, _, stop) = run(&assemble(|a| {
+        a.addi(1, 0, 100)
+            .add(2, 2, 1)
+            .addi(1, 1, -1)
+            .branch(1, 1, 0, 1)
+            .word(WFI);
+    }));
+    assert_eq!((stop, hart.register(2)), (Stop::WaitForInterrupt, 5050));
+    assert_eq!(hart.statistics().instructions, 1 + 300 + 1);
+}
+
+#[test]
+fn static_schedule_has_closed_form() {
+    // 10 dependent additions: one cycle each; then a load (2 cycles to its use) and a division (34).
+    let (hart, bus, _) = run(&assemble(|a| {
+        (0..10).for_each(|_| {
+            a.addi(1, 1, 1);
+        });
+        a.marker(1, 0x100); // cycle 10
+        a.r(0x17, 0, 0, 2, 0, 0); // auipc x2, 0: cycle 11
+        a.ld(3, 2, 4).addi(3, 3, 1); // cycles 12 and 14
+        a.word(FENCE).marker(1, 0x101); // 15, 16: the end of the line
+        a.r(0x33, 4, 1, 4, 1, 1).addi(4, 4, 0); // div at 17, use at 51
+        a.marker(4, 0x102); // 52
+        a.word(WFI);
+    }));
+    assert_eq!(
+        bus.markers,
+        [(10, 0x100, 10), (16, 0x101, 10), (52, 0x102, 1)]
+    );
+    assert_eq!(hart.statistics().instructions, 20);
+}
+
+#[test]
+fn a_miss_delays_only_the_use() {
+    struct Slow(FlatBus);
+    // Every load takes 50 ticks.
+    impl Bus for Slow {
+        fn fetch(&mut self, _: Tick, _: u64) -> Timing {
+            Timing::Hit
+        }
+        fn data(&mut self, now: Tick, _: u64, access: Access) -> Timing {
+            if access == Access::Load {
+                Timing::Ready(now + 50)
+            } else {
+                Timing::Hit
+            }
+        }
+        fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault> {
+            self.0.read(physical, bytes)
+        }
+        fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault> {
+            self.0.write(physical, bytes, value)
+        }
+        fn is_device(&self, physical: u64) -> bool {
+            self.0.is_device(physical)
+        }
+        fn device_read(
+            &mut self,
+            now: Tick,
+            physical: u64,
+            bytes: u8,
+        ) -> Result<DeviceRead, BusFault> {
+            self.0.device_read(now, physical, bytes)
+        }
+        fn device_write(
+            &mut self,
+            now: Tick,
+            p: u64,
+            bytes: u8,
+            value: u64,
+        ) -> Result<DeviceWrite, BusFault> {
+            self.0.device_write(now, p, bytes, value)
+        }
+        fn epoch(&self) -> u32 {
+            0
+        }
+        fn timer(&self, now: Tick) -> u64 {
+            now
+        }
+        fn marker(&mut self, now: Tick, kind: u16, value: u64) {
+            self.0.marker(now, kind, value);
+        }
+    }
+    let program = assemble(|a| {
+        a.r(0x17, 0, 0, 2, 0, 0); // 0
+        a.ld(3, 2, 0); // 1: result at 51
+        a.addi(4, 0, 1).marker(0, 0x100); // 2, 3: independent
+        a.addi(3, 3, 1).marker(0, 0x101); // 51, 52
+        a.ld(6, 2, 0).ld(7, 2, 8).marker(0, 0x102); // 53, 54, 55: two loads in parallel
+        a.ld(8, 2, 16).marker(0, 0x103); // waits for the first: 103, 104
+        a.word(WFI);
+    });
+    let (mut hart, bus) = start(&program);
+    let mut bus = Slow(bus);
+    assert_eq!(hart.run(&mut bus, 10_000), Stop::WaitForInterrupt);
+    let times: Vec<_> = bus.0.markers.iter().map(|marker| marker.0).collect();
+    assert_eq!(times, [3, 52, 55, 104]);
+    assert_eq!(hart.statistics().stall_load, 47 + 47);
+}
+
+#[test]
+fn illegal_instruction_reports_its_bits() {
+    let (hart, _, _) = run(&guarded(|a| {
+        a.word(0xffff_ffff);
+    }));
+    assert_eq!(
+        (hart.csr(0x342), hart.csr(0x343)),
+        (Some(2), Some(0xffff_ffff))
+    );
+    assert_eq!(hart.csr(0x341), Some(BASE + 16));
+    // A CSR that does not exist, and a write to one that is read-only.
+    for word in [0x7ff0_1073, 0xf141_1073] {
+        let (hart, _, _) = run(&guarded(|a| {
+            a.word(word);
+        }));
+        assert_eq!(
+            (hart.csr(0x342), hart.csr(0x343)),
+            (Some(2), Some(word as u64))
+        );
+    }
+}
+
+#[test]
+fn trap_without_handler_is_reported() {
+    let (hart, _, stop) = run(&assemble(|a| {
+        a.addi(1, 0, 8).ld(2, 1, 0);
+    }));
+    assert_eq!(
+        stop,
+        Stop::Unhandled(UnhandledTrap {
+            cause: 5,
+            pc: BASE + 4,
+            value: 8
+        })
+    );
+    assert_eq!(hart.statistics().instructions, 1);
+}
+
+#[test]
+fn user_mode_call_returns_to_machine_mode() {
+    let (hart, _, stop) = run(&guarded(|a| {
+        // mepc = two instructions behind mret, MPP = user.
+        a.r(0x17, 0, 0, 6, 0, 0)
+            .addi(6, 6, 16)
+            .csrw(0x341, 6)
+            .word(MRET)
+            .word(ECALL);
+    }));
+    assert_eq!(stop, Stop::WaitForInterrupt);
+    assert_eq!(
+        (hart.csr(0x342), hart.csr(0x341)),
+        (Some(8), Some(BASE + 8 * 4))
+    );
+    assert_eq!(hart.privilege(), Privilege::Machine);
+}
+
+#[test]
+fn timer_interrupt_wakes_and_is_vectored() {
+    let (mut hart, mut bus, stop) = run(&assemble(|a| {
+        a.li(1, BASE + 0x101)
+            .csrw(0x305, 1)
+            .addi(1, 0, 0x80)
+            .csrw(0x304, 1);
+        a.i(0x73, 6, 0, 8, 0x300); // csrsi mstatus, MIE
+        a.word(WFI).addi(9, 9, 1);
+        a.jal(0, a.here() - 1);
+    }));
+    assert_eq!(stop, Stop::WaitForInterrupt);
+    let handler = assemble(|a| {
+        a.word(WFI);
+    });
+    let place = 0x100 + 4 * 7;
+    bus.memory[place..place + 4].copy_from_slice(&handler.bytes());
+    hart.set_interrupt(InterruptLine::Timer, true, 500);
+    assert_eq!(hart.time(), 500);
+    assert_eq!(hart.run(&mut bus, 501), Stop::Horizon); // trap entry took it past the horizon
+    assert_eq!(hart.pc(), BASE + place as u64);
+    assert_eq!(hart.csr(0x342), Some(1 << 63 | 7));
+}
+
+#[test]
+fn device_access_waits_for_its_turn() {
+    let (mut hart, mut bus) = start(&assemble(|a| {
+        a.r(0x37, 0, 0, 1, 0, 0); // patched below: lui x1, DEVICE
+        a.ld(2, 1, 0).sd(2, 1, 8).word(WFI);
+    }));
+    bus.memory[..4].copy_from_slice(&(DEVICE as u32 | 0xb7).to_le_bytes());
+    assert_eq!(hart.run(&mut bus, 1), Stop::Device);
+    assert_eq!((hart.time(), bus.device_log.len()), (1, 0));
+    assert_eq!(hart.run(&mut bus, 2), Stop::Device);
+    // Read at 1; its cost is 6 + 3 more, and the load-to-use latency of 2.
+    assert_eq!((hart.time(), bus.device_log[0]), (12, (1, DEVICE, 0)));
+    assert_eq!(hart.run(&mut bus, 100), Stop::WaitForInterrupt);
+    assert_eq!(bus.device_log[1], (12, DEVICE + 8, 1));
+}
+
+#[test]
+fn device_write_puts_the_hart_to_sleep() {
+    let (mut hart, mut bus) = start(&assemble(|a| {
+        a.li(1, DEVICE + 0x800)
+            .sd(0, 1, 0)
+            .marker(0, 0x100)
+            .word(WFI);
+    }));
+    assert_eq!(hart.run(&mut bus, 10_000), Stop::Sleep);
+    hart.wake(1000);
+    assert_eq!(hart.run(&mut bus, 10_000), Stop::WaitForInterrupt);
+    assert_eq!(bus.markers, [(1000, 0x100, 0)]);
+    assert!(hart.statistics().slept > 900);
+}
+
+#[test]
+fn sv39_translates_superpages_and_sets_accessed_and_dirty() {
+    // A 2 MiB page: virtual 0x4000_0000 to BASE; supervisor mode stores through it.
+    let (root, middle) = (BASE + 0x10000, BASE + 0x11000);
+    let program = guarded(|a| {
+        a.li(6, 8 << 60 | root >> 12).csrw(0x180, 6);
+        a.li(6, 0x4000_0000 + 0x200)
+            .csrw(0x341, 6)
+            .li(6, 1 << 11)
+            .csrw(0x300, 6)
+            .word(MRET);
+    });
+    let (mut hart, mut bus) = start(&program);
+    bus.set_word(root + 8, (middle >> 12) << 10 | 1);
+    bus.set_word(middle, (BASE >> 12) << 10 | 0xf);
+    let supervisor = assemble(|a| {
+        a.li(1, 0x4000_0000 + 0x2000)
+            .addi(2, 0, 77)
+            .sd(2, 1, 0)
+            .ld(3, 1, 0)
+            .ld(4, 0, 0);
+    });
+    bus.memory[0x200..0x200 + supervisor.bytes().len()].copy_from_slice(&supervisor.bytes());
+    assert_eq!(hart.run(&mut bus, 100_000), Stop::WaitForInterrupt);
+    assert_eq!((bus.word(BASE + 0x2000), hart.register(3)), (77, 77));
+    assert_eq!(bus.word(middle) & 0xff, 0xcf);
+    // The load from address 0 faults: load page fault.
+    assert_eq!((hart.csr(0x342), hart.csr(0x343)), (Some(13), Some(0)));
+    assert_eq!(hart.statistics().fetch_tlb_misses, 1);
+    assert_eq!(hart.statistics().data_tlb_misses, 2);
+    assert_eq!(hart.statistics().walks, 3);
+    assert_eq!(
+        bus.data_log
+            .iter()
+            .filter(|entry| entry.2 == Access::Walk)
+            .count(),
+        2 + 2 + 1
+    );
+}
+
+#[test]
+fn reservations_end_with_a_change_and_with_a_trap() {
+    let (hart, _, _) = run(&assemble(|a| {
+        a.li(1, BASE + 0x1000);
+        let (lr, sc, swap) = (2 << 2, 3 << 2, 1 << 2);
+        a.r(0x2f, 3, lr, 2, 1, 0).r(0x2f, 3, sc, 3, 1, 1); // succeeds: 0
+        a.r(0x2f, 3, lr, 2, 1, 0)
+            .r(0x2f, 3, swap, 4, 1, 0)
+            .r(0x2f, 3, sc, 5, 1, 1); // fails: 1
+        a.r(0x2f, 3, sc, 6, 1, 1).word(WFI); // no reservation: 1
+    }));
+    assert_eq!([3, 5, 6].map(|r| hart.register(r)), [0, 1, 1]);
+    assert_eq!(
+        (hart.register(2), hart.register(4)),
+        (BASE + 0x1000, BASE + 0x1000)
+    );
+}
+
+#[test]
+fn misaligned_access_works_across_lines() {
+    let (hart, bus, _) = run(&assemble(|a| {
+        a.li(1, BASE + 0x103c)
+            .li(2, 0x1122_3344_5566_7788)
+            .sd(2, 1, 0)
+            .ld(3, 1, 0)
+            .word(WFI);
+    }));
+    assert_eq!(hart.register(3), 0x1122_3344_5566_7788);
+    assert_eq!(bus.word(BASE + 0x103c), 0x1122_3344_5566_7788);
+    assert_eq!(bus.data_log.len(), 4);
+}
+
+#[test]
+fn instruction_across_lines_and_pages() {
+    // A compressed no-op puts a 4-byte instruction across the end of a page.
+    let (mut hart, mut bus) = start(&assemble(|a| {
+        a.li(1, BASE + 0xffc).i(0x67, 0, 0, 1, 0);
+    }));
+    let code = [0x01u8, 0x00, 0x13, 0x05, 0xa0, 0x02, 0x73, 0x00, 0x50, 0x10]; // c.nop; li a0, 42; wfi
+    bus.memory[0xffc..0xffc + code.len()].copy_from_slice(&code);
+    assert_eq!(hart.run(&mut bus, 1000), Stop::WaitForInterrupt);
+    assert_eq!(hart.register(10), 42);
+}
+
+#[test]
+fn fence_i_shows_new_code() {
+    let (hart, _, _) = run(&assemble(|a| {
+        // Writes "addi x3, x0, 7" over the instruction at index 12, after it ran once.
+        a.jal(1, 1).addi(1, 1, 12 * 4 - 4).li(2, 0x0070_0193); // 1 + 1 + 7 = 9 words
+        while a.here() < 11 {
+            a.addi(0, 0, 0);
+        }
+        a.jal(0, 12).addi(3, 0, 5).branch(1, 4, 0, 18).addi(4, 4, 1);
+        a.s(2, 2, 1, 0).word(FENCE_I).jal(0, 12).word(WFI);
+    }));
+    assert_eq!((hart.register(3), hart.register(4)), (7, 1));
+}
+
+#[test]
+fn counters_count_and_stop() {
+    let (hart, _, _) = run(&assemble(|a| {
+        a.csrr(1, 0xb02).addi(0, 0, 0).csrr(2, 0xb02); // instret: 0 and 2
+        a.addi(3, 0, 4).csrw(0x320, 3).csrr(4, 0xb02).csrr(5, 0xb02); // stopped
+        a.addi(6, 0, 100)
+            .csrw(0xb02, 6)
+            .csrr(7, 0xb02)
+            .csrw(0x320, 0)
+            .csrr(8, 0xb02);
+        a.word(WFI);
+    }));
+    assert_eq!([1, 2].map(|r| hart.register(r)), [0, 2]);
+    assert_eq!(hart.register(4), hart.register(5));
+    assert_eq!([7, 8].map(|r| hart.register(r)), [100, 100]);
+}
