@@ -1,4 +1,7 @@
 //! Tests of whole units on a fake chip with fixed latencies.
 
+mod attacks;
 mod latencies;
+mod model;
+mod protocol;
 mod world;

@@ -295,6 +295,13 @@ impl World {
         while self.step() {}
     }
 
+    /// Runs at most `actions` actions: a hostile hart can leave work for centuries.
+    pub fn drain(&mut self, actions: u32) {
+        for _ in 0..actions {
+            self.step();
+        }
+    }
+
     /// Runs everything before `at` and sets the clock to it.
     pub fn run_until(&mut self, at: Tick) {
         while self
