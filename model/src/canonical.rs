@@ -176,7 +176,8 @@ fn write_app(writer: &mut Writer, system: &System, app: &App) {
         .attribute("tile", app.tile)
         .attribute("program", &app.program)
         .size("memory", app.memory)
-        .attribute("memory-tile", app.memory_tile);
+        .attribute("memory-tile", app.memory_tile)
+        .attribute("background", app.background);
     for argument in &app.arguments {
         writer
             .start("argument")

@@ -23,6 +23,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/m3/interference.xml"),
     ),
     (
+        "m3/interference-messages",
+        include_str!("../../catalog/systems/m3/interference-messages.xml"),
+    ),
+    (
         "m3/roundtrip",
         include_str!("../../catalog/systems/m3/roundtrip.xml"),
     ),

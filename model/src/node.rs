@@ -317,7 +317,7 @@ fn example(kind: Kind) -> String {
         Kind::Time | Kind::Cost => "1ms".into(),
         Kind::Quota => "25%".into(),
         Kind::Frequency => "100MHz".into(),
-        Kind::Name | Kind::Text => "...".into(),
+        Kind::Name | Kind::Text { .. } => "...".into(),
     }
 }
 
@@ -364,10 +364,16 @@ fn value(text: &str, element: &ElementRule, rule: &AttributeRule) -> Result<Valu
         Ok(Time(picoseconds))
     };
     Ok(match rule.kind {
-        Kind::Text if text.trim().is_empty() => {
+        Kind::Text { max } if text.len() > max => {
+            return Err(bad(
+                &format!("a text of at most {max} bytes"),
+                "write a shorter one".into(),
+            ));
+        }
+        Kind::Text { .. } if text.trim().is_empty() => {
             return Err(bad("a text", format!("write something: {}", rule.about)));
         }
-        Kind::Text => Value::Text(text.to_owned()),
+        Kind::Text { .. } => Value::Text(text.to_owned()),
         Kind::Name => {
             let mut characters = text.chars();
             let starts = characters

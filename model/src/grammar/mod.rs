@@ -12,8 +12,11 @@ mod system;
 pub enum Kind {
     /// A name: a letter, then letters, digits, `-` or `_`; at most [`NAME_MAX`] characters.
     Name,
-    /// Any text.
-    Text,
+    /// Any text that is not blank.
+    Text {
+        /// Most bytes.
+        max: usize,
+    },
     /// A whole number.
     Integer {
         /// Least value.

@@ -3,7 +3,7 @@
 //! Why it exists: see the parent module. Latencies are integers in cycles of the element's clock (for caches: of the
 //! clock of the tile's pipeline).
 
-use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Size, Text};
+use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Size};
 use super::{AttributeRule, ElementRule, any, default, once, optional, required, some};
 
 /// A latency or count in cycles: small enough that sums never overflow.
@@ -23,11 +23,13 @@ const ENTRIES: super::Kind = Integer {
     min: 0,
     max: 65_536,
 };
+/// A sentence or a list of attributes.
+const NOTE: super::Kind = super::Kind::Text { max: 1000 };
 const TILE: super::Kind = Integer { min: 0, max: 4095 };
 
 const SOURCE: AttributeRule = optional(
     "source",
-    Text,
+    NOTE,
     "Where the values come from; or `assumption: ...` with the reason.",
 );
 const CLOCK: AttributeRule = required("clock", Name, "The clock that its cycles are counted in.");
@@ -62,10 +64,10 @@ pub const ELEMENTS: &[ElementRule] = &[
         name: "origin",
         about: "Where the values of some of the parent's attributes come from.",
         attributes: &[
-            required("of", Text, "Names of attributes, separated by spaces."),
+            required("of", NOTE, "Names of attributes, separated by spaces."),
             required(
                 "source",
-                Text,
+                NOTE,
                 "Where the values come from; or `assumption: ...` with the reason.",
             ),
         ],

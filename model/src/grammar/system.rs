@@ -2,9 +2,13 @@
 //!
 //! Why it exists: see the parent module.
 
-use super::Kind::{Choice, Cost, Integer, Name, Quota, Rate, Size, Text, Time};
+use super::Kind::{Boolean, Choice, Cost, Integer, Name, Quota, Rate, Size, Time};
 use super::{ChildRule, ElementRule, any, default, maybe, optional, required};
 
+/// A sentence, a path or a file.
+const TEXT: super::Kind = super::Kind::Text { max: 1000 };
+/// What a zero-terminated field of 64 bytes on the chip holds (`abi::boot::MODULE_NAME`, `abi::environment::VALUE`).
+const FIELD: super::Kind = super::Kind::Text { max: 63 };
 const TILE: super::Kind = Integer { min: 0, max: 4095 };
 
 /// What a resource manager looks after.
@@ -19,7 +23,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             required("name", Name, "Name of the system."),
             optional(
                 "platform",
-                Text,
+                TEXT,
                 "Name of a platform of the catalog, or a file (`./chip.xml`); or put a <platform> inside.",
             ),
             default(
@@ -42,7 +46,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "2MiB",
                 "Memory of the root resource manager.",
             ),
-            optional("about", Text, "What the system shows, in one sentence."),
+            optional("about", TEXT, "What the system shows, in one sentence."),
         ],
         children: &[
             maybe("platform"),
@@ -56,7 +60,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     ElementRule {
         name: "include",
         about: "Puts the <domain> or <manager> of another file here.",
-        attributes: &[required("file", Text, "The file, relative to this one.")],
+        attributes: &[required("file", TEXT, "The file, relative to this one.")],
         children: &[],
     },
     ElementRule {
@@ -65,7 +69,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         attributes: &[
             required("name", Name, "Name of the manager."),
             optional("tile", TILE, "Its tile; without it, the first free tile."),
-            default("program", Text, "tiled/resmgr", "Its program."),
+            default("program", FIELD, "tiled/resmgr", "Its program."),
             default(
                 "memory",
                 Size {
@@ -98,7 +102,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         attributes: &[
             required("name", Name, "Name of the application."),
             optional("tile", TILE, "Its tile; without it, the first free tile."),
-            required("program", Text, "Its program, such as `control/sensor`."),
+            required("program", FIELD, "Its program, such as `control/sensor`."),
             default(
                 "memory",
                 Size {
@@ -112,6 +116,12 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "memory-tile",
                 TILE,
                 "Memory tile that its memory comes from; without it, the first that has room.",
+            ),
+            default(
+                "background",
+                Boolean,
+                "false",
+                "The run does not wait for it: a run ends when every other application has ended.",
             ),
         ],
         children: &[
@@ -129,7 +139,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         about: "A value that the application can ask for by name.",
         attributes: &[
             required("name", Name, "Its name."),
-            required("value", Text, "Its value."),
+            required("value", FIELD, "Its value."),
         ],
         children: &[],
     },
@@ -284,7 +294,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         about: "A run of the system with changes. A system without variants runs once, as it is.",
         attributes: &[
             required("name", Name, "Name of the variant."),
-            optional("about", Text, "What it shows, in one sentence."),
+            optional("about", TEXT, "What it shows, in one sentence."),
         ],
         children: &[any("without"), any("set")],
     },
@@ -304,10 +314,10 @@ pub const ELEMENTS: &[ElementRule] = &[
         attributes: &[
             required(
                 "path",
-                Text,
+                TEXT,
                 "Path of an attribute, such as `hog/limit@noc`.",
             ),
-            required("value", Text, "The new value."),
+            required("value", TEXT, "The new value."),
         ],
         children: &[],
     },

@@ -101,6 +101,8 @@ pub struct App {
     pub memory: Size,
     /// The memory tile that it comes from.
     pub memory_tile: u16,
+    /// The run does not wait for it: a run ends when every other application has ended.
+    pub background: bool,
     /// Values for it, in the order of the file.
     pub arguments: Vec<Argument>,
     /// Bound of its traffic; `None`: no bound.

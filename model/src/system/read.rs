@@ -174,6 +174,7 @@ impl<'a> Reader<'a, '_> {
             memory_tile: node
                 .maybe_integer("memory-tile")
                 .map_or(UNPLACED, |id| id as u16),
+            background: node.boolean("background"),
             arguments: node
                 .all("argument")
                 .map(|argument| Argument {
