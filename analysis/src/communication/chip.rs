@@ -1,0 +1,408 @@
+//! A chip's shared resources, and what each kind of transaction does on it.
+//!
+//! Why it exists: routes, packet sizes and memory timing stand in a platform's description; the analysis wants steps.
+//! Knows hardware only: who sends what is the business of [`super::system`].
+//!
+//! What it takes for granted, as `docs/decisions/0001-foundations.md` defines the chip: one packet at a time on a link,
+//! virtual cut-through, XY routes; cache lines, DMA and messages enter through inputs of their own; a memory serves in
+//! order of arrival and keeps rows open. A memory access is bounded as if it always found another row open, and as if
+//! nothing but the bursts of one access overlapped.
+
+use super::scenario::{Arbitration, Outage, Resource, Step, Ticks, TransactionClass};
+use bulkhead_abi::dtu::CHUNK_MAX;
+use bulkhead_abi::message::HEADER_SIZE;
+use bulkhead_model::platform::{Dram, Dtu, Memory, Platform, Tile, Topology};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// Inputs of the link from a processing tile into the network.
+const CACHE: u16 = 0;
+const DMA: u16 = 1;
+const MESSAGE: u16 = 2;
+
+/// Why a chip cannot be analysed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ChipError {
+    /// A tile that the platform does not have.
+    #[error("the platform has no {kind} tile {id}")]
+    NoTile {
+        /// `processing` or `memory`.
+        kind: &'static str,
+        /// Its number.
+        id: u16,
+    },
+    /// A tile without what the transaction needs.
+    #[error("tile {tile} has no {part}")]
+    NoPart {
+        /// The tile.
+        tile: u16,
+        /// The part.
+        part: &'static str,
+    },
+}
+
+/// Which of the networks a packet uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Plane {
+    Reads,
+    Rest,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Node {
+    Tile(u16),
+    Router(u16),
+}
+
+/// Resources of a platform and steps over them.
+#[derive(Clone, Debug)]
+pub struct Chip<'a> {
+    platform: &'a Platform,
+    ticks_per_second: u64,
+    resources: Vec<Resource>,
+    links: BTreeMap<(Plane, Node, Node), usize>,
+    memories: BTreeMap<u16, usize>,
+    receivers: BTreeMap<u16, usize>,
+    routers: BTreeMap<u16, u16>,
+}
+
+/// Steps that grow while a transaction is followed, and the least time that they take.
+#[derive(Default)]
+struct Trip {
+    steps: Vec<Step>,
+    least: Ticks,
+}
+
+impl<'a> Chip<'a> {
+    /// Finds all resources.
+    pub fn new(platform: &'a Platform) -> Self {
+        let crossbar = platform.network.topology == Topology::Crossbar;
+        let place = |router: u16| if crossbar { 0 } else { router };
+        let routers: BTreeMap<u16, u16> = platform
+            .tiles
+            .iter()
+            .map(|t| (t.id, place(t.router)))
+            .chain(platform.memories.iter().map(|m| (m.id, place(m.router))))
+            .collect();
+        let mut chip = Self {
+            platform,
+            ticks_per_second: platform.ticks_per_second(),
+            resources: Vec::new(),
+            links: BTreeMap::new(),
+            memories: BTreeMap::new(),
+            receivers: BTreeMap::new(),
+            routers,
+        };
+        let planes: &[Plane] =
+            if platform.network.split_channels { &[Plane::Reads, Plane::Rest] } else { &[Plane::Reads] };
+        let tiles: Vec<u16> = chip.routers.keys().copied().collect();
+        for &plane in planes {
+            for &from in &tiles {
+                for &to in &tiles {
+                    for pair in chip.route(from, to).windows(2) {
+                        chip.link(plane, pair[0], pair[1], planes.len() > 1);
+                    }
+                }
+            }
+        }
+        for memory in &platform.memories {
+            let index = chip.resources.len();
+            chip.resources.push(Resource {
+                name: format!("memory {}", memory.id),
+                arbitration: Arbitration::ArrivalOrder,
+                outage: chip.refresh(&memory.dram),
+            });
+            chip.memories.insert(memory.id, index);
+        }
+        for tile in platform.tiles.iter().filter(|t| t.dtu.is_some()) {
+            chip.receivers.insert(tile.id, chip.resources.len());
+            chip.resources.push(Resource {
+                name: format!("receive unit of tile {}", tile.id),
+                arbitration: Arbitration::ArrivalOrder,
+                outage: None,
+            });
+        }
+        chip
+    }
+
+    /// Ticks a second.
+    pub fn ticks_per_second(&self) -> u64 {
+        self.ticks_per_second
+    }
+
+    /// Links, memories, receive units.
+    pub fn resources(&self) -> &[Resource] {
+        &self.resources
+    }
+
+    /// A processing tile.
+    ///
+    /// # Errors
+    /// If there is none with this number.
+    pub fn tile(&self, id: u16) -> Result<&'a Tile, ChipError> {
+        self.platform.tile(id).ok_or(ChipError::NoTile { kind: "processing", id })
+    }
+
+    /// The data transfer unit of a tile.
+    ///
+    /// # Errors
+    /// If there is no such tile or it has none.
+    pub fn dtu(&self, tile: u16) -> Result<&'a Dtu, ChipError> {
+        self.tile(tile)?.dtu.as_ref().ok_or(ChipError::NoPart { tile, part: "data transfer unit" })
+    }
+
+    /// Ticks of one cycle of a clock.
+    pub fn cycle(&self, frequency: u64) -> Ticks {
+        self.ticks_per_second / frequency.max(1)
+    }
+
+    /// Bytes of a line that the tile moves over the network, and how many it reads at once.
+    fn line(&self, tile: &Tile) -> (u64, u32) {
+        if let Some(l2) = &tile.l2 {
+            return (u64::from(l2.line), l2.mshrs);
+        }
+        let first = || [&tile.l1i, &tile.l1d].into_iter().flatten();
+        let line = first().map(|c| c.line).max().unwrap_or(64);
+        (u64::from(line), first().map(|c| c.mshrs).sum::<u32>().max(1))
+    }
+
+    /// A cache line read by a miss: from the request at the network interface to the data there.
+    ///
+    /// # Errors
+    /// [`ChipError`] if a tile does not exist.
+    pub fn line_read(&self, tile: u16, memory: u16) -> Result<TransactionClass, ChipError> {
+        let (line, slots) = self.line(self.tile(tile)?);
+        self.memory_class("line read", tile, memory, line, false, CACHE, slots)
+    }
+
+    /// A cache line written back. Each miss evicts one line at most, and a line that is read on the same way comes back
+    /// after the line that was written before it.
+    ///
+    /// # Errors
+    /// [`ChipError`] if a tile does not exist.
+    pub fn line_write(&self, tile: u16, memory: u16) -> Result<TransactionClass, ChipError> {
+        let (line, slots) = self.line(self.tile(tile)?);
+        self.memory_class("line write-back", tile, memory, line, true, CACHE, slots)
+    }
+
+    /// One chunk of a DMA transfer of `bytes` (a chunk at most); `slots` of them at once.
+    ///
+    /// # Errors
+    /// [`ChipError`] if a tile does not exist.
+    pub fn dma(
+        &self,
+        tile: u16,
+        memory: u16,
+        bytes: u64,
+        write: bool,
+        slots: u32,
+    ) -> Result<TransactionClass, ChipError> {
+        let name = if write { "DMA write" } else { "DMA read" };
+        let bytes = bytes.clamp(1, CHUNK_MAX as u64);
+        self.memory_class(name, tile, memory, bytes, write, DMA, slots)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a plain list of what a transfer is")]
+    fn memory_class(
+        &self,
+        name: &str,
+        tile: u16,
+        memory: u16,
+        bytes: u64,
+        write: bool,
+        input: u16,
+        slots: u32,
+    ) -> Result<TransactionClass, ChipError> {
+        let target = self
+            .platform
+            .memory(memory)
+            .ok_or(ChipError::NoTile { kind: "memory", id: memory })?;
+        let plane = if write { Plane::Rest } else { Plane::Reads };
+        let (out, back) = if write { (bytes, 0) } else { (0, bytes) };
+        let mut trip = Trip::default();
+        self.packet(&mut trip, plane, tile, memory, out, input);
+        self.access(&mut trip, target, bytes, write, input == CACHE);
+        self.packet(&mut trip, plane, memory, tile, back, CACHE);
+        Ok(trip.class(name, bytes, slots))
+    }
+
+    /// A message of `payload` bytes that fits into one packet: from the packet at the network interface to the
+    /// acknowledgement there. Storing it takes `store` ticks at most.
+    ///
+    /// # Errors
+    /// [`ChipError`] if a tile does not exist or has no data transfer unit.
+    pub fn message(
+        &self,
+        from: u16,
+        to: u16,
+        payload: u64,
+        store: Ticks,
+    ) -> Result<TransactionClass, ChipError> {
+        let dtu = self.dtu(to)?;
+        self.dtu(from)?;
+        let wire = payload + HEADER_SIZE as u64;
+        let mut trip = Trip::default();
+        self.packet(&mut trip, Plane::Rest, from, to, wire, MESSAGE);
+        let cycle = self.cycle(dtu.clock.frequency.0);
+        let look = u64::from(dtu.receive) * cycle;
+        trip.steps.push(Step {
+            resource: self.receivers.get(&to).copied(),
+            input: 0,
+            occupancy: look + store,
+            tail: 0,
+            latency: look + store,
+        });
+        trip.least += look;
+        self.packet(&mut trip, Plane::Rest, to, from, 0, MESSAGE);
+        Ok(trip.class("message", wire, 1))
+    }
+
+    /// Bytes of payload that fit into one packet of a message.
+    pub fn message_payload(&self) -> u64 {
+        (CHUNK_MAX - HEADER_SIZE) as u64
+    }
+
+    /// Routers on the way, with the tiles at the ends.
+    fn route(&self, from: u16, to: u16) -> Vec<Node> {
+        let (Some(&start), Some(&end)) = (self.routers.get(&from), self.routers.get(&to)) else {
+            return Vec::new();
+        };
+        let columns = match self.platform.network.topology {
+            Topology::Crossbar => 1,
+            Topology::StarMesh { columns, .. } | Topology::Mesh { columns, .. } => columns.max(1),
+        };
+        let mut nodes = vec![Node::Tile(from), Node::Router(start)];
+        let mut here = start;
+        while here != end {
+            let (column, target) = (here % columns, end % columns);
+            here = match column.cmp(&target) {
+                std::cmp::Ordering::Less => here + 1,
+                std::cmp::Ordering::Greater => here - 1,
+                std::cmp::Ordering::Equal if here < end => here + columns,
+                std::cmp::Ordering::Equal => here - columns,
+            };
+            nodes.push(Node::Router(here));
+        }
+        nodes.push(Node::Tile(to));
+        nodes
+    }
+
+    fn link(&mut self, plane: Plane, from: Node, to: Node, split: bool) {
+        let next = self.resources.len();
+        if *self.links.entry((plane, from, to)).or_insert(next) == next {
+            let suffix = match (split, plane) {
+                (false, _) => "",
+                (true, Plane::Reads) => " (reads)",
+                (true, Plane::Rest) => " (writes)",
+            };
+            let name = |node| match node {
+                Node::Tile(id) => format!("tile {id}"),
+                Node::Router(id) => format!("router {id}"),
+            };
+            self.resources.push(Resource {
+                name: format!("link {} -> {}{suffix}", name(from), name(to)),
+                arbitration: Arbitration::RoundRobin,
+                outage: None,
+            });
+        }
+    }
+
+    /// Adds the way of one packet with `payload` bytes behind its header. `input`: the first link's, at a processing tile.
+    fn packet(&self, trip: &mut Trip, plane: Plane, from: u16, to: u16, payload: u64, input: u16) {
+        let network = &self.platform.network;
+        let plane = if network.split_channels { plane } else { Plane::Reads };
+        let cycle = self.cycle(network.clock.frequency.0);
+        let wire = u64::from(network.header) + payload;
+        let busy = wire.div_ceil(u64::from(network.width).max(1)).max(1) * cycle;
+        let interface = u64::from(network.interface) * cycle;
+        trip.fixed(interface + cycle - 1, interface);
+        let nodes = self.route(from, to);
+        for (hop, pair) in nodes.windows(2).enumerate() {
+            let last = hop + 2 == nodes.len();
+            let latency = if last {
+                busy + u64::from(network.link) * cycle + interface
+            } else {
+                (u64::from(network.link) + u64::from(network.router)) * cycle
+            };
+            // Inputs of a router are told apart by where they come from.
+            let input = match (hop, pair[0]) {
+                (0, _) if self.platform.memory(from).is_some() => 0,
+                (0, _) => input,
+                _ => match nodes[hop - 1] {
+                    Node::Tile(id) => id,
+                    Node::Router(id) => 0x8000 | id,
+                },
+            };
+            trip.steps.push(Step {
+                resource: self.links.get(&(plane, pair[0], pair[1])).copied(),
+                input,
+                occupancy: busy,
+                tail: 0,
+                latency,
+            });
+            trip.least += latency;
+        }
+    }
+
+    /// Adds one access of a memory.
+    fn access(&self, trip: &mut Trip, memory: &Memory, bytes: u64, write: bool, line: bool) {
+        let dram = &memory.dram;
+        let cycle = self.cycle(dram.clock.frequency.0);
+        let burst_bytes = u64::from(dram.burst).max(1);
+        let burst = burst_bytes.div_ceil(2 * u64::from(dram.bus).max(1)).max(1) * cycle;
+        // An access that is not aligned may touch one burst more; lines are aligned.
+        let aligned = bytes.div_ceil(burst_bytes);
+        let bursts = if line { aligned } else { (bytes - 1).div_ceil(burst_bytes) + 1 };
+        let open = u64::from(dram.precharge + dram.activate + dram.cas) * cycle;
+        let recovery = if write { u64::from(dram.write_recovery) * cycle } else { 0 };
+        // The bursts of an access lie in one row, or in two of neighbouring banks that open at the same time. Where that
+        // need not be so, each burst is taken to open a row.
+        let overlapping = dram.banks > 1 && bytes <= dram.row.0;
+        let (service, occupancy) = if overlapping {
+            (open + bursts * burst, open + bursts * burst + recovery)
+        } else {
+            let each = open + burst + recovery;
+            (bursts * each, bursts * each)
+        };
+        let front = u64::from(dram.frontend) * cycle;
+        trip.fixed(front + cycle - 1, front);
+        trip.steps.push(Step {
+            resource: self.memories.get(&memory.id).copied(),
+            input: 0,
+            occupancy,
+            tail: recovery,
+            latency: service,
+        });
+        trip.least += u64::from(dram.cas) * cycle + aligned * burst;
+    }
+
+    fn refresh(&self, dram: &Dram) -> Option<Outage> {
+        let cycle = self.cycle(dram.clock.frequency.0);
+        let largest = CHUNK_MAX as u64 / u64::from(dram.burst).max(1) + 2;
+        let access = u64::from(dram.precharge + dram.activate + dram.cas + dram.write_recovery)
+            + largest * u64::from(dram.burst).div_ceil(2 * u64::from(dram.bus).max(1));
+        (dram.refresh_interval > 0).then(|| Outage {
+            period: u64::from(dram.refresh_interval) * cycle,
+            jitter: access * cycle,
+            duration: (u64::from(dram.precharge) + u64::from(dram.refresh) + 1) * cycle,
+        })
+    }
+}
+
+impl Trip {
+    fn fixed(&mut self, most: Ticks, least: Ticks) {
+        self.steps.push(Step::fixed(most));
+        self.least += least;
+    }
+
+    fn class(self, name: &str, charge: u64, slots: u32) -> TransactionClass {
+        TransactionClass {
+            name: name.into(),
+            charge,
+            outstanding: slots.max(1),
+            least_round_trip: self.least,
+            demand: None,
+            steps: self.steps,
+        }
+    }
+}

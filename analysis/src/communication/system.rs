@@ -1,0 +1,348 @@
+//! A described system as a scenario: who may send what, and the bounds that a report shows.
+//!
+//! Why it exists: rights and limits stand in the description. An application can cause what its tile's caches, its gates
+//! and its token bucket allow, nothing else; whether it does is not asked. What applications are known to do at most,
+//! because they are periodic and it was declared or measured, comes as [`Profile`]s.
+//!
+//! # Assumptions, which [`SystemBounds::assumptions`] repeats for the report
+//! Start-up is over; kernel and resource managers answer system calls only, and their own traffic is not counted;
+//! a tile has at most as many write-backs under way as it has miss registers of its last cache.
+
+use super::bound::{Bound, FlowBound, Stage, Work, flow_bound, transaction_bound};
+use super::chip::{Chip, ChipError};
+use super::scenario::{
+    CommunicationError, Demand, NetworkScenario, Regulator, Source, Ticks, TransactionClass, TransactionId,
+};
+use bulkhead_abi::dtu::CHUNK_MAX;
+use bulkhead_abi::message::HEADER_SIZE;
+use bulkhead_model::System;
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// What a periodic application does in each job at most, on its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Index of the application in the system's list.
+    pub app: usize,
+    /// Ticks of a job without waiting for anybody else.
+    pub compute: Ticks,
+    /// `compute` already contains the uncontended time of the transactions below (it was measured with them, alone).
+    pub compute_includes_network: bool,
+    /// Cache lines read over the network.
+    pub line_reads: u64,
+    /// Cache lines written back.
+    pub line_writes: u64,
+    /// Bytes read by DMA.
+    pub dma_read: u64,
+    /// Bytes written by DMA.
+    pub dma_written: u64,
+    /// Messages: index of the receiving application and bytes of payload (one packet each).
+    pub messages: Vec<(usize, u64)>,
+}
+
+/// Why there are no bounds.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SystemError {
+    /// The hardware does not fit the description.
+    #[error(transparent)]
+    Chip(#[from] ChipError),
+    /// The scenario is wrong.
+    #[error(transparent)]
+    Communication(#[from] CommunicationError),
+    /// An application that does not exist.
+    #[error("there is no application {0}")]
+    NoApp(usize),
+    /// The application has no right to this transaction.
+    #[error("application {app} has no {what}")]
+    NoRight {
+        /// Its name.
+        app: String,
+        /// What it would need.
+        what: &'static str,
+    },
+}
+
+/// What a transaction of an application is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A cache line read because of a miss.
+    LineRead,
+    /// A cache line written back.
+    LineWrite,
+    /// A chunk of at most 512 bytes read by DMA.
+    DmaRead,
+    /// A chunk of at most 512 bytes written by DMA.
+    DmaWrite,
+    /// A message or reply to this application.
+    Message(usize),
+}
+
+/// The scenario of a system, and bounds on it.
+#[derive(Clone, Debug)]
+pub struct SystemBounds<'a> {
+    system: &'a System,
+    scenario: NetworkScenario,
+    /// Class of each kind, for each application.
+    kinds: Vec<BTreeMap<Kind, usize>>,
+    profiles: BTreeMap<usize, Profile>,
+}
+
+impl<'a> SystemBounds<'a> {
+    /// The scenario of `system`. Applications with a task and a profile are taken to keep to it: what it lists in each
+    /// period, up to a deadline late.
+    ///
+    /// # Errors
+    /// [`SystemError`] if a profile names something that does not exist.
+    pub fn new(system: &'a System, profiles: &[Profile]) -> Result<Self, SystemError> {
+        let chip = Chip::new(&system.platform);
+        let profiles: BTreeMap<usize, Profile> = profiles.iter().map(|p| (p.app, p.clone())).collect();
+        if let Some(&app) = profiles.keys().find(|&&a| a >= system.apps.len()) {
+            return Err(SystemError::NoApp(app));
+        }
+        let mut bounds = Self {
+            system,
+            scenario: NetworkScenario {
+                ticks_per_second: chip.ticks_per_second(),
+                resources: chip.resources().to_vec(),
+                sources: Vec::new(),
+            },
+            kinds: Vec::new(),
+            profiles,
+        };
+        for app in 0..system.apps.len() {
+            bounds.add_app(&chip, app)?;
+        }
+        bounds.add_messages(&chip)?;
+        Ok(bounds)
+    }
+
+    /// The scenario, for bounds of one's own.
+    pub fn scenario(&self) -> &NetworkScenario {
+        &self.scenario
+    }
+
+    /// Ticks a second.
+    pub fn ticks_per_second(&self) -> u64 {
+        self.scenario.ticks_per_second
+    }
+
+    /// The bound of one transaction of an application, from its request at the token bucket to its end: the data of a
+    /// line or chunk, the acknowledgement of a write or a message.
+    ///
+    /// # Errors
+    /// [`SystemError`] if the application cannot do this.
+    pub fn transaction(&self, app: usize, kind: Kind) -> Result<Bound, SystemError> {
+        Ok(transaction_bound(&self.scenario, self.id(app, kind)?)?)
+    }
+
+    /// The bound of a DMA transfer of `bytes`, as chunks one after the other.
+    ///
+    /// # Errors
+    /// [`SystemError`] if the application cannot do this.
+    pub fn transfer(&self, app: usize, bytes: u64, write: bool) -> Result<Bound, SystemError> {
+        let kind = if write { Kind::DmaWrite } else { Kind::DmaRead };
+        let chunks = bytes.div_ceil(CHUNK_MAX as u64);
+        let stage = Stage { name: String::new(), compute: 0, transactions: vec![(self.id(app, kind)?, chunks)] };
+        Ok(flow_bound(&self.scenario, &Work { stages: vec![stage], covers_sources: false })?.bound)
+    }
+
+    /// The bound of jobs of `apps`, one after the other, each sending its messages: an end-to-end flow. Every application
+    /// needs a profile that lists all that its tile does meanwhile. `wake` ticks are added for each: the time from a
+    /// message's arrival to the receiver's next instruction (polling distance, or leaving sleep).
+    ///
+    /// # Errors
+    /// [`SystemError`] if an application has no profile or not the rights that it needs.
+    pub fn flow(&self, apps: &[usize], wake: Ticks) -> Result<FlowBound, SystemError> {
+        let mut stages = Vec::new();
+        for &app in apps {
+            let name = self.name(app)?;
+            let profile = self
+                .profiles
+                .get(&app)
+                .ok_or(SystemError::NoRight { app: name.clone(), what: "profile" })?;
+            let mut transactions = Vec::new();
+            for (kind, count) in counts(profile) {
+                transactions.push((self.id(app, kind)?, count));
+            }
+            let mut compute = profile.compute.saturating_add(wake);
+            if profile.compute_includes_network {
+                for (id, count) in &transactions {
+                    let (_, class) = self.scenario.class(*id)?;
+                    let inside = class.uncontended() * u128::from(*count);
+                    compute = compute.saturating_sub(u64::try_from(inside).unwrap_or(u64::MAX));
+                }
+            }
+            stages.push(Stage { name, compute, transactions });
+        }
+        Ok(flow_bound(&self.scenario, &Work { stages, covers_sources: true })?)
+    }
+
+    /// What the bounds rest on, in sentences.
+    pub fn assumptions(&self) -> Vec<String> {
+        let mut all = vec![
+            "start-up is over; the kernel and the resource managers only answer system calls".to_string(),
+            "a tile has at most as many write-backs under way as miss registers".to_string(),
+        ];
+        for (&app, profile) in &self.profiles {
+            if let Some(task) = self.system.apps.get(app).and_then(|a| a.task) {
+                all.push(format!(
+                    "{} reads at most {} lines, writes {} lines and sends {} messages in each {}",
+                    self.system.apps[app].name,
+                    profile.line_reads,
+                    profile.line_writes,
+                    profile.messages.len(),
+                    task.period
+                ));
+            }
+        }
+        all
+    }
+
+    fn name(&self, app: usize) -> Result<String, SystemError> {
+        Ok(self.system.apps.get(app).ok_or(SystemError::NoApp(app))?.name.clone())
+    }
+
+    fn id(&self, app: usize, kind: Kind) -> Result<TransactionId, SystemError> {
+        let what = match kind {
+            Kind::LineRead | Kind::LineWrite => "caches",
+            Kind::DmaRead => "memory gate to read",
+            Kind::DmaWrite => "memory gate to write",
+            Kind::Message(_) => "gate to that application",
+        };
+        let classes = self.kinds.get(app).ok_or(SystemError::NoApp(app))?;
+        let class = *classes.get(&kind).ok_or(SystemError::NoRight { app: self.name(app)?, what })?;
+        Ok(TransactionId { source: app, class })
+    }
+
+    /// What one application may do with memory.
+    fn add_app(&mut self, chip: &Chip, index: usize) -> Result<(), SystemError> {
+        let app = &self.system.apps[index];
+        let (tile, memory) = (app.tile, app.memory_tile);
+        let mut kinds = BTreeMap::new();
+        let mut classes = Vec::new();
+        let mut add = |kind: Option<Kind>, class: TransactionClass| {
+            if let Some(kind) = kind {
+                kinds.entry(kind).or_insert(classes.len());
+            }
+            classes.push(class);
+        };
+        add(Some(Kind::LineRead), chip.line_read(tile, memory)?);
+        add(Some(Kind::LineWrite), chip.line_write(tile, memory)?);
+        for gate in &app.mgates {
+            let slots = chip.dtu(tile)?.outstanding;
+            for (allowed, write, kind) in
+                [(gate.read, false, Kind::DmaRead), (gate.write, true, Kind::DmaWrite)]
+            {
+                if allowed {
+                    let chunk = CHUNK_MAX as u64;
+                    add(Some(kind), chip.dma(tile, gate.memory_tile, chunk, write, slots)?);
+                    // The last chunk of a command may be small, and there is one command at a time. It takes few tokens
+                    // and costs others nearly as much as a large one.
+                    let mut small = chip.dma(tile, gate.memory_tile, 1, write, 1)?;
+                    let steps = chip.dma(tile, gate.memory_tile, chunk, write, 1)?.steps;
+                    small.steps = steps;
+                    small.name.push_str(" (small)");
+                    add(None, small);
+                }
+            }
+        }
+        let regulator = match app.limit {
+            Some(limit) => {
+                let dtu = chip.dtu(tile)?;
+                let period = u64::from(dtu.refill) * chip.cycle(dtu.clock.frequency.0);
+                Some(Regulator { rate: limit.noc.0, limit: limit.burst.0, period })
+            }
+            None => None,
+        };
+        self.scenario.sources.push(Source { name: app.name.clone(), tile, regulator, classes });
+        self.kinds.push(kinds);
+        self.apply_demand(index);
+        Ok(())
+    }
+
+    /// Messages along gates, replies against them, system calls. They come last because storing a message may miss in the
+    /// receiver's caches, and that costs what the lines of the receiver cost.
+    fn add_messages(&mut self, chip: &Chip) -> Result<(), SystemError> {
+        let mut ways: Vec<(usize, Option<usize>, u16, u64)> = Vec::new();
+        for (from, app) in self.system.apps.iter().enumerate() {
+            for gate in &app.sgates {
+                let receiver = self.system.apps.get(gate.to).ok_or(SystemError::NoApp(gate.to))?;
+                let slot = receiver.rgates.get(gate.gate).map_or(0, |g| u64::from(g.slot_size));
+                ways.push((from, Some(gate.to), receiver.tile, slot));
+                ways.push((gate.to, Some(from), app.tile, slot));
+            }
+            ways.push((from, None, self.system.kernel_tile, CHUNK_MAX as u64));
+        }
+        let mut stores = BTreeMap::new();
+        for (from, to, tile, slot) in ways {
+            let payload = slot.saturating_sub(HEADER_SIZE as u64).clamp(1, chip.message_payload());
+            let store = match stores.get(&tile) {
+                Some(&store) => store,
+                None => *stores.entry(tile).or_insert(self.store(chip, tile)?),
+            };
+            let mut class = chip.message(self.system.apps[from].tile, tile, payload, store)?;
+            // The shortest message takes fewest tokens.
+            class.charge = 1 + HEADER_SIZE as u64;
+            let classes = &mut self.scenario.sources[from].classes;
+            if let Some(to) = to {
+                self.kinds[from].entry(Kind::Message(to)).or_insert(classes.len());
+            }
+            classes.push(class);
+        }
+        for app in 0..self.system.apps.len() {
+            self.apply_demand(app);
+        }
+        Ok(())
+    }
+
+    /// Ticks to store a message of one packet at `tile`: every block may miss in the caches, `parallel` at a time.
+    fn store(&self, chip: &Chip, tile: u16) -> Result<Ticks, SystemError> {
+        let dtu = chip.dtu(tile)?;
+        let hit = chip.tile(tile)?.l2.as_ref().map_or(1, |c| u64::from(c.latency));
+        let cycle = chip.cycle(chip.tile(tile)?.pipeline.clock.frequency.0);
+        let miss = match self.system.apps.iter().position(|a| a.tile == tile) {
+            Some(app) => self.transaction(app, Kind::LineRead)?.path,
+            None => 0,
+        };
+        let blocks = CHUNK_MAX as u64 / u64::from(dtu.block).max(1) + 1;
+        let rounds = blocks.div_ceil(u64::from(dtu.parallel).max(1));
+        Ok(rounds.saturating_mul(miss.saturating_add((hit + 1) * cycle)))
+    }
+
+    /// Limits the classes of a profiled periodic application to what its profile says.
+    fn apply_demand(&mut self, app: usize) {
+        let (Some(profile), Some(task)) = (self.profiles.get(&app), self.system.apps[app].task) else {
+            return;
+        };
+        let ticks = |picoseconds: u64| {
+            let ticks = u128::from(picoseconds) * u128::from(self.scenario.ticks_per_second) / 1_000_000_000_000;
+            u64::try_from(ticks).unwrap_or(u64::MAX)
+        };
+        let (period, jitter) = (ticks(task.period.0).max(1), ticks(task.deadline.0).saturating_add(1));
+        let listed: BTreeMap<Kind, u64> = counts(profile).into_iter().collect();
+        let numbered: BTreeMap<usize, Kind> = self.kinds[app].iter().map(|(k, &c)| (c, *k)).collect();
+        for (index, class) in self.scenario.sources[app].classes.iter_mut().enumerate() {
+            // What the profile does not list is not done; a small chunk ends each listed transfer at most.
+            let count = match numbered.get(&index) {
+                Some(kind) => listed.get(kind).copied().unwrap_or(0),
+                None => u64::from(profile.dma_read > 0) + u64::from(profile.dma_written > 0),
+            };
+            class.demand = Some(Demand { count, period, jitter });
+        }
+    }
+}
+
+/// Transactions of a job.
+fn counts(profile: &Profile) -> Vec<(Kind, u64)> {
+    let chunks = |bytes: u64| bytes.div_ceil(CHUNK_MAX as u64);
+    let mut all = BTreeMap::from([
+        (Kind::LineRead, profile.line_reads),
+        (Kind::LineWrite, profile.line_writes),
+        (Kind::DmaRead, chunks(profile.dma_read)),
+        (Kind::DmaWrite, chunks(profile.dma_written)),
+    ]);
+    for &(to, _) in &profile.messages {
+        *all.entry(Kind::Message(to)).or_default() += 1;
+    }
+    all.into_iter().filter(|(_, count)| *count > 0).collect()
+}
