@@ -93,8 +93,11 @@ impl<'a> Chip<'a> {
             receivers: BTreeMap::new(),
             routers,
         };
-        let planes: &[Plane] =
-            if platform.network.split_channels { &[Plane::Reads, Plane::Rest] } else { &[Plane::Reads] };
+        let planes: &[Plane] = if platform.network.split_channels {
+            &[Plane::Reads, Plane::Rest]
+        } else {
+            &[Plane::Reads]
+        };
         let tiles: Vec<u16> = chip.routers.keys().copied().collect();
         for &plane in planes {
             for &from in &tiles {
@@ -140,7 +143,10 @@ impl<'a> Chip<'a> {
     /// # Errors
     /// If there is none with this number.
     pub fn tile(&self, id: u16) -> Result<&'a Tile, ChipError> {
-        self.platform.tile(id).ok_or(ChipError::NoTile { kind: "processing", id })
+        self.platform.tile(id).ok_or(ChipError::NoTile {
+            kind: "processing",
+            id,
+        })
     }
 
     /// The data transfer unit of a tile.
@@ -148,7 +154,10 @@ impl<'a> Chip<'a> {
     /// # Errors
     /// If there is no such tile or it has none.
     pub fn dtu(&self, tile: u16) -> Result<&'a Dtu, ChipError> {
-        self.tile(tile)?.dtu.as_ref().ok_or(ChipError::NoPart { tile, part: "data transfer unit" })
+        self.tile(tile)?.dtu.as_ref().ok_or(ChipError::NoPart {
+            tile,
+            part: "data transfer unit",
+        })
     }
 
     /// Ticks of one cycle of a clock.
@@ -156,14 +165,19 @@ impl<'a> Chip<'a> {
         self.ticks_per_second / frequency.max(1)
     }
 
-    /// Bytes of a line that the tile moves over the network, and how many it reads at once.
+    /// Bytes of a line that the tile moves over the network, and how many it reads at once: what the first level's miss
+    /// registers and the data transfer unit's local accesses ask for, within the second level's.
     fn line(&self, tile: &Tile) -> (u64, u32) {
-        if let Some(l2) = &tile.l2 {
-            return (u64::from(l2.line), l2.mshrs);
-        }
         let first = || [&tile.l1i, &tile.l1d].into_iter().flatten();
-        let line = first().map(|c| c.line).max().unwrap_or(64);
-        (u64::from(line), first().map(|c| c.mshrs).sum::<u32>().max(1))
+        let asked =
+            first().map(|c| c.mshrs).sum::<u32>() + tile.dtu.as_ref().map_or(0, |d| d.parallel);
+        match &tile.l2 {
+            Some(l2) => (u64::from(l2.line), l2.mshrs.min(asked).max(1)),
+            None => (
+                first().map(|c| u64::from(c.line)).max().unwrap_or(64),
+                asked.max(1),
+            ),
+        }
     }
 
     /// A cache line read by a miss: from the request at the network interface to the data there.
@@ -202,7 +216,10 @@ impl<'a> Chip<'a> {
         self.memory_class(name, tile, memory, bytes, write, DMA, slots)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a plain list of what a transfer is")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a plain list of what a transfer is"
+    )]
     fn memory_class(
         &self,
         name: &str,
@@ -213,10 +230,10 @@ impl<'a> Chip<'a> {
         input: u16,
         slots: u32,
     ) -> Result<TransactionClass, ChipError> {
-        let target = self
-            .platform
-            .memory(memory)
-            .ok_or(ChipError::NoTile { kind: "memory", id: memory })?;
+        let target = self.platform.memory(memory).ok_or(ChipError::NoTile {
+            kind: "memory",
+            id: memory,
+        })?;
         let plane = if write { Plane::Rest } else { Plane::Reads };
         let (out, back) = if write { (bytes, 0) } else { (0, bytes) };
         let mut trip = Trip::default();
@@ -227,7 +244,8 @@ impl<'a> Chip<'a> {
     }
 
     /// A message of `payload` bytes that fits into one packet: from the packet at the network interface to the
-    /// acknowledgement there. Storing it takes `store` ticks at most.
+    /// acknowledgement there. Storing it takes `store` ticks if the receive buffer is in the receiver's caches, and up to
+    /// `store_missing` ticks, during which others wait, if it is not.
     ///
     /// # Errors
     /// [`ChipError`] if a tile does not exist or has no data transfer unit.
@@ -237,6 +255,7 @@ impl<'a> Chip<'a> {
         to: u16,
         payload: u64,
         store: Ticks,
+        store_missing: Ticks,
     ) -> Result<TransactionClass, ChipError> {
         let dtu = self.dtu(to)?;
         self.dtu(from)?;
@@ -248,7 +267,7 @@ impl<'a> Chip<'a> {
         trip.steps.push(Step {
             resource: self.receivers.get(&to).copied(),
             input: 0,
-            occupancy: look + store,
+            occupancy: look + store.max(store_missing),
             tail: 0,
             latency: look + store,
         });
@@ -310,7 +329,11 @@ impl<'a> Chip<'a> {
     /// Adds the way of one packet with `payload` bytes behind its header. `input`: the first link's, at a processing tile.
     fn packet(&self, trip: &mut Trip, plane: Plane, from: u16, to: u16, payload: u64, input: u16) {
         let network = &self.platform.network;
-        let plane = if network.split_channels { plane } else { Plane::Reads };
+        let plane = if network.split_channels {
+            plane
+        } else {
+            Plane::Reads
+        };
         let cycle = self.cycle(network.clock.frequency.0);
         let wire = u64::from(network.header) + payload;
         let busy = wire.div_ceil(u64::from(network.width).max(1)).max(1) * cycle;
@@ -352,9 +375,17 @@ impl<'a> Chip<'a> {
         let burst = burst_bytes.div_ceil(2 * u64::from(dram.bus).max(1)).max(1) * cycle;
         // An access that is not aligned may touch one burst more; lines are aligned.
         let aligned = bytes.div_ceil(burst_bytes);
-        let bursts = if line { aligned } else { (bytes - 1).div_ceil(burst_bytes) + 1 };
+        let bursts = if line {
+            aligned
+        } else {
+            (bytes - 1).div_ceil(burst_bytes) + 1
+        };
         let open = u64::from(dram.precharge + dram.activate + dram.cas) * cycle;
-        let recovery = if write { u64::from(dram.write_recovery) * cycle } else { 0 };
+        let recovery = if write {
+            u64::from(dram.write_recovery) * cycle
+        } else {
+            0
+        };
         // The bursts of an access lie in one row, or in two of neighbouring banks that open at the same time. Where that
         // need not be so, each burst is taken to open a row.
         let overlapping = dram.banks > 1 && bytes <= dram.row.0;

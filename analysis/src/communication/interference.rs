@@ -109,6 +109,9 @@ impl User<'_> {
             trip => slots.saturating_mul((window + self.occupancy) / trip + 1),
         };
         let demand = self.class.demand.map_or(u128::MAX, |d| {
+            if d.count == 0 {
+                return 0;
+            }
             let periods = (window + u128::from(d.jitter)) / u128::from(d.period) + 1;
             slots.saturating_add(u128::from(d.count).saturating_mul(periods))
         });

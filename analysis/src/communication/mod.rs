@@ -22,14 +22,18 @@
 //! so the others' bursts are paid once, not once a transaction.
 
 mod bound;
+mod chip;
 mod interference;
 mod lumped;
 mod scenario;
+mod system;
 
 pub use bound::{
     Bound, FlowBound, Method, ResourceWait, Stage, Work, flow_bound, transaction_bound,
 };
+pub use chip::{Chip, ChipError};
 pub use scenario::{
     Arbitration, CommunicationError, Demand, NetworkScenario, Outage, Regulator, Resource, Source,
     Step, Ticks, TransactionClass, TransactionId,
 };
+pub use system::{Kind, Profile, SystemBounds, SystemError};

@@ -11,7 +11,8 @@
 use super::bound::{Bound, FlowBound, Stage, Work, flow_bound, transaction_bound};
 use super::chip::{Chip, ChipError};
 use super::scenario::{
-    CommunicationError, Demand, NetworkScenario, Regulator, Source, Ticks, TransactionClass, TransactionId,
+    CommunicationError, Demand, NetworkScenario, Regulator, Source, Ticks, TransactionClass,
+    TransactionId,
 };
 use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_abi::message::HEADER_SIZE;
@@ -95,7 +96,8 @@ impl<'a> SystemBounds<'a> {
     /// [`SystemError`] if a profile names something that does not exist.
     pub fn new(system: &'a System, profiles: &[Profile]) -> Result<Self, SystemError> {
         let chip = Chip::new(&system.platform);
-        let profiles: BTreeMap<usize, Profile> = profiles.iter().map(|p| (p.app, p.clone())).collect();
+        let profiles: BTreeMap<usize, Profile> =
+            profiles.iter().map(|p| (p.app, p.clone())).collect();
         if let Some(&app) = profiles.keys().find(|&&a| a >= system.apps.len()) {
             return Err(SystemError::NoApp(app));
         }
@@ -127,7 +129,8 @@ impl<'a> SystemBounds<'a> {
     }
 
     /// The bound of one transaction of an application, from its request at the token bucket to its end: the data of a
-    /// line or chunk, the acknowledgement of a write or a message.
+    /// line or chunk, the acknowledgement of a write or a message. A message's local memory accesses are not in it:
+    /// [`SystemBounds::message`] has them.
     ///
     /// # Errors
     /// [`SystemError`] if the application cannot do this.
@@ -142,8 +145,19 @@ impl<'a> SystemBounds<'a> {
     pub fn transfer(&self, app: usize, bytes: u64, write: bool) -> Result<Bound, SystemError> {
         let kind = if write { Kind::DmaWrite } else { Kind::DmaRead };
         let chunks = bytes.div_ceil(CHUNK_MAX as u64);
-        let stage = Stage { name: String::new(), compute: 0, transactions: vec![(self.id(app, kind)?, chunks)] };
-        Ok(flow_bound(&self.scenario, &Work { stages: vec![stage], covers_sources: false })?.bound)
+        let stage = Stage {
+            name: String::new(),
+            compute: 0,
+            transactions: vec![(self.id(app, kind)?, chunks)],
+        };
+        Ok(flow_bound(
+            &self.scenario,
+            &Work {
+                stages: vec![stage],
+                covers_sources: false,
+            },
+        )?
+        .bound)
     }
 
     /// The bound of jobs of `apps`, one after the other, each sending its messages: an end-to-end flow. Every application
@@ -156,13 +170,16 @@ impl<'a> SystemBounds<'a> {
         let mut stages = Vec::new();
         for &app in apps {
             let name = self.name(app)?;
-            let profile = self
-                .profiles
-                .get(&app)
-                .ok_or(SystemError::NoRight { app: name.clone(), what: "profile" })?;
+            let profile = self.profiles.get(&app).ok_or(SystemError::NoRight {
+                app: name.clone(),
+                what: "profile",
+            })?;
             let mut transactions = Vec::new();
             for (kind, count) in counts(profile) {
                 transactions.push((self.id(app, kind)?, count));
+            }
+            for &(to, payload) in &profile.messages {
+                transactions.extend(self.local_blocks(app, to, payload)?);
             }
             let mut compute = profile.compute.saturating_add(wake);
             if profile.compute_includes_network {
@@ -172,15 +189,78 @@ impl<'a> SystemBounds<'a> {
                     compute = compute.saturating_sub(u64::try_from(inside).unwrap_or(u64::MAX));
                 }
             }
-            stages.push(Stage { name, compute, transactions });
+            stages.push(Stage {
+                name,
+                compute,
+                transactions,
+            });
         }
-        Ok(flow_bound(&self.scenario, &Work { stages, covers_sources: true })?)
+        Ok(flow_bound(
+            &self.scenario,
+            &Work {
+                stages,
+                covers_sources: true,
+            },
+        )?)
+    }
+
+    /// Lines that a message of `payload` bytes may cost at both its ends, if neither buffer is in the caches.
+    fn local_blocks(
+        &self,
+        from: usize,
+        to: usize,
+        payload: u64,
+    ) -> Result<Vec<(TransactionId, u64)>, SystemError> {
+        let mut all = Vec::new();
+        for app in [from, to] {
+            let tile = self
+                .system
+                .apps
+                .get(app)
+                .ok_or(SystemError::NoApp(app))?
+                .tile;
+            let block = self
+                .system
+                .platform
+                .tile(tile)
+                .and_then(|t| t.dtu.as_ref())
+                .map_or(64, |d| d.block);
+            all.push((
+                self.id(app, Kind::LineRead)?,
+                blocks(payload, u64::from(block)),
+            ));
+        }
+        Ok(all)
+    }
+
+    /// The bound of a message, from the packet at the sender's token bucket to the acknowledgement there: with the reads of
+    /// its local memory before, and with the receiver's caches missing every block.
+    ///
+    /// # Errors
+    /// [`SystemError`] if there is no gate between the applications.
+    pub fn message(&self, from: usize, to: usize, payload: u64) -> Result<Bound, SystemError> {
+        let mut transactions = self.local_blocks(from, to, payload)?;
+        transactions.push((self.id(from, Kind::Message(to))?, 1));
+        let stage = Stage {
+            name: String::new(),
+            compute: 0,
+            transactions,
+        };
+        Ok(flow_bound(
+            &self.scenario,
+            &Work {
+                stages: vec![stage],
+                covers_sources: false,
+            },
+        )?
+        .bound)
     }
 
     /// What the bounds rest on, in sentences.
     pub fn assumptions(&self) -> Vec<String> {
         let mut all = vec![
-            "start-up is over; the kernel and the resource managers only answer system calls".to_string(),
+            "start-up is over; the kernel and the resource managers only answer system calls"
+                .to_string(),
             "a tile has at most as many write-backs under way as miss registers".to_string(),
         ];
         for (&app, profile) in &self.profiles {
@@ -199,7 +279,13 @@ impl<'a> SystemBounds<'a> {
     }
 
     fn name(&self, app: usize) -> Result<String, SystemError> {
-        Ok(self.system.apps.get(app).ok_or(SystemError::NoApp(app))?.name.clone())
+        Ok(self
+            .system
+            .apps
+            .get(app)
+            .ok_or(SystemError::NoApp(app))?
+            .name
+            .clone())
     }
 
     fn id(&self, app: usize, kind: Kind) -> Result<TransactionId, SystemError> {
@@ -210,7 +296,10 @@ impl<'a> SystemBounds<'a> {
             Kind::Message(_) => "gate to that application",
         };
         let classes = self.kinds.get(app).ok_or(SystemError::NoApp(app))?;
-        let class = *classes.get(&kind).ok_or(SystemError::NoRight { app: self.name(app)?, what })?;
+        let class = *classes.get(&kind).ok_or(SystemError::NoRight {
+            app: self.name(app)?,
+            what,
+        })?;
         Ok(TransactionId { source: app, class })
     }
 
@@ -230,12 +319,16 @@ impl<'a> SystemBounds<'a> {
         add(Some(Kind::LineWrite), chip.line_write(tile, memory)?);
         for gate in &app.mgates {
             let slots = chip.dtu(tile)?.outstanding;
-            for (allowed, write, kind) in
-                [(gate.read, false, Kind::DmaRead), (gate.write, true, Kind::DmaWrite)]
-            {
+            for (allowed, write, kind) in [
+                (gate.read, false, Kind::DmaRead),
+                (gate.write, true, Kind::DmaWrite),
+            ] {
                 if allowed {
                     let chunk = CHUNK_MAX as u64;
-                    add(Some(kind), chip.dma(tile, gate.memory_tile, chunk, write, slots)?);
+                    add(
+                        Some(kind),
+                        chip.dma(tile, gate.memory_tile, chunk, write, slots)?,
+                    );
                     // The last chunk of a command may be small, and there is one command at a time. It takes few tokens
                     // and costs others nearly as much as a large one.
                     let mut small = chip.dma(tile, gate.memory_tile, 1, write, 1)?;
@@ -250,11 +343,20 @@ impl<'a> SystemBounds<'a> {
             Some(limit) => {
                 let dtu = chip.dtu(tile)?;
                 let period = u64::from(dtu.refill) * chip.cycle(dtu.clock.frequency.0);
-                Some(Regulator { rate: limit.noc.0, limit: limit.burst.0, period })
+                Some(Regulator {
+                    rate: limit.noc.0,
+                    limit: limit.burst.0,
+                    period,
+                })
             }
             None => None,
         };
-        self.scenario.sources.push(Source { name: app.name.clone(), tile, regulator, classes });
+        self.scenario.sources.push(Source {
+            name: app.name.clone(),
+            tile,
+            regulator,
+            classes,
+        });
         self.kinds.push(kinds);
         self.apply_demand(index);
         Ok(())
@@ -266,28 +368,40 @@ impl<'a> SystemBounds<'a> {
         let mut ways: Vec<(usize, Option<usize>, u16, u64)> = Vec::new();
         for (from, app) in self.system.apps.iter().enumerate() {
             for gate in &app.sgates {
-                let receiver = self.system.apps.get(gate.to).ok_or(SystemError::NoApp(gate.to))?;
-                let slot = receiver.rgates.get(gate.gate).map_or(0, |g| u64::from(g.slot_size));
+                let receiver = self
+                    .system
+                    .apps
+                    .get(gate.to)
+                    .ok_or(SystemError::NoApp(gate.to))?;
+                let slot = receiver
+                    .rgates
+                    .get(gate.gate)
+                    .map_or(0, |g| u64::from(g.slot_size));
                 ways.push((from, Some(gate.to), receiver.tile, slot));
                 ways.push((gate.to, Some(from), app.tile, slot));
             }
             ways.push((from, None, self.system.kernel_tile, CHUNK_MAX as u64));
         }
-        let mut stores = BTreeMap::new();
+        let mut classes = Vec::new();
         for (from, to, tile, slot) in ways {
-            let payload = slot.saturating_sub(HEADER_SIZE as u64).clamp(1, chip.message_payload());
-            let store = match stores.get(&tile) {
-                Some(&store) => store,
-                None => *stores.entry(tile).or_insert(self.store(chip, tile)?),
-            };
-            let mut class = chip.message(self.system.apps[from].tile, tile, payload, store)?;
+            let payload = slot
+                .saturating_sub(HEADER_SIZE as u64)
+                .clamp(1, chip.message_payload());
+            let (hit, missing) = self.store(chip, tile, payload)?;
+            let mut class =
+                chip.message(self.system.apps[from].tile, tile, payload, hit, missing)?;
             // The shortest message takes fewest tokens.
             class.charge = 1 + HEADER_SIZE as u64;
-            let classes = &mut self.scenario.sources[from].classes;
+            classes.push((from, to, class));
+        }
+        for (from, to, class) in classes {
+            let list = &mut self.scenario.sources[from].classes;
             if let Some(to) = to {
-                self.kinds[from].entry(Kind::Message(to)).or_insert(classes.len());
+                self.kinds[from]
+                    .entry(Kind::Message(to))
+                    .or_insert(list.len());
             }
-            classes.push(class);
+            list.push(class);
         }
         for app in 0..self.system.apps.len() {
             self.apply_demand(app);
@@ -295,39 +409,108 @@ impl<'a> SystemBounds<'a> {
         Ok(())
     }
 
-    /// Ticks to store a message of one packet at `tile`: every block may miss in the caches, `parallel` at a time.
-    fn store(&self, chip: &Chip, tile: u16) -> Result<Ticks, SystemError> {
+    /// Ticks to store a message of one packet at `tile`: with every block in the caches, and with every block missing.
+    fn store(&self, chip: &Chip, tile: u16, payload: u64) -> Result<(Ticks, Ticks), SystemError> {
         let dtu = chip.dtu(tile)?;
-        let hit = chip.tile(tile)?.l2.as_ref().map_or(1, |c| u64::from(c.latency));
+        let hit = chip
+            .tile(tile)?
+            .l2
+            .as_ref()
+            .map_or(1, |c| u64::from(c.latency));
         let cycle = chip.cycle(chip.tile(tile)?.pipeline.clock.frequency.0);
+        let rounds = blocks(payload, u64::from(dtu.block)).div_ceil(u64::from(dtu.parallel).max(1));
         let miss = match self.system.apps.iter().position(|a| a.tile == tile) {
             Some(app) => self.transaction(app, Kind::LineRead)?.path,
             None => 0,
         };
-        let blocks = CHUNK_MAX as u64 / u64::from(dtu.block).max(1) + 1;
-        let rounds = blocks.div_ceil(u64::from(dtu.parallel).max(1));
-        Ok(rounds.saturating_mul(miss.saturating_add((hit + 1) * cycle)))
+        let hits = rounds.saturating_mul((hit + 1) * cycle);
+        Ok((hits, hits.saturating_add(rounds.saturating_mul(miss))))
+    }
+
+    /// Periods in which a profiled application has jobs: its own, or those of the periodic applications whose messages
+    /// reach it. (Number of jobs, period, lateness) in ticks.
+    fn releases(&self, app: usize) -> Option<(u64, Ticks, Ticks)> {
+        let mut reached = vec![app];
+        let mut next = 0;
+        while let Some(&here) = reached.get(next) {
+            next += 1;
+            if self.system.apps[here].task.is_some() {
+                continue;
+            }
+            for (from, other) in self.system.apps.iter().enumerate() {
+                if other.sgates.iter().any(|g| g.to == here) && !reached.contains(&from) {
+                    reached.push(from);
+                }
+            }
+        }
+        let tasks: Vec<_> = reached
+            .iter()
+            .filter_map(|&a| self.system.apps[a].task)
+            .collect();
+        // Somebody without a period among them may send at any time.
+        let free = reached.iter().any(|&a| {
+            let unbounded = self.system.apps[a].task.is_none() && !self.profiles.contains_key(&a);
+            unbounded || (self.system.apps[a].task.is_none() && !self.has_sender(a))
+        });
+        if free || tasks.is_empty() {
+            return None;
+        }
+        let ticks = |picoseconds: u64| {
+            let ticks = u128::from(picoseconds) * u128::from(self.scenario.ticks_per_second)
+                / 1_000_000_000_000;
+            u64::try_from(ticks).unwrap_or(u64::MAX)
+        };
+        let period = tasks.iter().map(|t| ticks(t.period.0)).min()?.max(1);
+        let late = tasks
+            .iter()
+            .map(|t| ticks(t.deadline.0))
+            .max()?
+            .saturating_add(1);
+        Some((tasks.len() as u64, period, late))
+    }
+
+    fn has_sender(&self, app: usize) -> bool {
+        self.system
+            .apps
+            .iter()
+            .any(|a| a.sgates.iter().any(|g| g.to == app))
     }
 
     /// Limits the classes of a profiled periodic application to what its profile says.
     fn apply_demand(&mut self, app: usize) {
-        let (Some(profile), Some(task)) = (self.profiles.get(&app), self.system.apps[app].task) else {
+        let (Some(profile), Some((jobs, period, jitter))) =
+            (self.profiles.get(&app), self.releases(app))
+        else {
             return;
         };
-        let ticks = |picoseconds: u64| {
-            let ticks = u128::from(picoseconds) * u128::from(self.scenario.ticks_per_second) / 1_000_000_000_000;
-            u64::try_from(ticks).unwrap_or(u64::MAX)
-        };
-        let (period, jitter) = (ticks(task.period.0).max(1), ticks(task.deadline.0).saturating_add(1));
-        let listed: BTreeMap<Kind, u64> = counts(profile).into_iter().collect();
-        let numbered: BTreeMap<usize, Kind> = self.kinds[app].iter().map(|(k, &c)| (c, *k)).collect();
+        let mut listed: BTreeMap<Kind, u64> = counts(profile).into_iter().collect();
+        let tile = self.system.apps[app].tile;
+        let unit = self.system.platform.tile(tile).and_then(|t| t.dtu.as_ref());
+        let block = unit.map_or(64, |d| u64::from(d.block));
+        // Messages that it sends and receives may miss in its caches.
+        let own = profile.messages.iter().map(|&(_, payload)| payload);
+        let others = self.profiles.values().flat_map(|p| &p.messages);
+        let received = others.filter(|m| m.0 == app).map(|&(_, payload)| payload);
+        let local: u64 = own
+            .chain(received)
+            .map(|payload| blocks(payload, block))
+            .sum();
+        for kind in [Kind::LineRead, Kind::LineWrite] {
+            *listed.entry(kind).or_default() += local;
+        }
+        let numbered: BTreeMap<usize, Kind> =
+            self.kinds[app].iter().map(|(k, &c)| (c, *k)).collect();
         for (index, class) in self.scenario.sources[app].classes.iter_mut().enumerate() {
             // What the profile does not list is not done; a small chunk ends each listed transfer at most.
             let count = match numbered.get(&index) {
                 Some(kind) => listed.get(kind).copied().unwrap_or(0),
                 None => u64::from(profile.dma_read > 0) + u64::from(profile.dma_written > 0),
             };
-            class.demand = Some(Demand { count, period, jitter });
+            class.demand = Some(Demand {
+                count: count.saturating_mul(jobs),
+                period,
+                jitter,
+            });
         }
     }
 }
@@ -345,4 +528,9 @@ fn counts(profile: &Profile) -> Vec<(Kind, u64)> {
         *all.entry(Kind::Message(to)).or_default() += 1;
     }
     all.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+/// Blocks that a message and its header touch, wherever they lie.
+fn blocks(payload: u64, block: u64) -> u64 {
+    (payload + HEADER_SIZE as u64).div_ceil(block.max(1)) + 1
 }
