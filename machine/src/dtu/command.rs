@@ -5,97 +5,15 @@
 //! command that fails has no effect, except that a refused memory transfer may have moved some of its chunks.
 
 use super::Dtu;
-use super::endpoints::ReplyRight;
-use super::env::{DtuEvent, DtuResource, Env, Observation, TileKind, WriteEffect};
+use super::env::{DtuEvent, DtuResource, Env, Observation, WriteEffect};
 use super::local::JobId;
+use super::transfer::{CHUNK_BITS, Chunk, Origin, Stage, Target, Transfer, flow};
 use crate::noc::packet::{Packet, PacketKind, Transaction};
-use crate::types::{Owner, Tick, TileId, align};
+use crate::types::{Owner, align};
 use bulkhead_abi::dtu::{
-    CHUNK_MAX, Command, DtuError, Endpoint, MESSAGE_MAX, NO_ENDPOINT, NO_MESSAGE, NO_TIMEOUT,
-    Opcode, PAGE_SIZE, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+    Command, DtuError, NO_ENDPOINT, NO_MESSAGE, NO_TIMEOUT, Opcode, TILEMUX_ACTIVITY,
 };
-use bulkhead_abi::message::{FLAG_REPLY, HEADER_SIZE, Header};
-
-/// Low bits of a tag that number the chunk; a page has `PAGE_SIZE / CHUNK_MAX` chunks.
-const CHUNK_BITS: u32 = 3;
-
-/// Where a chunk is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// Nothing was done for it.
-    Todo,
-    /// Its data is being read from or written to local memory.
-    Local,
-    /// Its data is there, and it may be charged.
-    Ready,
-    /// It waits for the token bucket.
-    Waiting,
-    /// It was sent, and its answer is awaited.
-    Network,
-    /// It is finished; also a sent part of a message that is not answered.
-    Done,
-}
-
-#[derive(Clone, Debug)]
-struct Chunk {
-    /// Position in the payload.
-    offset: u64,
-    /// Bytes of payload.
-    bytes: u32,
-    /// Bytes that are charged: with the header, where the chunk carries it.
-    charged: u32,
-    stage: Stage,
-    data: Option<Box<[u8]>>,
-}
-
-/// What gave the right to send a message.
-#[derive(Clone, Copy, Debug)]
-enum Origin {
-    Send { endpoint: u16, generation: u32 },
-    Reply(ReplyRight),
-}
-
-#[derive(Clone, Debug)]
-enum Target {
-    Message {
-        endpoint: u16,
-        header: Header,
-        credit_endpoint: u16,
-        origin: Origin,
-    },
-    Memory {
-        address: u64,
-        endpoint: u16,
-        generation: u32,
-        transaction: Transaction,
-        read: bool,
-    },
-}
-
-#[derive(Clone, Debug)]
-struct Transfer {
-    destination: TileId,
-    target: Target,
-    /// Tile-physical address of the data.
-    physical: u64,
-    chunks: Vec<Chunk>,
-    /// When the waiting chunk asked for its tokens.
-    asked: Tick,
-    /// Why no further chunk is to leave.
-    stop: Option<DtuError>,
-}
-
-impl Transfer {
-    /// Data comes from the network into local memory.
-    fn inbound(&self) -> bool {
-        matches!(self.target, Target::Memory { read: true, .. })
-    }
-
-    fn under_way(&self) -> u32 {
-        let idle = |chunk: &&Chunk| !matches!(chunk.stage, Stage::Todo | Stage::Done);
-        self.chunks.iter().filter(idle).count() as u32
-    }
-}
+use bulkhead_abi::message::{FLAG_REPLY, HEADER_SIZE};
 
 #[derive(Clone, Debug)]
 enum Phase {
@@ -110,12 +28,12 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     serial: u32,
-    opcode: Opcode,
-    command: Command,
-    address: u64,
-    size: u64,
-    argument: u64,
-    owner: Owner,
+    pub(super) opcode: Opcode,
+    pub(super) command: Command,
+    pub(super) address: u64,
+    pub(super) size: u64,
+    pub(super) argument: u64,
+    pub(super) owner: Owner,
     bucket: u8,
     phase: Phase,
 }
@@ -218,167 +136,6 @@ impl Dtu {
             (Ok(_), _) => self.finish(env, DtuError::None),
             (Err(error), _) => self.finish(env, error),
         }
-    }
-
-    /// Tile-physical address of the running command's data.
-    fn locate(&mut self, limit: u64, rights: u64) -> Result<u64, DtuError> {
-        let Some(run) = &self.running else {
-            return Err(DtuError::Aborted);
-        };
-        let (address, size, activity) = (run.address, run.size, run.owner.activity);
-        if size == 0 || size > limit || address % PAGE_SIZE + size > PAGE_SIZE {
-            return Err(DtuError::BadSize);
-        }
-        // TileMux, and the kernel on its tile, run without translation.
-        let physical = if activity == TILEMUX_ACTIVITY {
-            address
-        } else {
-            self.tlb
-                .translate(activity, address, rights)
-                .ok_or(DtuError::TranslationFault)?
-        };
-        self.check_local(physical, size, rights & TLB_WRITE != 0)
-            .map_err(|_| DtuError::TargetRefused)?;
-        Ok(physical)
-    }
-
-    fn prepare_send(&mut self) -> Result<Transfer, DtuError> {
-        let Some(run) = &self.running else {
-            return Err(DtuError::Aborted);
-        };
-        let (size, label, activity) = (run.size, run.argument, run.owner.activity);
-        let (endpoint, argument) = (run.command.endpoint(), run.command.argument());
-        let Ok(reply_endpoint) = u16::try_from(argument) else {
-            return Err(DtuError::InvalidEndpoint);
-        };
-        if reply_endpoint != NO_ENDPOINT {
-            self.endpoints.check_receive(reply_endpoint, activity)?;
-        }
-        let Endpoint::Send(send) = self.endpoints.get(endpoint) else {
-            return Err(DtuError::InvalidEndpoint);
-        };
-        if send.activity != activity {
-            return Err(DtuError::ForeignEndpoint);
-        }
-        let physical = self.locate((MESSAGE_MAX - HEADER_SIZE) as u64, TLB_READ)?;
-        if self.kind(send.target_tile) != TileKind::Processing {
-            return Err(DtuError::TargetRefused);
-        }
-        let send = self.endpoints.take_credit(endpoint, activity, size)?;
-        let header = Header {
-            length: size as u16,
-            sender_tile: self.tile,
-            sender_endpoint: endpoint,
-            reply_endpoint,
-            sender_activity: activity,
-            reply_label: label,
-            label: send.label,
-            ..Header::default()
-        };
-        Ok(Transfer {
-            destination: send.target_tile,
-            target: Target::Message {
-                endpoint: send.target_endpoint,
-                header,
-                credit_endpoint: NO_ENDPOINT,
-                origin: Origin::Send {
-                    endpoint,
-                    generation: self.endpoints.generation(endpoint),
-                },
-            },
-            physical,
-            chunks: split_message(size),
-            asked: 0,
-            stop: None,
-        })
-    }
-
-    fn prepare_reply(&mut self) -> Result<Transfer, DtuError> {
-        let Some(run) = &self.running else {
-            return Err(DtuError::Aborted);
-        };
-        let (size, activity, command) = (run.size, run.owner.activity, run.command);
-        let right = self.endpoints.reply_right(
-            command.endpoint(),
-            activity,
-            command.argument().into(),
-            size,
-        )?;
-        let physical = self.locate((MESSAGE_MAX - HEADER_SIZE) as u64, TLB_READ)?;
-        if self.kind(right.send.target_tile) != TileKind::Processing {
-            return Err(DtuError::TargetRefused);
-        }
-        let header = Header {
-            flags: FLAG_REPLY,
-            length: size as u16,
-            sender_tile: self.tile,
-            sender_endpoint: NO_ENDPOINT,
-            reply_endpoint: NO_ENDPOINT,
-            sender_activity: activity,
-            label: right.send.label,
-            ..Header::default()
-        };
-        Ok(Transfer {
-            destination: right.send.target_tile,
-            target: Target::Message {
-                endpoint: right.send.target_endpoint,
-                header,
-                credit_endpoint: right.send.credit_endpoint,
-                origin: Origin::Reply(right),
-            },
-            physical,
-            chunks: split_message(size),
-            asked: 0,
-            stop: None,
-        })
-    }
-
-    fn prepare_memory(&mut self) -> Result<Transfer, DtuError> {
-        let Some(run) = &self.running else {
-            return Err(DtuError::Aborted);
-        };
-        let (size, offset, activity) = (run.size, run.argument, run.owner.activity);
-        let (endpoint, read) = (run.command.endpoint(), run.opcode == Opcode::Read);
-        let Endpoint::Memory(memory) = self.endpoints.get(endpoint) else {
-            return Err(DtuError::InvalidEndpoint);
-        };
-        if memory.activity != activity {
-            return Err(DtuError::ForeignEndpoint);
-        }
-        let (remote_right, local_right) = if read {
-            (TLB_READ, TLB_WRITE)
-        } else {
-            (TLB_WRITE, TLB_READ)
-        };
-        if u64::from(memory.rights) & remote_right == 0 {
-            return Err(DtuError::NoPermission);
-        }
-        let physical = self.locate(PAGE_SIZE, local_right)?;
-        let end = offset.checked_add(size).ok_or(DtuError::OutOfBounds)?;
-        let last = memory.base.checked_add(end).ok_or(DtuError::OutOfBounds)?;
-        if end > memory.size {
-            return Err(DtuError::OutOfBounds);
-        }
-        let transaction = match (self.kind(memory.target_tile), read) {
-            (TileKind::Absent, _) => return Err(DtuError::TargetRefused),
-            (TileKind::Processing, _) => Transaction::Register,
-            (TileKind::Memory, true) => Transaction::DmaRead,
-            (TileKind::Memory, false) => Transaction::DmaWrite,
-        };
-        Ok(Transfer {
-            destination: memory.target_tile,
-            target: Target::Memory {
-                address: last - size,
-                endpoint,
-                generation: self.endpoints.generation(endpoint),
-                transaction,
-                read,
-            },
-            physical,
-            chunks: split_memory(size),
-            asked: 0,
-            stop: None,
-        })
     }
 
     /// Moves the running transfer on as far as it goes at this moment.
@@ -776,46 +533,6 @@ impl Dtu {
     }
 }
 
-/// Number of a message while it is under way: the sender's tile and the tag without the chunk.
-pub(super) fn flow(tile: TileId, tag: u32) -> u64 {
-    u64::from(tile) << 32 | u64::from(tag >> CHUNK_BITS)
-}
-
 fn with_error(command: u64, error: DtuError) -> u64 {
     command & !(0xFF << 24) | (error as u64) << 24
-}
-
-/// Cuts a message so that no packet carries more than a chunk of header and payload.
-fn split_message(payload: u64) -> Vec<Chunk> {
-    let (header, chunk) = (HEADER_SIZE as u64, CHUNK_MAX as u64);
-    let total = payload + header;
-    (0..total.div_ceil(chunk))
-        .map(|i| {
-            let (start, end) = (i * chunk, ((i + 1) * chunk).min(total));
-            let first = start.max(header);
-            Chunk {
-                offset: first - header,
-                bytes: (end - first) as u32,
-                charged: (end - start) as u32,
-                stage: Stage::Todo,
-                data: None,
-            }
-        })
-        .collect()
-}
-
-fn split_memory(size: u64) -> Vec<Chunk> {
-    let chunk = CHUNK_MAX as u64;
-    (0..size.div_ceil(chunk))
-        .map(|i| {
-            let bytes = (size - i * chunk).min(chunk) as u32;
-            Chunk {
-                offset: i * chunk,
-                bytes,
-                charged: bytes,
-                stage: Stage::Todo,
-                data: None,
-            }
-        })
-        .collect()
 }

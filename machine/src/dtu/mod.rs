@@ -9,11 +9,13 @@ mod command;
 mod endpoints;
 mod env;
 mod local;
+mod prepare;
 mod receive;
 mod registers;
 #[cfg(test)]
 mod tests;
 mod tlb;
+mod transfer;
 
 pub use bucket::Bucket;
 pub use env::*;

@@ -4,10 +4,10 @@
 //! It runs beside the tile's own commands. It trusts other units to be units, but not that what they say still holds.
 
 use super::Dtu;
-use super::command::flow;
 use super::endpoints::Reservation;
 use super::env::{DtuEvent, DtuResource, Env, Observation};
 use super::local::JobId;
+use super::transfer::flow;
 use crate::noc::packet::{Packet, PacketKind};
 use crate::types::{Tick, TileId};
 use bulkhead_abi::dtu::{DtuError, MESSAGE_MAX, NO_ENDPOINT};

@@ -19,7 +19,7 @@ fn value() -> impl Strategy<Value = u64> {
         (0u8..10, 0u16..36, any::<u16>())
             .prop_map(|(op, ep, arg)| u64::from(op) | u64::from(ep) << 8 | u64::from(arg) << 32),
         (0u64..SHARE).prop_map(|offset| BASE + offset),
-        (0u64..16, 0u64..4).prop_map(|(page, rights)| BASE + page * 0x1000 | rights),
+        (0u64..16, 0u64..4).prop_map(|(page, rights)| (BASE + page * 0x1000) | rights),
         Just(u64::from(TILEMUX_ACTIVITY)),
         (0u64..4).prop_map(|bucket| bucket << 32 | u64::from(TILEMUX_ACTIVITY)),
         Just(u64::MAX),
