@@ -27,6 +27,8 @@ mod test_support;
 #[cfg(test)]
 mod tests;
 mod trap;
+#[cfg(test)]
+mod window_tests;
 
 pub use bus::{Access, Bus, BusFault, DeviceRead, DeviceWrite, Timing};
 pub use config::HartConfig;

@@ -107,6 +107,15 @@ pub const MRET: u32 = 0x3020_0073;
 pub const FENCE: u32 = 0x0ff0_000f;
 pub const FENCE_I: u32 = 0x100f;
 
+/// What the flat bus tells its hart later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// An access completes.
+    Complete(u32),
+    /// The timer interrupt changes its level.
+    Timer(bool),
+}
+
 /// Memory at [`BASE`], one device page at [`DEVICE`] whose registers read as the time of the access, and latencies that
 /// depend only on the position of an access in the sequence of accesses.
 #[derive(Clone)]
@@ -115,8 +124,8 @@ pub struct FlatBus {
     /// 0: everything hits. Otherwise seeds the latencies.
     pub seed: u64,
     accesses: u64,
-    /// Completions under way: (time, token).
-    pub events: BTreeMap<(Tick, u32), ()>,
+    /// What will happen, by time and sequence.
+    pub events: BTreeMap<(Tick, u32), Event>,
     pub markers: Vec<(Tick, u16, u64)>,
     pub device_log: Vec<(Tick, u64, u64)>,
     pub data_log: Vec<(Tick, u64, Access)>,
@@ -165,8 +174,10 @@ impl FlatBus {
             0 | 1 => Timing::Ready(now + 4 + latency % 12),
             2 => {
                 self.token += 1;
-                self.events.insert((now + 20 + latency, self.token), ());
-                Timing::Pending(self.token)
+                let token = self.token;
+                self.events
+                    .insert((now + 20 + latency, token), Event::Complete(token));
+                Timing::Pending(token)
             }
             _ => Timing::Hit,
         }
@@ -175,6 +186,12 @@ impl FlatBus {
     pub fn word(&self, address: u64) -> u64 {
         let start = (address - BASE) as usize;
         u64::from_le_bytes(self.memory[start..start + 8].try_into().unwrap())
+    }
+
+    /// Raises the timer interrupt at this tick.
+    pub fn raise_timer(&mut self, at: Tick) {
+        self.token += 1;
+        self.events.insert((at, self.token), Event::Timer(true));
     }
 
     pub fn set_word(&mut self, address: u64, value: u64) {
@@ -221,9 +238,15 @@ impl Bus for FlatBus {
         value: u64,
     ) -> Result<DeviceWrite, BusFault> {
         self.device_log.push((now, physical, value));
+        if physical & 0xfff == 0x10 {
+            // Acknowledges the timer a little later, as a real interrupt controller.
+            self.token += 1;
+            self.events
+                .insert((now + 5, self.token), Event::Timer(false));
+        }
         Ok(DeviceWrite {
             extra: 0,
-            sleep: physical & 0xfff == 0x800,
+            sleep: physical & 0xfff == 0x700,
         })
     }
     fn epoch(&self) -> u32 {

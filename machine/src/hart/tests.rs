@@ -222,7 +222,7 @@ fn device_access_waits_for_its_turn() {
 #[test]
 fn device_write_puts_the_hart_to_sleep() {
     let (mut hart, mut bus) = start(&assemble(|a| {
-        a.li(1, DEVICE + 0x800)
+        a.li(1, DEVICE + 0x700)
             .sd(0, 1, 0)
             .marker(0, 0x100)
             .word(WFI);
