@@ -5,7 +5,7 @@
 //! command that fails has no effect, except that a refused memory transfer may have moved some of its chunks.
 
 use super::Dtu;
-use super::env::{DtuEvent, DtuResource, Env, Observation, WriteEffect};
+use super::env::{DtuEvent, DtuResource, Env, Observation, WriteEffect, schedule_late};
 use super::local::JobId;
 use super::transfer::{CHUNK_BITS, Chunk, Origin, Stage, Target, Transfer, flow};
 use crate::noc::packet::{Packet, PacketKind, Transaction};
@@ -192,7 +192,7 @@ impl Dtu {
                     from: now,
                     until: release,
                 });
-                env.schedule(release, DtuEvent::Release(serial));
+                schedule_late(env, release, DtuEvent::Release(serial));
                 return;
             }
             self.emit(env);
@@ -498,7 +498,7 @@ impl Dtu {
             Ok(false) => {
                 if timeout != NO_TIMEOUT {
                     let at = env.now().saturating_add(self.ticks(timeout));
-                    env.schedule(at, DtuEvent::SleepTimeout(serial));
+                    schedule_late(env, at, DtuEvent::SleepTimeout(serial));
                 }
                 return WriteEffect::Sleep;
             }

@@ -11,7 +11,7 @@
 //! - The first two pages are closed to the network: nobody commands another tile's unit or watches its activities.
 
 use super::Dtu;
-use super::env::{DtuEvent, Env, Observation, RegisterFault, WriteEffect};
+use super::env::{DtuEvent, Env, Observation, RegisterFault, WriteEffect, schedule_late};
 use crate::noc::packet::{Packet, PacketKind};
 use bulkhead_abi::dtu::*;
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
@@ -235,7 +235,7 @@ impl Dtu {
                 self.timer_serial = self.timer_serial.wrapping_add(1);
                 if first != 0 {
                     let at = env.now().saturating_add(self.ticks(first));
-                    env.schedule(at, DtuEvent::Timer(self.timer_serial));
+                    schedule_late(env, at, DtuEvent::Timer(self.timer_serial));
                 }
             }
             Some(PrivilegedOpcode::AbortCommand) => self.abort_command(env),
