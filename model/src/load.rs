@@ -379,6 +379,7 @@ impl Loader<'_> {
                 });
             }
         }
+        tree.children.retain(|child| child.name != "variant");
         // An override from the command line may be meant for something that this variant leaves out.
         let count = overrides.len();
         let mut kept = Vec::new();
@@ -390,8 +391,6 @@ impl Loader<'_> {
                 kept.push(change);
             }
         }
-        tree.children.retain(|child| child.name != "variant");
-        kept.retain(|change| !change.path.starts_with("variant"));
         let mut system = self.system(tree, &kept).map_err(in_variant)?;
         system.variant = Some(name.to_owned());
         system.variant_about = variant.attribute("about").map(|about| about.value.clone());

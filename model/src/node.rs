@@ -358,7 +358,7 @@ fn value(text: &str, element: &ElementRule, rule: &AttributeRule) -> Result<Valu
         if picoseconds == 0 || !picoseconds.is_multiple_of(1000) {
             return Err(bad(
                 "a time in whole nanoseconds",
-                "write at least 1ns".into(),
+                "write at least 1ns, without fractions of a nanosecond".into(),
             ));
         }
         Ok(Time(picoseconds))
@@ -437,7 +437,11 @@ fn value(text: &str, element: &ElementRule, rule: &AttributeRule) -> Result<Valu
         Kind::Cost if text.trim_end().ends_with("cycles") => {
             Value::Cost(Cost::Cycles(quantity(Dimension::Cycles)?))
         }
-        Kind::Cost => Value::Cost(Cost::Time(time()?)),
+        Kind::Cost => {
+            let time =
+                time().map_err(|(problem, help)| (problem, help + "; or a number of cycles"));
+            Value::Cost(Cost::Time(time?))
+        }
         Kind::Quota if text.trim_end().ends_with('%') => {
             match u32::try_from(quantity(Dimension::Share)?) {
                 Ok(share) if (1..=1_000_000).contains(&share) => {
@@ -446,7 +450,10 @@ fn value(text: &str, element: &ElementRule, rule: &AttributeRule) -> Result<Valu
                 _ => return Err(range(text.into(), Share(1).to_string(), "100%".into())),
             }
         }
-        Kind::Quota => Value::Quota(Quota::Time(time()?)),
+        Kind::Quota => {
+            let time = time().map_err(|(problem, help)| (problem, help + "; or a percentage"));
+            Value::Quota(Quota::Time(time?))
+        }
     })
 }
 
@@ -454,9 +461,17 @@ fn unit_help(cause: &units::UnitError, wanted: Dimension) -> String {
     use units::UnitError;
     match cause {
         UnitError::Missing { number } => {
+            // The unit that is meant most often, so that the example looks like something one would write.
+            let likely = match wanted {
+                Dimension::Size => "B",
+                Dimension::Rate => "B/s",
+                Dimension::Time => "us",
+                Dimension::Frequency => "MHz",
+                Dimension::Share => "%",
+                Dimension::Cycles => "cycles",
+            };
             let list = wanted.unit_list();
-            let first = list.split(',').next().unwrap_or_default();
-            format!("write a unit after it, such as {number}{first}; possible are {list}")
+            format!("write a unit after it, such as {number}{likely}; possible are {list}")
         }
         UnitError::Wrong {
             belongs: Some(dimension),

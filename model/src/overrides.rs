@@ -123,7 +123,14 @@ fn apply(root: &mut Element, change: &Override) -> Result<(), Diagnostic> {
         }
         found = next;
     }
-    for path in &found {
+    // A segment may match elements of several kinds; those that have the attribute are meant.
+    let has = |path: &&Path| {
+        at(root, path)
+            .and_then(|element| grammar::element(&element.name))
+            .is_none_or(|rule| rule.attribute(attribute).is_some())
+    };
+    let meant: Vec<Path> = found.iter().filter(has).cloned().collect();
+    for path in if meant.is_empty() { &found } else { &meant } {
         if let Some(element) = at_mut(root, path) {
             set(element, attribute, change)?;
         }

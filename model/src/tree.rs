@@ -130,7 +130,11 @@ fn malformed(source: &Arc<Source>, error: &roxmltree::Error) -> Diagnostic {
     } else {
         offset_of(&source.text, error.pos())
     };
-    let span = Span::new(source, start..(start + 1).min(source.text.len()));
+    let width = source.text[start..]
+        .chars()
+        .next()
+        .map_or(0, char::len_utf8);
+    let span = Span::new(source, start..start + width);
     // The library's texts end in " at line:column", which our place already says.
     let message = error.to_string();
     let position = format!(" at {}", error.pos());

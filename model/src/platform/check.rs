@@ -41,7 +41,7 @@ fn clocks(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
                     limit: Frequency(TICK_LIMIT).to_string(),
                 },
                 node.place("frequency"),
-                "choose frequencies with a small common multiple, such as 667MHz as 666MHz",
+                "choose frequencies with a small common multiple, such as 800MHz and 1GHz",
             ));
             return;
         };

@@ -364,7 +364,10 @@ fn quotas(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Diag
     // Sum of budget / period in millionths; rounding down lets three thirds pass.
     let mut sum = 0u128;
     for (app, node) in on_tile(system, tile, places) {
-        let Some(cpu) = app.cpu else { continue };
+        // A quota above its period is an error of its own.
+        let Some(cpu) = app.cpu.filter(|cpu| cpu.budget <= cpu.period) else {
+            continue;
+        };
         let before = sum;
         sum += u128::from(cpu.budget.0) * 1_000_000 / u128::from(cpu.period.0.max(1));
         if before <= 1_000_000 && sum > 1_000_000 {

@@ -1,0 +1,273 @@
+//! Loading: includes, overrides beside variants, catalogs on disk, placement, and attacks with damaged texts.
+
+use std::fs;
+
+use bulkhead_model::system::{APP_ENDPOINTS, KERNEL_MEMORY, PAGE, TILE_ENDPOINTS, TILE_MEMORY};
+use bulkhead_model::units::{Rate, Size, Time};
+use bulkhead_model::{
+    LoadOptions, canonical, catalog, load_platform, load_system, load_system_text, platform_names,
+    system_names,
+};
+use proptest::prelude::*;
+
+fn with(overrides: &[&str]) -> LoadOptions<'static> {
+    LoadOptions {
+        overrides: overrides.iter().map(|&text| text.to_owned()).collect(),
+        ..LoadOptions::default()
+    }
+}
+
+#[test]
+fn overrides_come_before_variants() {
+    let system = load_system("quickstart", &with(&["logger/*/limit@noc=4MiB/s"])).unwrap();
+    let limit = |run: usize| system.variants[run].app("hog-1").unwrap().limit;
+    // The variant `unregulated` still says `none`; the variant `regulated` takes the value of the command line.
+    assert_eq!(limit(1), None);
+    assert_eq!(limit(2).map(|limit| limit.noc), Some(Rate(4 << 20)));
+}
+
+#[test]
+fn overrides_reach_the_platform_and_change_it() {
+    let system = load_system(
+        "quickstart",
+        &with(&["platform/clock[core]@frequency=1GHz"]),
+    )
+    .unwrap();
+    for run in system.runs() {
+        assert_eq!(
+            run.platform.tiles[0].pipeline.clock.frequency.0,
+            1_000_000_000
+        );
+    }
+    let system = load_system(
+        "quickstart",
+        &with(&["@platform=tiled-fpga", "@duration=5ms"]),
+    )
+    .unwrap();
+    assert_eq!(system.platform.name, "tiled-fpga");
+    assert_eq!(system.variants[0].duration, Time(5_000_000_000));
+    let platform = load_platform("single", &with(&["memory@size=64MiB"])).unwrap();
+    assert_eq!(platform.memories[0].size, Size(64 << 20));
+}
+
+#[test]
+fn overrides_reach_variants() {
+    let options = with(&["unregulated/set@value=16MiB/s"]);
+    let system = load_system("quickstart", &options).unwrap();
+    let limit = system.variants[1].app("hog-2").unwrap().limit;
+    assert_eq!(limit.map(|limit| limit.noc), Some(Rate(16 << 20)));
+    let error = load_system("quickstart", &with(&["unregluated/set@value=1"])).unwrap_err();
+    assert!(
+        error.to_string().contains("did you mean `unregulated`?"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_override_for_something_that_a_variant_leaves_out_is_no_error() {
+    let system = load_system("quickstart", &with(&["hog-3@memory=8MiB"])).unwrap();
+    assert!(system.variants[0].app("hog-3").is_none());
+    assert_eq!(
+        system.variants[1].app("hog-3").unwrap().memory,
+        Size(8 << 20)
+    );
+}
+
+#[test]
+fn includes_nest_and_cycles_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    fs::create_dir(folder.path().join("parts")).unwrap();
+    write(
+        "main.xml",
+        r#"<system name="m" platform="tiled-gem5"><include file="parts/camera.xml"/></system>"#,
+    );
+    write(
+        "parts/camera.xml",
+        r#"<manager name="camera"><include file="vision.xml"/></manager>"#,
+    );
+    write(
+        "parts/vision.xml",
+        r#"<domain name="vision"><app name="filter" program="p/q"/></domain>"#,
+    );
+    let path = folder.path().join("main.xml");
+    let system = load_system(&path, &LoadOptions::default()).unwrap();
+    assert_eq!(system.managers.len(), 2);
+    assert_eq!(
+        (system.managers[1].parent, system.domains[0].manager),
+        (Some(0), 1)
+    );
+    // Tile 0 is the kernel's; root manager, nested manager and application take the next three.
+    assert_eq!(
+        (
+            system.managers[0].tile,
+            system.managers[1].tile,
+            system.apps[0].tile
+        ),
+        (1, 2, 3)
+    );
+
+    write(
+        "parts/vision.xml",
+        r#"<manager name="v"><include file="camera.xml"/></manager>"#,
+    );
+    let error = load_system(&path, &LoadOptions::default()).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("camera.xml includes vision.xml includes camera.xml"),
+        "{text}"
+    );
+    assert_eq!(error.list[0].position(), Some((1, 34)));
+}
+
+#[test]
+fn a_catalog_on_disk_comes_before_the_built_in_one() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("platforms")).unwrap();
+    fs::create_dir_all(folder.path().join("systems/mine")).unwrap();
+    let platform = load_platform("tiled-gem5", &with(&["@name=bigger"])).unwrap();
+    let text = canonical::platform(&platform);
+    fs::write(folder.path().join("platforms/tiled-gem5.xml"), text).unwrap();
+    fs::write(
+        folder.path().join("systems/mine/one.xml"),
+        r#"<system name="one" platform="tiled-gem5"><domain name="d"/></system>"#,
+    )
+    .unwrap();
+    let options = LoadOptions {
+        catalogs: vec![folder.path().to_path_buf()],
+        ..LoadOptions::default()
+    };
+    assert_eq!(
+        load_system("mine/one", &options).unwrap().platform.name,
+        "bigger"
+    );
+    assert!(system_names(&options).contains(&"mine/one".to_owned()));
+    assert_eq!(
+        platform_names(&options),
+        ["single", "tiled-fpga", "tiled-gem5"]
+    );
+    // A system of the built-in catalog uses the platform on disk, too.
+    assert_eq!(
+        load_system("quickstart", &options).unwrap().platform.name,
+        "bigger"
+    );
+}
+
+#[test]
+fn unreadable_things_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let message = |path: &str| {
+        load_system(path, &LoadOptions::default())
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(message("nothing.xml").starts_with("cannot read `nothing.xml`"));
+    insta::assert_snapshot!(message("quickstrat"), @r"
+    there is no system `quickstrat`
+      help: did you mean `quickstart`? known: m3/interference, m3/interference-messages, m3/roundtrip, quickstart; a file is named with its ending .xml
+    ");
+    let binary = folder.path().join("binary.xml");
+    fs::write(&binary, [0xFF, 0xFE, 0x00]).unwrap();
+    assert!(message(binary.to_str().unwrap()).contains("not UTF-8"));
+    let error = load_system(
+        folder.path().join("x").join("y.xml"),
+        &LoadOptions::default(),
+    );
+    assert_eq!(error.unwrap_err().list[0].code(), "model::unreadable");
+}
+
+#[test]
+fn the_description_for_the_chip_is_plain() {
+    let system = load_system("quickstart", &LoadOptions::default()).unwrap();
+    insta::assert_snapshot!(canonical::for_chip(&system.variants[2]));
+}
+
+/// A small random system as text: applications with gates between them on random tiles.
+fn random_system() -> impl Strategy<Value = String> {
+    let app = (
+        prop::option::weighted(0.7, 0u16..10),
+        1u64..40_000,
+        prop::option::of(1u64..20_000),
+        prop::collection::vec((0usize..5, 1u32..5), 0..4),
+        1u32..7,
+        prop::option::of(1u64..20_000),
+    );
+    prop::collection::vec(app, 1..6).prop_map(|apps| {
+        let count = apps.len();
+        let mut text = String::from("<system name='r' platform='tiled-gem5'><domain name='d'>");
+        for (index, (tile, memory, limit, gates, slots, region)) in apps.into_iter().enumerate() {
+            let tile = tile.map_or(String::new(), |tile| format!(" tile='{tile}'"));
+            text += &format!("<app name='a{index}' program='p/q' memory='{memory}kB'{tile}>");
+            text += &format!("<rgate name='in' slots='{slots}'/>");
+            for (number, (to, credits)) in gates.into_iter().enumerate() {
+                let to = to % count;
+                text += &format!("<sgate name='s{number}' to='a{to}' credits='{credits}'/>");
+            }
+            if let Some(limit) = limit {
+                text += &format!("<limit noc='{limit}MB/s'/>");
+            }
+            if let Some(region) = region {
+                text += &format!("<mgate name='m' size='{region}kB'/>");
+            }
+            text += "</app>";
+        }
+        text + "</domain></system>"
+    })
+}
+
+proptest! {
+    /// What is accepted keeps every rule, checked here from the finished model by brute force.
+    #[test]
+    fn accepted_systems_keep_the_rules(text in random_system()) {
+        let Ok(system) = load_system_text("random", &text, &LoadOptions::default()) else {
+            return Ok(());
+        };
+        let mut tiles: Vec<u16> = system.apps.iter().map(|app| app.tile).collect();
+        tiles.push(system.managers[0].tile);
+        tiles.sort_unstable();
+        prop_assert!(tiles.windows(2).all(|pair| pair[0] != pair[1]));
+        prop_assert!(tiles.iter().all(|tile| (1..8).contains(tile)));
+        let mut memory = KERNEL_MEMORY + TILE_MEMORY * tiles.len() as u64 + system.managers[0].memory.0;
+        for (index, app) in system.apps.iter().enumerate() {
+            prop_assert_eq!(app.memory.0 % PAGE, 0);
+            memory += app.memory.0 + app.mgates.iter().map(|gate| gate.size.0).sum::<u64>();
+            let mut endpoints = TILE_ENDPOINTS + APP_ENDPOINTS;
+            endpoints += (app.sgates.len() + app.mgates.len()) as u64;
+            for (number, gate) in app.rgates.iter().enumerate() {
+                endpoints += 1 + u64::from(gate.slots);
+                let senders = system.apps.iter().flat_map(|sender| &sender.sgates);
+                let to_here = senders.filter(|sender| (sender.to, sender.gate) == (index, number));
+                prop_assert!(to_here.map(|sender| sender.credits).sum::<u32>() <= gate.slots);
+            }
+            prop_assert!(endpoints <= 192);
+            prop_assert!(app.limit.is_none_or(|limit| limit.noc.0 <= 16_000_000_000));
+        }
+        prop_assert!(memory <= 256 << 20);
+        let text = canonical::complete(&system);
+        let again = load_system_text("canonical", &text, &LoadOptions::default());
+        prop_assert_eq!(again.as_ref().ok(), Some(&system), "{}", text);
+    }
+
+    /// Damaged files give errors with places inside the text, and never a panic.
+    #[test]
+    fn damaged_files_never_panic(
+        which in 0usize..3,
+        cuts in prop::collection::vec((0.0f64..1.0, 0usize..6, "[ -~é]{0,4}"), 1..4),
+    ) {
+        let texts = [catalog::SYSTEMS[3].1, catalog::SYSTEMS[0].1, catalog::SYSTEMS[2].1];
+        let mut text: Vec<char> = texts[which].chars().collect();
+        for (place, length, insert) in cuts {
+            let start = (place * text.len() as f64) as usize;
+            let end = (start + length).min(text.len());
+            text.splice(start..end, insert.chars());
+        }
+        let text: String = text.into_iter().collect();
+        if let Err(errors) = load_system_text("damaged", &text, &LoadOptions::default()) {
+            prop_assert!(!errors.list.is_empty());
+            for error in errors.list {
+                let (text, range) = (error.text().unwrap_or(""), error.range().unwrap_or(0..0));
+                prop_assert!(text.get(range).is_some(), "{}", error);
+            }
+        }
+    }
+}
