@@ -8,7 +8,9 @@
 //! Nothing here may depend on host time, host threads, hash order or addresses: the digest of a run is part of the tests.
 #![warn(missing_docs)]
 
+pub mod cache;
 pub mod config;
+pub mod device;
 pub mod dram;
 pub mod dtu;
 pub mod engine;
