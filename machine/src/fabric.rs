@@ -84,16 +84,20 @@ impl Fabric {
         }
         let delivery = match &mut self.observer {
             None => self.network.step(&mut self.ledger, None),
-            Some(observer) => self
-                .network
-                .step(&mut self.ledger, Some(&mut |activity| observer.link(&activity))),
+            Some(observer) => self.network.step(
+                &mut self.ledger,
+                Some(&mut |activity| observer.link(&activity)),
+            ),
         }?;
         if delivery.position < self.processing {
             return Some(delivery);
         }
         let memory = (delivery.position - self.processing) as u16;
-        self.arrivals
-            .push(delivery.at, memory as u32, (memory, Box::new(delivery.packet)));
+        self.arrivals.push(
+            delivery.at,
+            memory as u32,
+            (memory, Box::new(delivery.packet)),
+        );
         None
     }
 
@@ -120,7 +124,16 @@ impl Fabric {
             let (dram, owner) = (&mut memory.dram, packet.owner);
             let ledger = &mut self.ledger;
             done = match &mut self.observer {
-                None => dram.access(now, address, bytes, write, owner, &mut account, ledger, None),
+                None => dram.access(
+                    now,
+                    address,
+                    bytes,
+                    write,
+                    owner,
+                    &mut account,
+                    ledger,
+                    None,
+                ),
                 Some(observer) => {
                     let id = memory.id;
                     let mut report = |activity| observer.bank(id, &activity);

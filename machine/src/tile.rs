@@ -102,7 +102,12 @@ struct Local {
     deferred: Vec<Deferred>,
     line: u32,
     regulated: bool,
-    interrupt_pending: bool,
+    /// The hart is to come back at the end of its block.
+    recall: bool,
+    /// A store to the host's word, whose moment the timing of the access will tell.
+    to_host: Option<u64>,
+    /// Completion of that store.
+    host_token: Option<(u32, Tick)>,
     clint: Clint,
     timer_serial: u32,
     uart: Option<Uart>,
@@ -177,7 +182,9 @@ impl Tile {
                 deferred: Vec::new(),
                 line: caches.line(),
                 regulated: unit.is_some(),
-                interrupt_pending: false,
+                recall: false,
+                to_host: None,
+                host_token: None,
                 clint: Clint::new(platform.ticks_per_second, platform.timebase_hz),
                 timer_serial: 0,
                 uart: config.uart.then(Uart::new),
@@ -278,7 +285,11 @@ impl Tile {
     /// The next moment at which something happens here.
     #[inline]
     pub fn next_time(&self) -> Tick {
-        let hart = if self.runnable { self.hart.time() } else { Tick::MAX };
+        let hart = if self.runnable {
+            self.hart.time()
+        } else {
+            Tick::MAX
+        };
         hart.min(self.local.queue.next_time())
     }
 
@@ -302,7 +313,6 @@ impl Tile {
         if self.state != HartState::Running && fabric.observer.is_some() {
             self.report(self.hart.time(), HartState::Running, fabric);
         }
-        self.local.interrupt_pending = self.hart.interrupt_pending();
         let mut bus = TileBus {
             unit: self.unit.as_mut(),
             caches: &mut self.caches,
@@ -329,8 +339,25 @@ impl Tile {
                 self.report(self.hart.time(), state, fabric);
             }
         }
-        if !self.local.signals.is_empty() {
-            self.apply_signals(self.local.now.max(self.hart.time()));
+        if self.local.recall {
+            self.local.recall = false;
+            if let Some((token, at)) = self.local.host_token.take() {
+                self.hart.complete(token, at);
+            }
+        }
+        self.settle(self.local.now, fabric);
+    }
+
+    /// Hands over what devices want from the hart, and tells the unit if the hart is awake.
+    fn settle(&mut self, now: Tick, fabric: &mut Fabric) {
+        loop {
+            self.apply_signals(now);
+            let woken = self.unit.as_ref().is_some_and(|u| u.is_sleeping())
+                && self.hart.interrupt_pending();
+            if !woken {
+                return;
+            }
+            self.with_unit(fabric, |unit, env| unit.interrupted(env));
         }
     }
 
@@ -361,12 +388,11 @@ impl Tile {
                 self.with_unit(fabric, |unit, env| unit.event(env, event));
             }
         }
-        self.apply_signals(now);
+        self.settle(now, fabric);
     }
 
     fn with_unit(&mut self, fabric: &mut Fabric, act: impl FnOnce(&mut Dtu, &mut TileEnv<'_>)) {
         let Some(unit) = &mut self.unit else { return };
-        self.local.interrupt_pending = self.hart.interrupt_pending();
         let mut env = TileEnv {
             caches: &mut self.caches,
             local: &mut self.local,
@@ -445,6 +471,9 @@ impl Tile {
     }
 
     fn apply_signals(&mut self, now: Tick) {
+        if self.local.signals.is_empty() {
+            return;
+        }
         for signal in std::mem::take(&mut self.local.signals) {
             self.runnable = true;
             match signal {
@@ -580,7 +609,9 @@ impl Below<'_> {
     /// The moment at which the token bucket lets a line pass; its wait is booked.
     fn charge(&mut self, at: Tick, owner: Owner, account: &mut Account) -> Tick {
         let bytes = self.local.line;
-        let Some(unit) = &mut self.unit else { return at };
+        let Some(unit) = &mut self.unit else {
+            return at;
+        };
         let leave = unit.charge(at, bytes).max(at);
         self.fabric
             .ledger

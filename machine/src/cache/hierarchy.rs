@@ -148,12 +148,7 @@ pub struct Hierarchy {
 
 impl Hierarchy {
     /// Empty caches; all configurations valid and with the same size of a line.
-    pub fn new(
-        l1i: &CacheConfig,
-        l1d: &CacheConfig,
-        l2: Option<&CacheConfig>,
-        seed: u64,
-    ) -> Self {
+    pub fn new(l1i: &CacheConfig, l1d: &CacheConfig, l2: Option<&CacheConfig>, seed: u64) -> Self {
         let outer_mshrs = l2.map_or(l1i.mshrs + l1d.mshrs, |c| c.mshrs) as usize;
         Self {
             instructions: First::new(l1i, seed.wrapping_mul(3).wrapping_add(1)),
@@ -300,7 +295,9 @@ impl Hierarchy {
             // All miss registers are taken. One that waits for the second level gets free at a known moment.
             match first.fills.iter().map(|f| f.1).min() {
                 Some(free) => {
-                    lower.ledger().book(owner, owner, Resource::Mshr(level), free - start);
+                    lower
+                        .ledger()
+                        .book(owner, owner, Resource::Mshr(level), free - start);
                     start = free;
                 }
                 None => {
@@ -371,7 +368,9 @@ impl Hierarchy {
             if cache.access(line, false) {
                 let ready = now + latency;
                 if let Some(culprit) = culprit {
-                    lower.ledger().book(owner, culprit, Resource::CacheSet(level), latency);
+                    lower
+                        .ledger()
+                        .book(owner, culprit, Resource::CacheSet(level), latency);
                 }
                 self.fill_first(now, line, owner, waiter, lower);
                 let (first, _, _) = self.first(waiter);
@@ -385,7 +384,15 @@ impl Hierarchy {
         } else {
             let _ = write;
         }
-        self.request(request_since, request_at, line, owner, waiter, culprit, lower)
+        self.request(
+            request_since,
+            request_at,
+            line,
+            owner,
+            waiter,
+            culprit,
+            lower,
+        )
     }
 
     /// Reads a line from below, at `now`, for an access that has needed it since `since`.
@@ -487,7 +494,11 @@ impl Hierarchy {
         Some(Arrived {
             owner: miss.owner,
             culprit: miss.culprit,
-            level: if self.second.is_some() { Level::L2 } else { Level::L1d },
+            level: if self.second.is_some() {
+                Level::L2
+            } else {
+                Level::L1d
+            },
         })
     }
 
@@ -534,9 +545,15 @@ impl Hierarchy {
             let level = if unit { Level::L2 } else { level };
             // The wait up to now is part of the account of the request that may follow.
             let since = b.since.min(now);
-            lower.ledger().book(b.owner, holder, Resource::Mshr(level), now - since);
+            lower
+                .ledger()
+                .book(b.owner, holder, Resource::Mshr(level), now - since);
             let ready = if unit {
-                if self.second.as_mut().is_some_and(|(c, _)| c.access(b.line, write)) {
+                if self
+                    .second
+                    .as_mut()
+                    .is_some_and(|(c, _)| c.access(b.line, write))
+                {
                     Some(now)
                 } else {
                     self.request(since, now, b.line, b.owner, b.waiter, None, lower)
@@ -598,7 +615,10 @@ impl Hierarchy {
         if self.join(line, waiter) {
             return None;
         }
-        let culprit = self.second.as_mut().and_then(|(c, _)| c.culprit(line, owner));
+        let culprit = self
+            .second
+            .as_mut()
+            .and_then(|(c, _)| c.culprit(line, owner));
         self.request(ready, ready, line, owner, waiter, culprit, lower)
     }
 

@@ -61,12 +61,15 @@ impl Bench {
     fn data(&mut self, now: Tick, address: u64, write: bool, owner: Owner) -> Outcome {
         match self.tile.data_hit(now, address, write) {
             Some(o) => o,
-            None => self.tile.data_miss(now, address, write, owner, &mut self.below),
+            None => self
+                .tile
+                .data_miss(now, address, write, owner, &mut self.below),
         }
     }
     fn complete(&mut self, now: Tick) {
         let (_, _, tag) = self.below.reads.remove(0);
-        self.tile.complete(now, tag, &mut self.below, &mut self.done);
+        self.tile
+            .complete(now, tag, &mut self.below, &mut self.done);
     }
     fn fill(&mut self, now: Tick, address: u64, write: bool, owner: Owner) {
         if let Outcome::Pending(_) = self.data(now, address, write, owner) {
@@ -82,7 +85,16 @@ fn hit_times_of_the_levels() {
     assert_eq!(b.data(100, 0x1000, false, A), Outcome::Pending(1));
     assert_eq!(b.below.reads[0], (124, 0x1000, 0));
     b.complete(500);
-    assert_eq!(b.done, [(Waiter::Data { token: 1, write: false }, 500)]);
+    assert_eq!(
+        b.done,
+        [(
+            Waiter::Data {
+                token: 1,
+                write: false
+            },
+            500
+        )]
+    );
     // Now in both levels.
     assert_eq!(b.data(600, 0x1038, false, A), Outcome::Hit);
     // Two more lines of the same first-level set (8 sets of 64 bytes) push it out; the second level still has it.
@@ -99,11 +111,24 @@ fn misses_of_one_line_join() {
     let mut b = Bench::new();
     assert_eq!(b.data(0, 0x1000, false, A), Outcome::Pending(1));
     assert_eq!(b.data(2, 0x1008, true, A), Outcome::Pending(2));
-    assert_eq!(b.tile.unit_access(4, 0x1010, 16, false, B, 77, &mut b.below), None);
+    assert_eq!(
+        b.tile
+            .unit_access(4, 0x1010, 16, false, B, 77, &mut b.below),
+        None
+    );
     assert_eq!(b.below.reads.len(), 1);
     b.complete(300);
     assert_eq!(b.done.len(), 3);
-    assert_eq!(b.done[2], (Waiter::Unit { token: 77, write: false }, 300));
+    assert_eq!(
+        b.done[2],
+        (
+            Waiter::Unit {
+                token: 77,
+                write: false
+            },
+            300
+        )
+    );
     // The store made the line dirty: pushed out of both levels, it is written back once.
     for i in 1..=8 {
         b.fill(1000 * i, 0x1000 + 0x400 * i, false, A);
@@ -124,13 +149,23 @@ fn full_miss_registers_make_wait_in_order() {
     b.complete(200);
     // The third starts at 200, 24 ticks for the second level; it waited 180 ticks for A. The fourth joins it.
     assert_eq!(b.below.reads[1], (224, 0x3000, 0));
-    assert_eq!(b.below.accounts[2], Account { started: 44, service: 0, waited: 180 });
+    assert_eq!(
+        b.below.accounts[2],
+        Account {
+            started: 44,
+            service: 0,
+            waited: 180
+        }
+    );
     let all = b.below.ledger.bookings();
     assert_eq!(all.len(), 1);
     assert_eq!((all[0].victim, all[0].culprit, all[0].ticks), (B, A, 180));
     b.complete(300);
     b.complete(400);
-    assert_eq!(b.done.iter().map(|d| d.1).collect::<Vec<_>>(), [200, 300, 400, 400]);
+    assert_eq!(
+        b.done.iter().map(|d| d.1).collect::<Vec<_>>(),
+        [200, 300, 400, 400]
+    );
     assert_eq!(b.tile.misses_under_way(), 0);
 }
 
@@ -159,31 +194,55 @@ fn evictions_by_others_are_booked() {
     // Second-level hit: its latency of 24 ticks is B's fault.
     assert_eq!(b.data(3000, 0x1000, false, A), Outcome::Ready(3024));
     let all = b.below.ledger.bookings();
-    assert_eq!((all[0].victim, all[0].culprit, all[0].resource, all[0].ticks), (A, B, Resource::CacheSet(Level::L1d), 24));
+    assert_eq!(
+        (all[0].victim, all[0].culprit, all[0].resource, all[0].ticks),
+        (A, B, Resource::CacheSet(Level::L1d), 24)
+    );
     // Four lines of the second-level set (16 sets): B pushes A's line out of both levels.
     for i in 1..=5 {
         b.fill(4000 + 1000 * i, 0x1000 + 0x400 * i, false, B);
     }
     assert_eq!(b.data(20_000, 0x1000, false, A), Outcome::Pending(9));
     let (_, _, tag) = b.below.reads.remove(0);
-    let arrived = b.tile.complete(20_500, tag, &mut b.below, &mut b.done).unwrap();
-    assert_eq!(arrived, Arrived { owner: A, culprit: Some(B), level: Level::L2 });
+    let arrived = b
+        .tile
+        .complete(20_500, tag, &mut b.below, &mut b.done)
+        .unwrap();
+    assert_eq!(
+        arrived,
+        Arrived {
+            owner: A,
+            culprit: Some(B),
+            level: Level::L2
+        }
+    );
 }
 
 #[test]
 fn unit_goes_through_the_second_level() {
     let mut b = Bench::new();
     // Whole lines need no read.
-    assert_eq!(b.tile.unit_access(0, 0x1000, 64, true, A, 1, &mut b.below), Some(24));
+    assert_eq!(
+        b.tile.unit_access(0, 0x1000, 64, true, A, 1, &mut b.below),
+        Some(24)
+    );
     assert!(b.below.reads.is_empty());
     assert_eq!(b.data(100, 0x1000, false, A), Outcome::Ready(124));
     b.tile.take_first_level_changed();
     // The unit's write takes the line out of the first level.
-    assert_eq!(b.tile.unit_access(200, 0x1000, 16, true, A, 2, &mut b.below), Some(224));
+    assert_eq!(
+        b.tile
+            .unit_access(200, 0x1000, 16, true, A, 2, &mut b.below),
+        Some(224)
+    );
     assert!(b.tile.take_first_level_changed());
     assert_eq!(b.data(300, 0x1000, false, A), Outcome::Ready(324));
     // Parts of lines that are nowhere need a read.
-    assert_eq!(b.tile.unit_access(400, 0x8000, 16, true, A, 3, &mut b.below), None);
+    assert_eq!(
+        b.tile
+            .unit_access(400, 0x8000, 16, true, A, 3, &mut b.below),
+        None
+    );
     assert_eq!(b.below.reads[0].0, 424);
 }
 
@@ -199,10 +258,25 @@ fn without_a_second_level_the_unit_uses_the_data_cache() {
     let l1 = cache(1024, 2, 2, 2);
     let mut tile = Hierarchy::new(&l1, &l1, None, 1);
     let mut below = Below::default();
-    assert_eq!(tile.unit_access(0, 0x1000, 64, true, A, 1, &mut below), Some(4));
+    assert_eq!(
+        tile.unit_access(0, 0x1000, 64, true, A, 1, &mut below),
+        Some(4)
+    );
     assert_eq!(tile.data_hit(10, 0x1000, false), Some(Outcome::Hit));
-    assert_eq!(tile.unit_access(20, 0x2000, 8, false, A, 2, &mut below), None);
+    assert_eq!(
+        tile.unit_access(20, 0x2000, 8, false, A, 2, &mut below),
+        None
+    );
     let mut done = Vec::new();
     tile.complete(50, 0, &mut below, &mut done);
-    assert_eq!(done, [(Waiter::Unit { token: 2, write: false }, 50)]);
+    assert_eq!(
+        done,
+        [(
+            Waiter::Unit {
+                token: 2,
+                write: false
+            },
+            50
+        )]
+    );
 }

@@ -72,12 +72,20 @@ impl Cache {
     pub fn new(config: &CacheConfig, seed: u64) -> Self {
         let ways = config.ways as usize;
         let sets = (config.size / (config.ways as u64 * config.line as u64)) as usize;
-        let all = if ways == 64 { u64::MAX } else { (1 << ways) - 1 };
+        let all = if ways == 64 {
+            u64::MAX
+        } else {
+            (1 << ways) - 1
+        };
         Self {
             line_shift: config.line.trailing_zeros(),
             set_mask: sets as u64 - 1,
             ways,
-            way_mask: if config.way_mask & all == 0 { all } else { config.way_mask & all },
+            way_mask: if config.way_mask & all == 0 {
+                all
+            } else {
+                config.way_mask & all
+            },
             replacement: config.replacement,
             tags: vec![0; sets * ways],
             recent: vec![0; sets],
@@ -97,7 +105,11 @@ impl Cache {
     /// Bit i: way i may be filled from now on. Lines in other ways stay and still hit. A mask without any existing way
     /// changes nothing.
     pub fn set_way_mask(&mut self, mask: u64) {
-        let all = if self.ways == 64 { u64::MAX } else { (1 << self.ways) - 1 };
+        let all = if self.ways == 64 {
+            u64::MAX
+        } else {
+            (1 << self.ways) - 1
+        };
         if mask & all != 0 {
             self.way_mask = mask & all;
         }
@@ -204,9 +216,7 @@ impl Cache {
     fn victim(&mut self, set: usize) -> usize {
         let base = set * self.ways;
         let allowed = |way: usize| self.way_mask >> way & 1 != 0;
-        if let Some(empty) =
-            (0..self.ways).find(|w| allowed(*w) && self.tags[base + w] == 0)
-        {
+        if let Some(empty) = (0..self.ways).find(|w| allowed(*w) && self.tags[base + w] == 0) {
             return empty;
         }
         match self.replacement {
@@ -217,9 +227,7 @@ impl Cache {
             Replacement::TreePlru => {
                 let (mut node, mut half, mut low) = (0, self.ways / 2, 0);
                 while half > 0 {
-                    let block = |from: usize| {
-                        self.way_mask >> from & ((1u64 << half) - 1) != 0
-                    };
+                    let block = |from: usize| self.way_mask >> from & ((1u64 << half) - 1) != 0;
                     // The tree's choice, unless that half may not be filled at all.
                     let upper = if self.trees[set] >> node & 1 != 0 {
                         block(low + half)
@@ -370,7 +378,11 @@ mod tests {
                 set.push((line, dirty | write));
                 return (true, None);
             }
-            let out = if set.len() == self.ways { Some(set.remove(0)) } else { None };
+            let out = if set.len() == self.ways {
+                Some(set.remove(0))
+            } else {
+                None
+            };
             set.push((line, write));
             (false, out.map(|(l, d)| (l * 64, d)))
         }
@@ -388,7 +400,11 @@ mod tests {
                 return Tree::Leaf(low);
             }
             let mid = (low + high) / 2;
-            Tree::Node(false, Box::new(Tree::new(low, mid)), Box::new(Tree::new(mid, high)))
+            Tree::Node(
+                false,
+                Box::new(Tree::new(low, mid)),
+                Box::new(Tree::new(mid, high)),
+            )
         }
         fn touch(&mut self, way: usize) -> bool {
             match self {
@@ -480,7 +496,14 @@ mod tests {
         cache.fill(0, true, A);
         cache.fill(64, false, A);
         let evicted = cache.fill(128, false, B).unwrap();
-        assert_eq!(evicted, Evicted { address: 0, dirty: true, owner: A });
+        assert_eq!(
+            evicted,
+            Evicted {
+                address: 0,
+                dirty: true,
+                owner: A
+            }
+        );
         assert!(!cache.access(0, false));
         assert_eq!(cache.culprit(0, A), Some(B));
         assert_eq!(cache.culprit(0, B), None);
@@ -497,7 +520,10 @@ mod tests {
     fn random_replacement_repeats_with_its_seed() {
         let run = |seed| {
             let mut cache = Cache::new(&config(1, 4, Replacement::Random), seed);
-            (0..100u64).filter_map(|i| cache.fill(i % 7 * 64, false, A)).map(|e| e.address).collect::<Vec<_>>()
+            (0..100u64)
+                .filter_map(|i| cache.fill(i % 7 * 64, false, A))
+                .map(|e| e.address)
+                .collect::<Vec<_>>()
         };
         assert_eq!(run(3), run(3));
         assert_ne!(run(3), run(0x1234_5678_9ABC));

@@ -83,7 +83,11 @@ impl Clint {
             }
             CLINT_MTIMECMP => {
                 let shift = 8 * (offset & 4);
-                let mask = if bytes == 8 { u64::MAX } else { 0xFFFF_FFFF << shift };
+                let mask = if bytes == 8 {
+                    u64::MAX
+                } else {
+                    0xFFFF_FFFF << shift
+                };
                 self.compare = self.compare & !mask | value << shift & mask;
                 ClintEffect::Timer(self.deadline())
             }
@@ -100,11 +104,20 @@ mod tests {
     fn timer_counts_at_the_timebase() {
         // 4 GHz ticks, 10 MHz timebase: 400 ticks a count.
         let mut clint = Clint::new(4_000_000_000, 10_000_000);
-        assert_eq!([clint.time(399), clint.time(400), clint.time(4_000_000_000)], [0, 1, 10_000_000]);
+        assert_eq!(
+            [clint.time(399), clint.time(400), clint.time(4_000_000_000)],
+            [0, 1, 10_000_000]
+        );
         assert_eq!(clint.deadline(), Tick::MAX);
-        assert_eq!(clint.write(CLINT_MTIMECMP, 8, 5), Some(ClintEffect::Timer(2000)));
+        assert_eq!(
+            clint.write(CLINT_MTIMECMP, 8, 5),
+            Some(ClintEffect::Timer(2000))
+        );
         // The upper half alone.
-        assert_eq!(clint.write(CLINT_MTIMECMP + 4, 4, 1), Some(ClintEffect::Timer(400 * ((1 << 32) + 5))));
+        assert_eq!(
+            clint.write(CLINT_MTIMECMP + 4, 4, 1),
+            Some(ClintEffect::Timer(400 * ((1 << 32) + 5)))
+        );
         assert_eq!(clint.read(0, CLINT_MTIMECMP + 4, 4), Some(1));
         assert_eq!(clint.read(800, CLINT_MTIME, 8), Some(2));
     }
@@ -113,14 +126,20 @@ mod tests {
     fn timebase_that_does_not_divide_the_tick() {
         // 3 ticks a second, 2 counts a second: count 1 is reached at tick 2 (1.5 rounded up).
         let mut clint = Clint::new(3, 2);
-        assert_eq!(clint.write(CLINT_MTIMECMP, 8, 1), Some(ClintEffect::Timer(2)));
+        assert_eq!(
+            clint.write(CLINT_MTIMECMP, 8, 1),
+            Some(ClintEffect::Timer(2))
+        );
         assert_eq!([clint.time(1), clint.time(2)], [0, 1]);
     }
 
     #[test]
     fn software_interrupt_and_odd_accesses() {
         let mut clint = Clint::new(1, 1);
-        assert_eq!(clint.write(CLINT_MSIP, 4, 3), Some(ClintEffect::Software(true)));
+        assert_eq!(
+            clint.write(CLINT_MSIP, 4, 3),
+            Some(ClintEffect::Software(true))
+        );
         assert_eq!(clint.read(0, CLINT_MSIP, 4), Some(1));
         assert_eq!(clint.write(CLINT_MSIP, 2, 3), None);
         assert_eq!(clint.read(0, CLINT_MTIME + 2, 4), None);

@@ -22,7 +22,7 @@ pub struct Htif {
 
 impl Default for Htif {
     fn default() -> Self {
-        Self { tohost: u64::MAX }
+        Self { tohost: !7 }
     }
 }
 
@@ -36,6 +36,12 @@ impl Htif {
     #[inline]
     pub fn is_at(&self, physical: u64) -> bool {
         physical == self.tohost
+    }
+
+    /// Whether an access goes to the 64 bytes around the word.
+    #[inline]
+    pub fn is_in_line(&self, physical: u64) -> bool {
+        (physical ^ self.tohost) < 64
     }
 
     /// What the stored value means.

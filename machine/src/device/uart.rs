@@ -64,9 +64,7 @@ impl Uart {
             INTERRUPT_IDENTIFICATION => 1 | if self.fifo { 0xC0 } else { 0 },
             LINE_CONTROL => self.line_control,
             MODEM_CONTROL => self.modem_control,
-            LINE_STATUS => {
-                TRANSMITTER_EMPTY | if self.input.is_empty() { 0 } else { DATA_READY }
-            }
+            LINE_STATUS => TRANSMITTER_EMPTY | if self.input.is_empty() { 0 } else { DATA_READY },
             // Carrier, data set ready, clear to send.
             MODEM_STATUS => 0xB0,
             SCRATCH => self.scratch,

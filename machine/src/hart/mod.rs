@@ -361,6 +361,11 @@ impl Hart {
         }
     }
 
+    /// Whether an interrupt is pending that is enabled in `mie`, so that it would end WFI.
+    pub fn interrupt_pending(&self) -> bool {
+        self.core.interrupt_wakes()
+    }
+
     /// Forgets which lines are surely in the first-level caches. The tile calls it whenever a line may have left a first-level
     /// cache, or lost its dirty state, by anything but the hart's own accesses. [`Hart::complete`] does so itself.
     pub fn forget_lines(&mut self) {

@@ -15,6 +15,8 @@ use bulkhead_abi::memory_map::{
 };
 
 const EXIT_SIZE: u64 = 0x1000;
+/// Token of stores to the host's word; those of the caches count up from 1.
+const HOST_TOKEN: u32 = u32::MAX;
 
 pub(super) struct TileBus<'a> {
     pub unit: Option<&'a mut Dtu>,
@@ -54,16 +56,42 @@ impl TileBus<'_> {
         )
     }
 
+    /// An access to the line of the host's word. It is never a hit, so that every one comes here; a store of the word
+    /// recalls the hart.
     #[cold]
-    fn store_to_host(&mut self, physical: u64, value: u64) {
+    #[inline(never)]
+    fn data_host(&mut self, now: Tick, physical: u64, write: bool) -> Timing {
+        let timing = match self.caches.data_hit(now, physical, write) {
+            Some(outcome) => timing(outcome),
+            None => self.data_miss(now, physical, write),
+        };
+        let Some(value) = self.local.to_host.take() else {
+            return if timing == Timing::Hit {
+                Timing::Ready(now)
+            } else {
+                timing
+            };
+        };
+        self.store_to_host(now, physical, value);
+        self.local.recall = true;
+        match timing {
+            Timing::Pending(_) => timing,
+            Timing::Hit | Timing::Ready(_) => {
+                let at = if let Timing::Ready(at) = timing {
+                    at
+                } else {
+                    now
+                };
+                self.local.host_token = Some((HOST_TOKEN, at));
+                Timing::Pending(HOST_TOKEN)
+            }
+        }
+    }
+
+    fn store_to_host(&mut self, now: Tick, physical: u64, value: u64) {
         match self.local.htif.effect(value) {
             HtifEffect::None => {}
-            HtifEffect::Exit(code) => {
-                // The moment of the store is not known here; the run ends with the window.
-                let at = self.local.now;
-                self.local.finish(at, End::Exit(code));
-                self.local.limit = 0;
-            }
+            HtifEffect::Exit(code) => self.local.finish(now, End::Exit(code)),
             HtifEffect::Print(byte) => {
                 if let Some(uart) = &mut self.local.uart {
                     uart.put(byte);
@@ -126,6 +154,9 @@ impl Bus for TileBus<'_> {
     #[inline]
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing {
         let write = matches!(access, Access::Store | Access::Atomic);
+        if self.local.htif.is_in_line(physical) {
+            return self.data_host(now, physical, write);
+        }
         match self.caches.data_hit(now, physical, write) {
             Some(outcome) => timing(outcome),
             None => self.data_miss(now, physical, write),
@@ -174,7 +205,7 @@ impl Bus for TileBus<'_> {
             _ => None,
         };
         if self.local.htif.is_at(physical) {
-            self.store_to_host(physical, value);
+            self.local.to_host = Some(value);
         }
         done.ok_or(BusFault)
     }
@@ -241,11 +272,13 @@ impl Bus for TileBus<'_> {
                 && let Some(code) = exit_code(value as u32)
             {
                 self.local.finish(now, End::Exit(code));
-                self.local.limit = 0;
+                self.local.recall = true;
             }
         } else {
             return Err(BusFault);
         }
+        // A hart that is woken at once must not go on before the unit knows.
+        self.local.recall |= sleep;
         Ok(DeviceWrite { extra: 0, sleep })
     }
 
@@ -274,7 +307,7 @@ impl Bus for TileBus<'_> {
 
     #[inline]
     fn limit(&self) -> Tick {
-        if self.local.signals.is_empty() {
+        if self.local.signals.is_empty() && !self.local.recall {
             self.local.limit.min(self.local.queue.next_time())
         } else {
             0

@@ -16,7 +16,12 @@ pub(super) struct TileEnv<'a> {
 }
 
 impl TileEnv<'_> {
-    fn range(&self, physical: u64, bytes: usize, write: bool) -> Result<(usize, usize), LocalFault> {
+    fn range(
+        &self,
+        physical: u64,
+        bytes: usize,
+        write: bool,
+    ) -> Result<(usize, usize), LocalFault> {
         let (window, at) = self
             .local
             .window(physical, bytes as u64, write)
@@ -32,9 +37,7 @@ impl Env for TileEnv<'_> {
 
     fn schedule(&mut self, at: Tick, event: DtuEvent) {
         let at = at.max(self.local.now);
-        self.local
-            .queue
-            .push(at, FROM_UNIT, TileEvent::Unit(event));
+        self.local.queue.push(at, FROM_UNIT, TileEvent::Unit(event));
     }
 
     fn send(&mut self, mut packet: Packet) {
@@ -69,7 +72,9 @@ impl Env for TileEnv<'_> {
 
     fn local_read(&self, physical: u64, buffer: &mut [u8]) -> Result<(), LocalFault> {
         let (memory, at) = self.range(physical, buffer.len(), false)?;
-        let bytes = self.fabric.memories[memory].bytes.get(at..at + buffer.len());
+        let bytes = self.fabric.memories[memory]
+            .bytes
+            .get(at..at + buffer.len());
         buffer.copy_from_slice(bytes.ok_or(LocalFault { address: physical })?);
         Ok(())
     }
@@ -91,7 +96,8 @@ impl Env for TileEnv<'_> {
     }
 
     fn interrupt_pending(&self) -> bool {
-        self.local.interrupt_pending
+        // The tile looks after every action of the unit and tells it (`Dtu::interrupted`): only then is it known.
+        false
     }
 
     fn wake_hart(&mut self) {
