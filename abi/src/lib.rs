@@ -20,3 +20,5 @@ pub mod words;
 
 #[cfg(test)]
 mod layout_tests;
+#[cfg(test)]
+mod protocol_tests;

@@ -100,13 +100,18 @@ pub enum Syscall {
         tile: u16,
         /// Bytes, rounded up to pages by the kernel.
         memory: u64,
+        /// The memory tile that they come from.
+        memory_tile: u16,
     },
-    /// Creates an activity, managed by the caller. Results: its number.
+    /// Creates an activity, managed by the caller. Results: its number, its send endpoint for system calls, the clock of
+    /// its tile in hertz.
     CreateActivity {
         /// Where it will run.
         tile: u16,
-        /// Bytes of its memory; page tables come on top.
+        /// Bytes of its memory; page tables ([`crate::tilemux::table_pages`]) come on top.
         memory: u64,
+        /// The memory tile that they come from; one that the tile was configured with.
+        memory_tile: u16,
         /// Name for reports.
         name: Name,
     },
@@ -172,6 +177,8 @@ pub enum Syscall {
         size: u64,
         /// [`MAP_READ`], [`MAP_WRITE`].
         rights: u8,
+        /// The memory tile that holds it.
+        memory_tile: u16,
     },
     /// Makes a memory endpoint for an activity to a memory object of an earlier `CreateMemory`. Results: endpoint.
     Connect {
@@ -242,11 +249,28 @@ impl Syscall {
         let mut words = Words::new();
         match *self {
             Syscall::Nothing => words.push(&[Number::Nothing as u64]),
-            Syscall::ConfigureTile { tile, memory } => {
-                words.push(&[Number::ConfigureTile as u64, tile.into(), memory])
-            }
-            Syscall::CreateActivity { tile, memory, name } => words
-                .push(&[Number::CreateActivity as u64, tile.into(), memory])
+            Syscall::ConfigureTile {
+                tile,
+                memory,
+                memory_tile,
+            } => words.push(&[
+                Number::ConfigureTile as u64,
+                tile.into(),
+                memory,
+                memory_tile.into(),
+            ]),
+            Syscall::CreateActivity {
+                tile,
+                memory,
+                memory_tile,
+                name,
+            } => words
+                .push(&[
+                    Number::CreateActivity as u64,
+                    tile.into(),
+                    memory,
+                    memory_tile.into(),
+                ])
                 .push(&name.to_words()),
             Syscall::OpenMemory { activity } => {
                 words.push(&[Number::OpenMemory as u64, activity.into()])
@@ -299,11 +323,13 @@ impl Syscall {
                 activity,
                 size,
                 rights,
+                memory_tile,
             } => words.push(&[
                 Number::CreateMemory as u64,
                 activity.into(),
                 size,
                 rights.into(),
+                memory_tile.into(),
             ]),
             Syscall::Connect {
                 activity,
@@ -354,10 +380,12 @@ impl Syscall {
             Number::ConfigureTile => Syscall::ConfigureTile {
                 tile: r.half()?,
                 memory: r.word()?,
+                memory_tile: r.half()?,
             },
             Number::CreateActivity => Syscall::CreateActivity {
                 tile: r.half()?,
                 memory: r.word()?,
+                memory_tile: r.half()?,
                 name: r.name()?,
             },
             Number::OpenMemory => Syscall::OpenMemory {
@@ -392,6 +420,7 @@ impl Syscall {
                 activity: r.half()?,
                 size: r.word()?,
                 rights: r.byte()?,
+                memory_tile: r.half()?,
             },
             Number::Connect => Syscall::Connect {
                 activity: r.half()?,

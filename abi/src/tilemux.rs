@@ -23,8 +23,18 @@ pub const REQUEST_SLOTS: u8 = 2;
 pub const REQUEST_SLOT: u16 = 128;
 /// Send endpoint of TileMux to the kernel for notifications.
 pub const NOTIFY_ENDPOINT: u16 = 7;
+/// Send endpoint of TileMux to the kernel for text of its activities, one message at a time.
+pub const PRINT_ENDPOINT: u16 = 8;
+/// Receive endpoint of TileMux for the kernel's answers to text: one slot of [`PRINT_REPLY_SLOT`] bytes.
+pub const PRINT_REPLY: u16 = 9;
+/// Bytes of text in a message at most.
+pub const PRINT_TEXT: usize = 128;
+/// Bytes of a slot for text, header included.
+pub const PRINT_SLOT: u16 = 192;
+/// Bytes of the slot of [`PRINT_REPLY`].
+pub const PRINT_REPLY_SLOT: u16 = 64;
 /// First endpoint of a user tile that is free for activities.
-pub const FIRST_ENDPOINT: u16 = 8;
+pub const FIRST_ENDPOINT: u16 = 10;
 
 /// Bytes at the start of a tile's memory that belong to TileMux: code, data, stack, request buffer.
 pub const TILEMUX_MEMORY: u64 = 0x2_0000;
@@ -34,6 +44,9 @@ pub const TILEMUX_BASE: u64 = MEMORY_BASE;
 pub const TILEMUX_CONFIG: u64 = TILEMUX_BASE + TILEMUX_MEMORY - 0x1000;
 /// Tile-physical address of the buffer of [`REQUEST_ENDPOINT`].
 pub const TILEMUX_BUFFER: u64 = TILEMUX_BASE + TILEMUX_MEMORY - 0x800;
+
+/// Tile-physical address of the buffer of [`PRINT_REPLY`].
+pub const TILEMUX_PRINT_BUFFER: u64 = TILEMUX_BUFFER + 0x400;
 
 /// Placed by the kernel at [`TILEMUX_CONFIG`].
 #[derive(
@@ -140,14 +153,7 @@ impl Request {
                 physical,
                 pages,
                 rights,
-            } => words.push(&[
-                2,
-                activity.into(),
-                address,
-                physical,
-                pages,
-                rights.into(),
-            ]),
+            } => words.push(&[2, activity.into(), address, physical, pages, rights.into()]),
             Request::SetBucket { activity, bucket } => {
                 words.push(&[3, activity.into(), bucket.into()])
             }
@@ -234,7 +240,8 @@ codes! {
         Wait = 2,
         /// Gives the rest of the time slice away.
         Yield = 3,
-        /// Prints `a1` bytes at `a0`. Result: 0, or 1 if they cannot be read.
+        /// Prints `a1` bytes, at most [`PRINT_TEXT`], at `a0` on the system's console. Result: 0; 1 if they cannot be
+        /// read; 2 if the tile's earlier text is still on its way, then try again.
         Print = 4,
         /// Ends the activity after a panic; `a0` is 1 if the heap was exhausted.
         Panic = 5,

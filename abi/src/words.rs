@@ -16,7 +16,9 @@ impl Name {
     /// The name, if it has at most [`NAME`] bytes and no zero byte.
     pub fn new(text: &str) -> Option<Self> {
         let mut bytes = [0; NAME];
-        bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        bytes
+            .get_mut(..text.len())?
+            .copy_from_slice(text.as_bytes());
         (!text.as_bytes().contains(&0)).then_some(Self(bytes))
     }
 

@@ -188,7 +188,9 @@ impl<const N: usize> RoundRobin<N> {
         let Some(first) = eligible.next() else {
             return Decision::Idle { until: next_refill };
         };
-        let slice_end = eligible.next().map(|_| now.saturating_add(first.slice_left));
+        let slice_end = eligible
+            .next()
+            .map(|_| now.saturating_add(first.slice_left));
         let budget_end = first.budget.map(|_| now.saturating_add(first.budget_left));
         let until = [slice_end, budget_end, next_refill]
             .into_iter()
@@ -245,7 +247,16 @@ mod tests {
             policy.set_ready(id, true);
         }
         let log = simulate(&mut policy, 50);
-        assert_eq!(log, [(1, 0, 10), (2, 10, 20), (3, 20, 30), (1, 30, 40), (2, 40, 50)]);
+        assert_eq!(
+            log,
+            [
+                (1, 0, 10),
+                (2, 10, 20),
+                (3, 20, 30),
+                (1, 30, 40),
+                (2, 40, 50)
+            ]
+        );
         policy.remove(3);
         policy.set_ready(2, false);
         assert_eq!(policy.decide(50), Decision::Run { id: 1, until: None });
@@ -256,9 +267,26 @@ mod tests {
         let mut policy = RoundRobin::<8>::new(100);
         policy.add(1);
         policy.set_ready(1, true);
-        assert!(!policy.set_budget(1, Budget { amount: 5, period: 4 }, 0));
-        assert!(policy.set_budget(1, Budget { amount: 4, period: 20 }, 0));
-        assert_eq!(simulate(&mut policy, 60), [(1, 0, 4), (1, 20, 24), (1, 40, 44)]);
+        assert!(!policy.set_budget(
+            1,
+            Budget {
+                amount: 5,
+                period: 4
+            },
+            0
+        ));
+        assert!(policy.set_budget(
+            1,
+            Budget {
+                amount: 4,
+                period: 20
+            },
+            0
+        ));
+        assert_eq!(
+            simulate(&mut policy, 60),
+            [(1, 0, 4), (1, 20, 24), (1, 40, 44)]
+        );
     }
 
     #[test]

@@ -5,7 +5,9 @@
 //!
 //! The unprivileged page has the same address in every address space, so this works in any mode.
 
-use bulkhead_abi::dtu::{self, Command, CurrentActivity, DtuError, Endpoint, Opcode, PrivilegedOpcode};
+use bulkhead_abi::dtu::{
+    self, Command, CurrentActivity, DtuError, Endpoint, Opcode, PrivilegedOpcode,
+};
 use bulkhead_abi::memory_map::DTU_BASE;
 use core::arch::asm;
 
@@ -217,7 +219,9 @@ pub fn restore_command(saved: &SavedCommand) {
 
 /// The register words of an endpoint of this tile.
 pub fn endpoint(index: u16) -> Endpoint {
-    Endpoint::unpack(core::array::from_fn(|word| read(endpoint_offset(index) + 8 * word as u64)))
+    Endpoint::unpack(core::array::from_fn(|word| {
+        read(endpoint_offset(index) + 8 * word as u64)
+    }))
 }
 
 /// Configures an endpoint of this tile; works on a privileged unit only.

@@ -123,9 +123,9 @@ impl AddressSpace {
         if !aligned || end.is_none_or(|end| end > USER_END) {
             return Err(MapError::BadAddress);
         }
-        let bits = u64::from(rights.read) * READ
-            | u64::from(rights.write) * WRITE
-            | u64::from(rights.execute) * EXECUTE;
+        let bits = (u64::from(rights.read) * READ)
+            | (u64::from(rights.write) * WRITE)
+            | (u64::from(rights.execute) * EXECUTE);
         for page in 0..pages {
             let entry = self.entry(memory, address + page * PAGE)?;
             if memory.read(entry) & VALID != 0 {
@@ -173,7 +173,7 @@ impl AddressSpace {
             write: value & WRITE != 0,
             execute: value & EXECUTE != 0,
         };
-        (value & VALID != 0).then_some((value >> 10 << 12 | address % PAGE, rights))
+        (value & VALID != 0).then_some(((value >> 10 << 12) | (address % PAGE), rights))
     }
 }
 
@@ -248,14 +248,35 @@ mod tests {
     fn refuses_what_it_must() {
         let mut memory = Flat::default();
         let mut space = AddressSpace::new(&mut memory, 0x1000, 3).unwrap();
-        assert_eq!(space.map(&mut memory, 0x1001, 0, 1, RW), Err(MapError::BadAddress));
-        assert_eq!(space.map(&mut memory, 0x1000, 7, 1, RW), Err(MapError::BadAddress));
-        assert_eq!(space.map(&mut memory, USER_END, 0, 1, RW), Err(MapError::BadAddress));
-        assert_eq!(space.map(&mut memory, 0, 0, u64::MAX / 2, RW), Err(MapError::BadAddress));
+        assert_eq!(
+            space.map(&mut memory, 0x1001, 0, 1, RW),
+            Err(MapError::BadAddress)
+        );
+        assert_eq!(
+            space.map(&mut memory, 0x1000, 7, 1, RW),
+            Err(MapError::BadAddress)
+        );
+        assert_eq!(
+            space.map(&mut memory, USER_END, 0, 1, RW),
+            Err(MapError::BadAddress)
+        );
+        assert_eq!(
+            space.map(&mut memory, 0, 0, u64::MAX / 2, RW),
+            Err(MapError::BadAddress)
+        );
         assert_eq!(space.map(&mut memory, 0x1000, 0, 1, RW), Ok(()));
-        assert_eq!(space.map(&mut memory, 0x1000, 0, 1, RW), Err(MapError::Mapped));
-        assert_eq!(space.map(&mut memory, 1 << 30, 0, 1, RW), Err(MapError::NoTable));
-        assert_eq!(AddressSpace::new(&mut memory, 0x1000, 0).unwrap_err(), MapError::NoTable);
+        assert_eq!(
+            space.map(&mut memory, 0x1000, 0, 1, RW),
+            Err(MapError::Mapped)
+        );
+        assert_eq!(
+            space.map(&mut memory, 1 << 30, 0, 1, RW),
+            Err(MapError::NoTable)
+        );
+        assert_eq!(
+            AddressSpace::new(&mut memory, 0x1000, 0).unwrap_err(),
+            MapError::NoTable
+        );
         assert_eq!(Rights::from_bits(2), None);
         assert_eq!(Rights::from_bits(0), None);
         assert_eq!(Rights::from_bits(9), None);

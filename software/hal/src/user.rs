@@ -47,7 +47,9 @@ pub fn give_heap(heap: &crate::heap::LocalHeap, environment: &Environment) {
 
 /// Prints bytes to the tile's console.
 pub fn print(bytes: &[u8]) {
-    ecall(Ecall::Print, bytes.as_ptr() as u64, bytes.len() as u64);
+    while ecall(Ecall::Print, bytes.as_ptr() as u64, bytes.len() as u64) == 2 {
+        ecall(Ecall::Yield, 0, 0);
+    }
 }
 
 /// Header and payload of a message in a receive buffer of this activity.

@@ -8,7 +8,7 @@
 
 use crate::argument;
 use crate::time;
-use bulkhead_abi::dtu::{DtuError, NO_ENDPOINT, PAGE_SIZE, TLB_READ, TLB_WRITE};
+use bulkhead_abi::dtu::{DtuError, PAGE_SIZE, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::GateKind;
 use bulkhead_abi::message::{HEADER_SIZE, Header};
 use bulkhead_abi::tilemux::Ecall;
@@ -67,6 +67,9 @@ impl Default for MessageBuffer {
 #[derive(Debug, Clone, Copy)]
 pub struct Aligned<T>(pub T);
 
+/// Label of the replies to messages that need none.
+const ONE_WAY: u64 = u64::MAX;
+
 /// The sending end of a channel.
 #[derive(Clone, Copy, Debug)]
 pub struct SendGate {
@@ -111,14 +114,19 @@ impl SendGate {
         self.endpoint
     }
 
-    /// Sends a message; it must not cross a page. A reply, if there is one, only returns the credit.
+    /// Sends a message; it must not cross a page. The receiver gives the credit back with [`Message::finish`] or a reply,
+    /// whose content is dropped.
     ///
     /// # Errors
     /// [`DtuError::NoCredits`] if too many messages are under way; what else the DTU says.
     #[inline(always)]
     pub fn send(&self, message: &[u8]) -> Result<()> {
+        // Replies to earlier messages would fill the buffer for replies.
+        while let Some(reply) = fetch(self.reply, self.reply_buffer)? {
+            drop(reply);
+        }
         repeat(message.as_ptr() as u64, TLB_READ, || {
-            dtu::send(self.endpoint, message, NO_ENDPOINT, 0)
+            dtu::send(self.endpoint, message, self.reply, ONE_WAY)
         })
     }
 
@@ -140,11 +148,8 @@ impl SendGate {
     pub fn send_waiting(&self, message: &[u8]) -> Result<()> {
         loop {
             match self.send(message) {
-                Err(DtuError::NoCredits | DtuError::NoSpace) => {
-                    if user::is_shared() {
-                        user::ecall(Ecall::Yield, 0, 0);
-                    }
-                }
+                // The credit comes with a reply to an earlier message.
+                Err(DtuError::NoCredits) => time::wait(self.reply, 0),
                 other => return other,
             }
         }
@@ -159,7 +164,12 @@ impl SendGate {
         repeat(message.as_ptr() as u64, TLB_READ, || {
             dtu::send(self.endpoint, message, self.reply, 0)
         })?;
-        receive(self.reply, self.reply_buffer)
+        loop {
+            let reply = receive(self.reply, self.reply_buffer)?;
+            if reply.label() != ONE_WAY {
+                return Ok(reply);
+            }
+        }
     }
 }
 
@@ -301,7 +311,7 @@ impl Message {
         result
     }
 
-    /// Gives only the credit back: an empty reply, for messages that were sent without a place for replies.
+    /// Gives only the credit back, with a reply that says nothing: for messages of [`SendGate::send`].
     ///
     /// # Errors
     /// What the DTU says.

@@ -3,7 +3,7 @@
 //! Why it exists: these run before and after the program. What it deliberately does not know: gates.
 
 use bulkhead_abi::environment::{ENVIRONMENT_MAGIC, Environment};
-use bulkhead_abi::tilemux::Ecall;
+use bulkhead_abi::tilemux::{Ecall, PRINT_TEXT};
 use bulkhead_abi::words;
 use bulkhead_hal::heap::LocalHeap;
 use bulkhead_hal::user;
@@ -38,9 +38,9 @@ pub fn exit(code: u64) -> ! {
     }
 }
 
-/// Lines for the tile's console; what is longer than the buffer is printed in pieces.
+/// Lines for the system's console; what is longer than the buffer is printed in pieces.
 pub struct Console {
-    buffer: [u8; 128],
+    buffer: [u8; PRINT_TEXT],
     length: usize,
 }
 
@@ -48,7 +48,7 @@ impl Console {
     /// Prints one line with the activity's name before it.
     pub fn line(text: core::fmt::Arguments) {
         let mut console = Self {
-            buffer: [0; 128],
+            buffer: [0; PRINT_TEXT],
             length: 0,
         };
         // A console that cannot be written must not stop the program.

@@ -46,6 +46,11 @@ impl PeriodicTask {
         self.job
     }
 
+    /// When the current job was released, in nanoseconds since reset.
+    pub fn release(&self) -> u64 {
+        self.release
+    }
+
     /// Ends the job. Returns whether its deadline was met. A release that has passed already is not skipped.
     pub fn complete(&mut self) -> bool {
         marker::job_complete(self.job);

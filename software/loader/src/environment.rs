@@ -2,9 +2,7 @@
 //!
 //! Why it exists: kernel and manager fill the same page. What it deliberately does not know: where the facts come from.
 
-use bulkhead_abi::environment::{
-    ArgumentEntry, ENVIRONMENT_SIZE, Environment, GateEntry, VALUE,
-};
+use bulkhead_abi::environment::{ArgumentEntry, ENVIRONMENT_SIZE, Environment, GateEntry, VALUE};
 use bulkhead_abi::words::{NAME, Name};
 use zerocopy::IntoBytes;
 
@@ -51,9 +49,7 @@ pub fn fill(
     let mut at = 0;
     for bytes in [header.as_bytes(), gates.as_bytes(), arguments.as_bytes()] {
         let place = page.get_mut(at..at + bytes.len());
-        place
-            .ok_or(EnvironmentError::Full)?
-            .copy_from_slice(bytes);
+        place.ok_or(EnvironmentError::Full)?.copy_from_slice(bytes);
         at += bytes.len();
     }
     Ok(())
@@ -68,8 +64,14 @@ mod tests {
 
     #[test]
     fn what_is_written_is_where_the_text_says() {
-        let header = Environment { activity: 7, ..Environment::new_zeroed() };
-        let gate = GateEntry { endpoint: 9, ..GateEntry::new_zeroed() };
+        let header = Environment {
+            activity: 7,
+            ..Environment::new_zeroed()
+        };
+        let gate = GateEntry {
+            endpoint: 9,
+            ..GateEntry::new_zeroed()
+        };
         let mut page = [0xff; ENVIRONMENT_SIZE];
         let arguments = [argument("samples", "50").unwrap()];
         fill(&mut page, header, &[gate], &arguments).unwrap();
@@ -85,8 +87,17 @@ mod tests {
     fn a_full_page_is_an_error() {
         let mut page = [0; ENVIRONMENT_SIZE];
         let gates = [GateEntry::new_zeroed(); 64];
-        assert_eq!(fill(&mut page, Environment::new_zeroed(), &gates, &[]), Err(EnvironmentError::Full));
-        assert_eq!(argument("a", &"x".repeat(65)), Err(EnvironmentError::TooLong));
-        assert_eq!(argument(&"x".repeat(33), ""), Err(EnvironmentError::TooLong));
+        assert_eq!(
+            fill(&mut page, Environment::new_zeroed(), &gates, &[]),
+            Err(EnvironmentError::Full)
+        );
+        assert_eq!(
+            argument("a", &"x".repeat(65)),
+            Err(EnvironmentError::TooLong)
+        );
+        assert_eq!(
+            argument(&"x".repeat(33), ""),
+            Err(EnvironmentError::TooLong)
+        );
     }
 }

@@ -4,9 +4,9 @@
 //! deliberately does not know: sections, symbols, relocations; programs here are static. Parsing is the crate `object`'s.
 
 use bulkhead_abi::syscall::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
+use object::LittleEndian;
 use object::elf::{EM_RISCV, ET_EXEC, FileHeader64, PF_R, PF_W, PF_X, PT_LOAD};
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::LittleEndian;
 
 /// Segments of a program at most.
 pub const SEGMENTS_MAX: usize = 8;
@@ -58,8 +58,7 @@ impl Image {
     /// # Errors
     /// See [`ImageError`].
     pub fn parse(head: &[u8], size: u64) -> Result<Self, ImageError> {
-        let header =
-            FileHeader64::<LittleEndian>::parse(head).map_err(|_| ImageError::NotElf)?;
+        let header = FileHeader64::<LittleEndian>::parse(head).map_err(|_| ImageError::NotElf)?;
         let little = LittleEndian;
         if header.endian() != Ok(LittleEndian) {
             return Err(ImageError::NotElf);
@@ -121,7 +120,6 @@ impl Image {
     }
 }
 
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -153,7 +151,13 @@ pub(crate) mod tests {
 
     #[test]
     fn reads_segments() {
-        let file = file(0x1000_1004, &[(5, 0x1000, 0x1000_1000, 0x234, 0x234), (6, 0x2000, 0x1000_2000, 8, 0x5000)]);
+        let file = file(
+            0x1000_1004,
+            &[
+                (5, 0x1000, 0x1000_1000, 0x234, 0x234),
+                (6, 0x2000, 0x1000_2000, 8, 0x5000),
+            ],
+        );
         let image = Image::parse(&file, 0x3000).unwrap();
         assert_eq!(image.entry, 0x1000_1004);
         assert_eq!(image.segments().len(), 2);
@@ -168,7 +172,10 @@ pub(crate) mod tests {
         assert!(Image::parse(&good, 1000).is_ok());
         assert_eq!(Image::parse(b"", 0), Err(ImageError::NotElf));
         assert_eq!(Image::parse(&good[..40], 40), Err(ImageError::NotElf));
-        assert_eq!(Image::parse(&good[..100], 1000), Err(ImageError::TooComplex));
+        assert_eq!(
+            Image::parse(&good[..100], 1000),
+            Err(ImageError::TooComplex)
+        );
         assert_eq!(Image::parse(&good, 15), Err(ImageError::BadSegment));
         let mut other = good.clone();
         other[18] = 62;

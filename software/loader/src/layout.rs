@@ -97,7 +97,12 @@ impl Layout {
         // One page before and one behind the stack stay unmapped.
         layout.stack_bottom = end + (buffer_pages + 1) * PAGE;
         layout.stack_top = layout.stack_bottom + stack_pages * PAGE;
-        layout.part(layout.stack_bottom, stack_offset, stack_pages, MAP_READ | MAP_WRITE);
+        layout.part(
+            layout.stack_bottom,
+            stack_offset,
+            stack_pages,
+            MAP_READ | MAP_WRITE,
+        );
         layout.heap = layout.stack_top + PAGE;
         layout.heap_size = heap_pages * PAGE;
         let heap_offset = stack_offset + stack_pages * PAGE;
@@ -140,7 +145,10 @@ mod tests {
 
     #[test]
     fn a_small_program() {
-        let image = image(&[(5, 0, 0x1000_1000, 0x1234, 0x1234), (6, 0, 0x1000_3000, 0, 0x10)]);
+        let image = image(&[
+            (5, 0, 0x1000_1000, 0x1234, 0x1234),
+            (6, 0, 0x1000_3000, 0, 0x10),
+        ]);
         let layout = Layout::plan(&image, 16 * PAGE, 100, 2 * PAGE).unwrap();
         // environment 1, text 2, data 1, buffers 1, stack 2: 7 pages; 9 remain
         assert_eq!(layout.heap_size, 9 * PAGE);
@@ -149,18 +157,30 @@ mod tests {
         assert_eq!(layout.stack_top, 0x1000_8000);
         assert_eq!(layout.heap, 0x1000_9000);
         assert!(layout.is_stack_overflow(0x1000_5fff) && !layout.is_stack_overflow(0x1000_6000));
-        assert_eq!(Layout::plan(&image, 6 * PAGE, 100, 2 * PAGE), Err(LayoutError::TooSmall(7 * PAGE)));
+        assert_eq!(
+            Layout::plan(&image, 6 * PAGE, 100, 2 * PAGE),
+            Err(LayoutError::TooSmall(7 * PAGE))
+        );
         assert!(Layout::plan(&image, 7 * PAGE, 100, 2 * PAGE).is_ok());
     }
 
     #[test]
     fn refuses_segments_in_wrong_places() {
         let low = image(&[(5, 0, 0x1000_0000, 16, 16)]);
-        assert_eq!(Layout::plan(&low, 1 << 20, 0, PAGE), Err(LayoutError::BadSegment));
+        assert_eq!(
+            Layout::plan(&low, 1 << 20, 0, PAGE),
+            Err(LayoutError::BadSegment)
+        );
         let unaligned = image(&[(5, 0, 0x1000_1004, 16, 16)]);
-        assert_eq!(Layout::plan(&unaligned, 1 << 20, 0, PAGE), Err(LayoutError::BadSegment));
+        assert_eq!(
+            Layout::plan(&unaligned, 1 << 20, 0, PAGE),
+            Err(LayoutError::BadSegment)
+        );
         let overlap = image(&[(5, 0, 0x1000_1000, 16, 0x1001), (6, 0, 0x1000_2000, 16, 16)]);
-        assert_eq!(Layout::plan(&overlap, 1 << 20, 0, PAGE), Err(LayoutError::BadSegment));
+        assert_eq!(
+            Layout::plan(&overlap, 1 << 20, 0, PAGE),
+            Err(LayoutError::BadSegment)
+        );
     }
 
     proptest! {
