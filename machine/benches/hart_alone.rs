@@ -13,7 +13,9 @@ struct Cache {
 
 impl Cache {
     fn new(sets: usize) -> Self {
-        Self { tags: vec![[u64::MAX; 8]; sets] }
+        Self {
+            tags: vec![[u64::MAX; 8]; sets],
+        }
     }
     /// LRU by order in the set.
     fn hit(&mut self, physical: u64) -> bool {
@@ -38,16 +40,27 @@ struct SmallBus {
 impl Bus for SmallBus {
     #[inline(always)]
     fn fetch(&mut self, now: u64, physical: u64) -> Timing {
-        if self.code.hit(physical) { Timing::Hit } else { Timing::Ready(now + 12) }
+        if self.code.hit(physical) {
+            Timing::Hit
+        } else {
+            Timing::Ready(now + 12)
+        }
     }
     #[inline(always)]
     fn data(&mut self, now: u64, physical: u64, _: Access) -> Timing {
-        if self.data.hit(physical) { Timing::Hit } else { Timing::Ready(now + 12) }
+        if self.data.hit(physical) {
+            Timing::Hit
+        } else {
+            Timing::Ready(now + 12)
+        }
     }
     #[inline(always)]
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault> {
         let start = physical.wrapping_sub(BASE) as usize;
-        let slice = self.memory.get(start..start.wrapping_add(bytes as usize)).ok_or(BusFault)?;
+        let slice = self
+            .memory
+            .get(start..start.wrapping_add(bytes as usize))
+            .ok_or(BusFault)?;
         Ok(match bytes {
             1 => slice[0] as u64,
             2 => u16::from_le_bytes(slice.try_into().unwrap()) as u64,
@@ -58,7 +71,10 @@ impl Bus for SmallBus {
     #[inline(always)]
     fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault> {
         let start = physical.wrapping_sub(BASE) as usize;
-        let slice = self.memory.get_mut(start..start.wrapping_add(bytes as usize)).ok_or(BusFault)?;
+        let slice = self
+            .memory
+            .get_mut(start..start.wrapping_add(bytes as usize))
+            .ok_or(BusFault)?;
         slice.copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
         Ok(())
     }
@@ -70,7 +86,10 @@ impl Bus for SmallBus {
     }
     fn device_write(&mut self, _: u64, _: u64, _: u8, value: u64) -> Result<DeviceWrite, BusFault> {
         self.finished = Some(value);
-        Ok(DeviceWrite { extra: 0, sleep: true })
+        Ok(DeviceWrite {
+            extra: 0,
+            sleep: true,
+        })
     }
     fn epoch(&self) -> u32 {
         0
@@ -85,8 +104,12 @@ impl Bus for SmallBus {
 pub fn run(program: &Path) -> u64 {
     let bytes = std::fs::read(program).expect("the program is there");
     let file = object::File::parse(&*bytes).expect("an ELF file");
-    let mut bus =
-        SmallBus { memory: vec![0; 8 << 20], code: Cache::new(64), data: Cache::new(64), finished: None };
+    let mut bus = SmallBus {
+        memory: vec![0; 8 << 20],
+        code: Cache::new(64),
+        data: Cache::new(64),
+        finished: None,
+    };
     for segment in file.segments() {
         let data = segment.data().expect("segment data");
         let start = (segment.address() - BASE) as usize;
@@ -95,6 +118,10 @@ pub fn run(program: &Path) -> u64 {
     let mut hart = Hart::new(&HartConfig::default(), 0);
     hart.reset(file.entry(), 0);
     let stop = hart.run(&mut bus, u64::MAX);
-    assert_eq!((stop, bus.finished), (Stop::Sleep, Some(0x5555)), "the kernel's check failed");
+    assert_eq!(
+        (stop, bus.finished),
+        (Stop::Sleep, Some(0x5555)),
+        "the kernel's check failed"
+    );
     hart.statistics().instructions
 }

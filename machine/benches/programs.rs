@@ -11,7 +11,11 @@ pub struct Kernel {
 }
 
 const fn kernel(name: &'static str, rounds: u64, qemu_factor: u64) -> Kernel {
-    Kernel { name, rounds, qemu_factor }
+    Kernel {
+        name,
+        rounds,
+        qemu_factor,
+    }
 }
 
 pub const KERNELS: [Kernel; 6] = [
@@ -28,8 +32,22 @@ pub fn build(kernel: &str, rounds: u64) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/programs");
     let output = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{kernel}-{rounds}"));
     let status = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
-        .args(["--edition", "2024", "--target", "riscv64gc-unknown-none-elf", "-C", "opt-level=2"])
-        .args(["-C", "panic=abort", "-A", "warnings", "--cfg", &format!("kernel=\"{kernel}\"")])
+        .args([
+            "--edition",
+            "2024",
+            "--target",
+            "riscv64gc-unknown-none-elf",
+            "-C",
+            "opt-level=2",
+        ])
+        .args([
+            "-C",
+            "panic=abort",
+            "-A",
+            "warnings",
+            "--cfg",
+            &format!("kernel=\"{kernel}\""),
+        ])
         .arg("-C")
         .arg(format!("link-arg=-T{}", folder.join("link.ld").display()))
         .arg("-o")
@@ -47,7 +65,10 @@ pub fn qemu_seconds(kernel: &str, rounds: u64) -> Option<f64> {
     let once = || {
         let start = Instant::now();
         let status = Command::new("qemu-system-riscv64")
-            .args(["-machine", "virt", "-bios", "none", "-display", "none", "-serial", "none", "-kernel"])
+            .args([
+                "-machine", "virt", "-bios", "none", "-display", "none", "-serial", "none",
+                "-kernel",
+            ])
             .arg(&program)
             .stdin(Stdio::null())
             .status()
@@ -55,5 +76,7 @@ pub fn qemu_seconds(kernel: &str, rounds: u64) -> Option<f64> {
         assert!(status.success(), "{kernel} failed under QEMU");
         Some(start.elapsed().as_secs_f64())
     };
-    (0..3).map(|_| once()).try_fold(f64::INFINITY, |best, seconds| Some(best.min(seconds?)))
+    (0..3)
+        .map(|_| once())
+        .try_fold(f64::INFINITY, |best, seconds| Some(best.min(seconds?)))
 }
