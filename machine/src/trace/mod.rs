@@ -253,7 +253,8 @@ impl Tracer {
             true
         } else if let Some(lane) = found {
             tracks.lanes[lane].1 = None;
-            self.writer.end(tracks.lanes[lane].0, marker.tick);
+            let end = marker.tick.min(self.options.until);
+            self.writer.end(tracks.lanes[lane].0, end);
             true
         } else {
             false
@@ -476,8 +477,9 @@ impl Observer for Tracer {
             ],
             flow: None,
         };
+        let end = activity.end.min(self.options.until);
         self.writer
-            .slice(Weight::Detail, track, activity.start, activity.end, &event);
+            .slice(Weight::Detail, track, activity.start, end, &event);
     }
 
     fn bank(&mut self, memory: TileId, activity: &BankActivity) {
@@ -493,8 +495,9 @@ impl Observer for Tracer {
             values: &[("activity", Value::Number(activity.owner.activity.into()))],
             flow: None,
         };
+        let end = activity.end.min(self.options.until);
         self.writer
-            .slice(Weight::Detail, track, activity.start, activity.end, &event);
+            .slice(Weight::Detail, track, activity.start, end, &event);
     }
 
     fn hart(&mut self, at: Tick, tile: TileId, state: HartState) {
