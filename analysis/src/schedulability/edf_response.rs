@@ -158,7 +158,7 @@ mod tests {
     /// Earliest deadline first, unit by unit; the task under observation wins no ties.
     fn edf_by_unit(tasks: &[Task], releases: &[(u64, usize)]) -> [u64; 2] {
         let mut worst = [0; 2];
-        for observed in 0..2 {
+        for (observed, worst) in worst.iter_mut().enumerate() {
             let mut jobs: Vec<(u64, usize, u64)> = Vec::new();
             for now in 0..400 {
                 jobs.extend(
@@ -172,7 +172,7 @@ mod tests {
                     job.2 -= 1;
                     if job.2 == 0 {
                         if job.1 == observed {
-                            worst[observed] = worst[observed].max(now + 1 - job.0);
+                            *worst = (*worst).max(now + 1 - job.0);
                         }
                         jobs.remove(0);
                     }
