@@ -7,4 +7,3 @@
 pub mod communication;
 pub mod exact;
 pub mod network_calculus;
-pub mod schedulability;

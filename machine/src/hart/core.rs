@@ -132,6 +132,8 @@ pub struct Core {
     pub walk: Option<Walk>,
     /// Tokens of the instruction lines that the next block waits for.
     pub fetches: [Option<u32>; 2],
+    /// The current operation ends its block early.
+    pub leave: bool,
     /// Arrival of the latest interrupt.
     pub interrupt_arrival: Tick,
 }
@@ -179,6 +181,7 @@ impl Core {
             forget_blocks: true,
             walk: None,
             fetches: [None; 2],
+            leave: false,
             interrupt_arrival: 0,
         }
     }
@@ -324,6 +327,7 @@ impl Core {
         self.stores.clear();
         self.walk = None;
         self.fetches = [None; 2];
+        self.leave = false;
     }
 
     /// Ends WFI or sleep at `at`.

@@ -1,0 +1,87 @@
+//! Physical memory protection: all address modes and permissions, priorities, and accesses at the edges of the regions.
+
+use super::trap::access;
+use super::{Builder, switch};
+use crate::encode;
+use crate::layout::*;
+use crate::random::Random;
+
+pub(super) fn generate(b: &mut Builder) {
+    for page in 0..2 {
+        // Something to execute.
+        b.data[page * 4096 + 64..page * 4096 + 68].copy_from_slice(&0x0000_8067u32.to_le_bytes());
+    }
+    for _ in 0..12 {
+        b.chunk(|a, random| {
+            switch(a, 3, 0);
+            let mut configuration = 0;
+            for entry in 0..8 {
+                let (address, mut mode) = region(random);
+                if entry == 0 && mode == 1 {
+                    // It would begin at address 0 and take the program's own code away.
+                    mode = 2;
+                }
+                let permissions = match random.below(4) {
+                    // Writable but not readable is reserved.
+                    0 => 0,
+                    1 => 7,
+                    _ => *random.pick(&[1, 3, 4, 5, 7]),
+                };
+                a.li(5, address);
+                a.csr("csrrw", 0, 0x3b0 + entry, 5);
+                configuration |= (mode << 3 | permissions) << (8 * entry);
+            }
+            a.li(5, configuration);
+            a.csr("csrrw", 0, 0x3a0, 5);
+            a.push(encode::word(encode::SFENCE, "sfence.vma"));
+            if random.one_in(4) {
+                // In machine mode they do not count, except through MPRV.
+                a.li(7, place(random));
+                access(a, random, 7);
+                a.li(5, 0x1800);
+                a.csr("csrrc", 0, 0x300, 5);
+                a.li(5, 1 << 17);
+                a.li(7, place(random) & !7);
+                a.csr("csrrs", 0, 0x300, 5);
+                a.memory("ld", 6, 0, 7);
+                a.csr("csrrc", 0, 0x300, 5);
+            }
+            switch(a, random.below(2), 0);
+            for _ in 0..6 {
+                let address = place(random);
+                a.li(7, address);
+                if random.one_in(6) {
+                    a.li(7, DATA + random.below(2) * 4096 + 64);
+                    a.push(encode::jalr(1, 7, 0));
+                } else {
+                    access(a, random, 7);
+                }
+            }
+        });
+    }
+    b.fixed(|a, _| {
+        switch(a, 3, 0);
+    });
+}
+
+/// An address near those at which regions begin and end.
+fn place(random: &mut Random) -> u64 {
+    DATA + random.below(64) * 128 + random.range(-8, 8).rem_euclid(128) as u64
+}
+
+/// A region inside the data area, as `pmpaddr` and address mode.
+fn region(random: &mut Random) -> (u64, u64) {
+    let address = DATA + random.below(65) * 128;
+    match random.below(5) {
+        0 => (address >> 2, 0),
+        1 => (address >> 2, 1),
+        2 => ((address + 4 * random.below(8)) >> 2, 2),
+        3 => (address >> 2, 1),
+        _ => {
+            let bits = random.range(3, 12);
+            let size = 1u64 << bits;
+            let base = address & !(size - 1);
+            (base >> 2 | ((size >> 3) - 1), 3)
+        }
+    }
+}

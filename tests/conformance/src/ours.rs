@@ -1,0 +1,168 @@
+//! Runs a batch on the machine's hart with a flat bus: the same addresses as QEMU's virt machine, no timing.
+//!
+//! Only the hart is under test here, so the bus is this crate's own: memory, the core-local interruptor, the exit device.
+
+use bulkhead_machine::hart::{
+    Access, Bus, BusFault, DeviceRead, DeviceWrite, Hart, HartConfig, InterruptLine, Stop, Timing,
+};
+
+use crate::layout::*;
+
+/// Ticks that a batch may take for each test; a program that needs more never ends.
+const TICKS_PER_TEST: u64 = 20_000_000;
+
+/// Why the hart gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Some test hangs.
+    #[error("the hart did not end within its ticks (pc {0:#x})")]
+    Timeout(u64),
+    /// It stopped for a reason that these programs never give.
+    #[error("the hart stopped: {0}")]
+    Stopped(String),
+    /// The exit device got another value than "pass".
+    #[error("the programs ended with {0:#x}")]
+    Exit(u64),
+}
+
+struct Flat {
+    memory: Vec<u8>,
+    software: bool,
+    compare: u64,
+    exit: Option<u64>,
+    changed: bool,
+}
+
+impl Flat {
+    fn range(&self, physical: u64, bytes: u8) -> Result<std::ops::Range<usize>, BusFault> {
+        let begin = physical.checked_sub(DRAM).ok_or(BusFault)?;
+        if begin > DRAM_BYTES - u64::from(bytes) {
+            return Err(BusFault);
+        }
+        Ok(begin as usize..begin as usize + usize::from(bytes))
+    }
+}
+
+impl Bus for Flat {
+    fn fetch(&mut self, _: u64, _: u64) -> Timing {
+        Timing::Hit
+    }
+
+    fn data(&mut self, _: u64, _: u64, _: Access) -> Timing {
+        Timing::Hit
+    }
+
+    fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault> {
+        let range = self.range(physical, bytes)?;
+        let mut value = [0; 8];
+        value[..usize::from(bytes)].copy_from_slice(&self.memory[range]);
+        Ok(u64::from_le_bytes(value))
+    }
+
+    fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault> {
+        let range = self.range(physical, bytes)?;
+        self.memory[range].copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
+        Ok(())
+    }
+
+    fn is_device(&self, physical: u64) -> bool {
+        physical & !0xfff == EXIT || physical & !0xffff == CLINT_SOFTWARE
+    }
+
+    fn device_read(&mut self, now: u64, physical: u64, bytes: u8) -> Result<DeviceRead, BusFault> {
+        let (value, base) = match physical & !7 {
+            CLINT_SOFTWARE => (self.software.into(), CLINT_SOFTWARE),
+            CLINT_COMPARE => (self.compare, CLINT_COMPARE),
+            CLINT_TIME => (self.timer(now), CLINT_TIME),
+            _ => return Err(BusFault),
+        };
+        let value = value >> (8 * (physical - base));
+        let value = if bytes < 8 {
+            value & ((1 << (8 * bytes)) - 1)
+        } else {
+            value
+        };
+        Ok(DeviceRead { value, extra: 0 })
+    }
+
+    fn device_write(
+        &mut self,
+        _: u64,
+        physical: u64,
+        bytes: u8,
+        value: u64,
+    ) -> Result<DeviceWrite, BusFault> {
+        match (physical, bytes) {
+            (CLINT_SOFTWARE, 4) => self.software = value & 1 != 0,
+            (CLINT_COMPARE, 8) => self.compare = value,
+            (EXIT, 4) => self.exit = Some(value),
+            _ => return Err(BusFault),
+        }
+        self.changed = true;
+        Ok(DeviceWrite {
+            extra: 0,
+            sleep: false,
+        })
+    }
+
+    fn epoch(&self) -> u32 {
+        0
+    }
+
+    fn timer(&self, now: u64) -> u64 {
+        now / 100
+    }
+
+    fn limit(&self) -> u64 {
+        if self.changed { 0 } else { u64::MAX }
+    }
+
+    fn marker(&mut self, _: u64, _: u16, _: u64) {}
+}
+
+/// Runs memory `image` from its first byte and returns the memory afterwards.
+///
+/// # Errors
+/// When the programs do not end as they should.
+pub fn run(image: &[u8], tests: usize) -> Result<Vec<u8>, Error> {
+    let mut memory = image.to_vec();
+    memory.resize(DRAM_BYTES as usize, 0);
+    let mut bus = Flat {
+        memory,
+        software: false,
+        compare: u64::MAX,
+        exit: None,
+        changed: false,
+    };
+    let mut hart = Hart::new(&HartConfig::default(), 0);
+    hart.reset(DRAM, 0);
+    let limit = TICKS_PER_TEST * (tests as u64 + 1);
+    loop {
+        let now = hart.time();
+        if now > limit {
+            return Err(Error::Timeout(hart.pc()));
+        }
+        bus.changed = false;
+        hart.set_interrupt(InterruptLine::Software, bus.software, now);
+        let due = bus.timer(now) >= bus.compare;
+        hart.set_interrupt(InterruptLine::Timer, due, now);
+        // Near enough that a timer that becomes due is seen soon.
+        let stop = hart.run(&mut bus, now + 1000);
+        if let Some(value) = bus.exit {
+            return if value == 0x5555 {
+                Ok(bus.memory)
+            } else {
+                Err(Error::Exit(value))
+            };
+        }
+        match stop {
+            Stop::Horizon | Stop::Device => {}
+            Stop::WaitForInterrupt if bus.compare < limit / 100 => {
+                // Nothing else can happen before the timer.
+                let at = (bus.compare * 100).max(hart.time());
+                hart.set_interrupt(InterruptLine::Timer, true, at);
+            }
+            other => return Err(Error::Stopped(format!("{other:?} at {:#x}", hart.pc()))),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Runs a batch on QEMU's virt machine.
+//!
+//! QEMU's memory is a shared file: the initial contents go in and the results come out of it, without a boot loader, an
+//! executable file or a serial line. The run ends by the sifive_test device.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::layout::DRAM_BYTES;
+
+/// The program that is started.
+pub const PROGRAM: &str = "qemu-system-riscv64";
+
+/// RV64GC without what the machine does not have. The interrupt architecture is on because without it QEMU takes the pending
+/// interrupt of the lowest number instead of that of the highest priority.
+const CPU: &str = "rv64,h=false,zba=false,zbb=false,zbc=false,zbs=false,sstc=false,Zihintpause=true,x-smaia=true,x-ssaia=true";
+
+/// Longest run of one batch; a program that runs into it never ends.
+const LIMIT: Duration = Duration::from_secs(40);
+
+/// Why QEMU gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The program is not there.
+    #[error("{PROGRAM} is not installed (Debian package qemu-system-misc)")]
+    Missing,
+    /// It did not end in time: some test hangs.
+    #[error("QEMU did not end within {} s", LIMIT.as_secs())]
+    Timeout,
+    /// It ended otherwise than by the exit device.
+    #[error("QEMU failed: {0}")]
+    Failed(String),
+    /// A file could not be used.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// Whether QEMU can be started.
+#[must_use]
+pub fn available() -> bool {
+    let status = Command::new(PROGRAM)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// Runs memory `image` from its first byte and returns the memory afterwards.
+///
+/// # Errors
+/// When QEMU is missing, fails or does not end.
+pub fn run(image: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut file = tempfile::NamedTempFile::new()?;
+    file.write_all(image)?;
+    file.as_file().set_len(DRAM_BYTES)?;
+    file.flush()?;
+    let path = file.path().display();
+    // A second hart makes QEMU translate atomic operations as such; alone, it would translate them to a load and a store, whose
+    // exceptions are those of a load.
+    let mut child = Command::new(PROGRAM)
+        .args([
+            "-machine",
+            "virt,memory-backend=ram",
+            "-cpu",
+            CPU,
+            "-bios",
+            "none",
+            "-smp",
+            "2",
+            "-m",
+        ])
+        .arg(format!("{}M", DRAM_BYTES >> 20))
+        .arg("-object")
+        .arg(format!(
+            "memory-backend-file,id=ram,size={}M,mem-path={path},share=on",
+            DRAM_BYTES >> 20
+        ))
+        .args([
+            "-display",
+            "none",
+            "-serial",
+            "none",
+            "-monitor",
+            "none",
+            "-no-reboot",
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| {
+            if error.kind() == std::io::ErrorKind::NotFound {
+                Error::Missing
+            } else {
+                Error::Io(error)
+            }
+        })?;
+    let begin = Instant::now();
+    let mut pause = Duration::from_millis(2);
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if begin.elapsed() > LIMIT {
+            child.kill()?;
+            child.wait()?;
+            return Err(Error::Timeout);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    };
+    if !status.success() {
+        let mut message = String::new();
+        if let Some(mut stderr) = child.stderr.take() {
+            std::io::Read::read_to_string(&mut stderr, &mut message)?;
+        }
+        return Err(Error::Failed(message));
+    }
+    Ok(std::fs::read(file.path())?)
+}
