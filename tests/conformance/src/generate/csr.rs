@@ -163,7 +163,7 @@ fn delegated(b: &mut Builder) {
         a.csr("csrrw", 0, 0x344, register);
         a.li(register, random.bits() & 0x222);
         a.csr(
-            random.pick(&["csrrw", "csrrs", "csrrc"]),
+            random.pick::<&str>(&["csrrw", "csrrs", "csrrc"]),
             0,
             *random.pick(&[0x104, 0x144]),
             register,
