@@ -24,8 +24,10 @@ pub struct BootHeader {
     pub tiles: u32,
     /// Number of [`BootModule`]s.
     pub modules: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// Tile of the root resource manager.
+    pub manager_tile: u32,
+    /// Memory of the root resource manager in bytes.
+    pub manager_memory: u64,
     /// Frequency of the `time` CSR in hertz.
     pub timebase: u64,
     /// First byte of the memory (tile 0 of kind memory) that is free for the kernel to give away.

@@ -10,6 +10,15 @@
 
 pub mod boot;
 pub mod dtu;
+pub mod environment;
 pub mod marker;
 pub mod memory_map;
 pub mod message;
+pub mod syscall;
+pub mod tilemux;
+pub mod words;
+
+#[cfg(test)]
+mod layout_tests;
+#[cfg(test)]
+mod protocol_tests;

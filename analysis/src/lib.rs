@@ -7,3 +7,4 @@
 pub mod communication;
 pub mod exact;
 pub mod network_calculus;
+pub mod schedulability;

@@ -239,3 +239,150 @@ pub struct ConfigError {
     /// The part, the value, and what would be right.
     pub what: String,
 }
+
+impl PlatformConfig {
+    /// Checks everything that the machine relies on.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let fail = |what: String| {
+            Err(ConfigError {
+                platform: self.name.clone(),
+                what,
+            })
+        };
+        if self.ticks_per_second == 0 || self.timebase_hz == 0 {
+            return fail("ticks_per_second and timebase_hz must be at least 1".into());
+        }
+        if self.tiles.is_empty() || self.memories.is_empty() {
+            return fail("at least one processing tile and one memory tile are needed".into());
+        }
+        let mut ids: Vec<TileId> = self.tiles.iter().map(|t| t.id).collect();
+        ids.extend(self.memories.iter().map(|m| m.id));
+        ids.sort_unstable();
+        if let Some(pair) = ids.windows(2).find(|p| p[0] == p[1]) {
+            return fail(format!("tile number {} is used twice", pair[0]));
+        }
+        if ids.last().is_some_and(|id| *id >= 0x4000) {
+            return fail("tile numbers must be below 16384".into());
+        }
+        let n = &self.network;
+        if n.cycle == 0 || n.width == 0 || n.link == 0 || n.chunk == 0 {
+            return fail("network: cycle, width, link and chunk must be at least 1".into());
+        }
+        let routers = match n.topology {
+            Topology::Crossbar => u32::MAX,
+            Topology::StarMesh { columns, rows } | Topology::Mesh { columns, rows } => {
+                columns as u32 * rows as u32
+            }
+        };
+        if routers == 0 || routers > 4096 && routers != u32::MAX {
+            return fail("network: 1 to 4096 routers are possible".into());
+        }
+        let places = self.tiles.iter().map(|t| (t.id, t.router));
+        let places = places.chain(self.memories.iter().map(|m| (m.id, m.router)));
+        for (id, router) in places {
+            if router as u32 >= routers {
+                return fail(format!(
+                    "tile {id}: router {router} does not exist, there are {routers}"
+                ));
+            }
+        }
+        for tile in &self.tiles {
+            if let Err(what) = self.validate_tile(tile) {
+                return fail(format!("tile {}: {what}", tile.id));
+            }
+        }
+        for memory in &self.memories {
+            if let Err(what) = validate_memory(memory) {
+                return fail(format!("memory tile {}: {what}", memory.id));
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_tile(&self, tile: &TileConfig) -> Result<(), String> {
+        let (Some(l1i), Some(l1d)) = (&tile.l1i, &tile.l1d) else {
+            return Err("needs an l1i and an l1d cache".into());
+        };
+        if tile.hart.ticks_per_cycle == 0 {
+            return Err("the hart's clock has no ticks".into());
+        }
+        for (name, cache) in [
+            ("l1i", Some(l1i)),
+            ("l1d", Some(l1d)),
+            ("l2", tile.l2.as_ref()),
+        ] {
+            let Some(cache) = cache else { continue };
+            validate_cache(cache).map_err(|what| format!("{name}: {what}"))?;
+            if cache.line != tile.hart.line {
+                return Err(format!(
+                    "{name}: lines of {} bytes, but the hart's lines have {}",
+                    cache.line, tile.hart.line
+                ));
+            }
+            if cache.line > self.network.chunk {
+                return Err(format!("{name}: a line is larger than a network chunk"));
+            }
+        }
+        match (&tile.dtu, self.kind) {
+            (None, PlatformKind::Tiled) => Err("a tiled platform needs a dtu in each tile".into()),
+            (Some(dtu), PlatformKind::Tiled) => {
+                if dtu.cycle == 0 || dtu.block == 0 || dtu.parallel == 0 || dtu.outstanding == 0 {
+                    return Err(
+                        "dtu: cycle, block, parallel and outstanding must be at least 1".into(),
+                    );
+                }
+                if !dtu.block.is_power_of_two() || dtu.block > tile.hart.line {
+                    return Err("dtu: block must be a power of two and at most a cache line".into());
+                }
+                if dtu.endpoints as u64 <= bulkhead_abi::memory_map::PMP_WINDOWS {
+                    return Err("dtu: the first four endpoints are the protection windows".into());
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn validate_cache(cache: &CacheConfig) -> Result<(), String> {
+    if cache.cycle == 0 {
+        return Err("cycle must be at least 1".into());
+    }
+    if !(1..=64).contains(&cache.ways) || !(1..=64).contains(&cache.mshrs) {
+        return Err("ways and mshrs must be 1 to 64".into());
+    }
+    if !cache.line.is_power_of_two() || !(16..=512).contains(&cache.line) {
+        return Err("a line must be a power of two from 16 to 512 bytes".into());
+    }
+    let set = cache.ways as u64 * cache.line as u64;
+    if !cache.size.is_multiple_of(set) || !(cache.size / set).is_power_of_two() {
+        return Err(format!(
+            "{} bytes are no power of two of sets with {} ways of {} bytes",
+            cache.size, cache.ways, cache.line
+        ));
+    }
+    if cache.replacement == Replacement::TreePlru && !cache.ways.is_power_of_two() {
+        return Err("tree-plru needs a power of two of ways".into());
+    }
+    Ok(())
+}
+
+fn validate_memory(memory: &MemoryConfig) -> Result<(), String> {
+    let d = &memory.dram;
+    if memory.size == 0 || !memory.size.is_multiple_of(4096) {
+        return Err("the size must be a positive multiple of 4096 bytes".into());
+    }
+    if d.cycle == 0 || d.banks == 0 || d.bus == 0 {
+        return Err("dram: cycle, banks and bus must be at least 1".into());
+    }
+    if !d.row.is_power_of_two() || !d.burst.is_power_of_two() || (d.burst as u64) > d.row {
+        return Err("dram: row and burst must be powers of two, and a burst at most a row".into());
+    }
+    if d.refresh_interval != 0 && d.refresh >= d.refresh_interval {
+        return Err("dram: a refresh must be shorter than the interval".into());
+    }
+    Ok(())
+}

@@ -8,13 +8,20 @@
 //! Nothing here may depend on host time, host threads, hash order or addresses: the digest of a run is part of the tests.
 #![warn(missing_docs)]
 
+pub mod cache;
 pub mod config;
+pub mod device;
 pub mod dram;
 pub mod dtu;
 pub mod engine;
+pub mod fabric;
 pub mod hart;
 pub mod image;
 pub mod ledger;
+pub mod machine;
 pub mod noc;
+pub mod observe;
+pub mod statistics;
+pub mod tile;
 pub mod trace;
 pub mod types;

@@ -420,6 +420,38 @@ pub struct Errors {
     pub list: Vec<Diagnostic>,
 }
 
+impl Errors {
+    /// Puts errors into the order of their places in each file, and leaves out repetitions: a mistake that several
+    /// variants share is one mistake.
+    pub fn new(mut list: Vec<Diagnostic>) -> Self {
+        let mut seen: Vec<Diagnostic> = Vec::new();
+        list.retain(|error| {
+            let key = Diagnostic {
+                variant: None,
+                ..error.clone()
+            };
+            let new = !seen.contains(&key);
+            if new {
+                seen.push(key);
+            }
+            new
+        });
+        let mut files: Vec<String> = Vec::new();
+        for error in &list {
+            if let Some(file) = error.file().filter(|file| !files.iter().any(|f| f == file)) {
+                files.push(file.to_owned());
+            }
+        }
+        list.sort_by_key(|error| {
+            let file = files
+                .iter()
+                .position(|file| Some(file.as_str()) == error.file());
+            (file, error.range().map_or(0, |range| range.start))
+        });
+        Self { list }
+    }
+}
+
 impl From<Diagnostic> for Errors {
     fn from(diagnostic: Diagnostic) -> Self {
         Self {

@@ -96,7 +96,7 @@ fn load_platform_source(
     let mut tree = tree::parse(source)?;
     apply_overrides(&mut tree, &parse_overrides(options)?)?;
     let mut errors = Vec::new();
-    platform::read(&tree, &mut errors).ok_or(Errors { list: errors })
+    platform::read(&tree, &mut errors).ok_or_else(|| Errors::new(errors))
 }
 
 /// Every platform that can be named: those of the options' folders and the built-in ones.
@@ -146,7 +146,7 @@ fn parse_overrides(options: &LoadOptions<'_>) -> Result<Vec<Override>, Errors> {
     if list.is_empty() {
         Ok(good)
     } else {
-        Err(Errors { list })
+        Err(Errors::new(list))
     }
 }
 
@@ -265,7 +265,7 @@ fn load(
     if list.is_empty() {
         Ok(system)
     } else {
-        Err(Errors { list })
+        Err(Errors::new(list))
     }
 }
 
@@ -292,10 +292,10 @@ impl Loader<'_> {
             if tree.name != "system" || errors.is_empty() {
                 crate::node::read_root(&tree, "system", &mut errors);
             }
-            return Err(Errors { list: errors });
+            return Err(Errors::new(errors));
         };
         let system = system::read(&tree, platform, self.options.programs, &mut errors);
-        system.ok_or(Errors { list: errors })
+        system.ok_or_else(|| Errors::new(errors))
     }
 
     /// Replaces the attribute `platform` by the platform's element.

@@ -123,3 +123,73 @@ fn the_quickstart_is_what_it_says() {
     // 2 GHz, 1 GHz, 800 MHz and 10 MHz have the common multiple 4 GHz.
     assert_eq!(system.platform.ticks_per_second(), 4_000_000_000);
 }
+
+#[test]
+fn every_system_also_loads_on_the_other_tiled_platform() {
+    for (name, _) in catalog::SYSTEMS {
+        let options = LoadOptions {
+            overrides: vec!["@platform=tiled-fpga".into()],
+            ..LoadOptions::default()
+        };
+        let system = load_system(name, &options).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(system.platform.name, "tiled-fpga");
+    }
+}
+
+#[test]
+fn the_interference_experiment_has_every_pair() {
+    let workloads = ["compute", "accesses", "messages", "transfers"];
+    let load = |name: &str, overrides: &[&str]| {
+        let overrides = overrides.iter().map(|&text| text.to_owned()).collect();
+        load_system(
+            name,
+            &LoadOptions {
+                overrides,
+                ..LoadOptions::default()
+            },
+        )
+        .unwrap()
+    };
+    // A sweep over limits reaches the regulated variants and no other.
+    let sweep = ["background/*/limit@noc=32MiB/s"];
+    let mut runs = load("m3/interference", &sweep).variants;
+    runs.extend(load("m3/interference-messages", &sweep).variants);
+    let mut names: Vec<_> = runs.iter().filter_map(|run| run.variant.clone()).collect();
+    names.sort();
+    let mut expected = Vec::new();
+    for foreground in workloads {
+        expected.push(foreground.to_owned());
+        for background in workloads {
+            expected.push(format!("{foreground}-{background}"));
+            expected.push(format!("{foreground}-{background}-regulated"));
+        }
+    }
+    expected.sort();
+    assert_eq!(names, expected);
+    for run in &runs {
+        let name = run.variant.as_deref().unwrap();
+        let copies: Vec<_> = run
+            .apps
+            .iter()
+            .filter(|app| app.name.contains('-') || app.name == "single")
+            .filter(|app| app.name != "foreground-sink")
+            .collect();
+        let foreground = if name.starts_with("messages") { 2 } else { 1 };
+        let background = name.split('-').nth(1);
+        // Six tiles are left beside the kernel and the manager; messages need two tiles each.
+        let expected = match background {
+            None => 0,
+            Some("messages") => (6 - foreground) / 2 * 2,
+            Some(_) => 6 - foreground,
+        };
+        assert_eq!(copies.len(), expected, "{name}");
+        let limit = name.ends_with("regulated").then_some(32 << 20);
+        assert!(
+            copies
+                .iter()
+                .all(|app| app.limit.map(|limit| limit.noc.0) == limit),
+            "{name}"
+        );
+        assert!(copies.iter().all(|app| app.background), "{name}");
+    }
+}

@@ -5,8 +5,8 @@ use std::fs;
 use bulkhead_model::system::{APP_ENDPOINTS, KERNEL_MEMORY, PAGE, TILE_ENDPOINTS, TILE_MEMORY};
 use bulkhead_model::units::{Rate, Size, Time};
 use bulkhead_model::{
-    LoadOptions, canonical, catalog, load_platform, load_system, load_system_text, platform_names,
-    system_names,
+    LoadOptions, canonical, catalog, grammar, load_platform, load_system, load_system_text,
+    platform_names, system_names,
 };
 use proptest::prelude::*;
 
@@ -267,6 +267,36 @@ proptest! {
             for error in errors.list {
                 let (text, range) = (error.text().unwrap_or(""), error.range().unwrap_or(0..0));
                 prop_assert!(text.get(range).is_some(), "{}", error);
+            }
+        }
+    }
+
+    /// Any attribute of any element set to any extreme value: an error or a system, never a panic or an overflow.
+    #[test]
+    fn extreme_values_never_panic(
+        element in 0usize..64,
+        attribute in 0usize..64,
+        value in prop::sample::select(vec![
+            "0", "1", "4095", "4096", "65536", "18446744073709551615", "18446744073709551616", "0B", "1B", "64B", "512B",
+            "2KiB", "512MiB", "1048576MiB", "16777215TiB", "1ns", "18446744073709551ns", "213s", "18446744s", "1Hz",
+            "18446744073709551615Hz", "9999999999999Hz", "1B/s", "16GB/s", "18446744073709551615B/s", "none", "true",
+            "false", "100%", "0.0001%", "1cycles", "18446744073709551615cycles", "r", "w", "mesh", "star-mesh", "bare",
+            "tree-plru", "a", "hog-1", "controller", "input", "split", "single", "../x", "é",
+        ]),
+        platform: bool,
+    ) {
+        let rules: Vec<_> = grammar::SYSTEM.iter().chain(grammar::PLATFORM).collect();
+        let rule = rules[element % rules.len()];
+        let attribute = rule.attributes[attribute % rule.attributes.len()].name;
+        let options = LoadOptions {
+            overrides: vec![format!("{}@{attribute}={value}", rule.name)],
+            ..LoadOptions::default()
+        };
+        if platform {
+            let _ = load_platform("tiled-fpga", &options);
+        } else if let Ok(system) = load_system("quickstart", &options) {
+            for run in system.runs() {
+                let _ = (canonical::complete(run), run.platform.ticks_per_second());
             }
         }
     }

@@ -180,6 +180,15 @@ impl<'a> Chip<'a> {
         }
     }
 
+    /// Lines that a chunk of a DMA transfer touches, wherever it lies.
+    ///
+    /// # Errors
+    /// [`ChipError`] if the tile does not exist.
+    pub fn lines_of_chunk(&self, tile: u16) -> Result<u32, ChipError> {
+        let (line, _) = self.line(self.tile(tile)?);
+        Ok(u32::try_from(CHUNK_MAX as u64 / line.max(1) + 1).unwrap_or(u32::MAX))
+    }
+
     /// A cache line read by a miss: from the request at the network interface to the data there.
     ///
     /// # Errors
@@ -189,13 +198,23 @@ impl<'a> Chip<'a> {
         self.memory_class("line read", tile, memory, line, false, CACHE, slots)
     }
 
-    /// A cache line written back. Each miss evicts one line at most, and a line that is read on the same way comes back
-    /// after the line that was written before it.
+    /// A cache line written back. `unit_lines`: lines that the data transfer unit may at once put into the caches, each of
+    /// which may push one out.
+    ///
+    /// A miss puts one line into the second level, and a line that it pushes out of the first level may need a place
+    /// there too: two write-backs at most. A line read on the same way comes back after what was written before it, so
+    /// two for each miss register are under way.
     ///
     /// # Errors
     /// [`ChipError`] if a tile does not exist.
-    pub fn line_write(&self, tile: u16, memory: u16) -> Result<TransactionClass, ChipError> {
+    pub fn line_write(
+        &self,
+        tile: u16,
+        memory: u16,
+        unit_lines: u32,
+    ) -> Result<TransactionClass, ChipError> {
         let (line, slots) = self.line(self.tile(tile)?);
+        let slots = slots.saturating_mul(2).saturating_add(unit_lines);
         self.memory_class("line write-back", tile, memory, line, true, CACHE, slots)
     }
 
@@ -414,8 +433,11 @@ impl<'a> Chip<'a> {
             + largest * u64::from(dram.burst).div_ceil(2 * u64::from(dram.bus).max(1));
         (dram.refresh_interval > 0).then(|| Outage {
             period: u64::from(dram.refresh_interval) * cycle,
-            jitter: access * cycle,
-            duration: (u64::from(dram.precharge) + u64::from(dram.refresh) + 1) * cycle,
+            // It lets the running access end, and may fall into the access that is looked at.
+            jitter: 2 * access * cycle,
+            // All rows are closed; what was in the middle of one opens it again.
+            duration: (u64::from(dram.precharge + dram.activate + dram.cas + dram.refresh) + 1)
+                * cycle,
         })
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! # Assumptions, which [`SystemBounds::assumptions`] repeats for the report
 //! Start-up is over; kernel and resource managers answer system calls only, and their own traffic is not counted;
-//! a tile has at most as many write-backs under way as it has miss registers of its last cache.
+//! a tile has at most two write-backs under way for each miss register of its last cache.
 
 use super::bound::{Bound, FlowBound, Stage, Work, flow_bound, transaction_bound};
 use super::chip::{Chip, ChipError};
@@ -261,7 +261,7 @@ impl<'a> SystemBounds<'a> {
         let mut all = vec![
             "start-up is over; the kernel and the resource managers only answer system calls"
                 .to_string(),
-            "a tile has at most as many write-backs under way as miss registers".to_string(),
+            "a tile has at most two write-backs under way for each miss register".to_string(),
         ];
         for (&app, profile) in &self.profiles {
             if let Some(task) = self.system.apps.get(app).and_then(|a| a.task) {
@@ -316,7 +316,16 @@ impl<'a> SystemBounds<'a> {
             classes.push(class);
         };
         add(Some(Kind::LineRead), chip.line_read(tile, memory)?);
-        add(Some(Kind::LineWrite), chip.line_write(tile, memory)?);
+        let reads = app.mgates.iter().filter(|g| g.read).count();
+        let unit_lines = if reads == 0 {
+            0
+        } else {
+            chip.dtu(tile)?.outstanding * chip.lines_of_chunk(tile)?
+        };
+        add(
+            Some(Kind::LineWrite),
+            chip.line_write(tile, memory, unit_lines)?,
+        );
         for gate in &app.mgates {
             let slots = chip.dtu(tile)?.outstanding;
             for (allowed, write, kind) in [

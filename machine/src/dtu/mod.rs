@@ -171,6 +171,12 @@ impl Dtu {
         self.pump(env);
     }
 
+    /// An interrupt woke the hart: a running sleep command ends.
+    pub fn interrupted<E: Env>(&mut self, env: &mut E) {
+        self.end_sleep(env, DtuError::Woken);
+        self.pump(env);
+    }
+
     /// A local access that was pending is done.
     pub fn local_done<E: Env>(&mut self, env: &mut E, token: u32) {
         if let Some(job) = self.local.block_done(token) {

@@ -63,7 +63,7 @@ impl BlockCache {
             config.fp_sqrt,
         ];
         Self {
-            table: vec![NONE; TABLE],
+            table: vec![NONE; TABLE + 1],
             operations: Vec::new(),
             masks: Vec::new(),
             latency: latency.map(|cycles| cycles.max(1)),
@@ -71,9 +71,15 @@ impl BlockCache {
         }
     }
 
-    /// Drops all blocks. A block that was got before stays usable until the next [`Self::get`].
+    /// Drops all blocks; no index stays valid.
     pub fn clear(&mut self) {
         self.table.fill(NONE);
+    }
+
+    /// The block with an index that [`Self::get`] or [`Self::across_pages`] gave.
+    #[inline(always)]
+    pub fn block(&self, index: usize) -> &Block {
+        &self.table[index]
     }
 
     /// The operations of a block and the registers that each uses.
@@ -83,18 +89,24 @@ impl BlockCache {
         (&self.operations[range.clone()], &self.masks[range])
     }
 
-    /// The block at a physical address; `None` if there is no memory. `single` asks for one operation only (where the next
-    /// instruction may have other rights). `second` is the physical address of what follows the page, for an
-    /// instruction at its end.
+    /// The index of the decoded block at a physical address, if there is one.
     #[inline(always)]
-    pub fn get<B: Bus>(&mut self, bus: &mut B, physical: u64, single: bool) -> Option<Block> {
+    pub fn find(&self, physical: u64) -> Option<usize> {
+        let index = (physical >> 1) as usize & (TABLE - 1);
+        (self.table[index].tag == physical).then_some(index)
+    }
+
+    /// The index of the block at a physical address, decoded now if need be; `None` if there is no memory or if the
+    /// instruction reaches into another page. `single` asks for one operation only (where the next instruction may have
+    /// other rights). The index is valid until the next call.
+    pub fn get<B: Bus>(&mut self, bus: &mut B, physical: u64, single: bool) -> Option<usize> {
         let tag = physical | single as u64;
         let index = (physical >> 1) as usize & (TABLE - 1);
-        let block = self.table[index];
-        if block.tag == tag {
-            return Some(block);
+        if self.table[index].tag == tag {
+            Some(index)
+        } else {
+            self.decode(bus, physical, tag, single)
         }
-        self.decode(bus, physical, tag, single)
     }
 
     #[cold]
@@ -104,7 +116,7 @@ impl BlockCache {
         physical: u64,
         tag: u64,
         single: bool,
-    ) -> Option<Block> {
+    ) -> Option<usize> {
         if self.operations.len() > OPERATIONS {
             self.clear();
             self.operations.clear();
@@ -145,14 +157,15 @@ impl BlockCache {
         }
         block.bytes = (at - physical) as u8;
         block.cycles = self.schedule(block.first as usize);
-        self.table[(physical >> 1) as usize & (TABLE - 1)] = block;
-        Some(block)
+        let index = (physical >> 1) as usize & (TABLE - 1);
+        self.table[index] = block;
+        Some(index)
     }
 
     /// A block for one instruction whose halves are in different pages. It is not kept in the table, because what the
     /// second page is may change.
     #[cold]
-    pub fn across_pages(&mut self, bits: u32) -> Block {
+    pub fn across_pages(&mut self, bits: u32) -> usize {
         if self.operations.len() > OPERATIONS {
             self.clear();
             self.operations.clear();
@@ -161,14 +174,15 @@ impl BlockCache {
         let first = self.operations.len();
         self.operations.push(isa::decode(bits));
         let cycles = self.schedule(first);
-        Block {
+        self.table[TABLE] = Block {
             tag: u64::MAX,
             first: first as u32,
             cycles,
             count: 1,
             bytes: 4,
             straddles: true,
-        }
+        };
+        TABLE
     }
 
     /// Gives each new operation its issue cycle: single issue in order, when its sources are there and its destination is

@@ -132,8 +132,6 @@ pub struct Core {
     pub walk: Option<Walk>,
     /// Tokens of the instruction lines that the next block waits for.
     pub fetches: [Option<u32>; 2],
-    /// The current operation ends its block early.
-    pub leave: bool,
     /// Arrival of the latest interrupt.
     pub interrupt_arrival: Tick,
 }
@@ -181,7 +179,6 @@ impl Core {
             forget_blocks: true,
             walk: None,
             fetches: [None; 2],
-            leave: false,
             interrupt_arrival: 0,
         }
     }
@@ -327,7 +324,6 @@ impl Core {
         self.stores.clear();
         self.walk = None;
         self.fetches = [None; 2];
-        self.leave = false;
     }
 
     /// Ends WFI or sleep at `at`.

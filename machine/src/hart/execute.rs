@@ -5,7 +5,7 @@
 
 use super::block::Block;
 use super::bus::Bus;
-use super::core::{Core, Exception, Exit};
+use super::core::{Core, Exception, Exit, Mode};
 use super::isa::{Kind, Op, SINK, Unit, float, m};
 use super::trap::cause;
 use crate::types::Tick;
@@ -81,9 +81,16 @@ pub fn run_block<B: Bus>(
             }};
         }
         macro_rules! store {
-            ($bytes:literal, $value:expr) => {
-                attempt!(core.store::<B, $bytes>(bus, op, a.wrapping_add(imm), $value))
-            };
+            ($bytes:literal, $value:expr) => {{
+                attempt!(core.store::<B, $bytes>(bus, op, a.wrapping_add(imm), $value));
+                if core.mode != Mode::Running {
+                    // A device put the hart to sleep.
+                    core.statistics.instructions += (index + 1 - counted) as u64;
+                    core.pc = core.pc.wrapping_add(op.offset as u64 + op.length as u64);
+                    core.base += (op.cycle as Tick + 1) * cycle;
+                    return End::Left;
+                }
+            }};
         }
         macro_rules! branch {
             ($taken:expr) => {{
@@ -212,13 +219,6 @@ pub fn run_block<B: Bus>(
             }
         }
         index += 1;
-        if core.leave {
-            core.leave = false;
-            core.statistics.instructions += (index - counted) as u64;
-            core.pc = core.pc.wrapping_add(op.offset as u64 + op.length as u64);
-            core.base += (op.cycle as Tick + 1) * cycle;
-            return End::Left;
-        }
     }
     core.statistics.instructions += (index - counted) as u64;
     core.pc = core.pc.wrapping_add(block.bytes as u64);

@@ -283,7 +283,6 @@ impl Core {
         self.after_device(bus, write.extra);
         if write.sleep {
             self.mode = super::core::Mode::Sleeping;
-            self.leave = true;
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ pub use statistics::HartStatistics;
 
 pub use self::core::Privilege;
 
-use self::block::{Block, BlockCache, read_instruction};
+use self::block::{BlockCache, read_instruction};
 use self::core::{Core, Exception, Exit, Mode};
 use self::execute::{End, run_block};
 use self::pmp::Need;
@@ -92,9 +92,9 @@ enum Resume {
     /// At the start of the next block, which has begun: no look at the horizon or at interrupts.
     Start,
     /// At the first operation of this block, when its instructions are there.
-    Fetch(Block),
+    Fetch(usize),
     /// At this operation of this block.
-    Operation(Block, usize),
+    Operation(usize, usize),
 }
 
 /// One hart. See the module's documentation.
@@ -146,8 +146,9 @@ impl Hart {
     pub fn time(&self) -> Tick {
         match &self.resume {
             Some(Resume::Operation(block, index)) => {
-                let offset =
-                    self.blocks.operations(block).0[*index].cycle as Tick * self.core.costs.cycle;
+                let offset = self.blocks.operations(self.blocks.block(*block)).0[*index].cycle
+                    as Tick
+                    * self.core.costs.cycle;
                 self.core.base + offset
             }
             _ => self.core.base,
@@ -166,20 +167,24 @@ impl Hart {
         }
         self.core.check_epoch(bus);
         loop {
-            let (block, start) = match self.next_operation(bus) {
-                Ok(next) => next,
-                Err(stop) => return stop,
+            let (index, start) = match self.quick_block() {
+                Some(index) => (index, 0),
+                None => match self.next_operation(bus) {
+                    Ok(next) => next,
+                    Err(stop) => return stop,
+                },
             };
-            let (operations, masks) = self.blocks.operations(&block);
-            match run_block(&mut self.core, bus, &block, operations, masks, start) {
+            let block = self.blocks.block(index);
+            let (operations, masks) = self.blocks.operations(block);
+            match run_block(&mut self.core, bus, block, operations, masks, start) {
                 End::Done if self.core.mode == Mode::Running => {}
                 End::Done => return Stop::WaitForInterrupt,
-                End::Suspended(index, stop) => {
-                    self.resume = Some(Resume::Operation(block, index));
+                End::Suspended(operation, stop) => {
+                    self.resume = Some(Resume::Operation(index, operation));
                     return stop;
                 }
-                End::Trap(index, exception) => {
-                    let op = operations[index];
+                End::Trap(operation, exception) => {
+                    let op = operations[operation];
                     let pc = self.core.pc.wrapping_add(op.offset as u64);
                     let offset = op.cycle as Tick * self.core.costs.cycle;
                     if let Some(stop) = self.core.take_exception(bus, exception, pc, offset) {
@@ -192,9 +197,27 @@ impl Hart {
         }
     }
 
+    /// The next block in the usual case: nothing to resume, no interrupt, a decoded block in the line that was fetched
+    /// last.
+    #[inline(always)]
+    fn quick_block(&self) -> Option<usize> {
+        let core = &self.core;
+        if self.resume.is_some()
+            || core.base >= core.horizon
+            || core.interrupt_wakes()
+            || core.forget_blocks
+        {
+            return None;
+        }
+        let physical = core.mmu.quick(Need::Execute, core.pc)?;
+        let index = self.blocks.find(physical)?;
+        let fetched =
+            physical & core.line_mask == core.fetch_line && !self.blocks.block(index).straddles;
+        fetched.then_some(index)
+    }
+
     /// The block and operation with which the hart goes on.
-    #[inline]
-    fn next_operation<B: Bus>(&mut self, bus: &mut B) -> Result<(Block, usize), Stop> {
+    fn next_operation<B: Bus>(&mut self, bus: &mut B) -> Result<(usize, usize), Stop> {
         loop {
             match self.resume.take() {
                 Some(Resume::Operation(block, index)) => return Ok((block, index)),
@@ -239,7 +262,7 @@ impl Hart {
 
     /// Finds or decodes the block at the program counter and fetches its line.
     #[inline]
-    fn next_block<B: Bus>(&mut self, bus: &mut B) -> Result<Block, Exit> {
+    fn next_block<B: Bus>(&mut self, bus: &mut B) -> Result<usize, Exit> {
         let core = &mut self.core;
         if core.forget_blocks {
             self.blocks.clear();
@@ -255,9 +278,10 @@ impl Hart {
         };
         let core = &mut self.core;
         let line = physical & core.line_mask;
-        if line != core.fetch_line || block.straddles {
+        let straddles = self.blocks.block(block).straddles;
+        if line != core.fetch_line || straddles {
             let first = core.fetch(bus, physical);
-            let second = if block.straddles {
+            let second = if straddles {
                 core.fetch(bus, second.unwrap_or(line + !core.line_mask + 1))
             } else {
                 None
@@ -274,7 +298,7 @@ impl Hart {
 
     /// The next block when its page is not in the quick table.
     #[cold]
-    fn unmapped_block<B: Bus>(&mut self, bus: &mut B) -> Result<(Block, u64, Option<u64>), Exit> {
+    fn unmapped_block<B: Bus>(&mut self, bus: &mut B) -> Result<(usize, u64, Option<u64>), Exit> {
         let pc = self.core.pc;
         let physical = self.core.translate(bus, pc, 2, Need::Execute, 0)?;
         let single = !self.core.pmp.uniform_page(physical);
@@ -284,7 +308,7 @@ impl Hart {
             self.blocks.get(bus, physical, single)
         };
         match block {
-            Some(block) if single && block.bytes == 4 => {
+            Some(block) if single && self.blocks.block(block).bytes == 4 => {
                 self.core
                     .translate(bus, pc.wrapping_add(2), 2, Need::Execute, 0)?;
                 Ok((block, physical, None))
@@ -301,7 +325,7 @@ impl Hart {
         bus: &mut B,
         physical: u64,
         check_device: bool,
-    ) -> Result<(Block, u64, Option<u64>), Exit> {
+    ) -> Result<(usize, u64, Option<u64>), Exit> {
         let pc = self.core.pc;
         let fault = |value| {
             Exit::Trap(Exception {
@@ -361,6 +385,11 @@ impl Hart {
         }
     }
 
+    /// Whether an interrupt is pending that is enabled in `mie`, so that it would end WFI.
+    pub fn interrupt_pending(&self) -> bool {
+        self.core.interrupt_wakes()
+    }
+
     /// Forgets which lines are surely in the first-level caches. The tile calls it whenever a line may have left a first-level
     /// cache, or lost its dirty state, by anything but the hart's own accesses. [`Hart::complete`] does so itself.
     pub fn forget_lines(&mut self) {
@@ -392,10 +421,9 @@ impl Hart {
     /// The program counter of the next instruction.
     pub fn pc(&self) -> u64 {
         match &self.resume {
-            Some(Resume::Operation(block, index)) => self
-                .core
-                .pc
-                .wrapping_add(self.blocks.operations(block).0[*index].offset as u64),
+            Some(Resume::Operation(block, index)) => self.core.pc.wrapping_add(
+                self.blocks.operations(self.blocks.block(*block)).0[*index].offset as u64,
+            ),
             _ => self.core.pc,
         }
     }

@@ -434,8 +434,8 @@ pub const ELEMENTS: &[ElementRule] = &[
         attributes: &[
             required("id", TILE, "Number on the network."),
             required("pipeline", Name, "Its pipeline."),
-            optional("l1i", Name, "First-level instruction cache."),
-            optional("l1d", Name, "First-level data cache."),
+            required("l1i", Name, "First-level instruction cache."),
+            required("l1d", Name, "First-level data cache."),
             optional("l2", Name, "Private second-level cache."),
             optional("dtu", Name, "Its data transfer unit (tiled platforms)."),
             default(

@@ -3,9 +3,10 @@
 //! Why it exists: the machine relies on them, and a user should read them as sentences with a place. What it
 //! deliberately does not know: files and XML.
 
-use super::{Platform, PlatformKind, TICK_LIMIT, Topology, common_tick};
+use super::{Platform, PlatformKind, TICK_LIMIT, Tile, Topology, common_tick};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
+use crate::system::PAGE;
 use crate::units::{Frequency, Size};
 
 /// Reports every rule that `platform`, read from `root`, breaks.
@@ -16,6 +17,7 @@ pub fn check(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
     }
     powers_of_two(root, errors);
     tiles(platform, root, errors);
+    memories(root, errors);
     routers(platform, root, errors);
 }
 
@@ -176,28 +178,7 @@ fn tiles(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
                 help,
             ));
         }
-        if let (Some(l1i), Some(l1d)) = (&tile.l1i, &tile.l1d)
-            && l1i.line != l1d.line
-        {
-            errors.push(Diagnostic::new(
-                Problem::Inconsistent(format!(
-                    "the first-level caches of tile {} have lines of {} and {} bytes",
-                    tile.id, l1i.line, l1d.line
-                )),
-                node.place("l1d"),
-                "use caches with equal lines",
-            ));
-        }
-        if tile.l1i.is_some() != tile.l1d.is_some() || tile.l2.is_some() && tile.l1d.is_none() {
-            errors.push(Diagnostic::new(
-                Problem::Inconsistent(format!(
-                    "tile {} has some of its caches, but not both of the first level",
-                    tile.id
-                )),
-                &node.span,
-                "give it l1i and l1d, and l2 if you like, or none",
-            ));
-        }
+        lines(platform, tile, root, errors);
     }
     if tiled && platform.kernel_tile().is_none() {
         errors.push(Diagnostic::new(
@@ -217,6 +198,83 @@ fn tiles(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
             second.place("privileged"),
             "there is one kernel: keep privileged=\"true\" at one tile",
         ));
+    }
+}
+
+/// The caches of a tile pass whole lines to each other, and a line travels in one packet. The errors name parts, not
+/// tiles, so that eight equal tiles give one error.
+fn lines(platform: &Platform, tile: &Tile, root: &Node, errors: &mut Vec<Diagnostic>) {
+    let place = |kind: &str, name: &str, attribute: &str| {
+        let found = root.all(kind).find(|node| node.text("name") == name);
+        found.map_or_else(|| root.span.clone(), |node| node.place(attribute).clone())
+    };
+    let Some(first) = &tile.l1d else { return };
+    let line = first.line;
+    for cache in [&tile.l1i, &tile.l2].into_iter().flatten() {
+        // A line that is no power of two is an error of its own.
+        if cache.line != line && cache.line.is_power_of_two() && line.is_power_of_two() {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!(
+                    "caches `{}` and `{}` stand in one tile, but have lines of {line} and {} bytes",
+                    first.name, cache.name, cache.line
+                )),
+                &place("cache", &cache.name, "line"),
+                "use caches with equal lines in a tile",
+            ));
+        }
+    }
+    if line > platform.network.chunk {
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(format!(
+                "cache `{}`: a line of {line} bytes does not fit a chunk of the network of {}",
+                first.name, platform.network.chunk
+            )),
+            &place("cache", &first.name, "line"),
+            "use shorter lines or larger chunks",
+        ));
+    }
+    if let Some(dtu) = &tile.dtu
+        && dtu.block > line
+    {
+        errors.push(Diagnostic::new(
+            Problem::Inconsistent(format!(
+                "dtu `{}`: a block of {} bytes is larger than a cache line of {line}",
+                dtu.name, dtu.block
+            )),
+            &place("dtu", &dtu.name, "block"),
+            format!("use a block of at most {line} bytes"),
+        ));
+    }
+}
+
+fn memories(root: &Node, errors: &mut Vec<Diagnostic>) {
+    for node in root.all("memory") {
+        let size = node.size("size");
+        if !size.0.is_multiple_of(PAGE) {
+            errors.push(Diagnostic::new(
+                Problem::Geometry {
+                    what: format!("memory {}", node.integer("id")),
+                    cause: format!("{size} are no whole number of pages"),
+                },
+                node.place("size"),
+                format!("write a multiple of {}", Size(PAGE)),
+            ));
+        }
+    }
+    for node in root.all("dram") {
+        let (length, interval) = (node.integer("refresh"), node.integer("refresh-interval"));
+        if interval != 0 && length >= interval {
+            errors.push(Diagnostic::new(
+                Problem::Geometry {
+                    what: format!("dram `{}`", node.text("name")),
+                    cause: format!(
+                        "a refresh of {length} cycles every {interval} cycles leaves no time"
+                    ),
+                },
+                node.place("refresh"),
+                format!("write less than {interval}, or refresh-interval=\"0\" for none"),
+            ));
+        }
     }
 }
 

@@ -295,9 +295,9 @@ pub struct Tile {
     pub id: u16,
     /// Its hart.
     pub pipeline: Pipeline,
-    /// First-level instruction cache.
+    /// First-level instruction cache; today every tile has one.
     pub l1i: Option<Cache>,
-    /// First-level data cache.
+    /// First-level data cache; today every tile has one.
     pub l1d: Option<Cache>,
     /// Second-level cache.
     pub l2: Option<Cache>,

@@ -193,14 +193,26 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn duplicates(&mut self) {
+        // Managers are activities like applications, and reports name activities; `root` is taken.
         let managers = self.places.managers[1..]
             .iter()
             .map(|node| ("manager", *node));
-        let domains = self.places.domains.iter().map(|node| ("domain", *node));
         let apps = self.places.apps.iter().map(|node| ("app", *node));
-        unique(managers, self.errors);
+        unique(managers.clone().chain(apps), self.errors);
+        let domains = self.places.domains.iter().map(|node| ("domain", *node));
         unique(domains, self.errors);
-        unique(apps, self.errors);
+        for (kind, node) in managers {
+            if node.text("name") == ROOT_MANAGER {
+                self.errors.push(Diagnostic::new(
+                    Problem::Duplicate {
+                        kind,
+                        name: ROOT_MANAGER.into(),
+                    },
+                    node.place("name"),
+                    "the first manager of every system has this name; choose another one",
+                ));
+            }
+        }
         unique(
             self.root.all("flow").map(|node| ("flow", node)),
             self.errors,

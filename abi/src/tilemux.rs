@@ -1,0 +1,258 @@
+//! What TileMux says to the kernel, the kernel to TileMux, and applications to TileMux.
+//!
+//! On every user tile the kernel sets up the endpoints of this module before it starts TileMux, and places a
+//! [`TileMuxConfig`]. Requests of the kernel arrive as messages for [`crate::dtu::TILEMUX_ACTIVITY`]; a reply is one word, a
+//! [`TileMuxError`]. Notifications of TileMux go to the kernel without reply. Applications use `ecall` with
+//! the number of an [`Ecall`] in `a7`.
+
+use crate::dtu::codes;
+use crate::memory_map::MEMORY_BASE;
+use crate::syscall::StopCause;
+use crate::words::{Reader, Words};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Activity number of the kernel.
+pub const KERNEL_ACTIVITY: u16 = 0;
+/// Receive endpoint of TileMux for requests.
+pub const REQUEST_ENDPOINT: u16 = 4;
+/// First of the endpoints for the rights to reply, one for each of [`REQUEST_SLOTS`].
+pub const REQUEST_REPLIES: u16 = 5;
+/// Slots of [`REQUEST_ENDPOINT`].
+pub const REQUEST_SLOTS: u8 = 2;
+/// Bytes of such a slot.
+pub const REQUEST_SLOT: u16 = 128;
+/// Send endpoint of TileMux to the kernel for notifications.
+pub const NOTIFY_ENDPOINT: u16 = 7;
+/// Send endpoint of TileMux to the kernel for text of its activities, one message at a time.
+pub const PRINT_ENDPOINT: u16 = 8;
+/// Receive endpoint of TileMux for the kernel's answers to text: one slot of [`PRINT_REPLY_SLOT`] bytes.
+pub const PRINT_REPLY: u16 = 9;
+/// Bytes of text in a message at most.
+pub const PRINT_TEXT: usize = 128;
+/// Bytes of a slot for text, header included.
+pub const PRINT_SLOT: u16 = 192;
+/// Bytes of the slot of [`PRINT_REPLY`].
+pub const PRINT_REPLY_SLOT: u16 = 64;
+/// First endpoint of a user tile that is free for activities.
+pub const FIRST_ENDPOINT: u16 = 10;
+
+/// Bytes at the start of a tile's memory that belong to TileMux: code, data, stack, request buffer.
+pub const TILEMUX_MEMORY: u64 = 0x2_0000;
+/// Tile-physical address at which TileMux is linked and starts.
+pub const TILEMUX_BASE: u64 = MEMORY_BASE;
+/// Tile-physical address of the [`TileMuxConfig`].
+pub const TILEMUX_CONFIG: u64 = TILEMUX_BASE + TILEMUX_MEMORY - 0x1000;
+/// Tile-physical address of the buffer of [`REQUEST_ENDPOINT`].
+pub const TILEMUX_BUFFER: u64 = TILEMUX_BASE + TILEMUX_MEMORY - 0x800;
+
+/// Tile-physical address of the buffer of [`PRINT_REPLY`].
+pub const TILEMUX_PRINT_BUFFER: u64 = TILEMUX_BUFFER + 0x400;
+
+/// Placed by the kernel at [`TILEMUX_CONFIG`].
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct TileMuxConfig {
+    /// The tile.
+    pub tile: u64,
+    /// Frequency of the `time` CSR in hertz.
+    pub timebase: u64,
+    /// Time slice in nanoseconds.
+    pub slice: u64,
+}
+
+codes! {
+    /// Outcome of a request; the one word of a reply.
+    TileMuxError: u64 {
+        /// Done.
+        None = 0,
+        /// The request is malformed.
+        BadRequest = 1,
+        /// No such activity on this tile.
+        NoActivity = 2,
+        /// All places for activities are taken.
+        Full = 3,
+        /// No page left for a page table.
+        NoTable = 4,
+        /// The activity's state does not allow it.
+        WrongState = 5,
+    }
+}
+
+/// A request of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Makes an activity known.
+    Create {
+        /// Its number.
+        activity: u16,
+        /// Tile-physical address of the pages for its page tables.
+        tables: u64,
+        /// Number of these pages.
+        table_pages: u64,
+    },
+    /// Maps pages.
+    Map {
+        /// The activity.
+        activity: u16,
+        /// Virtual address.
+        address: u64,
+        /// Tile-physical address.
+        physical: u64,
+        /// Number of pages.
+        pages: u64,
+        /// Rights as in [`crate::syscall::MAP_READ`] and so on.
+        rights: u8,
+    },
+    /// Sets the token bucket that its traffic is charged to.
+    SetBucket {
+        /// The activity.
+        activity: u16,
+        /// Bucket of the tile's unit.
+        bucket: u8,
+    },
+    /// Sets its budget in nanoseconds a period.
+    SetBudget {
+        /// The activity.
+        activity: u16,
+        /// Nanoseconds of execution.
+        budget: u64,
+        /// Nanoseconds.
+        period: u64,
+    },
+    /// Starts it.
+    Start {
+        /// The activity.
+        activity: u16,
+        /// First instruction.
+        entry: u64,
+        /// Stack pointer.
+        stack: u64,
+    },
+    /// Removes it.
+    Stop {
+        /// The activity.
+        activity: u16,
+    },
+}
+
+impl Request {
+    /// The request as words.
+    pub fn encode(&self) -> Words<8> {
+        let mut words = Words::new();
+        match *self {
+            Request::Create {
+                activity,
+                tables,
+                table_pages,
+            } => words.push(&[1, activity.into(), tables, table_pages]),
+            Request::Map {
+                activity,
+                address,
+                physical,
+                pages,
+                rights,
+            } => words.push(&[2, activity.into(), address, physical, pages, rights.into()]),
+            Request::SetBucket { activity, bucket } => {
+                words.push(&[3, activity.into(), bucket.into()])
+            }
+            Request::SetBudget {
+                activity,
+                budget,
+                period,
+            } => words.push(&[4, activity.into(), budget, period]),
+            Request::Start {
+                activity,
+                entry,
+                stack,
+            } => words.push(&[5, activity.into(), entry, stack]),
+            Request::Stop { activity } => words.push(&[6, activity.into()]),
+        };
+        words
+    }
+
+    /// The request that these words are, if they are one.
+    pub fn decode(words: &[u64]) -> Option<Self> {
+        let mut r = Reader(words);
+        let number = r.word()?;
+        let activity = r.half()?;
+        Some(match number {
+            1 => Request::Create {
+                activity,
+                tables: r.word()?,
+                table_pages: r.word()?,
+            },
+            2 => Request::Map {
+                activity,
+                address: r.word()?,
+                physical: r.word()?,
+                pages: r.word()?,
+                rights: r.byte()?,
+            },
+            3 => Request::SetBucket {
+                activity,
+                bucket: r.byte()?,
+            },
+            4 => Request::SetBudget {
+                activity,
+                budget: r.word()?,
+                period: r.word()?,
+            },
+            5 => Request::Start {
+                activity,
+                entry: r.word()?,
+                stack: r.word()?,
+            },
+            6 => Request::Stop { activity },
+            _ => return None,
+        })
+    }
+}
+
+/// TileMux tells the kernel that an activity stopped: the activity and the words of the cause.
+pub fn encode_stopped(activity: u16, cause: StopCause) -> [u64; 5] {
+    let [kind, a, b, c] = cause.to_words();
+    [activity.into(), kind, a, b, c]
+}
+
+/// Reads a notification.
+pub fn decode_stopped(words: &[u64]) -> Option<(u16, StopCause)> {
+    let &[activity, kind, a, b, c] = words else {
+        return None;
+    };
+    Some((
+        activity.try_into().ok()?,
+        StopCause::from_words([kind, a, b, c])?,
+    ))
+}
+
+codes! {
+    /// Calls of an application to TileMux: the number in `a7`, arguments in `a0` to `a2`, the result in `a0`.
+    Ecall: u64 {
+        /// Ends the activity; `a0`: exit code.
+        Exit = 0,
+        /// Makes the page at virtual address `a0` usable for the DTU with rights `a1` ([`crate::dtu::TLB_READ`],
+        /// [`crate::dtu::TLB_WRITE`]). Result: 0, or 1 if the activity has no such right.
+        Translate = 1,
+        /// Gives the hart to others until a message for endpoint `a0` ([`crate::dtu::NO_ENDPOINT`]: any) is unread or the
+        /// DTU's time reaches `a1` nanoseconds (0: no end).
+        Wait = 2,
+        /// Gives the rest of the time slice away.
+        Yield = 3,
+        /// Prints `a1` bytes, at most [`PRINT_TEXT`], at `a0` on the system's console. Result: 0; 1 if they cannot be
+        /// read; 2 if the tile's earlier text is still on its way, then try again.
+        Print = 4,
+        /// Ends the activity after a panic; `a0` is 1 if the heap was exhausted.
+        Panic = 5,
+    }
+}
+
+/// Pages for the page tables of an activity with `memory` bytes: the root, for a contiguous range one table of the last
+/// level for each 2 MiB and one of the middle level for each GiB (and one more of each, as the range may straddle), and
+/// one of each for the page of the DTU.
+pub const fn table_pages(memory: u64) -> u64 {
+    // A few pages more than the memory: the guard pages.
+    let pages = memory.div_ceil(4096) + 8;
+    1 + (pages / 512 + 2) + (pages / (512 * 512) + 2) + 2
+}

@@ -1,0 +1,224 @@
+//! Preemptive earliest deadline first on one processor: exact schedulability by processor demand (QPA).
+//!
+//! Method: F. Zhang, A. Burns, *Schedulability analysis for real-time systems with EDF scheduling*, IEEE Transactions on
+//! Computers 58(9), 2009; the demand criterion: S. Baruah, A. Mok, L. Rosier, *Preemptively scheduling hard-real-time
+//! sporadic tasks on one processor*, RTSS 1990; release jitter shortens a deadline (Spuri, INRIA RR-2772, 1996).
+//!
+//! Assumptions: independent tasks, arbitrary deadlines, no overhead. Exact for sporadic tasks and synchronous periodic ones.
+//! `blocking` is not covered.
+
+use super::task::{Task, TaskError, Time, validate};
+use super::utilisation::{compare_with, sum};
+use crate::exact::{Exact, ceiling, integer, ratio};
+use num_traits::{Signed, Zero};
+
+/// Whether every job meets its deadline.
+///
+/// # Errors
+/// [`TaskError`] if a parameter is out of range, or a task has blocking.
+pub fn schedulable(tasks: &[Task]) -> Result<bool, TaskError> {
+    validate(tasks)?;
+    if let Some(task) = tasks.iter().position(|t| t.blocking > 0) {
+        return Err(TaskError::NotCovered {
+            task,
+            what: "blocking",
+        });
+    }
+    let order = compare_with(tasks, 1);
+    if order.is_gt() {
+        return Ok(false);
+    }
+    let mut deadlines = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        match task.deadline.checked_sub(task.jitter) {
+            Some(d) if d >= task.cost => deadlines.push(d),
+            _ => return Ok(false),
+        }
+    }
+    if tasks.iter().zip(&deadlines).all(|(t, &d)| d >= t.period) {
+        return Ok(true);
+    }
+    let Some(least) = deadlines.iter().copied().min() else {
+        return Ok(true);
+    };
+    let Some(bound) = interval(tasks, &deadlines, order.is_eq()) else {
+        return Ok(false);
+    };
+    let Some(mut t) = last_deadline(tasks, &deadlines, bound) else {
+        return Ok(true);
+    };
+    // From the longest interval down: the demand of an interval is a safe next one to look at.
+    loop {
+        let Some(demand) = demand(tasks, &deadlines, t) else {
+            return Ok(false);
+        };
+        if demand > t {
+            return Ok(false);
+        }
+        if demand <= least {
+            return Ok(true);
+        }
+        t = if demand < t {
+            demand
+        } else {
+            match last_deadline(tasks, &deadlines, t) {
+                Some(earlier) => earlier,
+                None => return Ok(true),
+            }
+        };
+    }
+}
+
+/// Execution that arrives and is due within an interval of length `t`.
+fn demand(tasks: &[Task], deadlines: &[Time], t: Time) -> Option<Time> {
+    tasks
+        .iter()
+        .zip(deadlines)
+        .try_fold(0u64, |sum, (task, &d)| {
+            let jobs = if t >= d { (t - d) / task.period + 1 } else { 0 };
+            sum.checked_add(jobs.checked_mul(task.cost)?)
+        })
+}
+
+/// The last absolute deadline before `t`.
+fn last_deadline(tasks: &[Task], deadlines: &[Time], t: Time) -> Option<Time> {
+    let before =
+        |(task, &d): (&Task, &Time)| (d < t).then(|| d + (t - 1 - d) / task.period * task.period);
+    tasks.iter().zip(deadlines).filter_map(before).max()
+}
+
+/// One more than the longest interval that need be looked at: the lesser of the two classical bounds. `None` if neither
+/// fits into 64 bits.
+fn interval(tasks: &[Task], deadlines: &[Time], full: bool) -> Option<Time> {
+    let busy = busy_period(tasks, u64::MAX >> 1).and_then(|b| b.checked_add(1));
+    if full {
+        return busy;
+    }
+    // sum (T - D) U / (1 - U), and the largest D - T.
+    let spare = integer(1) - sum(tasks.iter().map(|t| (t.cost, t.period)));
+    let excess = tasks
+        .iter()
+        .zip(deadlines)
+        .fold(Exact::zero(), |sum, (t, &d)| {
+            sum + (integer(t.period) - integer(d))
+                * ratio(t.cost, t.period).unwrap_or_else(Exact::zero)
+        });
+    let beyond = tasks
+        .iter()
+        .zip(deadlines)
+        .map(|(t, &d)| d.saturating_sub(t.period))
+        .max()
+        .unwrap_or(0);
+    let linear = if excess.is_positive() {
+        ceiling(&(excess / spare))
+    } else {
+        Some(0)
+    };
+    let linear = linear.and_then(|l| l.max(beyond).checked_add(1));
+    match (busy, linear) {
+        (Some(b), Some(l)) => Some(b.min(l)),
+        (b, l) => b.or(l),
+    }
+}
+
+/// Length of the longest interval in which the processor is never idle, all tasks released together (release jitter
+/// brings more of them together). `None` above `limit`.
+pub fn busy_period(tasks: &[Task], limit: Time) -> Option<Time> {
+    let mut length = tasks
+        .iter()
+        .try_fold(0u64, |sum, t| sum.checked_add(t.cost))?;
+    loop {
+        let next = tasks.iter().try_fold(0u64, |sum, t| {
+            sum.checked_add((length + t.jitter).div_ceil(t.period).checked_mul(t.cost)?)
+        })?;
+        if next > limit {
+            return None;
+        }
+        if next == length {
+            return Some(length);
+        }
+        length = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::simulation::{Policy, Simulation};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn example() -> Vec<Task> {
+        [
+            (6000, 31000, 18000),
+            (2000, 9800, 9000),
+            (1000, 17000, 12000),
+            (90, 4200, 3000),
+            (8, 96, 78),
+            (2, 12, 16),
+            (10, 280, 120),
+            (26, 660, 160),
+        ]
+        .map(|(c, t, d)| Task::constrained(c, t, d))
+        .to_vec()
+    }
+
+    /// Worked example of Zhang and Burns 2009; with (10, 100, 15) it is not schedulable any more.
+    #[test]
+    fn worked_example() {
+        let mut tasks = example();
+        assert!(schedulable(&tasks).unwrap());
+        tasks.push(Task::constrained(10, 100, 15));
+        assert!(!schedulable(&tasks).unwrap());
+    }
+
+    #[test]
+    fn corner_cases() {
+        assert!(schedulable(&[]).unwrap());
+        // Exactly full with implicit deadlines is fine, a tick more is not.
+        assert!(schedulable(&[Task::new(1, 2), Task::new(2, 4)]).unwrap());
+        assert!(!schedulable(&[Task::new(1, 2), Task::new(3, 4)]).unwrap());
+        // Exactly full with one short deadline.
+        assert!(!schedulable(&[Task::constrained(2, 4, 2), Task::constrained(2, 4, 3)]).unwrap());
+        assert!(schedulable(&[Task::new(1, 4).with_blocking(1)]).is_err());
+    }
+
+    /// The demand criterion by definition, over the hyperperiod.
+    fn by_definition(tasks: &[Task]) -> bool {
+        let deadlines: Vec<_> = tasks.iter().map(|t| t.deadline).collect();
+        compare_with(tasks, 1).is_le()
+            && (1..=240).all(|t| demand(tasks, &deadlines, t).unwrap() <= t)
+    }
+
+    fn systems() -> impl Strategy<Value = Vec<Task>> {
+        let period = prop::sample::select(vec![4u64, 5, 6, 8, 10, 12, 15, 20, 24, 30]);
+        let task = (1u64..7, period, 1u64..40).prop_map(|(c, t, d)| Task::constrained(c, t, d));
+        prop::collection::vec(task, 1..6)
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_definition(tasks in systems()) {
+            prop_assert_eq!(schedulable(&tasks).unwrap(), by_definition(&tasks));
+        }
+
+        #[test]
+        fn equals_the_synchronous_schedule(tasks in systems()) {
+            // An overload may take longer to show than the simulation lasts.
+            prop_assume!(compare_with(&tasks, 1).is_le());
+            let missed = Simulation::new(Policy::EarliestDeadline, 1).synchronous(&tasks, 500).missed;
+            prop_assert_eq!(schedulable(&tasks).unwrap(), !missed.contains(&true));
+        }
+
+        #[test]
+        fn more_load_is_never_better(tasks in systems(), which in any::<prop::sample::Index>()) {
+            if !schedulable(&tasks).unwrap() {
+                let mut worse = tasks.clone();
+                worse[which.index(tasks.len())].cost += 1;
+                prop_assert!(!schedulable(&worse).unwrap());
+                worse = tasks;
+                worse.push(Task::new(1, 30));
+                prop_assert!(!schedulable(&worse).unwrap());
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Schedulability tests: does every job of a task system meet its deadline, and if so, how late can it be?
+//!
+//! Why it exists: a plan needs a verdict and a bound for every task. One file holds one test; each names its source and its
+//! assumptions. Nothing here knows descriptions, chips or measurements, and nothing is decided in floating point: times
+//! are integers (nanoseconds by convention; any unit will do), utilisations are compared as fractions.
+//!
+//! Unless a test says otherwise: tasks are sporadic with a least distance (the period), do not suspend themselves, and
+//! share nothing but processors; tasks are listed by decreasing priority where priorities matter.
+
+pub mod edf;
+pub mod edf_response;
+pub mod fixed_priority;
+pub mod harmonic;
+pub mod simulation;
+pub mod task;
+pub mod threshold;
+pub mod utilisation;
+
+pub use task::{Task, TaskError, Time, validate};

@@ -1,0 +1,164 @@
+//! The task that all tests share.
+//!
+//! Knows the parameters and what makes them sensible; what a scheduler does with them stands in the tests.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// A moment or span; nanoseconds by convention.
+pub type Time = u64;
+
+/// The greatest parameter: sums of products of two of them and a hundred thousand tasks stay below 128 bits, and response
+/// times that a test follows stay far below 64 bits.
+pub const LIMIT: Time = 1 << 52;
+
+/// A sporadic task.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Task {
+    /// Longest execution of a job, alone. Positive.
+    pub cost: Time,
+    /// Least distance of arrivals. Positive.
+    pub period: Time,
+    /// From arrival to completion at most. Positive; may exceed the period.
+    pub deadline: Time,
+    /// From arrival to release at most.
+    pub jitter: Time,
+    /// Longest blocking by tasks of lower priority (critical sections, non-preemptive parts).
+    pub blocking: Time,
+}
+
+impl Task {
+    /// A task whose deadline is its period.
+    pub const fn new(cost: Time, period: Time) -> Self {
+        Self::constrained(cost, period, period)
+    }
+
+    /// A task with a deadline.
+    pub const fn constrained(cost: Time, period: Time, deadline: Time) -> Self {
+        Self {
+            cost,
+            period,
+            deadline,
+            jitter: 0,
+            blocking: 0,
+        }
+    }
+
+    /// The same with release jitter.
+    pub const fn with_jitter(mut self, jitter: Time) -> Self {
+        self.jitter = jitter;
+        self
+    }
+
+    /// The same with blocking.
+    pub const fn with_blocking(mut self, blocking: Time) -> Self {
+        self.blocking = blocking;
+        self
+    }
+}
+
+/// What is wrong with a task system.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TaskError {
+    /// A parameter is 0.
+    #[error("task {task}: {what} must be positive")]
+    NotPositive {
+        /// Index.
+        task: usize,
+        /// Parameter.
+        what: &'static str,
+    },
+    /// A parameter is above [`LIMIT`].
+    #[error("task {task}: {what} is above {LIMIT}")]
+    TooLarge {
+        /// Index.
+        task: usize,
+        /// Parameter.
+        what: &'static str,
+    },
+    /// The test needs deadlines within periods.
+    #[error("task {task}: the deadline exceeds the period, which this test does not cover")]
+    ArbitraryDeadline {
+        /// Index.
+        task: usize,
+    },
+    /// The test does not know a parameter.
+    #[error("task {task}: this test does not cover {what}")]
+    NotCovered {
+        /// Index.
+        task: usize,
+        /// Parameter.
+        what: &'static str,
+    },
+    /// A number of processors, levels, frames that must be positive.
+    #[error("{0} must be positive")]
+    Zero(&'static str),
+}
+
+/// Checks what every test relies on.
+///
+/// # Errors
+/// The first parameter out of range.
+pub fn validate(tasks: &[Task]) -> Result<(), TaskError> {
+    for (index, task) in tasks.iter().enumerate() {
+        for (value, what) in [
+            (task.cost, "cost"),
+            (task.period, "period"),
+            (task.deadline, "deadline"),
+        ] {
+            if value == 0 {
+                return Err(TaskError::NotPositive { task: index, what });
+            }
+        }
+        for (value, what) in [
+            (task.cost, "cost"),
+            (task.period, "period"),
+            (task.deadline, "deadline"),
+            (task.jitter, "jitter"),
+            (task.blocking, "blocking"),
+        ] {
+            if value > LIMIT {
+                return Err(TaskError::TooLarge { task: index, what });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// As [`validate`], and no deadline exceeds its period.
+///
+/// # Errors
+/// The first parameter out of range.
+pub fn validate_constrained(tasks: &[Task]) -> Result<(), TaskError> {
+    validate(tasks)?;
+    match tasks.iter().position(|t| t.deadline > t.period) {
+        Some(task) => Err(TaskError::ArbitraryDeadline { task }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_nonsense() {
+        assert_eq!(
+            validate(&[Task::new(1, 2), Task::new(0, 2)]),
+            Err(TaskError::NotPositive {
+                task: 1,
+                what: "cost"
+            })
+        );
+        assert_eq!(
+            validate(&[Task::new(1, u64::MAX)]).unwrap_err().to_string(),
+            "task 0: period is above 4503599627370496"
+        );
+        assert_eq!(
+            validate_constrained(&[Task::constrained(1, 2, 3)]),
+            Err(TaskError::ArbitraryDeadline { task: 0 })
+        );
+    }
+}

@@ -1,0 +1,664 @@
+//! The caches of one tile, their miss registers, and who waits for which line.
+//!
+//! Why it exists: everything up to a second-level hit is private to the tile and is answered at once with a known moment;
+//! a second-level miss becomes a request to what lies below ([`Lower`]: protection, token bucket, network). What it
+//! deliberately does not know: networks, DTU commands, the hart's pipeline.
+//!
+//! Rules. First-level hits cost what the hart's schedule assumed. A first-level miss asks the second level at once, which
+//! answers after its latency. Second-level misses for a line that is already on its way join it; otherwise they take a miss
+//! register, or wait for one in order. Lines are put into the caches when they arrive. The levels are neither inclusive nor
+//! exclusive: dirty lines that leave the first level go to the second, those that leave the second go below. The DTU reads
+//! and writes through the second level (the first-level data cache without one); its writes take the line out of the first
+//! level, and a write of a whole line needs no read.
+
+use super::{Cache, CacheStatistics};
+use crate::config::CacheConfig;
+use crate::ledger::{Ledger, Level, Resource};
+use crate::noc::Account;
+use crate::types::{Owner, Tick};
+use std::collections::VecDeque;
+
+/// What lies below the caches of a tile.
+pub trait Lower {
+    /// Starts to read the line at `address`, not before `at`; [`Hierarchy::complete`] gets the `tag` with it. The account is
+    /// up to date until `at`. False: the tile may not read there, and nothing was started.
+    fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) -> bool;
+    /// Writes the line at `address` back, not before `at`. Nobody waits for it.
+    fn write_back(&mut self, at: Tick, address: u64, owner: Owner);
+    /// Where waits are booked.
+    fn ledger(&mut self) -> &mut Ledger;
+}
+
+/// Who waits for a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiter {
+    /// An instruction fetch of the hart.
+    Fetch {
+        /// The hart's token.
+        token: u32,
+    },
+    /// A data access of the hart.
+    Data {
+        /// The hart's token.
+        token: u32,
+        /// The line becomes dirty.
+        write: bool,
+    },
+    /// The DTU.
+    Unit {
+        /// The unit's token.
+        token: u32,
+        /// The line becomes dirty.
+        write: bool,
+    },
+}
+
+/// When an access of the hart is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// First-level hit.
+    Hit,
+    /// At this moment.
+    Ready(Tick),
+    /// When a line arrives; with this token.
+    Pending(u32),
+}
+
+#[derive(Clone, Debug)]
+struct Miss {
+    line: u64,
+    owner: Owner,
+    culprit: Option<Owner>,
+    waiters: Vec<Waiter>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Blocked {
+    since: Tick,
+    line: u64,
+    owner: Owner,
+    waiter: Waiter,
+}
+
+/// A line read from below has arrived: for whom, and who had pushed it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// Whose miss it was.
+    pub owner: Owner,
+    /// Who had evicted the line, if it was somebody else.
+    pub culprit: Option<Owner>,
+    /// The cache from which it had been evicted.
+    pub level: Level,
+}
+
+/// A first-level cache with the lines that are on their way to it from the second level.
+#[derive(Debug)]
+struct First {
+    cache: Cache,
+    latency: Tick,
+    mshrs: usize,
+    /// (line, moment of arrival) of second-level hits.
+    fills: Vec<(u64, Tick)>,
+    /// The last of these moments: after it a hit is a hit.
+    fills_until: Tick,
+}
+
+impl First {
+    fn new(config: &CacheConfig, seed: u64) -> Self {
+        Self {
+            cache: Cache::new(config, seed),
+            latency: config.latency * config.cycle,
+            mshrs: config.mshrs as usize,
+            fills: Vec::new(),
+            fills_until: 0,
+        }
+    }
+
+    #[inline]
+    fn hit(&mut self, now: Tick, address: u64, write: bool) -> Option<Outcome> {
+        if !self.cache.access(address, write) {
+            return None;
+        }
+        if now >= self.fills_until {
+            return Some(Outcome::Hit);
+        }
+        let line = self.cache.line_of(address);
+        let ready = self.fills.iter().find(|f| f.0 == line && f.1 > now);
+        Some(ready.map_or(Outcome::Hit, |f| Outcome::Ready(f.1)))
+    }
+
+    fn forget_fills(&mut self, now: Tick) {
+        self.fills.retain(|f| f.1 > now);
+    }
+}
+
+/// The caches of a tile.
+#[derive(Debug)]
+pub struct Hierarchy {
+    instructions: First,
+    data: First,
+    second: Option<(Cache, Tick)>,
+    misses: Vec<Option<Miss>>,
+    blocked: VecDeque<Blocked>,
+    next_token: u32,
+    line: u32,
+    write_backs: u64,
+    first_level_changed: bool,
+}
+
+impl Hierarchy {
+    /// Empty caches; all configurations valid and with the same size of a line.
+    pub fn new(l1i: &CacheConfig, l1d: &CacheConfig, l2: Option<&CacheConfig>, seed: u64) -> Self {
+        let outer_mshrs = l2.map_or(l1i.mshrs + l1d.mshrs, |c| c.mshrs) as usize;
+        Self {
+            instructions: First::new(l1i, seed.wrapping_mul(3).wrapping_add(1)),
+            data: First::new(l1d, seed.wrapping_mul(5).wrapping_add(2)),
+            second: l2.map(|c| {
+                (
+                    Cache::new(c, seed.wrapping_mul(7).wrapping_add(3)),
+                    c.latency * c.cycle,
+                )
+            }),
+            misses: vec![None; outer_mshrs],
+            blocked: VecDeque::new(),
+            next_token: 0,
+            line: l1d.line,
+            write_backs: 0,
+            first_level_changed: false,
+        }
+    }
+
+    /// Bytes of a line.
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// Hits of the hart are counted for this owner from now on.
+    pub fn set_owner(&mut self, owner: Owner) {
+        self.instructions.cache.set_owner(owner);
+        self.data.cache.set_owner(owner);
+    }
+
+    /// Whether a line may have left a first-level cache since the last call by anything but a hart's access.
+    pub fn take_first_level_changed(&mut self) -> bool {
+        std::mem::take(&mut self.first_level_changed)
+    }
+
+    /// Statistics of each cache for each owner.
+    pub fn statistics(&self) -> Vec<(Level, Owner, CacheStatistics)> {
+        let mut all = Vec::new();
+        let mut add = |level, cache: &Cache| {
+            all.extend(cache.statistics().into_iter().map(|(o, s)| (level, o, s)));
+        };
+        add(Level::L1i, &self.instructions.cache);
+        add(Level::L1d, &self.data.cache);
+        if let Some((cache, _)) = &self.second {
+            add(Level::L2, cache);
+        }
+        all
+    }
+
+    /// Lines written to memory.
+    pub fn write_backs(&self) -> u64 {
+        self.write_backs
+    }
+
+    /// Restricts the ways of a cache that may be filled (see [`Cache::set_way_mask`]).
+    pub fn set_way_mask(&mut self, level: Level, mask: u64) {
+        match level {
+            Level::L1i => self.instructions.cache.set_way_mask(mask),
+            Level::L1d => self.data.cache.set_way_mask(mask),
+            Level::L2 => {
+                if let Some((cache, _)) = &mut self.second {
+                    cache.set_way_mask(mask);
+                }
+            }
+        }
+    }
+
+    /// Fetch of the instruction line that contains `address`: `Some` for what the first level answers.
+    #[inline]
+    pub fn fetch_hit(&mut self, now: Tick, address: u64) -> Option<Outcome> {
+        self.instructions.hit(now, address, false)
+    }
+
+    /// Data access within a line: `Some` for what the first level answers.
+    #[inline]
+    pub fn data_hit(&mut self, now: Tick, address: u64, write: bool) -> Option<Outcome> {
+        self.data.hit(now, address, write)
+    }
+
+    /// Continues a fetch that [`Hierarchy::fetch_hit`] did not answer.
+    pub fn fetch_miss<L: Lower>(
+        &mut self,
+        now: Tick,
+        address: u64,
+        owner: Owner,
+        lower: &mut L,
+    ) -> Outcome {
+        let token = self.token();
+        self.miss(now, address, owner, Waiter::Fetch { token }, lower)
+    }
+
+    /// Continues an access that [`Hierarchy::data_hit`] did not answer.
+    pub fn data_miss<L: Lower>(
+        &mut self,
+        now: Tick,
+        address: u64,
+        write: bool,
+        owner: Owner,
+        lower: &mut L,
+    ) -> Outcome {
+        let token = self.token();
+        self.miss(now, address, owner, Waiter::Data { token, write }, lower)
+    }
+
+    fn token(&mut self) -> u32 {
+        self.next_token = self.next_token.wrapping_add(1);
+        self.next_token
+    }
+
+    fn first(&mut self, waiter: Waiter) -> (&mut First, Level, bool) {
+        match waiter {
+            Waiter::Fetch { .. } => (&mut self.instructions, Level::L1i, false),
+            Waiter::Data { write, .. } | Waiter::Unit { write, .. } => {
+                (&mut self.data, Level::L1d, write)
+            }
+        }
+    }
+
+    fn miss<L: Lower>(
+        &mut self,
+        now: Tick,
+        address: u64,
+        owner: Owner,
+        waiter: Waiter,
+        lower: &mut L,
+    ) -> Outcome {
+        let token = match waiter {
+            Waiter::Fetch { token } | Waiter::Data { token, .. } | Waiter::Unit { token, .. } => {
+                token
+            }
+        };
+        let line = self.data.cache.line_of(address);
+        if self.join(line, waiter) {
+            return Outcome::Pending(token);
+        }
+        let mut start = now;
+        loop {
+            let under_way = self.under_way(waiter);
+            let (first, level, _) = self.first(waiter);
+            first.forget_fills(start);
+            if first.fills.len() + under_way < first.mshrs {
+                break;
+            }
+            // All miss registers are taken. One that waits for the second level gets free at a known moment.
+            match first.fills.iter().map(|f| f.1).min() {
+                Some(free) => {
+                    lower
+                        .ledger()
+                        .book(owner, owner, Resource::Mshr(level), free - start);
+                    start = free;
+                }
+                None => {
+                    self.block(start, line, owner, waiter);
+                    return Outcome::Pending(token);
+                }
+            }
+        }
+        match self.second_level(start, start, line, owner, waiter, lower) {
+            Some(at) => Outcome::Ready(at),
+            None => Outcome::Pending(token),
+        }
+    }
+
+    fn block(&mut self, since: Tick, line: u64, owner: Owner, waiter: Waiter) {
+        self.blocked.push_back(Blocked {
+            since,
+            line,
+            owner,
+            waiter,
+        });
+    }
+
+    /// Joins a line that is already on its way.
+    fn join(&mut self, line: u64, waiter: Waiter) -> bool {
+        match self.misses.iter_mut().flatten().find(|m| m.line == line) {
+            Some(miss) => {
+                miss.waiters.push(waiter);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Miss registers of the waiter's first-level cache that wait for memory.
+    fn under_way(&self, waiter: Waiter) -> usize {
+        let fetch = matches!(waiter, Waiter::Fetch { .. });
+        self.misses
+            .iter()
+            .flatten()
+            .filter(|m| {
+                m.waiters.iter().any(|w| match w {
+                    Waiter::Fetch { .. } => fetch,
+                    Waiter::Data { .. } => !fetch,
+                    Waiter::Unit { .. } => !fetch && self.second.is_none(),
+                })
+            })
+            .count()
+    }
+
+    /// Asks the second level at `now`, on behalf of an access that waits since `since`. `Some`: done at that moment.
+    fn second_level<L: Lower>(
+        &mut self,
+        since: Tick,
+        now: Tick,
+        line: u64,
+        owner: Owner,
+        waiter: Waiter,
+        lower: &mut L,
+    ) -> Option<Tick> {
+        let mut request_at = now;
+        let mut request_since = since;
+        let (first, level, write) = self.first(waiter);
+        let mut culprit = first.cache.culprit(line, owner);
+        if let Some((cache, latency)) = &mut self.second {
+            let latency = *latency;
+            cache.set_owner(owner);
+            if cache.access(line, false) {
+                let ready = now + latency;
+                if let Some(culprit) = culprit {
+                    lower
+                        .ledger()
+                        .book(owner, culprit, Resource::CacheSet(level), latency);
+                }
+                self.fill_first(now, line, owner, waiter, lower);
+                let (first, _, _) = self.first(waiter);
+                first.fills.push((line, ready));
+                first.fills_until = first.fills_until.max(ready);
+                return Some(ready);
+            }
+            culprit = cache.culprit(line, owner);
+            request_at += latency;
+            request_since += latency;
+        } else {
+            let _ = write;
+        }
+        self.request(
+            request_since,
+            request_at,
+            line,
+            owner,
+            waiter,
+            culprit,
+            lower,
+        )
+    }
+
+    /// Reads a line from below, at `now`, for an access that has needed it since `since`.
+    #[allow(clippy::too_many_arguments)]
+    fn request<L: Lower>(
+        &mut self,
+        since: Tick,
+        now: Tick,
+        line: u64,
+        owner: Owner,
+        waiter: Waiter,
+        culprit: Option<Owner>,
+        lower: &mut L,
+    ) -> Option<Tick> {
+        let Some(slot) = self.misses.iter().position(|m| m.is_none()) else {
+            self.block(since, line, owner, waiter);
+            return None;
+        };
+        let mut account = Account::new(since);
+        account.waited = now - since;
+        if !lower.read(now, line, owner, slot as u32, account) {
+            return Some(now);
+        }
+        self.misses[slot] = Some(Miss {
+            line,
+            owner,
+            culprit,
+            waiters: vec![waiter],
+        });
+        None
+    }
+
+    /// Puts a line into the waiter's first-level cache.
+    fn fill_first<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        owner: Owner,
+        waiter: Waiter,
+        lower: &mut L,
+    ) {
+        let (first, _, write) = self.first(waiter);
+        let Some(evicted) = first.cache.fill(line, write, owner) else {
+            return;
+        };
+        if !evicted.dirty {
+            return;
+        }
+        match &mut self.second {
+            Some((cache, _)) => {
+                if !cache.mark_dirty(evicted.address) {
+                    let victim = cache.fill(evicted.address, true, evicted.owner);
+                    if let Some(v) = victim.filter(|v| v.dirty) {
+                        self.write_backs += 1;
+                        lower.write_back(now, v.address, owner);
+                    }
+                }
+            }
+            None => {
+                self.write_backs += 1;
+                lower.write_back(now, evicted.address, owner);
+            }
+        }
+    }
+
+    fn fill_second<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        dirty: bool,
+        owner: Owner,
+        lower: &mut L,
+    ) {
+        if let Some((cache, _)) = &mut self.second
+            && let Some(evicted) = cache.fill(line, dirty, owner)
+            && evicted.dirty
+        {
+            self.write_backs += 1;
+            lower.write_back(now, evicted.address, owner);
+        }
+    }
+
+    /// The line of `tag` has arrived. Adds everybody who waited for a line that is there now, and since when, to `done`.
+    pub fn complete<L: Lower>(
+        &mut self,
+        now: Tick,
+        tag: u32,
+        lower: &mut L,
+        done: &mut Vec<(Waiter, Tick)>,
+    ) -> Option<Arrived> {
+        let miss = self.misses.get_mut(tag as usize)?.take()?;
+        self.first_level_changed = true;
+        self.fill_second(now, miss.line, false, miss.owner, lower);
+        for &waiter in &miss.waiters {
+            self.deliver(now, miss.line, miss.owner, waiter, lower);
+            done.push((waiter, now));
+        }
+        self.retry(now, miss.owner, lower, done);
+        Some(Arrived {
+            owner: miss.owner,
+            culprit: miss.culprit,
+            level: if self.second.is_some() {
+                Level::L2
+            } else {
+                Level::L1d
+            },
+        })
+    }
+
+    fn deliver<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        owner: Owner,
+        waiter: Waiter,
+        lower: &mut L,
+    ) {
+        match (waiter, &mut self.second) {
+            (Waiter::Unit { write, .. }, Some((cache, _))) => {
+                if write {
+                    cache.mark_dirty(line);
+                }
+            }
+            _ => self.fill_first(now, line, owner, waiter, lower),
+        }
+    }
+
+    /// A miss register of `holder` got free: those who wait for one go on, in order.
+    fn retry<L: Lower>(
+        &mut self,
+        now: Tick,
+        holder: Owner,
+        lower: &mut L,
+        done: &mut Vec<(Waiter, Tick)>,
+    ) {
+        while let Some(&b) = self.blocked.front() {
+            if self.join(b.line, b.waiter) {
+                self.blocked.pop_front();
+                continue;
+            }
+            let unit = matches!(b.waiter, Waiter::Unit { .. }) && self.second.is_some();
+            let under_way = self.under_way(b.waiter);
+            let (first, level, write) = self.first(b.waiter);
+            first.forget_fills(now);
+            let first_full = !unit && first.fills.len() + under_way >= first.mshrs;
+            if first_full || self.misses.iter().all(|m| m.is_some()) {
+                return;
+            }
+            self.blocked.pop_front();
+            let level = if unit { Level::L2 } else { level };
+            // The wait up to now is part of the account of the request that may follow.
+            let since = b.since.min(now);
+            lower
+                .ledger()
+                .book(b.owner, holder, Resource::Mshr(level), now - since);
+            let ready = if unit {
+                if self
+                    .second
+                    .as_mut()
+                    .is_some_and(|(c, _)| c.access(b.line, write))
+                {
+                    Some(now)
+                } else {
+                    self.request(since, now, b.line, b.owner, b.waiter, None, lower)
+                }
+            } else if self.first(b.waiter).0.cache.access(b.line, write) {
+                Some(now)
+            } else {
+                self.second_level(since, now, b.line, b.owner, b.waiter, lower)
+            };
+            if let Some(at) = ready {
+                done.push((b.waiter, at));
+            }
+        }
+    }
+
+    /// An access of the DTU within a line. `Some`: done at that moment; otherwise the token comes back as
+    /// [`Waiter::Unit`].
+    #[allow(clippy::too_many_arguments)]
+    pub fn unit_access<L: Lower>(
+        &mut self,
+        now: Tick,
+        address: u64,
+        bytes: u32,
+        write: bool,
+        owner: Owner,
+        token: u32,
+        lower: &mut L,
+    ) -> Option<Tick> {
+        let line = self.data.cache.line_of(address);
+        let waiter = Waiter::Unit { token, write };
+        let whole = write && bytes == self.line && address == line;
+        let Some((_, latency)) = self.second else {
+            return self.unit_access_first(now, line, whole, owner, waiter, lower);
+        };
+        let ready = now + latency;
+        let mut present = self.data.cache.contains(line);
+        if write {
+            self.first_level_changed |= self.instructions.cache.invalidate(line).is_some();
+            if let Some(dirty) = self.data.cache.invalidate(line) {
+                self.first_level_changed = true;
+                // What the first level had written is merged; without it, memory still has the line.
+                present = dirty;
+                if dirty {
+                    self.fill_second(now, line, true, owner, lower);
+                }
+            }
+        }
+        if let Some((cache, _)) = &mut self.second {
+            cache.set_owner(owner);
+            present |= cache.access(line, write);
+        }
+        if present {
+            return Some(ready);
+        }
+        if whole {
+            self.fill_second(now, line, true, owner, lower);
+            return Some(ready);
+        }
+        if self.join(line, waiter) {
+            return None;
+        }
+        let culprit = self
+            .second
+            .as_mut()
+            .and_then(|(c, _)| c.culprit(line, owner));
+        self.request(ready, ready, line, owner, waiter, culprit, lower)
+    }
+
+    fn unit_access_first<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        whole: bool,
+        owner: Owner,
+        waiter: Waiter,
+        lower: &mut L,
+    ) -> Option<Tick> {
+        let (first, _, write) = self.first(waiter);
+        let ready = now + first.latency;
+        first.cache.set_owner(owner);
+        let hit = first.cache.access(line, write);
+        if write {
+            self.first_level_changed |= self.instructions.cache.invalidate(line).is_some();
+        }
+        if hit {
+            return Some(ready);
+        }
+        self.first_level_changed = true;
+        if whole {
+            self.fill_first(now, line, owner, waiter, lower);
+            return Some(ready);
+        }
+        match self.miss(now, line, owner, waiter, lower) {
+            Outcome::Ready(at) => Some(at),
+            Outcome::Hit => Some(ready),
+            Outcome::Pending(_) => None,
+        }
+    }
+
+    /// Misses under way.
+    pub fn misses_under_way(&self) -> usize {
+        self.misses.iter().flatten().count()
+    }
+}
+
+#[cfg(test)]
+#[path = "hierarchy_tests.rs"]
+mod tests;

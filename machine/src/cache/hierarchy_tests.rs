@@ -1,0 +1,282 @@
+use super::*;
+use crate::config::Replacement;
+
+const A: Owner = Owner::new(0, 1);
+const B: Owner = Owner::new(0, 2);
+
+fn cache(size: u64, ways: u32, latency: u64, mshrs: u32) -> CacheConfig {
+    CacheConfig {
+        size,
+        ways,
+        line: 64,
+        cycle: 2,
+        latency,
+        mshrs,
+        replacement: Replacement::Lru,
+        way_mask: 0,
+    }
+}
+
+/// Remembers what was asked.
+#[derive(Default)]
+struct Below {
+    reads: Vec<(Tick, u64, u32)>,
+    writes: Vec<(Tick, u64)>,
+    accounts: Vec<Account>,
+    ledger: Ledger,
+}
+
+impl Lower for Below {
+    fn read(&mut self, at: Tick, address: u64, _: Owner, tag: u32, account: Account) -> bool {
+        assert_eq!(account.accounted(), at);
+        self.reads.push((at, address, tag));
+        self.accounts.push(account);
+        address < 1 << 40
+    }
+    fn write_back(&mut self, at: Tick, address: u64, _: Owner) {
+        self.writes.push((at, address));
+    }
+    fn ledger(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+}
+
+struct Bench {
+    tile: Hierarchy,
+    below: Below,
+    done: Vec<(Waiter, Tick)>,
+}
+
+impl Bench {
+    /// 1-KiB first levels with 2 ways and 2 miss registers, 4-KiB second level with 4 ways, 12 cycles of 2 ticks and
+    /// 3 miss registers.
+    fn new() -> Self {
+        let l1 = cache(1024, 2, 2, 2);
+        Self {
+            tile: Hierarchy::new(&l1, &l1, Some(&cache(4096, 4, 12, 3)), 1),
+            below: Below::default(),
+            done: Vec::new(),
+        }
+    }
+    fn data(&mut self, now: Tick, address: u64, write: bool, owner: Owner) -> Outcome {
+        match self.tile.data_hit(now, address, write) {
+            Some(o) => o,
+            None => self
+                .tile
+                .data_miss(now, address, write, owner, &mut self.below),
+        }
+    }
+    fn complete(&mut self, now: Tick) {
+        let (_, _, tag) = self.below.reads.remove(0);
+        self.tile
+            .complete(now, tag, &mut self.below, &mut self.done);
+    }
+    fn fill(&mut self, now: Tick, address: u64, write: bool, owner: Owner) {
+        if let Outcome::Pending(_) = self.data(now, address, write, owner) {
+            self.complete(now + 100);
+        }
+    }
+}
+
+#[test]
+fn hit_times_of_the_levels() {
+    let mut b = Bench::new();
+    // Miss everywhere: the request leaves when the second level has looked, after 12 cycles of 2 ticks.
+    assert_eq!(b.data(100, 0x1000, false, A), Outcome::Pending(1));
+    assert_eq!(b.below.reads[0], (124, 0x1000, 0));
+    b.complete(500);
+    assert_eq!(
+        b.done,
+        [(
+            Waiter::Data {
+                token: 1,
+                write: false
+            },
+            500
+        )]
+    );
+    // Now in both levels.
+    assert_eq!(b.data(600, 0x1038, false, A), Outcome::Hit);
+    // Two more lines of the same first-level set (8 sets of 64 bytes) push it out; the second level still has it.
+    b.fill(1000, 0x1200, false, A);
+    b.fill(2000, 0x1400, false, A);
+    assert_eq!(b.data(3000, 0x1000, false, A), Outcome::Ready(3024));
+    // The line is on its way: whoever asks before 3024 gets it then, afterwards it is a hit.
+    assert_eq!(b.data(3010, 0x1008, false, A), Outcome::Ready(3024));
+    assert_eq!(b.data(3024, 0x1008, false, A), Outcome::Hit);
+}
+
+#[test]
+fn misses_of_one_line_join() {
+    let mut b = Bench::new();
+    assert_eq!(b.data(0, 0x1000, false, A), Outcome::Pending(1));
+    assert_eq!(b.data(2, 0x1008, true, A), Outcome::Pending(2));
+    assert_eq!(
+        b.tile
+            .unit_access(4, 0x1010, 16, false, B, 77, &mut b.below),
+        None
+    );
+    assert_eq!(b.below.reads.len(), 1);
+    b.complete(300);
+    assert_eq!(b.done.len(), 3);
+    assert_eq!(
+        b.done[2],
+        (
+            Waiter::Unit {
+                token: 77,
+                write: false
+            },
+            300
+        )
+    );
+    // The store made the line dirty: pushed out of both levels, it is written back once.
+    for i in 1..=8 {
+        b.fill(1000 * i, 0x1000 + 0x400 * i, false, A);
+    }
+    assert_eq!(b.below.writes.len(), 1);
+    assert_eq!(b.below.writes[0].1, 0x1000);
+}
+
+#[test]
+fn full_miss_registers_make_wait_in_order() {
+    let mut b = Bench::new();
+    assert_eq!(b.data(0, 0x1000, false, A), Outcome::Pending(1));
+    assert_eq!(b.data(10, 0x2000, false, A), Outcome::Pending(2));
+    // Two registers of the data cache are taken.
+    assert_eq!(b.data(20, 0x3000, false, B), Outcome::Pending(3));
+    assert_eq!(b.data(30, 0x3008, false, B), Outcome::Pending(4));
+    assert_eq!(b.below.reads.len(), 2);
+    b.complete(200);
+    // The third starts at 200, 24 ticks for the second level; it waited 180 ticks for A. The fourth joins it.
+    assert_eq!(b.below.reads[1], (224, 0x3000, 0));
+    assert_eq!(
+        b.below.accounts[2],
+        Account {
+            started: 44,
+            service: 0,
+            waited: 180
+        }
+    );
+    let all = b.below.ledger.bookings();
+    assert_eq!(all.len(), 1);
+    assert_eq!((all[0].victim, all[0].culprit, all[0].ticks), (B, A, 180));
+    b.complete(300);
+    b.complete(400);
+    assert_eq!(
+        b.done.iter().map(|d| d.1).collect::<Vec<_>>(),
+        [200, 300, 400, 400]
+    );
+    assert_eq!(b.tile.misses_under_way(), 0);
+}
+
+#[test]
+fn full_registers_with_known_end_delay_the_access() {
+    let mut b = Bench::new();
+    for line in [0x1000, 0x1040, 0x1080] {
+        b.fill(0, line, false, A);
+    }
+    // Push all three out of the first level (sets 0, 1, 2), not out of the second.
+    for line in [0x1200, 0x1400, 0x1240, 0x1440, 0x1280, 0x1480] {
+        b.fill(1000, line, false, A);
+    }
+    assert_eq!(b.data(5000, 0x1000, false, A), Outcome::Ready(5024));
+    assert_eq!(b.data(5002, 0x1040, false, A), Outcome::Ready(5026));
+    // Both registers are taken until 5024: the third starts then.
+    assert_eq!(b.data(5004, 0x1080, false, A), Outcome::Ready(5048));
+}
+
+#[test]
+fn evictions_by_others_are_booked() {
+    let mut b = Bench::new();
+    b.fill(0, 0x1000, false, A);
+    b.fill(1000, 0x1200, false, B);
+    b.fill(2000, 0x1400, false, B);
+    // Second-level hit: its latency of 24 ticks is B's fault.
+    assert_eq!(b.data(3000, 0x1000, false, A), Outcome::Ready(3024));
+    let all = b.below.ledger.bookings();
+    assert_eq!(
+        (all[0].victim, all[0].culprit, all[0].resource, all[0].ticks),
+        (A, B, Resource::CacheSet(Level::L1d), 24)
+    );
+    // Four lines of the second-level set (16 sets): B pushes A's line out of both levels.
+    for i in 1..=5 {
+        b.fill(4000 + 1000 * i, 0x1000 + 0x400 * i, false, B);
+    }
+    assert_eq!(b.data(20_000, 0x1000, false, A), Outcome::Pending(9));
+    let (_, _, tag) = b.below.reads.remove(0);
+    let arrived = b
+        .tile
+        .complete(20_500, tag, &mut b.below, &mut b.done)
+        .unwrap();
+    assert_eq!(
+        arrived,
+        Arrived {
+            owner: A,
+            culprit: Some(B),
+            level: Level::L2
+        }
+    );
+}
+
+#[test]
+fn unit_goes_through_the_second_level() {
+    let mut b = Bench::new();
+    // Whole lines need no read.
+    assert_eq!(
+        b.tile.unit_access(0, 0x1000, 64, true, A, 1, &mut b.below),
+        Some(24)
+    );
+    assert!(b.below.reads.is_empty());
+    assert_eq!(b.data(100, 0x1000, false, A), Outcome::Ready(124));
+    b.tile.take_first_level_changed();
+    // The unit's write takes the line out of the first level.
+    assert_eq!(
+        b.tile
+            .unit_access(200, 0x1000, 16, true, A, 2, &mut b.below),
+        Some(224)
+    );
+    assert!(b.tile.take_first_level_changed());
+    assert_eq!(b.data(300, 0x1000, false, A), Outcome::Ready(324));
+    // Parts of lines that are nowhere need a read.
+    assert_eq!(
+        b.tile
+            .unit_access(400, 0x8000, 16, true, A, 3, &mut b.below),
+        None
+    );
+    assert_eq!(b.below.reads[0].0, 424);
+}
+
+#[test]
+fn refused_reads_end_at_once() {
+    let mut b = Bench::new();
+    assert_eq!(b.data(0, 1 << 41, false, A), Outcome::Ready(24));
+    assert_eq!(b.tile.misses_under_way(), 0);
+}
+
+#[test]
+fn without_a_second_level_the_unit_uses_the_data_cache() {
+    let l1 = cache(1024, 2, 2, 2);
+    let mut tile = Hierarchy::new(&l1, &l1, None, 1);
+    let mut below = Below::default();
+    assert_eq!(
+        tile.unit_access(0, 0x1000, 64, true, A, 1, &mut below),
+        Some(4)
+    );
+    assert_eq!(tile.data_hit(10, 0x1000, false), Some(Outcome::Hit));
+    assert_eq!(
+        tile.unit_access(20, 0x2000, 8, false, A, 2, &mut below),
+        None
+    );
+    let mut done = Vec::new();
+    tile.complete(50, 0, &mut below, &mut done);
+    assert_eq!(
+        done,
+        [(
+            Waiter::Unit {
+                token: 2,
+                write: false
+            },
+            50
+        )]
+    );
+}

@@ -1,0 +1,531 @@
+//! Set-associative caches: tags and states, never data.
+//!
+//! Why it exists: memory is functional and current everywhere, so a cache only decides what an access costs. It answers
+//! two questions: is the line here, and if not, who pushed it out? What it deliberately does not know: latencies, miss
+//! registers and what lies behind it ([`hierarchy`] joins caches), virtual addresses, coherence.
+
+pub mod hierarchy;
+
+pub use hierarchy::{Hierarchy, Lower, Waiter};
+
+use crate::config::{CacheConfig, Replacement};
+use crate::types::Owner;
+
+/// What a cache did for one owner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStatistics {
+    /// Accesses that found their line.
+    pub hits: u64,
+    /// Accesses that did not.
+    pub misses: u64,
+    /// Misses among them whose line another owner had evicted.
+    pub misses_by_others: u64,
+    /// Lines that this owner's fills evicted.
+    pub evictions: u64,
+    /// Dirty lines among them.
+    pub write_backs: u64,
+}
+
+/// A line that had to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evicted {
+    /// First address of the line.
+    pub address: u64,
+    /// It was written since it was filled.
+    pub dirty: bool,
+    /// Who had filled it.
+    pub owner: Owner,
+}
+
+/// A cache.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    line_shift: u32,
+    set_mask: u64,
+    ways: usize,
+    way_mask: u64,
+    replacement: Replacement,
+    /// Line number + 1 of each way of each set; 0: empty.
+    tags: Vec<u64>,
+    /// The way that was used last, for each set: nearly every hit is there.
+    recent: Vec<u8>,
+    /// Bit i: way i is dirty.
+    dirty: Vec<u64>,
+    /// LRU: order of last use. Not touched by repeated hits in the most recent way, which change no order.
+    stamps: Vec<u64>,
+    clock: u64,
+    /// Tree-PLRU: node bits of each set; bit set: the victim is in the upper half.
+    trees: Vec<u64>,
+    random: u64,
+    owners: Vec<Owner>,
+    /// The last `ways` lines that left each set: tag and who pushed them out.
+    departed: Vec<(u64, Owner)>,
+    departed_next: Vec<u8>,
+    current: usize,
+    statistics: Vec<(Owner, CacheStatistics)>,
+}
+
+const NOBODY: Owner = Owner::new(u16::MAX, u16::MAX);
+
+impl Cache {
+    /// An empty cache of a valid configuration (see `PlatformConfig::validate`). `seed` is for random replacement.
+    pub fn new(config: &CacheConfig, seed: u64) -> Self {
+        let ways = config.ways as usize;
+        let sets = (config.size / (config.ways as u64 * config.line as u64)) as usize;
+        let all = if ways == 64 {
+            u64::MAX
+        } else {
+            (1 << ways) - 1
+        };
+        Self {
+            line_shift: config.line.trailing_zeros(),
+            set_mask: sets as u64 - 1,
+            ways,
+            way_mask: if config.way_mask & all == 0 {
+                all
+            } else {
+                config.way_mask & all
+            },
+            replacement: config.replacement,
+            tags: vec![0; sets * ways],
+            recent: vec![0; sets],
+            dirty: vec![0; sets],
+            stamps: vec![0; sets * ways],
+            clock: 0,
+            trees: vec![0; sets],
+            random: seed | 1,
+            owners: vec![NOBODY; sets * ways],
+            departed: vec![(0, NOBODY); sets * ways],
+            departed_next: vec![0; sets],
+            current: 0,
+            statistics: vec![(NOBODY, CacheStatistics::default())],
+        }
+    }
+
+    /// Bit i: way i may be filled from now on. Lines in other ways stay and still hit. A mask without any existing way
+    /// changes nothing.
+    pub fn set_way_mask(&mut self, mask: u64) {
+        let all = if self.ways == 64 {
+            u64::MAX
+        } else {
+            (1 << self.ways) - 1
+        };
+        if mask & all != 0 {
+            self.way_mask = mask & all;
+        }
+    }
+
+    /// First address of the line that contains `address`.
+    pub fn line_of(&self, address: u64) -> u64 {
+        address >> self.line_shift << self.line_shift
+    }
+
+    fn set_of(&self, address: u64) -> usize {
+        (address >> self.line_shift & self.set_mask) as usize
+    }
+
+    /// Accesses are counted for this owner from now on.
+    pub fn set_owner(&mut self, owner: Owner) {
+        if self.statistics[self.current].0 == owner {
+            return;
+        }
+        self.current = match self.statistics.iter().position(|s| s.0 == owner) {
+            Some(at) => at,
+            None => {
+                self.statistics.push((owner, CacheStatistics::default()));
+                self.statistics.len() - 1
+            }
+        };
+    }
+
+    /// Statistics of each owner, sorted by owner.
+    pub fn statistics(&self) -> Vec<(Owner, CacheStatistics)> {
+        let mut all: Vec<_> = self
+            .statistics
+            .iter()
+            .filter(|s| s.1 != CacheStatistics::default())
+            .copied()
+            .collect();
+        all.sort_by_key(|s| s.0);
+        all
+    }
+
+    /// Whether the line is here; counts, and updates the order of use and the dirty state.
+    #[inline]
+    pub fn access(&mut self, address: u64, write: bool) -> bool {
+        let number = address >> self.line_shift;
+        let set = (number & self.set_mask) as usize;
+        let way = self.recent[set] as usize;
+        if self.tags[set * self.ways + way] == number + 1 {
+            self.statistics[self.current].1.hits += 1;
+            if write {
+                self.dirty[set] |= 1 << way;
+            }
+            return true;
+        }
+        self.access_other(number, set, write)
+    }
+
+    fn access_other(&mut self, number: u64, set: usize, write: bool) -> bool {
+        let base = set * self.ways;
+        let found = self.tags[base..base + self.ways]
+            .iter()
+            .position(|t| *t == number + 1);
+        match found {
+            Some(way) => {
+                self.touch(set, way);
+                self.statistics[self.current].1.hits += 1;
+                if write {
+                    self.dirty[set] |= 1 << way;
+                }
+                true
+            }
+            None => {
+                self.statistics[self.current].1.misses += 1;
+                false
+            }
+        }
+    }
+
+    fn touch(&mut self, set: usize, way: usize) {
+        self.recent[set] = way as u8;
+        match self.replacement {
+            Replacement::Lru => {
+                self.clock += 1;
+                self.stamps[set * self.ways + way] = self.clock;
+            }
+            Replacement::TreePlru => {
+                // Each node on the way to the leaf points to the other half.
+                let (mut node, mut half, mut low) = (0, self.ways / 2, 0);
+                while half > 0 {
+                    let upper = way >= low + half;
+                    if upper {
+                        self.trees[set] &= !(1 << node);
+                        low += half;
+                    } else {
+                        self.trees[set] |= 1 << node;
+                    }
+                    node = 2 * node + 1 + upper as usize;
+                    half /= 2;
+                }
+            }
+            Replacement::Random => {}
+        }
+    }
+
+    fn victim(&mut self, set: usize) -> usize {
+        let base = set * self.ways;
+        let allowed = |way: usize| self.way_mask >> way & 1 != 0;
+        if let Some(empty) = (0..self.ways).find(|w| allowed(*w) && self.tags[base + w] == 0) {
+            return empty;
+        }
+        match self.replacement {
+            Replacement::Lru => (0..self.ways)
+                .filter(|w| allowed(*w))
+                .min_by_key(|w| self.stamps[base + w])
+                .unwrap_or(0),
+            Replacement::TreePlru => {
+                let (mut node, mut half, mut low) = (0, self.ways / 2, 0);
+                while half > 0 {
+                    let block = |from: usize| self.way_mask >> from & ((1u64 << half) - 1) != 0;
+                    // The tree's choice, unless that half may not be filled at all.
+                    let upper = if self.trees[set] >> node & 1 != 0 {
+                        block(low + half)
+                    } else {
+                        !block(low)
+                    };
+                    low += if upper { half } else { 0 };
+                    node = 2 * node + 1 + upper as usize;
+                    half /= 2;
+                }
+                low
+            }
+            Replacement::Random => {
+                // xorshift64 (Marsaglia, 2003).
+                self.random ^= self.random << 13;
+                self.random ^= self.random >> 7;
+                self.random ^= self.random << 17;
+                let choice = (self.random >> 32) % self.way_mask.count_ones() as u64;
+                (0..self.ways)
+                    .filter(|w| allowed(*w))
+                    .nth(choice as usize)
+                    .unwrap_or(0)
+            }
+        }
+    }
+
+    /// Whether the line is here, without any effect.
+    pub fn contains(&self, address: u64) -> bool {
+        self.way_of(address).is_some()
+    }
+
+    fn way_of(&self, address: u64) -> Option<(usize, usize)> {
+        let set = self.set_of(address);
+        let tag = (address >> self.line_shift) + 1;
+        let base = set * self.ways;
+        let way = self.tags[base..base + self.ways]
+            .iter()
+            .position(|t| *t == tag)?;
+        Some((set, way))
+    }
+
+    /// Puts a line in, for `owner`. Gives what had to go. A line that is here already only gets dirty.
+    pub fn fill(&mut self, address: u64, dirty: bool, owner: Owner) -> Option<Evicted> {
+        if let Some((set, way)) = self.way_of(address) {
+            self.dirty[set] |= (dirty as u64) << way;
+            return None;
+        }
+        self.set_owner(owner);
+        let set = self.set_of(address);
+        let way = self.victim(set);
+        let at = set * self.ways + way;
+        let old = self.tags[at];
+        let evicted = (old != 0).then(|| Evicted {
+            address: (old - 1) << self.line_shift,
+            dirty: self.dirty[set] >> way & 1 != 0,
+            owner: self.owners[at],
+        });
+        if let Some(e) = evicted {
+            let statistics = &mut self.statistics[self.current].1;
+            statistics.evictions += 1;
+            statistics.write_backs += e.dirty as u64;
+            let base = set * self.ways;
+            self.departed[base + self.departed_next[set] as usize] = (old, owner);
+            self.departed_next[set] = (self.departed_next[set] + 1) % self.ways as u8;
+        }
+        self.tags[at] = (address >> self.line_shift) + 1;
+        self.owners[at] = owner;
+        self.dirty[set] = self.dirty[set] & !(1 << way) | (dirty as u64) << way;
+        self.touch(set, way);
+        evicted
+    }
+
+    /// Who pushed this line out, if it is among the last lines that left its set and it was somebody else than `owner`.
+    /// Counts the miss as caused by him.
+    pub fn culprit(&mut self, address: u64, owner: Owner) -> Option<Owner> {
+        let set = self.set_of(address);
+        let tag = (address >> self.line_shift) + 1;
+        let base = set * self.ways;
+        // The newest departure of the line counts.
+        let newest = self.departed_next[set] as usize;
+        let culprit = (1..=self.ways)
+            .map(|back| self.departed[base + (newest + self.ways - back) % self.ways])
+            .find(|d| d.0 == tag)?
+            .1;
+        if culprit == owner {
+            return None;
+        }
+        self.set_owner(owner);
+        self.statistics[self.current].1.misses_by_others += 1;
+        Some(culprit)
+    }
+
+    /// Takes a line out; `Some(dirty)` if it was here.
+    pub fn invalidate(&mut self, address: u64) -> Option<bool> {
+        let (set, way) = self.way_of(address)?;
+        self.tags[set * self.ways + way] = 0;
+        let dirty = self.dirty[set] >> way & 1 != 0;
+        self.dirty[set] &= !(1 << way);
+        Some(dirty)
+    }
+
+    /// Marks a line dirty; false if it is not here.
+    pub fn mark_dirty(&mut self, address: u64) -> bool {
+        match self.way_of(address) {
+            Some((set, way)) => {
+                self.dirty[set] |= 1 << way;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const A: Owner = Owner::new(0, 1);
+    const B: Owner = Owner::new(0, 2);
+
+    fn config(sets: u64, ways: u32, replacement: Replacement) -> CacheConfig {
+        CacheConfig {
+            size: sets * ways as u64 * 64,
+            ways,
+            line: 64,
+            cycle: 1,
+            latency: 2,
+            mshrs: 4,
+            replacement,
+            way_mask: 0,
+        }
+    }
+
+    /// The textbook's cache: for each set a list of lines, the most recently used last.
+    struct Naive {
+        sets: Vec<Vec<(u64, bool)>>,
+        ways: usize,
+    }
+
+    impl Naive {
+        fn access(&mut self, address: u64, write: bool) -> (bool, Option<(u64, bool)>) {
+            let line = address / 64;
+            let count = self.sets.len() as u64;
+            let set = &mut self.sets[(line % count) as usize];
+            if let Some(i) = set.iter().position(|l| l.0 == line) {
+                let (_, dirty) = set.remove(i);
+                set.push((line, dirty | write));
+                return (true, None);
+            }
+            let out = if set.len() == self.ways {
+                Some(set.remove(0))
+            } else {
+                None
+            };
+            set.push((line, write));
+            (false, out.map(|(l, d)| (l * 64, d)))
+        }
+    }
+
+    /// A tree of booleans, built recursively.
+    enum Tree {
+        Leaf(usize),
+        Node(bool, Box<Tree>, Box<Tree>),
+    }
+
+    impl Tree {
+        fn new(low: usize, high: usize) -> Self {
+            if high - low == 1 {
+                return Tree::Leaf(low);
+            }
+            let mid = (low + high) / 2;
+            Tree::Node(
+                false,
+                Box::new(Tree::new(low, mid)),
+                Box::new(Tree::new(mid, high)),
+            )
+        }
+        fn touch(&mut self, way: usize) -> bool {
+            match self {
+                Tree::Leaf(w) => *w == way,
+                Tree::Node(victim_high, low, high) => {
+                    if low.touch(way) {
+                        *victim_high = true;
+                        true
+                    } else if high.touch(way) {
+                        *victim_high = false;
+                        true
+                    } else {
+                        false
+                    }
+                }
+            }
+        }
+        fn victim(&self) -> usize {
+            match self {
+                Tree::Leaf(w) => *w,
+                Tree::Node(true, _, high) => high.victim(),
+                Tree::Node(false, low, _) => low.victim(),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lru_like_the_naive_cache(accesses in prop::collection::vec((0u64..64, any::<bool>()), 1..300), ways in 1u32..5) {
+            let mut cache = Cache::new(&config(4, ways, Replacement::Lru), 1);
+            let mut naive = Naive { sets: vec![Vec::new(); 4], ways: ways as usize };
+            for (line, write) in accesses {
+                let address = line * 64 + 8;
+                let hit = cache.access(address, write);
+                let evicted = if hit { None } else { cache.fill(address, write, A) };
+                let (naive_hit, naive_out) = naive.access(address, write);
+                prop_assert_eq!(hit, naive_hit);
+                prop_assert_eq!(evicted.map(|e| (e.address, e.dirty)), naive_out);
+            }
+        }
+
+        #[test]
+        fn tree_plru_like_a_tree(accesses in prop::collection::vec(0u64..20, 1..300), log in 0u32..4) {
+            let ways = 1usize << log;
+            let mut cache = Cache::new(&config(1, ways as u32, Replacement::TreePlru), 1);
+            let mut tree = Tree::new(0, ways);
+            let mut lines: Vec<Option<u64>> = vec![None; ways];
+            for line in accesses {
+                let hit = cache.access(line * 64, false);
+                let position = lines.iter().position(|l| *l == Some(line));
+                prop_assert_eq!(hit, position.is_some());
+                let way = position.unwrap_or_else(|| {
+                    lines.iter().position(|l| l.is_none()).unwrap_or_else(|| tree.victim())
+                });
+                if !hit {
+                    let evicted = cache.fill(line * 64, false, A);
+                    prop_assert_eq!(evicted.map(|e| e.address / 64), lines[way]);
+                    lines[way] = Some(line);
+                }
+                tree.touch(way);
+            }
+        }
+
+        /// Fills stay within the mask, whatever the policy, so lines in other ways survive any number of fills.
+        #[test]
+        fn way_mask_protects(fills in prop::collection::vec(100u64..200, 1..200), mask in 1u64..255, kind in 0usize..3) {
+            let replacement = [Replacement::Lru, Replacement::TreePlru, Replacement::Random][kind];
+            let mut cache = Cache::new(&config(1, 8, replacement), 7);
+            cache.set_way_mask(!mask);
+            let kept: Vec<u64> = (0..8 - mask.count_ones() as u64).collect();
+            for line in &kept {
+                cache.fill(line * 64, false, A);
+            }
+            cache.set_way_mask(mask);
+            for line in fills {
+                if !cache.access(line * 64, false) {
+                    cache.fill(line * 64, false, B);
+                }
+            }
+            for line in kept {
+                prop_assert!(cache.contains(line * 64));
+            }
+        }
+    }
+
+    #[test]
+    fn evictions_have_culprits() {
+        let mut cache = Cache::new(&config(1, 2, Replacement::Lru), 1);
+        cache.fill(0, true, A);
+        cache.fill(64, false, A);
+        let evicted = cache.fill(128, false, B).unwrap();
+        assert_eq!(
+            evicted,
+            Evicted {
+                address: 0,
+                dirty: true,
+                owner: A
+            }
+        );
+        assert!(!cache.access(0, false));
+        assert_eq!(cache.culprit(0, A), Some(B));
+        assert_eq!(cache.culprit(0, B), None);
+        assert_eq!(cache.culprit(64, A), None);
+        // A's own fill pushes 64 out: nobody else is to blame.
+        cache.fill(0, false, A);
+        assert_eq!(cache.culprit(64, A), None);
+        let all = cache.statistics();
+        assert_eq!(all[0].1.misses_by_others, 1);
+        assert_eq!((all[1].1.evictions, all[1].1.write_backs), (1, 1));
+    }
+
+    #[test]
+    fn random_replacement_repeats_with_its_seed() {
+        let run = |seed| {
+            let mut cache = Cache::new(&config(1, 4, Replacement::Random), seed);
+            (0..100u64)
+                .filter_map(|i| cache.fill(i % 7 * 64, false, A))
+                .map(|e| e.address)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(run(3), run(3));
+        assert_ne!(run(3), run(0x1234_5678_9ABC));
+    }
+}

@@ -1,0 +1,190 @@
+//! What all tiles share: the network, the memory tiles, the ledger.
+//!
+//! Why it exists: tiles run one after the other, each for a window of time; everything that they can disturb each other with
+//! is in one place with one order of events. What it deliberately does not know: harts, caches, DTUs.
+
+use crate::config::PlatformConfig;
+use crate::dram::Dram;
+use crate::engine::EventQueue;
+use crate::ledger::Ledger;
+use crate::noc::{Delivery, Network, Packet, PacketKind};
+use crate::observe::Observer;
+use crate::types::{Tick, TileId};
+use bulkhead_abi::dtu::DtuError;
+
+/// A memory tile: a controller and the bytes.
+#[derive(Debug)]
+pub struct MemoryTile {
+    /// Number on the network.
+    pub id: TileId,
+    /// The controller.
+    pub dram: Dram,
+    /// The bytes; the host gives pages when they are touched.
+    pub bytes: Vec<u8>,
+}
+
+impl MemoryTile {
+    fn range(&self, address: u64, bytes: u32) -> Option<std::ops::Range<usize>> {
+        let end = address.checked_add(bytes as u64)?;
+        (end <= self.bytes.len() as u64).then_some(address as usize..end as usize)
+    }
+}
+
+/// Everything between the tiles.
+pub struct Fabric {
+    /// The network.
+    pub network: Network,
+    /// Memory tiles, in the order of the configuration.
+    pub memories: Vec<MemoryTile>,
+    /// All waits.
+    pub ledger: Ledger,
+    /// Takes reports, if anybody wants them.
+    pub observer: Option<Box<dyn Observer>>,
+    /// Requests that will have arrived at a memory tile.
+    arrivals: EventQueue<(u16, Box<Packet>)>,
+    processing: usize,
+}
+
+impl Fabric {
+    /// An idle fabric. Tiles have positions: processing tiles first, then memory tiles, in the order of the configuration.
+    pub fn new(config: &PlatformConfig) -> Self {
+        let mut places: Vec<(TileId, u16, bool)> = Vec::new();
+        places.extend(config.tiles.iter().map(|t| (t.id, t.router, false)));
+        places.extend(config.memories.iter().map(|m| (m.id, m.router, true)));
+        Self {
+            network: Network::new(&config.network, &places),
+            memories: config
+                .memories
+                .iter()
+                .map(|m| MemoryTile {
+                    id: m.id,
+                    dram: Dram::new(&m.dram, m.id),
+                    bytes: vec![0; m.size as usize],
+                })
+                .collect(),
+            ledger: Ledger::new(),
+            observer: None,
+            arrivals: EventQueue::new(),
+            processing: config.tiles.len(),
+        }
+    }
+
+    /// The time of the next event.
+    #[inline]
+    pub fn next_time(&self) -> Tick {
+        self.network.next_time().min(self.arrivals.next_time())
+    }
+
+    /// Processes the next event; gives a packet that will arrive at a processing tile.
+    pub fn step(&mut self) -> Option<Delivery> {
+        if self.arrivals.next_time() < self.network.next_time() {
+            let (now, (memory, packet)) = self.arrivals.pop()?;
+            self.serve(now, memory as usize, &packet);
+            return None;
+        }
+        let delivery = match &mut self.observer {
+            None => self.network.step(&mut self.ledger, None),
+            Some(observer) => self.network.step(
+                &mut self.ledger,
+                Some(&mut |activity| observer.link(&activity)),
+            ),
+        }?;
+        if delivery.position < self.processing {
+            return Some(delivery);
+        }
+        let memory = (delivery.position - self.processing) as u16;
+        self.arrivals.push(
+            delivery.at,
+            memory as u32,
+            (memory, Box::new(delivery.packet)),
+        );
+        None
+    }
+
+    /// A request has arrived at a memory tile.
+    fn serve(&mut self, now: Tick, index: usize, packet: &Packet) {
+        let memory = &mut self.memories[index];
+        let mut account = packet.account;
+        let (address, bytes, write) = match &packet.kind {
+            PacketKind::ReadRequest { address, bytes } => (*address, *bytes, false),
+            PacketKind::WriteRequest { address, bytes, .. } => (*address, *bytes, true),
+            PacketKind::Message { .. } => {
+                // No receive endpoints here. The refusal costs nothing but the way.
+                let kind = PacketKind::MessageResponse {
+                    error: DtuError::ReceiverGone as u8,
+                };
+                return self.respond(now, packet, account, kind);
+            }
+            _ => return,
+        };
+        let range = memory.range(address, bytes);
+        let error = range.is_none();
+        let mut done = now;
+        if let Some(range) = range {
+            let (dram, owner) = (&mut memory.dram, packet.owner);
+            let ledger = &mut self.ledger;
+            done = match &mut self.observer {
+                None => dram.access(
+                    now,
+                    address,
+                    bytes,
+                    write,
+                    owner,
+                    &mut account,
+                    ledger,
+                    None,
+                ),
+                Some(observer) => {
+                    let id = memory.id;
+                    let mut report = |activity| observer.bank(id, &activity);
+                    dram.access(
+                        now,
+                        address,
+                        bytes,
+                        write,
+                        owner,
+                        &mut account,
+                        ledger,
+                        Some(&mut report),
+                    )
+                }
+            };
+            if let PacketKind::WriteRequest {
+                data: Some(data), ..
+            } = &packet.kind
+                && data.len() == range.len()
+            {
+                memory.bytes[range.clone()].copy_from_slice(data);
+            }
+            if !write {
+                use crate::noc::Transaction::CacheRead;
+                let data = (packet.transaction != CacheRead).then(|| memory.bytes[range].into());
+                let kind = PacketKind::ReadResponse { error, data, bytes };
+                return self.respond(done, packet, account, kind);
+            }
+        }
+        let kind = if write {
+            PacketKind::WriteResponse { error }
+        } else {
+            PacketKind::ReadResponse {
+                error,
+                data: None,
+                bytes,
+            }
+        };
+        self.respond(done, packet, account, kind);
+    }
+
+    fn respond(
+        &mut self,
+        at: Tick,
+        request: &Packet,
+        account: crate::noc::Account,
+        kind: PacketKind,
+    ) {
+        let mut response = request.response(kind);
+        response.account = account;
+        // The requester exists: it sent a packet. A bounce is impossible here, and would only lose a response.
+        let _ = self.network.inject(at, response);
+    }
+}

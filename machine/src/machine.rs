@@ -1,0 +1,522 @@
+//! The machine: tiles, fabric, and the loop that drives them.
+//!
+//! Why it exists: it decides who acts next. What it deliberately does not know: what they do.
+//!
+//! **Conservative windows.** A tile acts on the fabric only through the network: a packet that it hands over at `t` is first
+//! seen by the fabric at `t + entry` (interface), and an event of the fabric at `t` is first seen by a tile at `t + exit`
+//! (serialisation, link, interface). So if no tile acts before `t`, the fabric may process every event before `t + entry`;
+//! and if the fabric's next event is at `n`, every tile may run up to `n + exit`, as long as it stays within
+//! `entry + exit` of the other tiles. Within its window a tile takes its own events and its hart's blocks in the order of
+//! their times. Hence the order in which a tile sees things depends only on their times, never on how windows fall: a
+//! tile that shares nothing has the same timeline whatever others do. This is the conservative scheme of Chandy and Misra
+//! (IEEE Transactions on Software Engineering 5, 1979) with the network's latency as lookahead.
+
+use crate::config::{ConfigError, PlatformConfig, PlatformKind};
+use crate::dtu::{Dtu, TileKind};
+use crate::fabric::Fabric;
+use crate::hart::{Hart, UnhandledTrap};
+use crate::ledger::Ledger;
+use crate::observe::{Marker, Observer};
+use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
+use crate::tile::{End, Tile};
+use crate::types::{Tick, TileId};
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A mistake in the use of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MachineError {
+    /// There is no such processing tile.
+    #[error("there is no processing tile {0}")]
+    NoTile(TileId),
+    /// There is no such memory tile.
+    #[error("there is no memory tile {0}")]
+    NoMemory(TileId),
+    /// The range is not in memory.
+    #[error("{bytes} bytes at {address:#x} are not in memory")]
+    OutsideMemory {
+        /// First address.
+        address: u64,
+        /// Length.
+        bytes: u64,
+    },
+}
+
+/// How far to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunLimit {
+    /// Not beyond this moment (since the machine was made).
+    pub ticks: Tick,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A program ended the run.
+    Exit {
+        /// When.
+        at: Tick,
+        /// Where.
+        tile: TileId,
+        /// Its exit code.
+        code: u32,
+    },
+    /// A hart cannot go on.
+    Unhandled {
+        /// When.
+        at: Tick,
+        /// Where.
+        tile: TileId,
+        /// Why.
+        trap: UnhandledTrap,
+    },
+    /// Nothing will ever happen again: every hart waits and no event is left.
+    Idle {
+        /// Since when.
+        at: Tick,
+    },
+    /// The limit is reached.
+    Limit,
+}
+
+/// Windows between two calls of the progress function.
+const PROGRESS_WINDOWS: u32 = 1 << 14;
+
+/// A chip that can run.
+pub struct Machine {
+    config: PlatformConfig,
+    tiles: Vec<Tile>,
+    fabric: Fabric,
+    now: Tick,
+    entry: Tick,
+    exit: Tick,
+}
+
+impl Machine {
+    /// A machine after reset: all harts halted, memory zero.
+    ///
+    /// # Errors
+    /// If the configuration is not valid.
+    pub fn new(config: &PlatformConfig) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let highest = config
+            .tiles
+            .iter()
+            .map(|t| t.id)
+            .chain(config.memories.iter().map(|m| m.id))
+            .max()
+            .unwrap_or(0);
+        let mut kinds = vec![TileKind::Absent; highest as usize + 1];
+        for tile in &config.tiles {
+            kinds[tile.id as usize] = TileKind::Processing;
+        }
+        for memory in &config.memories {
+            kinds[memory.id as usize] = TileKind::Memory;
+        }
+        let kinds: Arc<[TileKind]> = kinds.into();
+        let fabric = Fabric::new(config);
+        let tiles = config
+            .tiles
+            .iter()
+            .filter_map(|t| Tile::new(t, config, kinds.clone()))
+            .collect();
+        let (entry, exit) = (
+            fabric.network.entry_lookahead(),
+            fabric.network.exit_lookahead(),
+        );
+        Ok(Self {
+            config: config.clone(),
+            tiles,
+            fabric,
+            now: 0,
+            entry,
+            exit,
+        })
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &PlatformConfig {
+        &self.config
+    }
+
+    /// The moment up to which the machine has run.
+    pub fn now(&self) -> Tick {
+        self.now
+    }
+
+    fn tile(&self, id: TileId) -> Result<&Tile, MachineError> {
+        self.tiles
+            .iter()
+            .find(|t| t.id() == id)
+            .ok_or(MachineError::NoTile(id))
+    }
+
+    fn tile_mut(&mut self, id: TileId) -> Result<&mut Tile, MachineError> {
+        self.tiles
+            .iter_mut()
+            .find(|t| t.id() == id)
+            .ok_or(MachineError::NoTile(id))
+    }
+
+    /// Bytes of a memory tile, for tools.
+    ///
+    /// # Errors
+    /// If there is no such memory tile.
+    pub fn memory(&self, id: TileId) -> Result<&[u8], MachineError> {
+        let memory = self.fabric.memories.iter().find(|m| m.id == id);
+        Ok(&memory.ok_or(MachineError::NoMemory(id))?.bytes)
+    }
+
+    /// Puts bytes into a memory tile, without timing.
+    ///
+    /// # Errors
+    /// If there is no such memory tile, or the range is not in it.
+    pub fn load_memory(
+        &mut self,
+        id: TileId,
+        address: u64,
+        bytes: &[u8],
+    ) -> Result<(), MachineError> {
+        let memory = self.fabric.memories.iter_mut().find(|m| m.id == id);
+        let memory = memory.ok_or(MachineError::NoMemory(id))?;
+        let outside = MachineError::OutsideMemory {
+            address,
+            bytes: bytes.len() as u64,
+        };
+        let end = address
+            .checked_add(bytes.len() as u64)
+            .filter(|end| *end <= memory.bytes.len() as u64)
+            .ok_or(outside)?;
+        memory.bytes[address as usize..end as usize].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Where a physical address of a tile lies: memory tile and address there. On a tiled platform the unit's windows
+    /// must have been configured.
+    fn place(&self, tile: TileId, physical: u64) -> Option<(TileId, u64)> {
+        match self.config.kind {
+            PlatformKind::Bare => {
+                let offset = physical.checked_sub(MEMORY_BASE)?;
+                let reach = PMP_WINDOWS * PMP_WINDOW_SIZE;
+                (offset < reach).then(|| (self.config.memories[0].id, offset))
+            }
+            PlatformKind::Tiled => {
+                let unit = self.tile(tile).ok()?.unit()?;
+                unit.translate_window(physical, false).ok()
+            }
+        }
+    }
+
+    /// Puts bytes at a physical address of a tile, without timing.
+    ///
+    /// # Errors
+    /// If there is no such tile, or the range is not in its memory.
+    pub fn load_tile(
+        &mut self,
+        tile: TileId,
+        physical: u64,
+        bytes: &[u8],
+    ) -> Result<(), MachineError> {
+        self.tile(tile)?;
+        let outside = MachineError::OutsideMemory {
+            address: physical,
+            bytes: bytes.len() as u64,
+        };
+        let (memory, address) = self.place(tile, physical).ok_or(outside.clone())?;
+        self.load_memory(memory, address, bytes)
+            .map_err(|_| outside)
+    }
+
+    /// A processing tile's data transfer unit, to configure it as a boot ROM would.
+    ///
+    /// # Errors
+    /// If there is no such tile, or it has no unit.
+    pub fn unit_mut(&mut self, tile: TileId) -> Result<&mut Dtu, MachineError> {
+        self.tile_mut(tile)?
+            .unit_mut()
+            .ok_or(MachineError::NoTile(tile))
+    }
+
+    /// A processing tile's data transfer unit.
+    ///
+    /// # Errors
+    /// If there is no such tile, or it has no unit.
+    pub fn unit(&self, tile: TileId) -> Result<&Dtu, MachineError> {
+        self.tile(tile)?.unit().ok_or(MachineError::NoTile(tile))
+    }
+
+    /// A tile's hart.
+    ///
+    /// # Errors
+    /// If there is no such tile.
+    pub fn hart(&self, tile: TileId) -> Result<&Hart, MachineError> {
+        Ok(self.tile(tile)?.hart())
+    }
+
+    /// Starts a tile's hart at `pc` in machine mode, with these values in `a0` and `a1`.
+    ///
+    /// # Errors
+    /// If there is no such tile.
+    pub fn start_hart(
+        &mut self,
+        tile: TileId,
+        pc: u64,
+        a0: u64,
+        a1: u64,
+    ) -> Result<(), MachineError> {
+        let now = self.now;
+        self.tile_mut(tile)?.start(now, pc, a0, a1);
+        Ok(())
+    }
+
+    /// Says where the `tohost` word of a tile's program lies.
+    ///
+    /// # Errors
+    /// If there is no such tile.
+    pub fn set_tohost(&mut self, tile: TileId, physical: u64) -> Result<(), MachineError> {
+        self.tile_mut(tile)?.set_tohost(physical);
+        Ok(())
+    }
+
+    /// Restricts the ways that fills of a cache may use: bit i for way i.
+    ///
+    /// # Errors
+    /// If there is no such tile.
+    pub fn set_way_mask(
+        &mut self,
+        tile: TileId,
+        level: crate::ledger::Level,
+        mask: u64,
+    ) -> Result<(), MachineError> {
+        self.tile_mut(tile)?.caches_mut().set_way_mask(level, mask);
+        Ok(())
+    }
+
+    /// What a tile printed; empty without a console.
+    ///
+    /// # Errors
+    /// If there is no such tile.
+    pub fn console(&self, tile: TileId) -> Result<&[u8], MachineError> {
+        Ok(self.tile(tile)?.uart().map_or(&[], |u| u.output()))
+    }
+
+    /// Gives a tile's console bytes to read; ignored without a console.
+    ///
+    /// # Errors
+    /// If there is no such tile.
+    pub fn feed_console(&mut self, tile: TileId, bytes: &[u8]) -> Result<(), MachineError> {
+        if let Some(uart) = self.tile_mut(tile)?.uart_mut() {
+            uart.feed(bytes);
+        }
+        Ok(())
+    }
+
+    /// All markers, sorted by time, then tile, then order of execution.
+    pub fn markers(&self) -> Vec<Marker> {
+        let mut all: Vec<Marker> = Vec::new();
+        for tile in &self.tiles {
+            all.extend_from_slice(tile.markers());
+        }
+        all.sort_by_key(|m| (m.tick, m.tile));
+        all
+    }
+
+    /// The ledger.
+    pub fn ledger(&self) -> &Ledger {
+        &self.fabric.ledger
+    }
+
+    /// Forgets all bookings and latencies: measurements start here.
+    pub fn clear_ledger(&mut self) {
+        self.fabric.ledger.clear();
+    }
+
+    /// Who takes reports from now on.
+    pub fn set_observer(&mut self, observer: Option<Box<dyn Observer>>) {
+        self.fabric.observer = observer;
+    }
+
+    /// Takes the observer away, to get the trace from it.
+    pub fn take_observer(&mut self) -> Option<Box<dyn Observer>> {
+        self.fabric.observer.take()
+    }
+
+    /// All counters.
+    pub fn statistics(&self) -> Statistics {
+        let mut caches = Vec::new();
+        for tile in &self.tiles {
+            for (level, owner, counters) in tile.caches().statistics() {
+                caches.push(CacheReport {
+                    level,
+                    owner,
+                    counters,
+                });
+            }
+        }
+        caches.sort_by_key(|c| (c.owner.tile, c.level, c.owner.activity));
+        let mut harts: Vec<HartReport> = self
+            .tiles
+            .iter()
+            .zip(&self.config.tiles)
+            .map(|(tile, config)| HartReport {
+                tile: tile.id(),
+                cycle: config.hart.ticks_per_cycle,
+                counters: *tile.hart().statistics(),
+            })
+            .collect();
+        harts.sort_by_key(|h| h.tile);
+        let mut memories: Vec<MemoryReport> = self
+            .fabric
+            .memories
+            .iter()
+            .map(|m| MemoryReport {
+                tile: m.id,
+                counters: *m.dram.statistics(),
+            })
+            .collect();
+        memories.sort_by_key(|m| m.tile);
+        let links = self
+            .fabric
+            .network
+            .links()
+            .enumerate()
+            .map(|(i, (shape, plane, counters))| LinkReport {
+                link: i as u16,
+                from: shape.from,
+                to: shape.to,
+                plane,
+                counters: *counters,
+            })
+            .collect();
+        Statistics {
+            ticks: self.now,
+            harts,
+            caches,
+            memories,
+            links,
+        }
+    }
+
+    /// SHA-256 over statistics, ledger, latencies, markers, consoles and, if there is an observer, its trace. Equal runs
+    /// have equal digests on every host.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        let mut add = |text: String| {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        };
+        add(format!("{:?}", self.statistics()));
+        add(format!("{:?}", self.fabric.ledger.bookings()));
+        add(format!("{:?}", self.fabric.ledger.latencies()));
+        add(format!("{:?}", self.markers()));
+        for tile in &self.tiles {
+            add(format!("{:?}", tile.uart().map(|u| u.output())));
+        }
+        if let Some(observer) = &self.fabric.observer {
+            hash.update(observer.bytes());
+        }
+        hash.finalize().into()
+    }
+
+    /// Runs until something ends the run. `progress` is called now and then with the current moment; it cannot change
+    /// anything. A run can be continued by another call.
+    pub fn run(&mut self, limit: RunLimit, mut progress: Option<&mut dyn FnMut(Tick)>) -> Outcome {
+        for tile in &mut self.tiles {
+            tile.clear_end();
+            tile.synchronise(&self.fabric);
+        }
+        let mut windows = 0u32;
+        loop {
+            windows = windows.wrapping_add(1);
+            if windows.is_multiple_of(PROGRESS_WINDOWS)
+                && let Some(progress) = &mut progress
+            {
+                progress(self.now);
+            }
+            if let Some(outcome) = self.window(limit.ticks) {
+                return outcome;
+            }
+        }
+    }
+
+    /// The two earliest next moments of tiles, and which tile has the first.
+    fn earliest(&self) -> (Tick, Tick, usize) {
+        let (mut first, mut second, mut who) = (Tick::MAX, Tick::MAX, usize::MAX);
+        for (i, tile) in self.tiles.iter().enumerate() {
+            let next = tile.next_time();
+            if next < first {
+                second = first;
+                first = next;
+                who = i;
+            } else if next < second {
+                second = next;
+            }
+        }
+        (first, second, who)
+    }
+
+    fn window(&mut self, limit: Tick) -> Option<Outcome> {
+        let (mut first, second, who) = self.earliest();
+        let mut second = second;
+        let mut who = who;
+        let mut moved = false;
+        // The fabric goes first: it may be ahead of the tiles by the entry lookahead.
+        loop {
+            let next = self.fabric.next_time();
+            if next == Tick::MAX || next >= first.saturating_add(self.entry) || next >= limit {
+                break;
+            }
+            if let Some(delivery) = self.fabric.step() {
+                first = first.min(delivery.at);
+                self.tiles[delivery.position].deliver(delivery.at, delivery.packet);
+                moved = true;
+            }
+        }
+        if moved {
+            (first, second, who) = self.earliest();
+        }
+        let fabric_next = self.fabric.next_time();
+        if first == Tick::MAX && fabric_next == Tick::MAX {
+            return Some(Outcome::Idle { at: self.now });
+        }
+        if first >= limit && fabric_next >= limit {
+            self.now = self.now.max(limit);
+            return Some(Outcome::Limit);
+        }
+        let from_fabric = fabric_next.saturating_add(self.exit).min(limit);
+        let lookahead = self.entry + self.exit;
+        let mut ended = false;
+        for (i, tile) in self.tiles.iter_mut().enumerate() {
+            let others = if i == who { second } else { first };
+            let horizon = from_fabric.min(others.saturating_add(lookahead));
+            if tile.next_time() < horizon {
+                tile.run(horizon, &mut self.fabric);
+                ended |= tile.end().is_some();
+            }
+        }
+        if first != Tick::MAX {
+            self.now = self.now.max(first);
+        }
+        if ended { self.ended() } else { None }
+    }
+
+    /// The first end, by time and tile.
+    fn ended(&mut self) -> Option<Outcome> {
+        let ends = self
+            .tiles
+            .iter()
+            .filter_map(|t| t.end().map(|(at, end)| (at, t.id(), end)));
+        let (at, tile, end) = ends.min_by_key(|(at, tile, _)| (*at, *tile))?;
+        self.now = self.now.max(at);
+        Some(match end {
+            End::Exit(code) => Outcome::Exit { at, tile, code },
+            End::Unhandled(trap) => Outcome::Unhandled { at, tile, trap },
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

@@ -1,0 +1,720 @@
+//! Whole machines with small programs, assembled here by hand.
+
+use super::*;
+use crate::config::*;
+use crate::hart::HartConfig;
+use crate::ledger::{Level, Resource};
+use crate::noc::Transaction;
+use crate::types::Owner;
+use bulkhead_abi::dtu::{
+    self, Command, Endpoint, MemoryEndpoint, Opcode, ReceiveEndpoint, SendEndpoint,
+};
+use bulkhead_abi::memory_map::{DTU_BASE, EXIT_BASE, UART_BASE};
+
+/// Integer registers by their ABI names.
+const ZERO: u32 = 0;
+const T0: u32 = 5;
+const T1: u32 = 6;
+const T2: u32 = 7;
+const S0: u32 = 8;
+const S1: u32 = 9;
+const A0: u32 = 10;
+const A1: u32 = 11;
+
+/// A program as instruction words; labels are indices of words.
+#[derive(Default)]
+struct Program(Vec<u32>);
+
+impl Program {
+    fn here(&self) -> usize {
+        self.0.len()
+    }
+    fn addi(&mut self, rd: u32, rs: u32, value: i32) -> &mut Self {
+        self.word((value as u32) << 20 | rs << 15 | rd << 7 | 0x13)
+    }
+    fn word(&mut self, word: u32) -> &mut Self {
+        self.0.push(word);
+        self
+    }
+    fn op(&mut self, funct7: u32, funct3: u32, rd: u32, rs1: u32, rs2: u32) -> &mut Self {
+        self.word(funct7 << 25 | rs2 << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | 0x33)
+    }
+    fn slli(&mut self, rd: u32, rs: u32, by: u32) -> &mut Self {
+        self.word(by << 20 | rs << 15 | 1 << 12 | rd << 7 | 0x13)
+    }
+    fn srli(&mut self, rd: u32, rs: u32, by: u32) -> &mut Self {
+        self.word(by << 20 | rs << 15 | 5 << 12 | rd << 7 | 0x13)
+    }
+    /// Any constant, 11 bits at a time.
+    fn li(&mut self, rd: u32, value: u64) -> &mut Self {
+        self.addi(rd, ZERO, 0);
+        for i in (0..6).rev() {
+            let part = (value >> (11 * i) & 0x7FF) as i32;
+            if i < 5 {
+                self.slli(rd, rd, 11);
+            }
+            self.addi(rd, rd, part >> 1)
+                .addi(rd, rd, part - (part >> 1));
+        }
+        self
+    }
+    fn load(&mut self, rd: u32, base: u32, offset: i32) -> &mut Self {
+        self.word((offset as u32 & 0xFFF) << 20 | base << 15 | 3 << 12 | rd << 7 | 0x03)
+    }
+    fn store(&mut self, rs: u32, base: u32, offset: i32) -> &mut Self {
+        self.store_width(3, rs, base, offset)
+    }
+    fn store_width(&mut self, width: u32, rs: u32, base: u32, offset: i32) -> &mut Self {
+        let o = offset as u32;
+        self.word(
+            (o >> 5 & 0x7F) << 25 | rs << 20 | base << 15 | width << 12 | (o & 0x1F) << 7 | 0x23,
+        )
+    }
+    /// Branch to an earlier label: `funct3` 0 equal, 1 not equal, 4 less.
+    fn branch(&mut self, funct3: u32, rs1: u32, rs2: u32, label: usize) -> &mut Self {
+        let o = (label as i64 - self.here() as i64) as i32 * 4;
+        let o = o as u32;
+        self.word(
+            (o >> 12 & 1) << 31
+                | (o >> 5 & 0x3F) << 25
+                | rs2 << 20
+                | rs1 << 15
+                | funct3 << 12
+                | (o >> 1 & 0xF) << 8
+                | (o >> 11 & 1) << 7
+                | 0x63,
+        )
+    }
+    fn marker(&mut self, rs: u32, kind: u32) -> &mut Self {
+        self.word(kind << 20 | rs << 15 | 2 << 12 | 0x13)
+    }
+    /// Ends the run through the exit device.
+    fn exit(&mut self, code: u32) -> &mut Self {
+        let value = if code == 0 {
+            0x5555
+        } else {
+            code << 16 | 0x3333
+        };
+        self.li(T0, EXIT_BASE)
+            .li(T1, value as u64)
+            .store_width(2, T1, T0, 0);
+        let here = self.here();
+        self.branch(0, ZERO, ZERO, here)
+    }
+    fn wfi_forever(&mut self) -> &mut Self {
+        let here = self.here();
+        self.word(0x1050_0073).branch(0, ZERO, ZERO, here)
+    }
+    fn bytes(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|w| w.to_le_bytes()).collect()
+    }
+}
+
+fn cache(size: u64, latency: u64) -> CacheConfig {
+    CacheConfig {
+        size,
+        ways: 4,
+        line: 64,
+        cycle: 2,
+        latency,
+        mshrs: 4,
+        replacement: Replacement::Lru,
+        way_mask: 0,
+    }
+}
+
+fn tile(id: TileId, tiled: bool) -> TileConfig {
+    TileConfig {
+        id,
+        hart: HartConfig {
+            ticks_per_cycle: 2,
+            ..HartConfig::default()
+        },
+        l1i: Some(cache(4096, 2)),
+        l1d: Some(cache(4096, 2)),
+        l2: Some(cache(65536, 12)),
+        dtu: tiled.then_some(DtuConfig {
+            cycle: 2,
+            endpoints: 64,
+            buckets: 4,
+            tlb_entries: 32,
+            tlb_latency: 3,
+            block: 64,
+            parallel: 4,
+            refill: 1000,
+            bucket_limit: 16384,
+            read: 20,
+            write: 14,
+            send: 21,
+            reply: 25,
+            receive: 20,
+            fetch: 8,
+            acknowledge: 10,
+            outstanding: 8,
+        }),
+        router: 0,
+        privileged: id == 0,
+        exit: true,
+        uart: true,
+    }
+}
+
+fn memory(id: TileId) -> MemoryConfig {
+    MemoryConfig {
+        id,
+        dram: DramConfig {
+            cycle: 5,
+            banks: 8,
+            row: 8192,
+            bus: 8,
+            burst: 64,
+            cas: 11,
+            activate: 11,
+            precharge: 11,
+            write_recovery: 12,
+            refresh_interval: 6240,
+            refresh: 128,
+            frontend: 8,
+        },
+        size: 16 << 20,
+        router: 0,
+    }
+}
+
+/// Ticks of 4 GHz: harts 2 GHz, network 1 GHz, memory 800 MHz.
+fn platform(kind: PlatformKind, tiles: u16, memories: u16) -> PlatformConfig {
+    PlatformConfig {
+        name: "test".into(),
+        kind,
+        ticks_per_second: 4_000_000_000,
+        timebase_hz: 10_000_000,
+        tiles: (0..tiles)
+            .map(|t| tile(t, kind == PlatformKind::Tiled))
+            .collect(),
+        memories: (0..memories).map(|m| memory(100 + m)).collect(),
+        network: NetworkConfig {
+            topology: Topology::Crossbar,
+            cycle: 4,
+            width: 16,
+            link: 1,
+            router: 2,
+            interface: 4,
+            header: 16,
+            chunk: 512,
+            channels: Channels::Shared,
+        },
+        seed: 1,
+    }
+}
+
+const LIMIT: RunLimit = RunLimit { ticks: 400_000_000 };
+
+/// Gives a tile a megabyte of a memory tile as its first window.
+fn give_memory(machine: &mut Machine, tile: TileId, memory: TileId, base: u64) {
+    let endpoint = MemoryEndpoint {
+        activity: dtu::TILEMUX_ACTIVITY,
+        target_tile: memory,
+        rights: (dtu::TLB_READ | dtu::TLB_WRITE) as u8,
+        base,
+        size: 1 << 20,
+    };
+    machine
+        .unit_mut(tile)
+        .unwrap()
+        .set_endpoint(0, Endpoint::Memory(endpoint));
+}
+
+fn start(machine: &mut Machine, tile: TileId, program: &Program) {
+    machine
+        .load_tile(tile, MEMORY_BASE, &program.bytes())
+        .unwrap();
+    machine
+        .start_hart(tile, MEMORY_BASE, tile as u64, 0)
+        .unwrap();
+}
+
+#[test]
+fn prints_and_exits() {
+    let mut machine = Machine::new(&platform(PlatformKind::Bare, 1, 1)).unwrap();
+    let mut p = Program::default();
+    p.li(A0, UART_BASE);
+    for byte in b"hello" {
+        p.addi(A1, ZERO, *byte as i32).store_width(0, A1, A0, 0);
+    }
+    p.exit(7);
+    start(&mut machine, 0, &p);
+    assert!(matches!(
+        machine.run(LIMIT, None),
+        Outcome::Exit {
+            tile: 0,
+            code: 7,
+            ..
+        }
+    ));
+    assert_eq!(machine.console(0).unwrap(), b"hello");
+    let stats = machine.statistics();
+    assert!(stats.harts[0].counters.instructions as usize >= 100);
+}
+
+#[test]
+fn tohost_ends_the_run_at_the_store() {
+    let mut machine = Machine::new(&platform(PlatformKind::Bare, 1, 1)).unwrap();
+    let mut p = Program::default();
+    p.li(A0, MEMORY_BASE + 0x2000).addi(A1, ZERO, 7);
+    // A neighbour of the word first: the line is then in the cache and dirty.
+    p.store(A1, A0, 8)
+        .store(A1, A0, 16)
+        .marker(A1, 0x100)
+        .store(A1, A0, 0);
+    let here = p.here();
+    p.branch(0, ZERO, ZERO, here);
+    machine.set_tohost(0, MEMORY_BASE + 0x2000).unwrap();
+    start(&mut machine, 0, &p);
+    let outcome = machine.run(LIMIT, None);
+    let Outcome::Exit { at, code: 3, .. } = outcome else {
+        panic!("{outcome:?}")
+    };
+    // One cycle, or a few for the line to arrive, after the marker.
+    assert!(at - machine.markers()[0].tick < 1000);
+}
+
+#[test]
+fn unhandled_traps_are_reported() {
+    let mut machine = Machine::new(&platform(PlatformKind::Bare, 1, 1)).unwrap();
+    let mut p = Program::default();
+    p.word(0);
+    start(&mut machine, 0, &p);
+    let outcome = machine.run(LIMIT, None);
+    let Outcome::Unhandled { trap, .. } = outcome else {
+        panic!("{outcome:?}")
+    };
+    // mtvec is 0: the handler cannot be fetched. The first cause is an illegal instruction or that fetch.
+    assert!(trap.pc == MEMORY_BASE || trap.pc == 0, "{trap:?}");
+}
+
+#[test]
+fn nothing_to_do_is_idle_and_time_is_limited() {
+    let mut machine = Machine::new(&platform(PlatformKind::Bare, 1, 1)).unwrap();
+    assert_eq!(machine.run(LIMIT, None), Outcome::Idle { at: 0 });
+    let mut p = Program::default();
+    p.wfi_forever();
+    start(&mut machine, 0, &p);
+    assert!(matches!(machine.run(LIMIT, None), Outcome::Idle { .. }));
+    let mut p = Program::default();
+    p.branch(0, ZERO, ZERO, 0);
+    start(&mut machine, 0, &p);
+    assert_eq!(
+        machine.run(RunLimit { ticks: 1_000_000 }, None),
+        Outcome::Limit
+    );
+    assert_eq!(machine.now(), 1_000_000);
+}
+
+#[test]
+fn timer_interrupt_wakes() {
+    let mut machine = Machine::new(&platform(PlatformKind::Bare, 1, 1)).unwrap();
+    let mut p = Program::default();
+    // mtimecmp = 50 (5 us = 20000 ticks); mie.MTIE; wfi; marker.
+    p.li(A0, 0x0200_4000).addi(A1, ZERO, 50).store(A1, A0, 0);
+    p.li(A0, 0x80)
+        .word(0x304 << 20 | A0 << 15 | 1 << 12 | 0x73)
+        .word(0x1050_0073)
+        .marker(A1, 0x100);
+    p.exit(0);
+    start(&mut machine, 0, &p);
+    assert!(matches!(
+        machine.run(LIMIT, None),
+        Outcome::Exit { code: 0, .. }
+    ));
+    let at = machine.markers()[0].tick;
+    assert!((20_000..20_100).contains(&at), "{at}");
+}
+
+/// Loads with a dependent chain, so that each latency is seen alone.
+fn chain(offsets: &[u64]) -> Program {
+    let mut p = Program::default();
+    // Every word of memory is zero, so a loaded value added to an address changes nothing but makes it wait.
+    p.li(S0, MEMORY_BASE).addi(T1, ZERO, 0);
+    // Once round to get the code of the measured part into the instruction cache.
+    p.addi(S1, ZERO, 0);
+    p.addi(T2, ZERO, 2);
+    let mut q = Program::default();
+    for (i, offset) in offsets.iter().enumerate() {
+        q.marker(T1, 0x100 + i as u32);
+        q.li(T0, *offset);
+        q.op(0, 0, T0, T0, S0).op(0, 0, T0, T0, T1);
+        q.load(T1, T0, 0).op(0, 0, T1, T1, ZERO);
+    }
+    q.marker(T1, 0x200);
+    p.0.extend(q.0);
+    p.exit(0);
+    p
+}
+
+/// Ticks between markers of the chain, less those of a hit.
+fn latencies(kind: PlatformKind, offsets: &[u64]) -> Vec<Tick> {
+    let mut config = platform(kind, 1, 1);
+    // Refresh would disturb; the instruction side would as well.
+    config.memories[0].dram.refresh_interval = 0;
+    config.tiles[0].l1i = Some(cache(65536, 2));
+    let mut machine = Machine::new(&config).unwrap();
+    if kind == PlatformKind::Tiled {
+        give_memory(&mut machine, 0, 100, 0);
+    }
+    let program = chain(offsets);
+    // Warm instruction cache: run once, then again.
+    start(&mut machine, 0, &program);
+    assert!(matches!(
+        machine.run(LIMIT, None),
+        Outcome::Exit { code: 0, .. }
+    ));
+    let first = machine.markers().len();
+    start(&mut machine, 0, &program);
+    assert!(matches!(
+        machine.run(LIMIT, None),
+        Outcome::Exit { code: 0, .. }
+    ));
+    let markers: Vec<Tick> = machine.markers()[first..].iter().map(|m| m.tick).collect();
+    markers.windows(2).map(|w| w[1] - w[0]).collect()
+}
+
+#[test]
+fn load_latencies_of_the_levels() {
+    // After the first run line 0x40000 is in both levels (hit), 0x50000 too. The 4-KiB 4-way first level has 16 sets, so
+    // lines 0x400 apart share a set: four fills of 0x60000.. push 0x50000 out of it but not out of the 64-KiB second one.
+    let mut offsets = vec![0x40000, 0x50040];
+    offsets.extend((1..=4).map(|i| 0x50040 + i * 0x1000));
+    offsets.push(0x50040);
+    for kind in [PlatformKind::Bare, PlatformKind::Tiled] {
+        let ticks = latencies(kind, &offsets);
+        let hit = ticks[0];
+        // In the second run 0x50040, used last in the first one, is still in the first level. Every further access of the
+        // set misses it (five lines in four ways, LRU) and hits the second: 12 cycles instead of 2 until the dependent
+        // instruction can issue, of 2 ticks each.
+        assert_eq!(ticks[1], hit, "{kind:?}");
+        for (i, t) in ticks[2..].iter().enumerate() {
+            assert_eq!(*t, hit + (12 - 2) * 2, "{kind:?} {i}: {ticks:?}");
+        }
+    }
+}
+
+#[test]
+fn miss_latency_is_the_sum_of_its_parts() {
+    let mut config = platform(PlatformKind::Tiled, 1, 1);
+    config.memories[0].dram.refresh_interval = 0;
+    let mut machine = Machine::new(&config).unwrap();
+    give_memory(&mut machine, 0, 100, 0);
+    let mut p = Program::default();
+    p.wfi_forever();
+    start(&mut machine, 0, &p);
+    assert!(matches!(machine.run(LIMIT, None), Outcome::Idle { .. }));
+    // One fetch of a line. It leaves the second level at 24 ticks. Network, request: interface 4, link 1 + router 2, link 1
+    // + 1 (16 bytes of header) + interface 4 = 13 cycles of 4 ticks: 24 + 52 = 76. Memory clock edge at 80; frontend 8,
+    // activate 11, cas 11, burst 4 = 34 cycles of 5: 250; network edge at 252; response: 4 + 3 + 1 + 5 (80 bytes) + 4 = 17
+    // cycles: 320. The latency counts from the departure from the second level: 296.
+    let owner = Owner::new(0, dtu::TILEMUX_ACTIVITY);
+    let latency = machine
+        .ledger()
+        .latency(owner, Transaction::CacheRead)
+        .unwrap();
+    assert_eq!(
+        (
+            latency.total.count(),
+            latency.total.maximum(),
+            latency.waited
+        ),
+        (1, 296, 0)
+    );
+}
+
+/// Streams over `bytes` of memory for ever, storing to every line, with a marker for each pass.
+fn stream(bytes: u64) -> Program {
+    let mut p = Program::default();
+    p.li(S0, MEMORY_BASE + 0x10000)
+        .li(S1, MEMORY_BASE + 0x10000 + bytes);
+    let pass = p.here();
+    p.marker(S0, 0x100).addi(T0, S0, 0);
+    let again = p.here();
+    p.load(T1, T0, 0)
+        .addi(T1, T1, 1)
+        .store(T1, T0, 0)
+        .addi(T0, T0, 64);
+    p.branch(4, T0, S1, again);
+    p.branch(0, ZERO, ZERO, pass);
+    p
+}
+
+fn timeline(machine: &Machine, tile: TileId) -> Vec<(Tick, u64)> {
+    machine
+        .markers()
+        .iter()
+        .filter(|m| m.tile == tile)
+        .map(|m| (m.tick, m.value))
+        .collect()
+}
+
+/// A machine where tile t streams over the memory tiles given, run for 600 us.
+fn streams(memories: u16, of: &[u16]) -> Machine {
+    let mut machine = Machine::new(&platform(PlatformKind::Tiled, 4, memories)).unwrap();
+    for (tile, memory) in of.iter().enumerate() {
+        if *memory == u16::MAX {
+            continue;
+        }
+        give_memory(
+            &mut machine,
+            tile as u16,
+            100 + memory,
+            tile as u64 * (1 << 20),
+        );
+        start(&mut machine, tile as u16, &stream(0x14000));
+    }
+    assert_eq!(
+        machine.run(RunLimit { ticks: 2_400_000 }, None),
+        Outcome::Limit
+    );
+    machine
+}
+
+#[test]
+fn tiles_that_share_nothing_do_not_disturb_each_other() {
+    // On a crossbar, tiles with memory tiles of their own share no link.
+    let alone = streams(4, &[0]);
+    let with_others = streams(4, &[0, 1, 2, 3]);
+    assert_eq!(timeline(&alone, 0), timeline(&with_others, 0));
+    assert!(timeline(&alone, 0).len() > 1);
+    let disturbed = streams(4, &[0, 0, 0, 0]);
+    assert!(timeline(&disturbed, 0).last() != timeline(&alone, 0).last());
+    let ledger = disturbed.ledger();
+    let culprits = ledger.culprits_of(Owner::new(0, dtu::TILEMUX_ACTIVITY), false);
+    assert!(culprits.iter().filter(|b| b.culprit.tile != 0).count() == 3);
+    // Alone, nobody but itself and the refresh is to blame.
+    assert!(
+        alone
+            .ledger()
+            .bookings()
+            .iter()
+            .all(|b| b.victim == b.culprit)
+    );
+}
+
+#[test]
+fn equal_runs_have_equal_digests() {
+    let a = streams(2, &[0, 1, 0, 1]);
+    let b = streams(2, &[0, 1, 0, 1]);
+    let c = streams(2, &[0, 1, 1, 1]);
+    assert_eq!(a.digest(), b.digest());
+    assert_ne!(a.digest(), c.digest());
+}
+
+#[test]
+fn a_run_in_pieces_is_the_same_run() {
+    let whole = streams(2, &[0, 1, 0, 1]);
+    let mut pieces = Machine::new(&platform(PlatformKind::Tiled, 4, 2)).unwrap();
+    for tile in 0..4u16 {
+        give_memory(&mut pieces, tile, 100 + tile % 2, tile as u64 * (1 << 20));
+        start(&mut pieces, tile, &stream(0x14000));
+    }
+    for i in 1..=240 {
+        assert_eq!(
+            pieces.run(RunLimit { ticks: i * 10_000 }, None),
+            Outcome::Limit
+        );
+    }
+    assert_eq!(whole.digest(), pieces.digest());
+}
+
+#[test]
+fn token_buckets_slow_cache_misses_down() {
+    let mut machine = Machine::new(&platform(PlatformKind::Tiled, 1, 1)).unwrap();
+    give_memory(&mut machine, 0, 100, 0);
+    // 64 MB/s: in 200 us at most 12800 bytes and the initial amount of 64.
+    machine
+        .unit_mut(0)
+        .unwrap()
+        .set_bucket(0, 0, 64_000_000, 64, 4096);
+    start(&mut machine, 0, &stream(0x14000));
+    assert_eq!(
+        machine.run(RunLimit { ticks: 800_000 }, None),
+        Outcome::Limit
+    );
+    let stats = machine.statistics();
+    let memory = &stats.memories[0].counters;
+    let bytes = memory.read_bytes + memory.written_bytes;
+    assert!(bytes <= 12_800 + 64 && bytes > 11_000, "{bytes}");
+    let owner = Owner::new(0, dtu::TILEMUX_ACTIVITY);
+    assert!(
+        machine
+            .ledger()
+            .bookings()
+            .iter()
+            .any(|b| b.victim == owner && b.resource == Resource::Bucket)
+    );
+}
+
+#[test]
+fn way_masks_are_kept() {
+    let mut machine = Machine::new(&platform(PlatformKind::Tiled, 1, 1)).unwrap();
+    machine.set_way_mask(0, Level::L2, 1).unwrap();
+    assert_eq!(
+        machine.set_way_mask(9, Level::L2, 1),
+        Err(MachineError::NoTile(9))
+    );
+}
+
+#[test]
+fn two_tiles_exchange_messages() {
+    let mut machine = Machine::new(&platform(PlatformKind::Tiled, 2, 1)).unwrap();
+    for tile in 0..2u16 {
+        give_memory(&mut machine, tile, 100, tile as u64 * (1 << 20));
+    }
+    let receive = |buffer, replies| {
+        Endpoint::Receive(ReceiveEndpoint {
+            activity: dtu::TILEMUX_ACTIVITY,
+            reply_endpoints: replies,
+            buffer: MEMORY_BASE + buffer,
+            slot_size: 128,
+            slots: 4,
+            position: 0,
+            occupied: 0,
+            unread: 0,
+        })
+    };
+    let send = Endpoint::Send(SendEndpoint {
+        activity: dtu::TILEMUX_ACTIVITY,
+        target_tile: 1,
+        target_endpoint: 8,
+        label: 0x77,
+        credits: 1,
+        credits_max: 1,
+        message_size: 128,
+        credit_endpoint: dtu::NO_ENDPOINT,
+        reply: false,
+    });
+    let a = machine.unit_mut(0).unwrap();
+    a.set_endpoint(8, receive(0x20000, dtu::NO_ENDPOINT));
+    a.set_endpoint(9, send);
+    machine
+        .unit_mut(1)
+        .unwrap()
+        .set_endpoint(8, receive(0x20000, 16));
+    let identity = |p: &mut Program| {
+        // The unit's TLB: one page for the payload, read and write.
+        let page = MEMORY_BASE + 0x21000;
+        p.li(A0, DTU_BASE + 0x1000);
+        p.li(T0, page | 3).store(T0, A0, 0x10);
+        p.li(T0, page | (dtu::TILEMUX_ACTIVITY as u64) << 48)
+            .store(T0, A0, 0x18);
+        p.addi(T0, ZERO, 2).store(T0, A0, 8);
+        p.li(A0, DTU_BASE).li(S0, page);
+    };
+    // Runs a command with opcode `opcode`, endpoint, argument in the upper half; waits until it is done.
+    let command = |p: &mut Program, command: Command| {
+        p.li(T0, command.0).store(T0, A0, 0);
+        let wait = p.here();
+        p.load(T0, A0, 0)
+            .word(0xFF << 20 | T0 << 15 | 7 << 12 | T1 << 7 | 0x13);
+        p.branch(1, T1, ZERO, wait);
+    };
+    let fetch = |p: &mut Program, command_fetch: Command| {
+        let again = p.here();
+        command(p, command_fetch);
+        p.load(S1, A0, 0x18)
+            .addi(T2, ZERO, -1)
+            .branch(0, S1, T2, again);
+    };
+    let mut client = Program::default();
+    identity(&mut client);
+    client.li(T0, 41).store(T0, S0, 0);
+    for _ in 0..3 {
+        client.marker(ZERO, 0x100);
+        client
+            .store(S0, A0, 8)
+            .addi(T0, ZERO, 8)
+            .store(T0, A0, 0x10)
+            .store(ZERO, A0, 0x18);
+        command(&mut client, Command::new(Opcode::Send, 9, 8));
+        client
+            .srli(T0, T0, 24)
+            .word(0xFF << 20 | T0 << 15 | 7 << 12 | T0 << 7 | 0x13)
+            .marker(T0, 0x101);
+        fetch(&mut client, Command::new(Opcode::Fetch, 8, 0));
+        client
+            .li(T0, MEMORY_BASE + 0x20000)
+            .op(0, 0, T0, T0, S1)
+            .load(T1, T0, 32)
+            .marker(T1, 0x102);
+        client.slli(T0, S1, 32).addi(T0, T0, 0);
+        // Acknowledge: opcode 6, endpoint 8, argument = offset.
+        client
+            .li(T1, Command::new(Opcode::Acknowledge, 8, 0).0)
+            .op(0, 0, T0, T0, T1)
+            .store(T0, A0, 0);
+        let wait = client.here();
+        client
+            .load(T0, A0, 0)
+            .word(0xFF << 20 | T0 << 15 | 7 << 12 | T1 << 7 | 0x13);
+        client.branch(1, T1, ZERO, wait);
+    }
+    client.exit(0);
+    let mut server = Program::default();
+    identity(&mut server);
+    let serve = server.here();
+    fetch(&mut server, Command::new(Opcode::Fetch, 8, 0));
+    server
+        .li(T0, MEMORY_BASE + 0x20000)
+        .op(0, 0, T0, T0, S1)
+        .load(T1, T0, 32)
+        .addi(T1, T1, 1)
+        .store(T1, S0, 0);
+    server
+        .store(S0, A0, 8)
+        .addi(T0, ZERO, 8)
+        .store(T0, A0, 0x10);
+    server
+        .slli(T0, S1, 32)
+        .li(T1, Command::new(Opcode::Reply, 8, 0).0)
+        .op(0, 0, T0, T0, T1)
+        .store(T0, A0, 0);
+    let wait = server.here();
+    server
+        .load(T0, A0, 0)
+        .word(0xFF << 20 | T0 << 15 | 7 << 12 | T1 << 7 | 0x13);
+    server.branch(1, T1, ZERO, wait);
+    server.branch(0, ZERO, ZERO, serve);
+    start(&mut machine, 0, &client);
+    start(&mut machine, 1, &server);
+    let outcome = machine.run(LIMIT, None);
+    assert!(
+        matches!(
+            outcome,
+            Outcome::Exit {
+                tile: 0,
+                code: 0,
+                ..
+            }
+        ),
+        "{outcome:?} {:?}",
+        machine.markers()
+    );
+    let values: Vec<(u16, u64)> = machine
+        .markers()
+        .iter()
+        .map(|m| (m.kind, m.value))
+        .collect();
+    // Each send ends without error (0) and the answer is 42.
+    assert_eq!(values, [(0x100, 0), (0x101, 0), (0x102, 42)].repeat(3));
+    let client = Owner::new(0, dtu::TILEMUX_ACTIVITY);
+    let latency = machine
+        .ledger()
+        .latency(client, Transaction::Message)
+        .unwrap();
+    assert_eq!(latency.total.count(), 3);
+    let markers = machine.markers();
+    eprintln!(
+        "round trips in ticks: {:?}",
+        markers
+            .chunks(3)
+            .map(|c| c[2].tick - c[0].tick)
+            .collect::<Vec<_>>()
+    );
+}

@@ -1,0 +1,56 @@
+//! Where the machine reports what happens, for traces.
+//!
+//! Why it exists: traces must cost nothing when nobody wants them and must never change a tick. Components report facts;
+//! an [`Observer`] (see [`crate::trace`]) turns them into a file. What it deliberately does not know: file formats.
+//!
+//! Reports of one tile, of the links and of the banks each come in an order of their own; moments of different sources are
+//! not sorted against each other, because tiles run in windows.
+
+use crate::dram::BankActivity;
+use crate::dtu::Observation;
+use crate::noc::LinkActivity;
+use crate::types::{Owner, Tick, TileId};
+
+/// Something that software marked with a hint instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Marker {
+    /// When.
+    pub tick: Tick,
+    /// Where.
+    pub tile: TileId,
+    /// The activity that was current.
+    pub activity: u16,
+    /// A code of `abi::marker::MarkerKind`, or an application's own.
+    pub kind: u16,
+    /// The value of the hint's register.
+    pub value: u64,
+}
+
+/// What a hart does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HartState {
+    /// It executes.
+    Running,
+    /// It waits for an interrupt or sleeps.
+    Idle,
+    /// It is stopped.
+    Halted,
+}
+
+/// Takes reports. It cannot influence the machine.
+pub trait Observer: Send {
+    /// A tile's data transfer unit reports at a moment.
+    fn unit(&mut self, at: Tick, tile: TileId, observation: &Observation);
+    /// A link sent a packet.
+    fn link(&mut self, activity: &LinkActivity);
+    /// A bank of a memory tile worked.
+    fn bank(&mut self, memory: TileId, activity: &BankActivity);
+    /// A hart's state changed.
+    fn hart(&mut self, at: Tick, tile: TileId, state: HartState);
+    /// Another activity became current on a tile.
+    fn activity(&mut self, at: Tick, owner: Owner);
+    /// Software marked something.
+    fn marker(&mut self, marker: &Marker);
+    /// The trace as bytes, for the file and for the run's digest. The machine calls it after the run.
+    fn bytes(&self) -> Vec<u8>;
+}

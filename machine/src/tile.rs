@@ -1,0 +1,724 @@
+//! A processing tile: a hart, its caches, its data transfer unit and its small devices.
+//!
+//! Why it exists: it is the glue between parts that do not know each other. It implements the hart's [`Bus`] and the
+//! unit's [`Env`], and takes the events of the tile in order. What it deliberately does not know: other tiles. All that
+//! leaves goes through the fabric's network.
+
+mod bus;
+mod env;
+
+use crate::cache::{Hierarchy, Lower, Waiter};
+use crate::config::{PlatformConfig, PlatformKind, TileConfig};
+use crate::device::{Clint, Htif, Uart};
+use crate::dtu::{Dtu, DtuEvent, TileKind};
+use crate::engine::EventQueue;
+use crate::fabric::Fabric;
+use crate::hart::{Hart, InterruptLine, Stop, UnhandledTrap};
+use crate::ledger::{Ledger, Resource};
+use crate::noc::{Account, Packet, PacketKind, Transaction};
+use crate::observe::{HartState, Marker};
+use crate::types::{Owner, Tick, TileId};
+use bulkhead_abi::dtu::{Endpoint, TLB_READ, TLB_WRITE};
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
+use bus::TileBus;
+use env::TileEnv;
+use std::sync::Arc;
+
+/// An event of a tile.
+#[derive(Debug)]
+pub enum TileEvent {
+    /// A packet has arrived completely.
+    Packet(Box<Packet>),
+    /// The unit asked for it.
+    Unit(DtuEvent),
+    /// The timer reaches its compare register, if that has not been written since.
+    Timer(u32),
+}
+
+/// Sources of events of one tick, in their order.
+const FROM_NETWORK: u32 = 0;
+const FROM_TIMER: u32 = 1;
+const FROM_UNIT: u32 = 2;
+
+/// What a device wants from the hart, to be done when the hart does not run.
+#[derive(Clone, Copy, Debug)]
+enum Signal {
+    Line(InterruptLine, bool),
+    Wake,
+    Start(u64),
+    Stop,
+}
+
+/// A protection window, ready for use.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    /// Bytes from the start of the window; 0: nothing here.
+    size: u64,
+    memory: usize,
+    tile: TileId,
+    base: u64,
+    read: bool,
+    write: bool,
+}
+
+/// A cache line's request that waits until the unit, which asked for it, can charge it.
+#[derive(Clone, Copy, Debug)]
+enum Deferred {
+    Read {
+        at: Tick,
+        address: u64,
+        owner: Owner,
+        tag: u32,
+        account: Account,
+    },
+    Write {
+        at: Tick,
+        address: u64,
+        owner: Owner,
+    },
+}
+
+/// How a run may end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The program asked for it.
+    Exit(u32),
+    /// A hart cannot go on.
+    Unhandled(UnhandledTrap),
+}
+
+/// The tile without its hart, caches and unit.
+#[derive(Debug)]
+struct Local {
+    id: TileId,
+    owner: Owner,
+    now: Tick,
+    queue: EventQueue<TileEvent>,
+    windows: [Window; PMP_WINDOWS as usize],
+    epoch: u32,
+    /// Nothing caused by this tile since the window of time began can come back before this tick.
+    limit: Tick,
+    signals: Vec<Signal>,
+    deferred: Vec<Deferred>,
+    line: u32,
+    regulated: bool,
+    /// The hart is to come back at the end of its block.
+    recall: bool,
+    /// A store to the host's word, whose moment the timing of the access will tell.
+    to_host: Option<u64>,
+    /// Completion of that store.
+    host_token: Option<(u32, Tick)>,
+    clint: Clint,
+    timer_serial: u32,
+    uart: Option<Uart>,
+    exit: bool,
+    htif: Htif,
+    end: Option<(Tick, End)>,
+    markers: Vec<Marker>,
+}
+
+/// A processing tile.
+pub struct Tile {
+    hart: Hart,
+    unit: Option<Dtu>,
+    caches: Hierarchy,
+    local: Local,
+    runnable: bool,
+    state: HartState,
+    done: Vec<(Waiter, Tick)>,
+}
+
+impl Tile {
+    /// A tile whose hart is halted. The configuration is valid.
+    pub fn new(
+        config: &TileConfig,
+        platform: &PlatformConfig,
+        kinds: Arc<[TileKind]>,
+    ) -> Option<Self> {
+        let (l1i, l1d) = (config.l1i.as_ref()?, config.l1d.as_ref()?);
+        let seed = platform.seed ^ (config.id as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let unit = match platform.kind {
+            PlatformKind::Bare => None,
+            PlatformKind::Tiled => Some(Dtu::new(
+                config.dtu.as_ref()?,
+                config.id,
+                platform.ticks_per_second,
+                kinds,
+                config.privileged,
+            )),
+        };
+        let owner = unit
+            .as_ref()
+            .map_or(Owner::new(config.id, 0), |u| u.current_owner());
+        let mut caches = Hierarchy::new(l1i, l1d, config.l2.as_ref(), seed);
+        caches.set_owner(owner);
+        let mut windows = [Window::default(); PMP_WINDOWS as usize];
+        if unit.is_none()
+            && let Some(memory) = platform.memories.first()
+        {
+            for (i, window) in windows.iter_mut().enumerate() {
+                let base = i as u64 * PMP_WINDOW_SIZE;
+                *window = Window {
+                    size: memory.size.saturating_sub(base).min(PMP_WINDOW_SIZE),
+                    memory: 0,
+                    tile: memory.id,
+                    base,
+                    read: true,
+                    write: true,
+                };
+            }
+        }
+        Some(Self {
+            hart: Hart::new(&config.hart, 0),
+            local: Local {
+                id: config.id,
+                owner,
+                now: 0,
+                queue: EventQueue::new(),
+                windows,
+                epoch: 0,
+                limit: Tick::MAX,
+                signals: Vec::new(),
+                deferred: Vec::new(),
+                line: caches.line(),
+                regulated: unit.is_some(),
+                recall: false,
+                to_host: None,
+                host_token: None,
+                clint: Clint::new(platform.ticks_per_second, platform.timebase_hz),
+                timer_serial: 0,
+                uart: config.uart.then(Uart::new),
+                exit: config.exit,
+                htif: Htif::default(),
+                end: None,
+                markers: Vec::new(),
+            },
+            unit,
+            caches,
+            runnable: false,
+            state: HartState::Halted,
+            done: Vec::new(),
+        })
+    }
+
+    /// Number on the network.
+    pub fn id(&self) -> TileId {
+        self.local.id
+    }
+
+    /// The hart.
+    pub fn hart(&self) -> &Hart {
+        &self.hart
+    }
+
+    /// The caches.
+    pub fn caches(&self) -> &Hierarchy {
+        &self.caches
+    }
+
+    /// The caches, to restrict their ways.
+    pub fn caches_mut(&mut self) -> &mut Hierarchy {
+        &mut self.caches
+    }
+
+    /// The unit.
+    pub fn unit(&self) -> Option<&Dtu> {
+        self.unit.as_ref()
+    }
+
+    /// The unit, to configure it before a run.
+    pub fn unit_mut(&mut self) -> Option<&mut Dtu> {
+        self.unit.as_mut()
+    }
+
+    /// The console.
+    pub fn uart(&self) -> Option<&Uart> {
+        self.local.uart.as_ref()
+    }
+
+    /// The console, to feed it.
+    pub fn uart_mut(&mut self) -> Option<&mut Uart> {
+        self.local.uart.as_mut()
+    }
+
+    /// Says where the program's `tohost` word lies.
+    pub fn set_tohost(&mut self, physical: u64) {
+        self.local.htif = Htif::new(physical);
+    }
+
+    /// What software marked, in order of time.
+    pub fn markers(&self) -> &[Marker] {
+        &self.local.markers
+    }
+
+    /// How the tile ended, if it did.
+    pub fn end(&self) -> Option<(Tick, End)> {
+        self.local.end
+    }
+
+    /// Forgets how the tile ended, so that a next run can go on.
+    pub fn clear_end(&mut self) {
+        self.local.end = None;
+    }
+
+    /// Starts the hart at `pc` with `a0` and `a1`.
+    pub fn start(&mut self, at: Tick, pc: u64, a0: u64, a1: u64) {
+        self.hart.reset(pc, at);
+        self.hart.set_register(10, a0);
+        self.hart.set_register(11, a1);
+        self.runnable = true;
+    }
+
+    /// Takes a packet that will have arrived at `at`.
+    pub fn deliver(&mut self, at: Tick, packet: Packet) {
+        self.local
+            .queue
+            .push(at, FROM_NETWORK, TileEvent::Packet(Box::new(packet)));
+    }
+
+    /// Takes over what changed in the unit: windows, owner.
+    pub fn synchronise(&mut self, fabric: &Fabric) {
+        let Some(unit) = &self.unit else { return };
+        self.local.synchronise(unit, &mut self.caches, fabric);
+    }
+
+    /// The next moment at which something happens here.
+    #[inline]
+    pub fn next_time(&self) -> Tick {
+        let hart = if self.runnable {
+            self.hart.time()
+        } else {
+            Tick::MAX
+        };
+        hart.min(self.local.queue.next_time())
+    }
+
+    /// Takes all events and blocks before `horizon`, or fewer: nothing that the tile itself asks for may be overtaken.
+    pub fn run(&mut self, horizon: Tick, fabric: &mut Fabric) {
+        self.local.limit = Tick::MAX;
+        loop {
+            let event = self.local.queue.next_time();
+            let end = horizon.min(self.local.limit);
+            if self.runnable && self.hart.time() < event.min(end) {
+                self.run_hart(event.min(end), fabric);
+            } else if event < end {
+                self.take_event(fabric);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn run_hart(&mut self, horizon: Tick, fabric: &mut Fabric) {
+        if self.state != HartState::Running && fabric.observer.is_some() {
+            self.report(self.hart.time(), HartState::Running, fabric);
+        }
+        let mut bus = TileBus {
+            unit: self.unit.as_mut(),
+            caches: &mut self.caches,
+            local: &mut self.local,
+            fabric,
+        };
+        let stop = self.hart.run(&mut bus, horizon);
+        let idle = match stop {
+            Stop::Horizon | Stop::Device => None,
+            Stop::Pending(_) => {
+                self.runnable = false;
+                None
+            }
+            Stop::WaitForInterrupt | Stop::Sleep => Some(HartState::Idle),
+            Stop::Halted => Some(HartState::Halted),
+            Stop::Unhandled(trap) => {
+                self.local.finish(self.hart.time(), End::Unhandled(trap));
+                Some(HartState::Halted)
+            }
+        };
+        if let Some(state) = idle {
+            self.runnable = false;
+            if fabric.observer.is_some() {
+                self.report(self.hart.time(), state, fabric);
+            }
+        }
+        if self.local.recall {
+            self.local.recall = false;
+            if let Some((token, at)) = self.local.host_token.take() {
+                self.hart.complete(token, at);
+            }
+        }
+        self.settle(self.local.now, fabric);
+    }
+
+    /// Hands over what devices want from the hart, and tells the unit if the hart is awake.
+    fn settle(&mut self, now: Tick, fabric: &mut Fabric) {
+        loop {
+            self.apply_signals(now);
+            let woken = self.unit.as_ref().is_some_and(|u| u.is_sleeping())
+                && self.hart.interrupt_pending();
+            if !woken {
+                return;
+            }
+            self.with_unit(fabric, |unit, env| unit.interrupted(env));
+        }
+    }
+
+    fn report(&mut self, at: Tick, state: HartState, fabric: &mut Fabric) {
+        if self.state != state {
+            self.state = state;
+            if let Some(observer) = &mut fabric.observer {
+                observer.hart(at, self.local.id, state);
+            }
+        }
+    }
+
+    fn take_event(&mut self, fabric: &mut Fabric) {
+        let Some((now, event)) = self.local.queue.pop() else {
+            return;
+        };
+        self.local.now = now;
+        match event {
+            TileEvent::Packet(packet) => self.packet(now, *packet, fabric),
+            TileEvent::Timer(serial) => {
+                if serial == self.local.timer_serial {
+                    self.local
+                        .signals
+                        .push(Signal::Line(InterruptLine::Timer, true));
+                }
+            }
+            TileEvent::Unit(event) => {
+                self.with_unit(fabric, |unit, env| unit.event(env, event));
+            }
+        }
+        self.settle(now, fabric);
+    }
+
+    fn with_unit(&mut self, fabric: &mut Fabric, act: impl FnOnce(&mut Dtu, &mut TileEnv<'_>)) {
+        let Some(unit) = &mut self.unit else { return };
+        let mut env = TileEnv {
+            caches: &mut self.caches,
+            local: &mut self.local,
+            fabric,
+        };
+        act(unit, &mut env);
+        self.local.after_unit(unit, &mut self.caches, fabric);
+        if self.caches.take_first_level_changed() {
+            self.hart.forget_lines();
+        }
+    }
+
+    fn packet(&mut self, now: Tick, mut packet: Packet, fabric: &mut Fabric) {
+        match packet.transaction {
+            Transaction::CacheRead => {
+                let mut lower = Below {
+                    unit: self.unit.as_mut(),
+                    local: &mut self.local,
+                    fabric,
+                };
+                let arrived = self
+                    .caches
+                    .complete(now, packet.tag, &mut lower, &mut self.done);
+                if let Some(arrived) = arrived
+                    && let Some(culprit) = arrived.culprit
+                {
+                    // The miss would not have been without him: its service is a wait because of him.
+                    let service = std::mem::take(&mut packet.account.service);
+                    fabric.ledger.wait(
+                        &mut packet.account,
+                        arrived.owner,
+                        culprit,
+                        Resource::CacheSet(arrived.level),
+                        service,
+                    );
+                }
+                fabric
+                    .ledger
+                    .complete(packet.owner, packet.transaction, &packet.account, now);
+                if self.caches.take_first_level_changed() {
+                    self.hart.forget_lines();
+                }
+                self.tell_done(fabric);
+            }
+            Transaction::CacheWrite => {
+                fabric
+                    .ledger
+                    .complete(packet.owner, packet.transaction, &packet.account, now);
+            }
+            _ => {
+                if packet.kind.is_response() {
+                    fabric
+                        .ledger
+                        .complete(packet.owner, packet.transaction, &packet.account, now);
+                }
+                self.with_unit(fabric, |unit, env| unit.packet(env, packet));
+            }
+        }
+    }
+
+    /// Tells everybody whose line has arrived.
+    fn tell_done(&mut self, fabric: &mut Fabric) {
+        let mut done = std::mem::take(&mut self.done);
+        for (waiter, at) in done.drain(..) {
+            match waiter {
+                Waiter::Fetch { token } | Waiter::Data { token, .. } => {
+                    self.hart.complete(token, at);
+                    self.runnable = true;
+                }
+                Waiter::Unit { token, .. } => {
+                    self.with_unit(fabric, |unit, env| unit.local_done(env, token));
+                }
+            }
+        }
+        self.done = done;
+    }
+
+    fn apply_signals(&mut self, now: Tick) {
+        if self.local.signals.is_empty() {
+            return;
+        }
+        for signal in std::mem::take(&mut self.local.signals) {
+            self.runnable = true;
+            match signal {
+                Signal::Line(line, level) => self.hart.set_interrupt(line, level, now),
+                Signal::Wake => self.hart.wake(now),
+                Signal::Start(pc) => self.hart.reset(pc, now),
+                Signal::Stop => self.hart.stop(),
+            }
+        }
+    }
+}
+
+impl Local {
+    fn finish(&mut self, at: Tick, end: End) {
+        if self.end.is_none() {
+            self.end = Some((at, end));
+        }
+    }
+
+    /// The window of an access, if it may be made.
+    #[inline]
+    fn window(&self, physical: u64, bytes: u64, write: bool) -> Option<(&Window, u64)> {
+        let relative = physical.wrapping_sub(MEMORY_BASE);
+        let window = self.windows.get((relative / PMP_WINDOW_SIZE) as usize)?;
+        let offset = relative % PMP_WINDOW_SIZE;
+        let allowed = if write { window.write } else { window.read };
+        (allowed && offset + bytes <= window.size).then_some((window, window.base + offset))
+    }
+
+    fn synchronise(&mut self, unit: &Dtu, caches: &mut Hierarchy, fabric: &Fabric) {
+        let owner = unit.current_owner();
+        if owner != self.owner {
+            self.owner = owner;
+            caches.set_owner(owner);
+        }
+        if unit.epoch() == self.epoch {
+            return;
+        }
+        self.epoch = unit.epoch();
+        for (i, window) in self.windows.iter_mut().enumerate() {
+            *window = Window::default();
+            if let Endpoint::Memory(endpoint) = unit.endpoint(i as u16)
+                && let Some(memory) = fabric
+                    .memories
+                    .iter()
+                    .position(|m| m.id == endpoint.target_tile)
+            {
+                let size = fabric.memories[memory].bytes.len() as u64;
+                *window = Window {
+                    size: endpoint
+                        .size
+                        .min(size.saturating_sub(endpoint.base))
+                        .min(PMP_WINDOW_SIZE),
+                    memory,
+                    tile: endpoint.target_tile,
+                    base: endpoint.base,
+                    read: endpoint.rights as u64 & TLB_READ != 0,
+                    write: endpoint.rights as u64 & TLB_WRITE != 0,
+                };
+            }
+        }
+    }
+
+    /// After the unit acted: takes over what it changed and sends what it caused in the caches.
+    fn after_unit(&mut self, unit: &mut Dtu, caches: &mut Hierarchy, fabric: &mut Fabric) {
+        self.synchronise(unit, caches, fabric);
+        for deferred in std::mem::take(&mut self.deferred) {
+            let mut lower = Below {
+                unit: Some(&mut *unit),
+                local: self,
+                fabric,
+            };
+            match deferred {
+                Deferred::Read {
+                    at,
+                    address,
+                    owner,
+                    tag,
+                    account,
+                } => lower.request_line(at, address, owner, tag, account),
+                Deferred::Write { at, address, owner } => lower.write_line(at, address, owner),
+            }
+        }
+    }
+
+    /// Sends a packet at `at`.
+    fn send(&mut self, at: Tick, packet: Packet, fabric: &mut Fabric) {
+        match fabric.network.inject(at, packet) {
+            Ok(head) => {
+                let back = head + fabric.network.exit_lookahead();
+                self.limit = self.limit.min(back);
+            }
+            Err(packet) => {
+                // Nobody there: the interface itself refuses, after the time in and out.
+                let refusal = match packet.kind {
+                    PacketKind::ReadRequest { bytes, .. } => PacketKind::ReadResponse {
+                        error: true,
+                        data: None,
+                        bytes,
+                    },
+                    PacketKind::WriteRequest { .. } => PacketKind::WriteResponse { error: true },
+                    PacketKind::Message { .. } => PacketKind::MessageResponse {
+                        error: bulkhead_abi::dtu::DtuError::TargetRefused as u8,
+                    },
+                    _ => return,
+                };
+                let delay = 2 * fabric.network.entry_lookahead();
+                let mut response = packet.response(refusal);
+                response.account.service += delay;
+                self.queue.push(
+                    at + delay,
+                    FROM_NETWORK,
+                    TileEvent::Packet(Box::new(response)),
+                );
+            }
+        }
+    }
+}
+
+/// What lies below the caches: windows, token bucket, network.
+struct Below<'a> {
+    /// `None` while the unit itself is the caller, or on a bare platform.
+    unit: Option<&'a mut Dtu>,
+    local: &'a mut Local,
+    fabric: &'a mut Fabric,
+}
+
+impl Below<'_> {
+    fn deferring(&self) -> bool {
+        self.unit.is_none() && self.local.regulated
+    }
+
+    /// The moment at which the token bucket lets a line pass; its wait is booked.
+    fn charge(&mut self, at: Tick, owner: Owner, account: &mut Account) -> Tick {
+        let bytes = self.local.line;
+        let Some(unit) = &mut self.unit else {
+            return at;
+        };
+        let leave = unit.charge(at, bytes).max(at);
+        self.fabric
+            .ledger
+            .wait(account, owner, owner, Resource::Bucket, leave - at);
+        if let Some(observer) = &mut self.fabric.observer
+            && let Some((bucket, bytes)) = unit.bucket_level(at)
+        {
+            let level = crate::dtu::Observation::BucketLevel { bucket, bytes };
+            observer.unit(at, self.local.id, &level);
+        }
+        leave
+    }
+
+    fn request_line(
+        &mut self,
+        at: Tick,
+        address: u64,
+        owner: Owner,
+        tag: u32,
+        mut account: Account,
+    ) {
+        let bytes = self.local.line;
+        let leave = self.charge(at, owner, &mut account);
+        let (destination, address) = match self.local.window(address, 1, false) {
+            Some((window, address)) => (window.tile, address),
+            // The window was closed meanwhile; the line still has to come back to its miss register.
+            None => (self.local.id, u64::MAX),
+        };
+        let mut packet = Packet::request(
+            leave,
+            self.local.id,
+            destination,
+            owner,
+            tag,
+            Transaction::CacheRead,
+            PacketKind::ReadRequest { address, bytes },
+        );
+        packet.account = account;
+        if destination == self.local.id {
+            let kind = PacketKind::ReadResponse {
+                error: true,
+                data: None,
+                bytes,
+            };
+            let refusal = TileEvent::Packet(Box::new(packet.response(kind)));
+            self.local.queue.push(leave, FROM_NETWORK, refusal);
+            return;
+        }
+        self.local.send(leave, packet, self.fabric);
+    }
+
+    fn write_line(&mut self, at: Tick, address: u64, owner: Owner) {
+        // A line whose window was closed meanwhile is lost, as on hardware.
+        let Some((window, target)) = self.local.window(address, 1, true) else {
+            return;
+        };
+        let destination = window.tile;
+        let mut account = Account::new(at);
+        let leave = self.charge(at, owner, &mut account);
+        let mut packet = Packet::request(
+            leave,
+            self.local.id,
+            destination,
+            owner,
+            0,
+            Transaction::CacheWrite,
+            PacketKind::WriteRequest {
+                address: target,
+                bytes: self.local.line,
+                data: None,
+            },
+        );
+        packet.account = account;
+        self.local.send(leave, packet, self.fabric);
+    }
+}
+
+impl Lower for Below<'_> {
+    fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) -> bool {
+        if self.local.window(address, 1, false).is_none() {
+            return false;
+        }
+        if self.deferring() {
+            self.local.deferred.push(Deferred::Read {
+                at,
+                address,
+                owner,
+                tag,
+                account,
+            });
+        } else {
+            self.request_line(at, address, owner, tag, account);
+        }
+        true
+    }
+
+    fn write_back(&mut self, at: Tick, address: u64, owner: Owner) {
+        if self.deferring() {
+            self.local
+                .deferred
+                .push(Deferred::Write { at, address, owner });
+        } else {
+            self.write_line(at, address, owner);
+        }
+    }
+
+    fn ledger(&mut self) -> &mut Ledger {
+        &mut self.fabric.ledger
+    }
+}

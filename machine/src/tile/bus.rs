@@ -1,0 +1,316 @@
+//! The tile as its hart sees it.
+
+use super::{Below, End, FROM_TIMER, Local, Signal, TileEnv, TileEvent};
+use crate::cache::Hierarchy;
+use crate::cache::hierarchy::Outcome;
+use crate::device::clint::ClintEffect;
+use crate::device::{HtifEffect, exit_code};
+use crate::dtu::{Dtu, WriteEffect};
+use crate::fabric::Fabric;
+use crate::hart::{Access, Bus, BusFault, DeviceRead, DeviceWrite, InterruptLine, Timing};
+use crate::observe::Marker;
+use crate::types::{Owner, Tick};
+use bulkhead_abi::memory_map::{
+    CLINT_BASE, CLINT_SIZE, DTU_BASE, DTU_SIZE, EXIT_BASE, MEMORY_BASE, UART_BASE, UART_SIZE,
+};
+
+const EXIT_SIZE: u64 = 0x1000;
+/// Token of stores to the host's word; those of the caches count up from 1.
+const HOST_TOKEN: u32 = u32::MAX;
+
+pub(super) struct TileBus<'a> {
+    pub unit: Option<&'a mut Dtu>,
+    pub caches: &'a mut Hierarchy,
+    pub local: &'a mut Local,
+    pub fabric: &'a mut Fabric,
+}
+
+impl TileBus<'_> {
+    fn owner(&self) -> Owner {
+        self.local.owner
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fetch_miss(&mut self, now: Tick, physical: u64) -> Timing {
+        let owner = self.owner();
+        let mut lower = Below {
+            unit: self.unit.as_deref_mut(),
+            local: self.local,
+            fabric: self.fabric,
+        };
+        timing(self.caches.fetch_miss(now, physical, owner, &mut lower))
+    }
+
+    #[inline(never)]
+    fn data_miss(&mut self, now: Tick, physical: u64, write: bool) -> Timing {
+        let owner = self.owner();
+        let mut lower = Below {
+            unit: self.unit.as_deref_mut(),
+            local: self.local,
+            fabric: self.fabric,
+        };
+        timing(
+            self.caches
+                .data_miss(now, physical, write, owner, &mut lower),
+        )
+    }
+
+    /// An access to the line of the host's word. It is never a hit, so that every one comes here; a store of the word
+    /// recalls the hart.
+    #[cold]
+    #[inline(never)]
+    fn data_host(&mut self, now: Tick, physical: u64, write: bool) -> Timing {
+        let timing = match self.caches.data_hit(now, physical, write) {
+            Some(outcome) => timing(outcome),
+            None => self.data_miss(now, physical, write),
+        };
+        let Some(value) = self.local.to_host.take() else {
+            return if timing == Timing::Hit {
+                Timing::Ready(now)
+            } else {
+                timing
+            };
+        };
+        self.store_to_host(now, physical, value);
+        self.local.recall = true;
+        match timing {
+            Timing::Pending(_) => timing,
+            Timing::Hit | Timing::Ready(_) => {
+                let at = if let Timing::Ready(at) = timing {
+                    at
+                } else {
+                    now
+                };
+                self.local.host_token = Some((HOST_TOKEN, at));
+                Timing::Pending(HOST_TOKEN)
+            }
+        }
+    }
+
+    fn store_to_host(&mut self, now: Tick, physical: u64, value: u64) {
+        match self.local.htif.effect(value) {
+            HtifEffect::None => {}
+            HtifEffect::Exit(code) => self.local.finish(now, End::Exit(code)),
+            HtifEffect::Print(byte) => {
+                if let Some(uart) = &mut self.local.uart {
+                    uart.put(byte);
+                }
+                if let Some((window, at)) = self.local.window(physical, 8, true) {
+                    let (memory, at) = (window.memory, at as usize);
+                    if let Some(word) = self.fabric.memories[memory].bytes.get_mut(at..at + 8) {
+                        word.fill(0);
+                    }
+                }
+            }
+        }
+    }
+
+    fn clint_write(&mut self, now: Tick, offset: u64, bytes: u8, value: u64) -> Option<()> {
+        match self.local.clint.write(offset, bytes, value)? {
+            ClintEffect::None => {}
+            ClintEffect::Software(level) => {
+                let signal = Signal::Line(InterruptLine::Software, level);
+                self.local.signals.push(signal);
+            }
+            ClintEffect::Timer(deadline) => {
+                self.local.timer_serial = self.local.timer_serial.wrapping_add(1);
+                let due = deadline <= now;
+                let signal = Signal::Line(InterruptLine::Timer, due);
+                self.local.signals.push(signal);
+                if !due && deadline != Tick::MAX {
+                    let event = TileEvent::Timer(self.local.timer_serial);
+                    self.local.queue.push(deadline, FROM_TIMER, event);
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+fn timing(outcome: Outcome) -> Timing {
+    match outcome {
+        Outcome::Hit => Timing::Hit,
+        Outcome::Ready(at) => Timing::Ready(at),
+        Outcome::Pending(token) => Timing::Pending(token),
+    }
+}
+
+/// Offset in a device's range.
+fn within(physical: u64, base: u64, size: u64) -> Option<u64> {
+    let offset = physical.wrapping_sub(base);
+    (offset < size).then_some(offset)
+}
+
+impl Bus for TileBus<'_> {
+    #[inline]
+    fn fetch(&mut self, now: Tick, physical: u64) -> Timing {
+        match self.caches.fetch_hit(now, physical) {
+            Some(outcome) => timing(outcome),
+            None => self.fetch_miss(now, physical),
+        }
+    }
+
+    #[inline]
+    fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing {
+        let write = matches!(access, Access::Store | Access::Atomic);
+        if self.local.htif.is_in_line(physical) {
+            return self.data_host(now, physical, write);
+        }
+        match self.caches.data_hit(now, physical, write) {
+            Some(outcome) => timing(outcome),
+            None => self.data_miss(now, physical, write),
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault> {
+        let (window, at) = self
+            .local
+            .window(physical, bytes as u64, false)
+            .ok_or(BusFault)?;
+        let memory = self.fabric.memories[window.memory]
+            .bytes
+            .get(at as usize..)
+            .ok_or(BusFault)?;
+        let value = match bytes {
+            8 => memory.first_chunk().map(|b| u64::from_le_bytes(*b)),
+            4 => memory.first_chunk().map(|b| u32::from_le_bytes(*b) as u64),
+            2 => memory.first_chunk().map(|b| u16::from_le_bytes(*b) as u64),
+            1 => memory.first().map(|b| *b as u64),
+            _ => None,
+        };
+        value.ok_or(BusFault)
+    }
+
+    #[inline]
+    fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault> {
+        let (window, at) = self
+            .local
+            .window(physical, bytes as u64, true)
+            .ok_or(BusFault)?;
+        let memory = self.fabric.memories[window.memory]
+            .bytes
+            .get_mut(at as usize..)
+            .ok_or(BusFault)?;
+        let done = match bytes {
+            8 => memory.first_chunk_mut().map(|b| *b = value.to_le_bytes()),
+            4 => memory
+                .first_chunk_mut()
+                .map(|b| *b = (value as u32).to_le_bytes()),
+            2 => memory
+                .first_chunk_mut()
+                .map(|b| *b = (value as u16).to_le_bytes()),
+            1 => memory.first_mut().map(|b| *b = value as u8),
+            _ => None,
+        };
+        if self.local.htif.is_at(physical) {
+            self.local.to_host = Some(value);
+        }
+        done.ok_or(BusFault)
+    }
+
+    #[inline]
+    fn is_device(&self, physical: u64) -> bool {
+        physical < MEMORY_BASE
+    }
+
+    fn device_read(&mut self, now: Tick, physical: u64, bytes: u8) -> Result<DeviceRead, BusFault> {
+        self.local.now = now;
+        let value = if let Some(offset) = within(physical, DTU_BASE, DTU_SIZE) {
+            let unit = self.unit.as_deref_mut().ok_or(BusFault)?;
+            let mut env = TileEnv {
+                caches: self.caches,
+                local: self.local,
+                fabric: self.fabric,
+            };
+            let value = unit.read_register(&mut env, offset, bytes);
+            self.local.after_unit(unit, self.caches, self.fabric);
+            value.map_err(|_| BusFault)?
+        } else if let Some(offset) = within(physical, CLINT_BASE, CLINT_SIZE) {
+            self.local.clint.read(now, offset, bytes).ok_or(BusFault)?
+        } else if let Some(offset) = within(physical, UART_BASE, UART_SIZE) {
+            let uart = self.local.uart.as_mut().ok_or(BusFault)?;
+            uart.read(offset) as u64
+        } else if within(physical, EXIT_BASE, EXIT_SIZE).is_some() && self.local.exit {
+            0
+        } else {
+            return Err(BusFault);
+        };
+        Ok(DeviceRead { value, extra: 0 })
+    }
+
+    fn device_write(
+        &mut self,
+        now: Tick,
+        physical: u64,
+        bytes: u8,
+        value: u64,
+    ) -> Result<DeviceWrite, BusFault> {
+        self.local.now = now;
+        let mut sleep = false;
+        if let Some(offset) = within(physical, DTU_BASE, DTU_SIZE) {
+            let unit = self.unit.as_deref_mut().ok_or(BusFault)?;
+            let mut env = TileEnv {
+                caches: self.caches,
+                local: self.local,
+                fabric: self.fabric,
+            };
+            let effect = unit.write_register(&mut env, offset, bytes, value);
+            self.local.after_unit(unit, self.caches, self.fabric);
+            sleep = effect.map_err(|_| BusFault)? == WriteEffect::Sleep;
+        } else if let Some(offset) = within(physical, CLINT_BASE, CLINT_SIZE) {
+            self.clint_write(now, offset, bytes, value)
+                .ok_or(BusFault)?;
+        } else if let Some(offset) = within(physical, UART_BASE, UART_SIZE) {
+            let uart = self.local.uart.as_mut().ok_or(BusFault)?;
+            uart.write(offset, value as u8);
+        } else if let Some(offset) = within(physical, EXIT_BASE, EXIT_SIZE)
+            && self.local.exit
+        {
+            if offset == 0
+                && let Some(code) = exit_code(value as u32)
+            {
+                self.local.finish(now, End::Exit(code));
+                self.local.recall = true;
+            }
+        } else {
+            return Err(BusFault);
+        }
+        // A hart that is woken at once must not go on before the unit knows.
+        self.local.recall |= sleep;
+        Ok(DeviceWrite { extra: 0, sleep })
+    }
+
+    #[inline]
+    fn epoch(&self) -> u32 {
+        self.local.epoch
+    }
+
+    fn timer(&self, now: Tick) -> u64 {
+        self.local.clint.time(now)
+    }
+
+    fn marker(&mut self, now: Tick, kind: u16, value: u64) {
+        let marker = Marker {
+            tick: now,
+            tile: self.local.id,
+            activity: self.local.owner.activity,
+            kind,
+            value,
+        };
+        self.local.markers.push(marker);
+        if let Some(observer) = &mut self.fabric.observer {
+            observer.marker(&marker);
+        }
+    }
+
+    #[inline]
+    fn limit(&self) -> Tick {
+        if self.local.signals.is_empty() && !self.local.recall {
+            self.local.limit.min(self.local.queue.next_time())
+        } else {
+            0
+        }
+    }
+}

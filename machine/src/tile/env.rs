@@ -1,0 +1,140 @@
+//! The tile as its data transfer unit sees it.
+
+use super::{Below, FROM_UNIT, Local, Signal, TileEvent};
+use crate::cache::Hierarchy;
+use crate::dtu::{DtuEvent, DtuResource, Env, LocalFault, LocalTiming, Observation};
+use crate::fabric::Fabric;
+use crate::hart::InterruptLine;
+use crate::ledger::Resource;
+use crate::noc::Packet;
+use crate::types::{Owner, Tick};
+
+pub(super) struct TileEnv<'a> {
+    pub caches: &'a mut Hierarchy,
+    pub local: &'a mut Local,
+    pub fabric: &'a mut Fabric,
+}
+
+impl TileEnv<'_> {
+    fn range(
+        &self,
+        physical: u64,
+        bytes: usize,
+        write: bool,
+    ) -> Result<(usize, usize), LocalFault> {
+        let (window, at) = self
+            .local
+            .window(physical, bytes as u64, write)
+            .ok_or(LocalFault { address: physical })?;
+        Ok((window.memory, at as usize))
+    }
+}
+
+impl Env for TileEnv<'_> {
+    fn now(&self) -> Tick {
+        self.local.now
+    }
+
+    fn schedule(&mut self, at: Tick, event: DtuEvent) {
+        let at = at.max(self.local.now);
+        self.local.queue.push(at, FROM_UNIT, TileEvent::Unit(event));
+    }
+
+    fn send(&mut self, mut packet: Packet) {
+        // What the unit did not account for was its own work.
+        let now = self.local.now;
+        packet.account.service += now.saturating_sub(packet.account.accounted());
+        self.local.send(now, packet, self.fabric);
+    }
+
+    fn local_access(
+        &mut self,
+        physical: u64,
+        bytes: u32,
+        write: bool,
+        owner: Owner,
+        token: u32,
+    ) -> LocalTiming {
+        let mut lower = Below {
+            unit: None,
+            local: self.local,
+            fabric: self.fabric,
+        };
+        let now = lower.local.now;
+        match self
+            .caches
+            .unit_access(now, physical, bytes, write, owner, token, &mut lower)
+        {
+            Some(at) => LocalTiming::Ready(at),
+            None => LocalTiming::Pending,
+        }
+    }
+
+    fn local_read(&self, physical: u64, buffer: &mut [u8]) -> Result<(), LocalFault> {
+        let (memory, at) = self.range(physical, buffer.len(), false)?;
+        let bytes = self.fabric.memories[memory]
+            .bytes
+            .get(at..at + buffer.len());
+        buffer.copy_from_slice(bytes.ok_or(LocalFault { address: physical })?);
+        Ok(())
+    }
+
+    fn local_write(&mut self, physical: u64, data: &[u8]) -> Result<(), LocalFault> {
+        let (memory, at) = self.range(physical, data.len(), true)?;
+        let bytes = self.fabric.memories[memory]
+            .bytes
+            .get_mut(at..at + data.len());
+        bytes
+            .ok_or(LocalFault { address: physical })?
+            .copy_from_slice(data);
+        Ok(())
+    }
+
+    fn interrupt(&mut self, level: bool) {
+        let signal = Signal::Line(InterruptLine::External, level);
+        self.local.signals.push(signal);
+    }
+
+    fn interrupt_pending(&self) -> bool {
+        // The tile looks after every action of the unit and tells it (`Dtu::interrupted`): only then is it known.
+        false
+    }
+
+    fn wake_hart(&mut self) {
+        self.local.signals.push(Signal::Wake);
+    }
+
+    fn start_hart(&mut self, pc: u64) {
+        self.local.signals.push(Signal::Start(pc));
+    }
+
+    fn stop_hart(&mut self) {
+        self.local.signals.push(Signal::Stop);
+    }
+
+    fn observe(&mut self, observation: Observation) {
+        if let Observation::Wait {
+            victim,
+            culprit,
+            resource,
+            from,
+            until,
+        } = observation
+        {
+            let resource = match resource {
+                DtuResource::Bucket => Resource::Bucket,
+                DtuResource::DtuReceive => Resource::DtuBusy,
+            };
+            self.fabric
+                .ledger
+                .book(victim, culprit, resource, until.saturating_sub(from));
+        }
+        if let Some(observer) = &mut self.fabric.observer {
+            observer.unit(self.local.now, self.local.id, &observation);
+            if let Observation::ActivityChanged { to, .. } = observation {
+                let owner = Owner::new(self.local.id, to);
+                observer.activity(self.local.now, owner);
+            }
+        }
+    }
+}

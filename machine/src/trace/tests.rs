@@ -1,0 +1,483 @@
+//! The file is decoded again and checked against the rules of the format, and its bytes against the public field numbers.
+
+use super::proto::*;
+use super::*;
+use crate::config::*;
+use proptest::prelude::*;
+use prost::Message;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Two tiles with DTUs, one memory of two banks, a crossbar; 4 ticks a nanosecond.
+fn platform() -> PlatformConfig {
+    let tile = |id| TileConfig {
+        id,
+        hart: crate::hart::HartConfig::default(),
+        l1i: None,
+        l1d: None,
+        l2: None,
+        dtu: Some(DtuConfig {
+            cycle: 2,
+            endpoints: 16,
+            buckets: 4,
+            tlb_entries: 8,
+            tlb_latency: 3,
+            block: 64,
+            parallel: 4,
+            refill: 1000,
+            bucket_limit: 4096,
+            read: 20,
+            write: 14,
+            send: 21,
+            reply: 25,
+            receive: 20,
+            fetch: 8,
+            acknowledge: 10,
+            outstanding: 8,
+        }),
+        router: 0,
+        privileged: id == 0,
+        exit: false,
+        uart: false,
+    };
+    PlatformConfig {
+        name: "trace".into(),
+        kind: PlatformKind::Tiled,
+        ticks_per_second: 4_000_000_000,
+        timebase_hz: 10_000_000,
+        tiles: vec![tile(0), tile(1)],
+        memories: vec![MemoryConfig {
+            id: 8,
+            dram: DramConfig {
+                cycle: 5,
+                banks: 2,
+                row: 8192,
+                bus: 8,
+                burst: 64,
+                cas: 11,
+                activate: 11,
+                precharge: 11,
+                write_recovery: 12,
+                refresh_interval: 0,
+                refresh: 0,
+                frontend: 0,
+            },
+            size: 1 << 20,
+            router: 0,
+        }],
+        network: NetworkConfig {
+            topology: Topology::Crossbar,
+            cycle: 4,
+            width: 16,
+            link: 1,
+            router: 2,
+            interface: 4,
+            header: 16,
+            chunk: 512,
+            channels: Channels::Shared,
+        },
+        seed: 0,
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Report {
+    Unit(u16, Observation),
+    Link(u16, Tick),
+    Bank(u16, Tick),
+    Hart(u16, HartState),
+    Activity(u16, u16),
+    Marker(u16, u16, u64),
+}
+
+fn feed(tracer: &mut Tracer, at: Tick, report: &Report) {
+    match report {
+        Report::Unit(tile, observation) => tracer.unit(at, *tile, observation),
+        Report::Link(link, length) => tracer.link(&LinkActivity {
+            link: *link,
+            owner: Owner::new(1, 2),
+            start: at,
+            end: at + length,
+            bytes: 80,
+        }),
+        Report::Bank(bank, length) => {
+            let activity = BankActivity {
+                bank: *bank,
+                owner: Owner::new(1, 2),
+                start: at,
+                end: at + length,
+            };
+            tracer.bank(8, &activity);
+        }
+        Report::Hart(tile, state) => tracer.hart(at, *tile, *state),
+        Report::Activity(tile, activity) => tracer.activity(at, Owner::new(*tile, *activity)),
+        Report::Marker(tile, kind, value) => tracer.marker(&Marker {
+            tick: at,
+            tile: *tile,
+            activity: 3,
+            kind: *kind,
+            value: *value,
+        }),
+    }
+}
+
+/// What a reader sees: (track, nanoseconds, kind, name), after all rules of the format are checked.
+fn read(bytes: &[u8]) -> Vec<(String, u64, i32, String)> {
+    let trace = Trace::decode(bytes).expect("decodes");
+    let mut tracks = BTreeMap::new();
+    let (mut names, mut values, mut texts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut depth: BTreeMap<u64, i32> = BTreeMap::new();
+    let mut last: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut events = Vec::new();
+    assert_eq!(trace.packet[0].sequence_flags, Some(SEQUENCE_CLEARED));
+    for packet in &trace.packet {
+        assert_eq!(packet.trusted_packet_sequence_id, Some(1));
+        if let Some(track) = &packet.track_descriptor {
+            let name = track.name.clone().expect("named");
+            if let Some(parent) = track.parent_uuid {
+                assert!(tracks.contains_key(&parent), "a parent is described first");
+            }
+            assert!(tracks.insert(track.uuid.expect("number"), name).is_none());
+        }
+        if let Some(data) = &packet.interned_data {
+            let learn = |map: &mut BTreeMap<u64, String>, new: &[Name]| {
+                for name in new {
+                    let text = name.name.clone().expect("name");
+                    assert!(map.insert(name.iid.expect("number"), text).is_none());
+                }
+            };
+            learn(&mut names, &data.event_names);
+            learn(&mut values, &data.debug_annotation_names);
+            learn(&mut texts, &data.debug_annotation_string_values);
+        }
+        let Some(event) = &packet.track_event else {
+            continue;
+        };
+        let (track, at) = (
+            event.track_uuid.expect("track"),
+            packet.timestamp.expect("moment"),
+        );
+        let kind = event.r#type.expect("kind");
+        let depth = depth.entry(track).or_default();
+        if kind == SLICE_BEGIN || kind == SLICE_END {
+            *depth += if kind == SLICE_BEGIN { 1 } else { -1 };
+            assert!(*depth >= 0, "an end without a begin");
+            let last = last.entry(track).or_default();
+            assert!(*last <= at, "slices of a track overlap");
+            *last = at;
+        }
+        for value in &event.debug_annotations {
+            assert!(values.contains_key(&value.name_iid.expect("name")));
+            if let Some(text) = value.string_value_iid {
+                assert!(texts.contains_key(&text));
+            }
+        }
+        let name = event
+            .name_iid
+            .map(|iid| names[&iid].clone())
+            .unwrap_or_default();
+        events.push((tracks[&track].clone(), at, kind, name));
+    }
+    assert!(
+        depth.values().all(|&depth| depth == 0),
+        "a slice stays open"
+    );
+    events
+}
+
+fn sample() -> Vec<(Tick, Report)> {
+    let owner = Owner::new(0, 3);
+    let flow = 1 << 32 | 7;
+    vec![
+        (0, Report::Hart(0, HartState::Running)),
+        (40, Report::Activity(0, 3)),
+        (100, Report::Marker(0, MarkerKind::FlowBegin as u16, 5)),
+        (
+            120,
+            Report::Unit(
+                0,
+                Observation::CommandBegin {
+                    opcode: Opcode::Send,
+                    endpoint: 8,
+                    owner,
+                },
+            ),
+        ),
+        (160, Report::Link(0, 20)),
+        (
+            160,
+            Report::Unit(
+                0,
+                Observation::MessageSent {
+                    flow,
+                    destination: 1,
+                    bytes: 33,
+                    reply: false,
+                },
+            ),
+        ),
+        (200, Report::Bank(1, 90)),
+        (
+            220,
+            Report::Unit(
+                1,
+                Observation::MessageStored {
+                    flow,
+                    owner,
+                    endpoint: 9,
+                    activity: 4,
+                    bytes: 33,
+                },
+            ),
+        ),
+        (225, Report::Unit(1, Observation::Interrupt { level: true })),
+        (
+            230,
+            Report::Unit(
+                0,
+                Observation::CommandEnd {
+                    opcode: Opcode::Send,
+                    error: DtuError::NoSpace,
+                },
+            ),
+        ),
+        (
+            230,
+            Report::Unit(
+                0,
+                Observation::BucketLevel {
+                    bucket: 1,
+                    bytes: -5,
+                },
+            ),
+        ),
+        (240, Report::Hart(0, HartState::Idle)),
+        (250, Report::Marker(1, MarkerKind::SpanBegin as u16, 1)),
+        (260, Report::Marker(1, MarkerKind::SpanBegin as u16, 2)),
+        (270, Report::Marker(1, MarkerKind::SpanEnd as u16, 1)),
+        (280, Report::Marker(1, MarkerKind::SpanEnd as u16, 2)),
+        (290, Report::Marker(1, MarkerKind::FlowEnd as u16, 5)),
+    ]
+}
+
+fn record(reports: &[(Tick, Report)], options: TraceOptions) -> Vec<u8> {
+    let mut tracer = Tracer::new(&platform(), options);
+    for (at, report) in reports {
+        feed(&mut tracer, *at, report);
+    }
+    tracer.bytes()
+}
+
+#[test]
+fn tells_what_happened() {
+    let bytes = record(&sample(), TraceOptions::default());
+    let events = read(&bytes);
+    let lines: Vec<_> = events
+        .iter()
+        .map(|(track, at, kind, name)| {
+            let sign = ["-", "[", "]", ".", "#"][*kind as usize];
+            format!("{at} {sign} {track}: {name}").trim_end().to_owned()
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    0 [ hart: TileMux
+    10 ] hart:
+    10 [ hart: activity 3
+    25 . markers: flow begins
+    30 [ DTU commands: send
+    40 [ tile 0 to router 0: tile 1
+    45 ] tile 0 to router 0:
+    40 . messages: message sent
+    50 [ bank 1: tile 1
+    72 ] bank 1:
+    55 . messages: message stored
+    56 . messages: interrupt
+    57 . DTU commands: no space
+    57 ] DTU commands:
+    57 # token bucket 1:
+    60 ] hart:
+    60 [ hart: activity 3 waits
+    62 [ spans 1: span
+    65 [ spans 2: span
+    67 ] spans 1:
+    70 ] spans 2:
+    72 . markers: flow ends
+    72 ] hart:
+    ");
+}
+
+#[test]
+fn a_window_cuts_slices_at_its_ends() {
+    let options = TraceOptions {
+        from: 130,
+        until: 235,
+        ..TraceOptions::default()
+    };
+    let events = read(&record(&sample(), options));
+    // 130 / 4 = 32, 235 / 4 = 58.
+    assert!(
+        events.iter().all(|e| (32..=58).contains(&e.1)),
+        "{events:?}"
+    );
+    assert!(events.iter().any(|e| e.0 == "hart" && e.2 == SLICE_BEGIN));
+    assert!(events.iter().all(|e| e.3 != "send"));
+}
+
+/// Perfetto's public numbers, written out by hand: key = field * 8 + wire type.
+#[test]
+fn bytes_are_those_of_the_public_format() {
+    let packet = TracePacket {
+        timestamp: Some(5),
+        trusted_packet_sequence_id: Some(1),
+        sequence_flags: Some(2),
+        track_event: Some(TrackEvent {
+            r#type: Some(SLICE_BEGIN),
+            name_iid: Some(3),
+            track_uuid: Some(4),
+            terminating_flow_ids: vec![6],
+            ..TrackEvent::default()
+        }),
+        ..TracePacket::default()
+    };
+    let event = [
+        9 << 3,
+        1, // type, varint
+        10 << 3,
+        3, // name_iid
+        11 << 3,
+        4, // track_uuid
+        // terminating_flow_ids = 48, fixed64 (wire type 1): 48 * 8 + 1 = 385 = 0x81 0x03
+        0x81,
+        0x03,
+        6,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ];
+    let mut expected = vec![8 << 3, 5, 10 << 3, 1, 11 << 3 | 2, event.len() as u8];
+    expected.extend(event);
+    expected.extend([13 << 3, 2]);
+    assert_eq!(packet.encode_to_vec(), expected);
+    let track = TracePacket {
+        track_descriptor: Some(TrackDescriptor {
+            uuid: Some(1),
+            name: Some("a".into()),
+            parent_uuid: Some(2),
+            counter: Some(CounterDescriptor {
+                unit: Some(UNIT_BYTES),
+                unit_name: Some("b".into()),
+            }),
+            child_ordering: Some(ORDER_EXPLICIT),
+            sibling_order_rank: Some(9),
+        }),
+        interned_data: Some(InternedData {
+            event_names: vec![Name {
+                iid: Some(1),
+                name: Some("x".into()),
+            }],
+            debug_annotation_names: vec![Name::default()],
+            debug_annotation_string_values: vec![Name::default()],
+        }),
+        ..TracePacket::default()
+    };
+    let counter = [3 << 3, 3, 6 << 3 | 2, 1, b'b'];
+    let mut descriptor = vec![
+        1 << 3,
+        1,
+        2 << 3 | 2,
+        1,
+        b'a',
+        5 << 3,
+        2,
+        8 << 3 | 2,
+        counter.len() as u8,
+    ];
+    descriptor.extend(counter);
+    descriptor.extend([11 << 3, 3, 12 << 3, 9]);
+    // Fields above 15 take two bytes: 29 * 8 + 2 = 234 = 0xea 0x01, 60 * 8 + 2 = 482 = 0xe2 0x03.
+    let names = [
+        2 << 3 | 2,
+        5,
+        1 << 3,
+        1,
+        2 << 3 | 2,
+        1,
+        b'x',
+        3 << 3 | 2,
+        0,
+        0xea,
+        0x01,
+        0,
+    ];
+    let mut expected = vec![12 << 3 | 2, names.len() as u8];
+    expected.extend(names);
+    expected.extend([0xe2, 0x03, descriptor.len() as u8]);
+    expected.extend(descriptor);
+    assert_eq!(track.encode_to_vec(), expected);
+}
+
+fn report() -> impl Strategy<Value = Report> {
+    let owner = Owner::new(1, 2);
+    prop_oneof![
+        (0u16..3, 0u16..9).prop_map(move |(tile, endpoint)| {
+            let opcode = Opcode::ALL[usize::from(endpoint) % Opcode::ALL.len()];
+            Report::Unit(
+                tile,
+                Observation::CommandBegin {
+                    opcode,
+                    endpoint,
+                    owner,
+                },
+            )
+        }),
+        (0u16..3, 0usize..17).prop_map(|(tile, error)| {
+            let error = DtuError::ALL[error];
+            Report::Unit(
+                tile,
+                Observation::CommandEnd {
+                    opcode: Opcode::Send,
+                    error,
+                },
+            )
+        }),
+        (0u16..3, 0u8..4, -9i64..9).prop_map(|(tile, bucket, bytes)| {
+            Report::Unit(tile, Observation::BucketLevel { bucket, bytes })
+        }),
+        (0u16..9, 0u64..200_000).prop_map(|(link, length)| Report::Link(link, length)),
+        (0u16..3, 0u64..300).prop_map(|(bank, length)| Report::Bank(bank, length)),
+        (0u16..3, 0usize..3).prop_map(|(tile, state)| {
+            let states = [HartState::Running, HartState::Idle, HartState::Halted];
+            Report::Hart(tile, states[state])
+        }),
+        (0u16..3, 0u16..4).prop_map(|(tile, activity)| Report::Activity(tile, activity)),
+        (0u16..3, 0u16..14, 0u64..12)
+            .prop_map(|(tile, kind, value)| Report::Marker(tile, kind, value)),
+    ]
+}
+
+proptest! {
+    /// Any reports make a file that obeys the rules, stays within its bound, and is the same again.
+    #[test]
+    fn files_are_valid_bounded_and_repeatable(
+        gaps in prop::collection::vec((0u64..400, report()), 0..300),
+        limit in 2000usize..40_000,
+        from in 0u64..5000,
+        length in 0u64..60_000,
+    ) {
+        let mut at = 0;
+        let reports: Vec<_> = gaps.into_iter().map(|(gap, report)| { at += gap; (at, report) }).collect();
+        let options = TraceOptions { limit, from, until: from + length, interval: 100 };
+        let bytes = record(&reports, options.clone());
+        let events = read(&bytes);
+        // Beyond the limit come descriptions of tracks (below 8 KiB here) and the ends of open slices.
+        prop_assert!(bytes.len() <= limit + 8192, "{} bytes", bytes.len());
+        prop_assert_eq!(record(&reports, options.clone()), bytes);
+        let inside = options.from / 4..=options.until / 4;
+        // The note about missing events is the only thing that may stand elsewhere.
+        let outside: BTreeSet<_> = events.iter().filter(|e| !inside.contains(&e.1)).map(|e| &e.0).collect();
+        prop_assert!(outside.iter().all(|track| track.starts_with("incomplete")), "{:?}", outside);
+    }
+}

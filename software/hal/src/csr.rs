@@ -1,0 +1,100 @@
+//! Control and status registers of a hart.
+//!
+//! Why it exists: CSR numbers need assembly. What it deliberately does not know: when to use which.
+
+use core::arch::asm;
+
+macro_rules! csr {
+    ($($(#[$doc:meta])* $read:ident $write:ident $name:literal;)+) => { $(
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $read() -> u64 {
+            let value;
+            // SAFETY: reading a CSR changes nothing; a missing right traps, which is defined.
+            unsafe { asm!(concat!("csrr {0}, ", $name), out(reg) value, options(nomem, nostack)) };
+            value
+        }
+        /// Writes the same register.
+        #[inline(always)]
+        pub fn $write(value: u64) {
+            // SAFETY: only machine mode may do this, and machine-mode code here keeps no Rust invariant in a CSR; the
+            // memory clobber keeps accesses on their side of the write.
+            unsafe { asm!(concat!("csrw ", $name, ", {0}"), in(reg) value, options(nostack)) };
+        }
+    )+ };
+}
+
+csr! {
+    /// Status of the hart.
+    mstatus set_mstatus "mstatus";
+    /// Enabled interrupts.
+    mie set_mie "mie";
+    /// Pending interrupts.
+    mip set_mip "mip";
+    /// Trap vector.
+    mtvec set_mtvec "mtvec";
+    /// Scratch register of the trap entry.
+    mscratch set_mscratch "mscratch";
+    /// Cause of the last trap.
+    mcause set_mcause "mcause";
+    /// Program counter of the last trap.
+    mepc set_mepc "mepc";
+    /// Value of the last trap.
+    mtval set_mtval "mtval";
+    /// Counters that lower modes may read.
+    mcounteren set_mcounteren "mcounteren";
+    /// Page table of the current address space.
+    satp set_satp "satp";
+    /// First protection address.
+    pmpaddr0 set_pmpaddr0 "pmpaddr0";
+    /// First protection configuration.
+    pmpcfg0 set_pmpcfg0 "pmpcfg0";
+}
+
+/// Machine external interrupt in `mie` and `mip`.
+pub const EXTERNAL: u64 = 1 << 11;
+/// Floating-point state of `mstatus`.
+pub const STATUS_FLOAT: u64 = 3 << 13;
+/// Floating-point state "initial".
+pub const STATUS_FLOAT_INITIAL: u64 = 1 << 13;
+/// Interrupts enabled after `mret`.
+pub const STATUS_PREVIOUS_ENABLE: u64 = 1 << 7;
+
+/// The cycle counter.
+#[inline(always)]
+pub fn cycle() -> u64 {
+    let value;
+    // SAFETY: reads a counter; without `nomem` so that measured code stays on its side.
+    unsafe { asm!("rdcycle {0}", out(reg) value, options(nostack)) };
+    value
+}
+
+/// The timer, in ticks of the timebase.
+#[inline(always)]
+pub fn time() -> u64 {
+    let value;
+    // SAFETY: as for `cycle`.
+    unsafe { asm!("rdtime {0}", out(reg) value, options(nostack)) };
+    value
+}
+
+/// Waits for an enabled interrupt to be pending.
+#[inline(always)]
+pub fn wait_for_interrupt() {
+    // SAFETY: a hint; it may return at once.
+    unsafe { asm!("wfi", options(nostack)) };
+}
+
+/// Orders and drops cached translations.
+#[inline(always)]
+pub fn fence_translations() {
+    // SAFETY: only orders.
+    unsafe { asm!("sfence.vma", options(nostack)) };
+}
+
+/// Makes stores to code visible to instruction fetches.
+#[inline(always)]
+pub fn fence_instructions() {
+    // SAFETY: only orders.
+    unsafe { asm!("fence.i", options(nostack)) };
+}

@@ -1,0 +1,237 @@
+//! The registers of the tile's data transfer unit, as typed commands.
+//!
+//! Why it exists: every side of the system talks to the unit, and the message path must be a handful of loads and
+//! stores. What it deliberately does not know: translation faults and retries (the callers' business), gates.
+//!
+//! The unprivileged page has the same address in every address space, so this works in any mode.
+
+use bulkhead_abi::dtu::{
+    self, Command, CurrentActivity, DtuError, Endpoint, Opcode, PrivilegedOpcode,
+};
+use bulkhead_abi::memory_map::DTU_BASE;
+use core::arch::asm;
+
+/// Reads a register of the unit.
+#[inline(always)]
+pub fn read(offset: u64) -> u64 {
+    debug_assert!(offset < bulkhead_abi::memory_map::DTU_SIZE);
+    // SAFETY: the address lies in the unit's window, which is no Rust memory; a missing right traps.
+    unsafe { ((DTU_BASE + offset) as *const u64).read_volatile() }
+}
+
+/// Writes a register of the unit that starts nothing.
+#[inline(always)]
+pub fn write(offset: u64, value: u64) {
+    debug_assert!(offset < bulkhead_abi::memory_map::DTU_SIZE);
+    // SAFETY: as for `read`; commands go through `start`, so no Rust memory changes because of this.
+    unsafe { ((DTU_BASE + offset) as *mut u64).write_volatile(value) }
+}
+
+/// Starts a command: earlier stores to memory are visible to it, and the compiler must assume that memory changes.
+#[inline(always)]
+fn start(offset: u64, value: u64) {
+    // SAFETY: an ordered store into the unit's window. The addresses and sizes that the unit will use were given by
+    // callers of this module that hold the buffers borrowed, and are checked by the unit's TLB.
+    unsafe {
+        asm!("fence w, o", "sd {value}, 0({address})", value = in(reg) value, address = in(reg) DTU_BASE + offset,
+             options(nostack));
+    }
+}
+
+/// Starts an unprivileged command and waits for its end.
+#[inline(always)]
+fn run(command: Command) -> Result<(), DtuError> {
+    start(dtu::COMMAND, command.0);
+    wait()
+}
+
+/// Waits for the end of the running command.
+#[inline(always)]
+fn wait() -> Result<(), DtuError> {
+    loop {
+        let state = Command(read(dtu::COMMAND));
+        if state.opcode() == 0 {
+            return match state.error() {
+                0 => Ok(()),
+                code => Err(error(code)),
+            };
+        }
+    }
+}
+
+#[cold]
+fn error(code: u8) -> DtuError {
+    DtuError::from_code(code).unwrap_or(DtuError::UnknownCommand)
+}
+
+/// Sends `data` over a send endpoint. The receiver's reply will come to `reply` with `label`.
+///
+/// # Errors
+/// What the unit says; [`DtuError::TranslationFault`] if the page of `data` is not in its TLB.
+#[inline(always)]
+pub fn send(endpoint: u16, data: &[u8], reply: u16, label: u64) -> Result<(), DtuError> {
+    write(dtu::ADDRESS, data.as_ptr() as u64);
+    write(dtu::SIZE, data.len() as u64);
+    write(dtu::ARGUMENT, label);
+    run(Command::new(Opcode::Send, endpoint, reply.into()))
+}
+
+/// Replies to the message at `offset` of a receive endpoint and acknowledges it.
+///
+/// # Errors
+/// As for [`send`].
+#[inline(always)]
+pub fn reply(endpoint: u16, offset: u32, data: &[u8]) -> Result<(), DtuError> {
+    write(dtu::ADDRESS, data.as_ptr() as u64);
+    write(dtu::SIZE, data.len() as u64);
+    run(Command::new(Opcode::Reply, endpoint, offset))
+}
+
+/// Reads from a memory endpoint. The buffer must not cross a page.
+///
+/// # Errors
+/// As for [`send`].
+#[inline(always)]
+pub fn read_memory(endpoint: u16, offset: u64, buffer: &mut [u8]) -> Result<(), DtuError> {
+    write(dtu::ADDRESS, buffer.as_mut_ptr() as u64);
+    write(dtu::SIZE, buffer.len() as u64);
+    write(dtu::ARGUMENT, offset);
+    run(Command::new(Opcode::Read, endpoint, 0))
+}
+
+/// Writes to a memory endpoint. The data must not cross a page.
+///
+/// # Errors
+/// As for [`send`].
+#[inline(always)]
+pub fn write_memory(endpoint: u16, offset: u64, data: &[u8]) -> Result<(), DtuError> {
+    write(dtu::ADDRESS, data.as_ptr() as u64);
+    write(dtu::SIZE, data.len() as u64);
+    write(dtu::ARGUMENT, offset);
+    run(Command::new(Opcode::Write, endpoint, 0))
+}
+
+/// Fetches the next unread message of a receive endpoint: its offset in the buffer.
+///
+/// # Errors
+/// What the unit says.
+#[inline(always)]
+pub fn fetch(endpoint: u16) -> Result<Option<u32>, DtuError> {
+    run(Command::new(Opcode::Fetch, endpoint, 0))?;
+    let offset = read(dtu::ARGUMENT);
+    Ok((offset != dtu::NO_MESSAGE).then_some(offset as u32))
+}
+
+/// Frees the slot of a fetched message.
+///
+/// # Errors
+/// What the unit says.
+#[inline(always)]
+pub fn acknowledge(endpoint: u16, offset: u32) -> Result<(), DtuError> {
+    run(Command::new(Opcode::Acknowledge, endpoint, offset))
+}
+
+/// Sleeps until a message for `endpoint` is unread, `timeout` nanoseconds have passed (0: for ever) or an interrupt comes.
+///
+/// # Errors
+/// [`DtuError::Woken`] if it was not a message.
+#[inline(always)]
+pub fn sleep(endpoint: u16, timeout: u64) -> Result<(), DtuError> {
+    write(dtu::ARGUMENT, timeout);
+    run(Command::new(Opcode::Sleep, endpoint, 0))
+}
+
+/// Nanoseconds since reset.
+#[inline(always)]
+pub fn time() -> u64 {
+    read(dtu::TIME)
+}
+
+fn privileged(opcode: PrivilegedOpcode, argument: u64, argument2: u64) -> u64 {
+    write(dtu::PRIVILEGED_ARGUMENT, argument);
+    write(dtu::PRIVILEGED_ARGUMENT2, argument2);
+    start(dtu::PRIVILEGED_COMMAND, opcode as u64);
+    // Privileged commands complete before the next instruction.
+    read(dtu::PRIVILEGED_ARGUMENT)
+}
+
+/// The running activity.
+#[inline]
+pub fn current_activity() -> CurrentActivity {
+    CurrentActivity(read(dtu::CURRENT_ACTIVITY))
+}
+
+/// Makes `next` the running activity and returns the old one with its unread messages.
+pub fn exchange_activity(next: CurrentActivity) -> CurrentActivity {
+    CurrentActivity(privileged(PrivilegedOpcode::ExchangeActivity, next.0, 0))
+}
+
+/// Lets the unit use a page for an activity. `rights`: [`dtu::TLB_READ`], [`dtu::TLB_WRITE`].
+pub fn insert_translation(activity: u16, virtual_page: u64, physical_page: u64, rights: u64) {
+    privileged(
+        PrivilegedOpcode::InsertTlb,
+        virtual_page | rights,
+        physical_page | u64::from(activity) << 48,
+    );
+}
+
+/// Forgets all translations.
+pub fn invalidate_translations() {
+    privileged(PrivilegedOpcode::InvalidateTlb, 0, 0);
+}
+
+/// Arms the timer, or disarms it with 0.
+pub fn set_timer(nanoseconds: u64) {
+    privileged(PrivilegedOpcode::SetTimer, nanoseconds, 0);
+}
+
+/// The unprivileged registers of an activity that does not run.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct SavedCommand {
+    command: u64,
+    address: u64,
+    size: u64,
+    argument: u64,
+}
+
+/// Takes the command registers from the running activity; a running command is aborted or awaited.
+pub fn save_command() -> SavedCommand {
+    if Command(read(dtu::COMMAND)).opcode() != 0 {
+        privileged(PrivilegedOpcode::AbortCommand, 0, 0);
+        // What could not be undone any more ends by itself.
+        while Command(read(dtu::COMMAND)).opcode() != 0 {}
+    }
+    SavedCommand {
+        command: read(dtu::COMMAND),
+        address: read(dtu::ADDRESS),
+        size: read(dtu::SIZE),
+        argument: read(dtu::ARGUMENT),
+    }
+}
+
+/// Gives the command registers back. Opcode 0 starts nothing and leaves the old outcome to be read.
+pub fn restore_command(saved: &SavedCommand) {
+    write(dtu::ADDRESS, saved.address);
+    write(dtu::SIZE, saved.size);
+    write(dtu::ARGUMENT, saved.argument);
+    write(dtu::COMMAND, saved.command);
+}
+
+/// The register words of an endpoint of this tile.
+pub fn endpoint(index: u16) -> Endpoint {
+    Endpoint::unpack(core::array::from_fn(|word| {
+        read(endpoint_offset(index) + 8 * word as u64)
+    }))
+}
+
+/// Configures an endpoint of this tile; works on a privileged unit only.
+pub fn set_endpoint(index: u16, endpoint: &Endpoint) {
+    for (word, value) in endpoint.pack().into_iter().enumerate() {
+        write(endpoint_offset(index) + 8 * word as u64, value);
+    }
+}
+
+/// Offset of an endpoint's registers.
+pub const fn endpoint_offset(index: u16) -> u64 {
+    dtu::ENDPOINTS + index as u64 * dtu::ENDPOINT_STRIDE
+}

@@ -1,0 +1,43 @@
+//! Markers: hints that the machine records and that cost one no-op elsewhere.
+//!
+//! Why it exists: the immediate of the instruction must be a constant. What it deliberately does not know: how
+//! measurements are paired.
+
+use bulkhead_abi::marker::MarkerKind;
+use core::arch::asm;
+
+macro_rules! markers {
+    ($($(#[$doc:meta])* $name:ident $kind:ident;)+) => { $(
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $name(value: u64) {
+            // SAFETY: a hint without effect; it counts as touching memory so that measured code stays on its side.
+            unsafe { asm!("slti x0, {0}, {1}", in(reg) value, const MarkerKind::$kind as u16, options(nostack)) };
+        }
+    )+ };
+}
+
+markers! {
+    /// A flow of work begins.
+    flow_begin FlowBegin;
+    /// A flow of work ends.
+    flow_end FlowEnd;
+    /// A measured span begins.
+    span_begin SpanBegin;
+    /// A measured span ends.
+    span_end SpanEnd;
+    /// A job is released.
+    job_release JobRelease;
+    /// A job is complete.
+    job_complete JobComplete;
+    /// A deadline was missed.
+    deadline_miss DeadlineMiss;
+    /// Warm-up is over.
+    measure_begin MeasureBegin;
+    /// Measurements are over.
+    measure_end MeasureEnd;
+    /// An activity stopped because of a fault.
+    activity_fault ActivityFault;
+    /// A value to compare between runs.
+    check Check;
+}

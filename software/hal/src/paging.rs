@@ -1,0 +1,284 @@
+//! Page tables of Sv39 with pages of 4 KiB (RISC-V privileged architecture, version 20211203, section 4.4).
+//!
+//! Why it exists: TileMux maps what the kernel says. What it deliberately does not know: who owns which memory, and how
+//! table memory is accessed; the latter is a trait, so that this is tested on the host against a walk written from the
+//! specification.
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+/// Virtual addresses for user pages end here (half of the 39-bit space).
+pub const USER_END: u64 = 1 << 38;
+/// Entries of a table.
+const ENTRIES: u64 = 512;
+
+const VALID: u64 = 1;
+const READ: u64 = 2;
+const WRITE: u64 = 4;
+const EXECUTE: u64 = 8;
+const USER: u64 = 16;
+/// Accessed and dirty, set from the start: nobody collects them here.
+const ACCESSED_DIRTY: u64 = 3 << 6;
+
+/// What user mode may do with a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rights {
+    /// Loads.
+    pub read: bool,
+    /// Stores.
+    pub write: bool,
+    /// Instruction fetches.
+    pub execute: bool,
+}
+
+impl Rights {
+    /// From the bits of `abi::syscall::MAP_*`; none for other bits, for no rights, and for write without read.
+    pub const fn from_bits(bits: u8) -> Option<Self> {
+        let rights = Self {
+            read: bits & 1 != 0,
+            write: bits & 2 != 0,
+            execute: bits & 4 != 0,
+        };
+        if bits == 0 || bits > 7 || rights.write && !rights.read {
+            None
+        } else {
+            Some(rights)
+        }
+    }
+}
+
+/// Access to physical memory that holds tables, in aligned 64-bit words.
+pub trait TableMemory {
+    /// Reads a word.
+    fn read(&self, physical: u64) -> u64;
+    /// Writes a word.
+    fn write(&mut self, physical: u64, value: u64);
+}
+
+/// Why a mapping failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MapError {
+    /// An address is not page aligned or outside the user's half.
+    BadAddress,
+    /// A page is mapped already.
+    Mapped,
+    /// No page left for a table.
+    NoTable,
+}
+
+/// An address space whose tables come from a region of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AddressSpace {
+    root: u64,
+    next: u64,
+    end: u64,
+}
+
+impl AddressSpace {
+    /// An empty space. `tables` is the physical address of `pages` pages.
+    ///
+    /// # Errors
+    /// [`MapError::NoTable`] without at least one page, [`MapError::BadAddress`] if not aligned.
+    pub fn new(memory: &mut impl TableMemory, tables: u64, pages: u64) -> Result<Self, MapError> {
+        if !tables.is_multiple_of(PAGE) {
+            return Err(MapError::BadAddress);
+        }
+        let mut space = Self {
+            root: 0,
+            next: tables,
+            end: tables + pages * PAGE,
+        };
+        space.root = space.table(memory)?;
+        Ok(space)
+    }
+
+    /// Value of `satp` for this space.
+    pub const fn satp(&self) -> u64 {
+        8 << 60 | self.root >> 12
+    }
+
+    fn table(&mut self, memory: &mut impl TableMemory) -> Result<u64, MapError> {
+        if self.next >= self.end {
+            return Err(MapError::NoTable);
+        }
+        let table = self.next;
+        self.next += PAGE;
+        (0..ENTRIES).for_each(|i| memory.write(table + 8 * i, 0));
+        Ok(table)
+    }
+
+    /// Maps `pages` pages from `address` on to physical memory from `physical` on.
+    ///
+    /// # Errors
+    /// See [`MapError`]; pages before the failing one stay mapped.
+    pub fn map(
+        &mut self,
+        memory: &mut impl TableMemory,
+        address: u64,
+        physical: u64,
+        pages: u64,
+        rights: Rights,
+    ) -> Result<(), MapError> {
+        let aligned = address.is_multiple_of(PAGE) && physical.is_multiple_of(PAGE);
+        let end = pages.checked_mul(PAGE).and_then(|b| address.checked_add(b));
+        if !aligned || end.is_none_or(|end| end > USER_END) {
+            return Err(MapError::BadAddress);
+        }
+        let bits = (u64::from(rights.read) * READ)
+            | (u64::from(rights.write) * WRITE)
+            | (u64::from(rights.execute) * EXECUTE);
+        for page in 0..pages {
+            let entry = self.entry(memory, address + page * PAGE)?;
+            if memory.read(entry) & VALID != 0 {
+                return Err(MapError::Mapped);
+            }
+            let number = (physical + page * PAGE) >> 12;
+            memory.write(entry, number << 10 | bits | VALID | USER | ACCESSED_DIRTY);
+        }
+        Ok(())
+    }
+
+    /// Address of the last-level entry of a page; makes the tables on the way.
+    fn entry(&mut self, memory: &mut impl TableMemory, address: u64) -> Result<u64, MapError> {
+        let mut table = self.root;
+        for level in [2, 1] {
+            let entry = table + 8 * index(address, level);
+            let value = memory.read(entry);
+            table = if value & VALID == 0 {
+                let new = self.table(memory)?;
+                memory.write(entry, new >> 12 << 10 | VALID);
+                new
+            } else {
+                value >> 10 << 12
+            };
+        }
+        Ok(table + 8 * index(address, 0))
+    }
+
+    /// Physical address and rights of a mapped user address.
+    pub fn translate(&self, memory: &impl TableMemory, address: u64) -> Option<(u64, Rights)> {
+        if address >= USER_END {
+            return None;
+        }
+        let mut table = self.root;
+        for level in [2, 1] {
+            let value = memory.read(table + 8 * index(address, level));
+            if value & VALID == 0 {
+                return None;
+            }
+            table = value >> 10 << 12;
+        }
+        let value = memory.read(table + 8 * index(address, 0));
+        let rights = Rights {
+            read: value & READ != 0,
+            write: value & WRITE != 0,
+            execute: value & EXECUTE != 0,
+        };
+        (value & VALID != 0).then_some(((value >> 10 << 12) | (address % PAGE), rights))
+    }
+}
+
+/// Table index of an address at a level.
+const fn index(address: u64, level: u32) -> u64 {
+    address >> (12 + 9 * level) & (ENTRIES - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[derive(Default)]
+    struct Flat(BTreeMap<u64, u64>);
+    impl TableMemory for Flat {
+        fn read(&self, physical: u64) -> u64 {
+            *self.0.get(&physical).unwrap_or(&0)
+        }
+        fn write(&mut self, physical: u64, value: u64) {
+            self.0.insert(physical, value);
+        }
+    }
+
+    /// The walk of the specification, step by step: PTESIZE = 8, LEVELS = 3.
+    fn walk(memory: &Flat, satp: u64, va: u64) -> Option<(u64, u64)> {
+        assert_eq!(satp >> 60, 8);
+        let vpn = [va >> 12 & 511, va >> 21 & 511, va >> 30 & 511];
+        let mut a = (satp & ((1 << 44) - 1)) * 4096;
+        for i in (0..3).rev() {
+            let pte = memory.read(a + vpn[i] * 8);
+            if pte & 1 == 0 || (pte & 2 == 0 && pte & 4 != 0) {
+                return None;
+            }
+            if pte & 0b1010 != 0 {
+                assert_eq!(i, 0, "no superpages here");
+                return Some(((pte >> 10) * 4096 + va % 4096, pte & 0xff));
+            }
+            a = (pte >> 10) * 4096;
+        }
+        None
+    }
+
+    const RW: Rights = Rights {
+        read: true,
+        write: true,
+        execute: false,
+    };
+
+    proptest! {
+        #[test]
+        fn the_hardware_sees_what_was_mapped(page in 0u64..(USER_END / PAGE - 600), physical in 0u64..1 << 40, pages in 1u64..600) {
+            let mut memory = Flat::default();
+            let mut space = AddressSpace::new(&mut memory, 0x8000_0000, bulkhead_abi::tilemux::table_pages(pages * PAGE)).unwrap();
+            let (address, physical) = (page * PAGE, physical * PAGE);
+            space.map(&mut memory, address, physical, pages, RW).unwrap();
+            for i in [0, pages / 2, pages - 1] {
+                let (found, bits) = walk(&memory, space.satp(), address + i * PAGE + 5).unwrap();
+                prop_assert_eq!(found, physical + i * PAGE + 5);
+                // valid, read, write, user, accessed, dirty; neither execute nor global
+                prop_assert_eq!(bits, 0b1101_0111);
+                prop_assert_eq!(space.translate(&memory, address + i * PAGE + 5), Some((found, RW)));
+            }
+            prop_assert!(walk(&memory, space.satp(), address + pages * PAGE).is_none());
+            prop_assert!(page == 0 || walk(&memory, space.satp(), address - 1).is_none());
+        }
+    }
+
+    #[test]
+    fn refuses_what_it_must() {
+        let mut memory = Flat::default();
+        let mut space = AddressSpace::new(&mut memory, 0x1000, 3).unwrap();
+        assert_eq!(
+            space.map(&mut memory, 0x1001, 0, 1, RW),
+            Err(MapError::BadAddress)
+        );
+        assert_eq!(
+            space.map(&mut memory, 0x1000, 7, 1, RW),
+            Err(MapError::BadAddress)
+        );
+        assert_eq!(
+            space.map(&mut memory, USER_END, 0, 1, RW),
+            Err(MapError::BadAddress)
+        );
+        assert_eq!(
+            space.map(&mut memory, 0, 0, u64::MAX / 2, RW),
+            Err(MapError::BadAddress)
+        );
+        assert_eq!(space.map(&mut memory, 0x1000, 0, 1, RW), Ok(()));
+        assert_eq!(
+            space.map(&mut memory, 0x1000, 0, 1, RW),
+            Err(MapError::Mapped)
+        );
+        assert_eq!(
+            space.map(&mut memory, 1 << 30, 0, 1, RW),
+            Err(MapError::NoTable)
+        );
+        assert_eq!(
+            AddressSpace::new(&mut memory, 0x1000, 0).unwrap_err(),
+            MapError::NoTable
+        );
+        assert_eq!(Rights::from_bits(2), None);
+        assert_eq!(Rights::from_bits(0), None);
+        assert_eq!(Rights::from_bits(9), None);
+    }
+}

@@ -1,0 +1,153 @@
+//! Entry and exit of machine mode for a multiplexer of user-mode activities.
+//!
+//! Why it exists: saving registers needs assembly. What it deliberately does not know: what a trap means. Traps out of
+//! machine mode itself are mistakes of that software and go to its `machine_fault` function.
+//!
+//! While an activity runs, `mscratch` holds the address of its [`Context`]; in machine mode it is zero.
+
+use core::arch::asm;
+
+/// The registers of an activity that does not run.
+#[repr(C)]
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// `x0` is the program counter.
+    pub registers: [u64; 32],
+    /// `mstatus`.
+    pub status: u64,
+    /// Floating-point control and status.
+    pub float_status: u64,
+    /// Floating-point registers.
+    pub float: [u64; 32],
+}
+
+/// Index of `sp` in [`Context::registers`].
+pub const SP: usize = 2;
+/// Index of `a0`.
+pub const A0: usize = 10;
+/// Index of `a1`.
+pub const A1: usize = 11;
+/// Index of `a7`.
+pub const A7: usize = 17;
+
+impl Context {
+    /// All zero: user mode, interrupts on, floating point in its initial state.
+    pub const fn new() -> Self {
+        Self {
+            registers: [0; 32],
+            status: crate::csr::STATUS_PREVIOUS_ENABLE | crate::csr::STATUS_FLOAT_INITIAL,
+            float_status: 0,
+            float: [0; 32],
+        }
+    }
+
+    /// The program counter.
+    pub const fn pc(&self) -> u64 {
+        self.registers[0]
+    }
+
+    /// Takes the floating-point registers of the hart.
+    pub fn save_float(&mut self) {
+        enable_float();
+        // SAFETY: stores into `float`, which has room for the 32 registers.
+        unsafe {
+            asm!(
+                "fsd f0,0({0})", "fsd f1,8({0})", "fsd f2,16({0})", "fsd f3,24({0})",
+                "fsd f4,32({0})", "fsd f5,40({0})", "fsd f6,48({0})", "fsd f7,56({0})",
+                "fsd f8,64({0})", "fsd f9,72({0})", "fsd f10,80({0})", "fsd f11,88({0})",
+                "fsd f12,96({0})", "fsd f13,104({0})", "fsd f14,112({0})", "fsd f15,120({0})",
+                "fsd f16,128({0})", "fsd f17,136({0})", "fsd f18,144({0})", "fsd f19,152({0})",
+                "fsd f20,160({0})", "fsd f21,168({0})", "fsd f22,176({0})", "fsd f23,184({0})",
+                "fsd f24,192({0})", "fsd f25,200({0})", "fsd f26,208({0})", "fsd f27,216({0})",
+                "fsd f28,224({0})", "fsd f29,232({0})", "fsd f30,240({0})", "fsd f31,248({0})",
+                "frcsr {1}",
+                in(reg) self.float.as_mut_ptr(), out(reg) self.float_status, options(nostack)
+            );
+        }
+    }
+
+    /// Puts the floating-point registers into the hart.
+    pub fn restore_float(&self) {
+        enable_float();
+        // SAFETY: loads from `float`. The registers belong to the activity that runs next; code in machine mode uses
+        // none of them, so they are not declared as changed.
+        unsafe {
+            asm!(
+                "fld f0,0({0})", "fld f1,8({0})", "fld f2,16({0})", "fld f3,24({0})",
+                "fld f4,32({0})", "fld f5,40({0})", "fld f6,48({0})", "fld f7,56({0})",
+                "fld f8,64({0})", "fld f9,72({0})", "fld f10,80({0})", "fld f11,88({0})",
+                "fld f12,96({0})", "fld f13,104({0})", "fld f14,112({0})", "fld f15,120({0})",
+                "fld f16,128({0})", "fld f17,136({0})", "fld f18,144({0})", "fld f19,152({0})",
+                "fld f20,160({0})", "fld f21,168({0})", "fld f22,176({0})", "fld f23,184({0})",
+                "fld f24,192({0})", "fld f25,200({0})", "fld f26,208({0})", "fld f27,216({0})",
+                "fld f28,224({0})", "fld f29,232({0})", "fld f30,240({0})", "fld f31,248({0})",
+                "fscsr {1}",
+                in(reg) self.float.as_ptr(), in(reg) self.float_status, options(nostack)
+            );
+        }
+    }
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn enable_float() {
+    crate::csr::set_mstatus(crate::csr::mstatus() | crate::csr::STATUS_FLOAT_INITIAL);
+}
+
+/// Defines `trap_entry` and `trap_resume` in the crate that uses it.
+///
+/// `handler: extern "C" fn(&mut Context, cause: u64, value: u64) -> *const Context` runs on the stack that ends at the symbol
+/// `stack`, and says whom to resume. `fault: extern "C" fn() -> !` gets traps of machine mode.
+#[macro_export]
+macro_rules! trap_entry {
+    ($handler:path, $fault:path, $stack:literal) => {
+        ::core::arch::global_asm!(
+            ".section .text.trap, \"ax\"",
+            ".globl trap_entry",
+            ".globl trap_resume",
+            ".balign 64",
+            "trap_entry:",
+            "    csrrw t6, mscratch, t6",
+            "    beqz t6, 9f",
+            ".irp n,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30",
+            "    sd x\\n, 8*\\n(t6)",
+            ".endr",
+            "    csrr t5, mscratch",
+            "    sd t5, 8*31(t6)",
+            "    csrw mscratch, zero",
+            "    csrr t5, mepc",
+            "    sd t5, 0(t6)",
+            "    csrr t5, mstatus",
+            "    sd t5, 256(t6)",
+            // Machine mode uses no floating point; an attempt is a mistake and shall trap.
+            "    li t5, 0x6000",
+            "    csrc mstatus, t5",
+            concat!("    la sp, ", $stack),
+            "    mv a0, t6",
+            "    csrr a1, mcause",
+            "    csrr a2, mtval",
+            "    call {handler}",
+            "trap_resume:",
+            "    mv t6, a0",
+            "    ld t5, 0(t6)",
+            "    csrw mepc, t5",
+            "    ld t5, 256(t6)",
+            "    csrw mstatus, t5",
+            "    csrw mscratch, t6",
+            ".irp n,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30",
+            "    ld x\\n, 8*\\n(t6)",
+            ".endr",
+            "    ld t6, 8*31(t6)",
+            "    mret",
+            "9:",
+            concat!("    la sp, ", $stack),
+            "    call {fault}",
+            handler = sym $handler,
+            fault = sym $fault,
+        );
+    };
+}

@@ -1,0 +1,90 @@
+//! What an application in user mode needs from assembly: its entry and calls to TileMux.
+//!
+//! Why it exists: both need registers by name. What it deliberately does not know: the meaning of the calls.
+
+use bulkhead_abi::environment::{ENVIRONMENT_BASE, ENVIRONMENT_SIZE, Environment};
+use bulkhead_abi::tilemux::Ecall;
+use core::arch::asm;
+
+/// Calls TileMux.
+#[inline(always)]
+pub fn ecall(call: Ecall, first: u64, second: u64) -> u64 {
+    let result;
+    // SAFETY: TileMux preserves all registers but a0, and touches only memory of this activity that it names in
+    // the call, for reading.
+    unsafe {
+        asm!("ecall", in("a7") call as u64, inlateout("a0") first => result, in("a1") second, options(nostack));
+    }
+    result
+}
+
+/// The environment page.
+#[inline(always)]
+pub fn environment() -> &'static Environment {
+    // SAFETY: whoever loads an activity maps this page, read-only and for as long as it lives, before it starts; every
+    // bit pattern is a valid `Environment`. TileMux changes `shared` only, which is read through `is_shared`.
+    unsafe { &*(ENVIRONMENT_BASE as *const Environment) }
+}
+
+/// The whole environment page, for its tables.
+pub fn environment_bytes() -> &'static [u8; ENVIRONMENT_SIZE] {
+    // SAFETY: as for `environment`.
+    unsafe { &*(ENVIRONMENT_BASE as *const [u8; ENVIRONMENT_SIZE]) }
+}
+
+/// Whether other activities live on this tile now.
+#[inline(always)]
+pub fn is_shared() -> bool {
+    // SAFETY: as for `environment`; volatile because TileMux may change it at any time.
+    unsafe { (&raw const (*(ENVIRONMENT_BASE as *const Environment)).shared).read_volatile() != 0 }
+}
+
+/// Gives the activity's heap, as its environment says, to the allocator. Called once, before anything allocates.
+pub fn give_heap(heap: &crate::heap::LocalHeap, environment: &Environment) {
+    // SAFETY: the loader mapped this region for the heap alone, and this runs once at the start.
+    unsafe { heap.give(environment.heap_start, environment.heap_size) };
+}
+
+/// Prints bytes to the tile's console.
+pub fn print(bytes: &[u8]) {
+    while ecall(Ecall::Print, bytes.as_ptr() as u64, bytes.len() as u64) == 2 {
+        ecall(Ecall::Yield, 0, 0);
+    }
+}
+
+/// Header and payload of a message in a receive buffer of this activity.
+///
+/// The result is valid until the message is acknowledged; callers tie its lifetime to a type that does so. Receive buffers
+/// are mapped read-only for the whole life of the activity, and every bit pattern is a valid header, so a wrong
+/// address inside of them gives nonsense, and elsewhere a fault that ends the activity.
+#[inline(always)]
+pub fn message<'a>(address: u64) -> (&'a bulkhead_abi::message::Header, &'a [u8]) {
+    use bulkhead_abi::message::{HEADER_SIZE, Header};
+    // SAFETY: the unit wrote the header, guarantees that a payload of this length lies in the same slot, and does not
+    // write to the slot before the acknowledgement.
+    unsafe {
+        let header = &*(address as *const Header);
+        let payload = core::slice::from_raw_parts(
+            (address as *const u8).add(HEADER_SIZE),
+            header.length.into(),
+        );
+        (header, payload)
+    }
+}
+
+/// Defines the entry of an application in the crate that uses it: `_start` calls `bulkhead_start` of `lib`.
+#[macro_export]
+macro_rules! user_entry {
+    ($main:path) => {
+        ::core::arch::global_asm!(
+            ".section .text.start, \"ax\"",
+            ".globl _start",
+            "_start:",
+            "    mv s0, zero",
+            "    mv ra, zero",
+            "    call {start}",
+            "    unimp",
+            start = sym $main,
+        );
+    };
+}

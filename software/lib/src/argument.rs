@@ -1,0 +1,46 @@
+//! Arguments and gates of the environment page, by name.
+//!
+//! Why it exists: the description names them, programs look them up once. What it deliberately does not know: units;
+//! the manager writes every quantity as a plain number of bytes, nanoseconds, hertz or bytes a second.
+
+use bulkhead_abi::environment::{ArgumentEntry, Environment, GateEntry, GateKind};
+use bulkhead_abi::words;
+use bulkhead_hal::user;
+use core::str::FromStr;
+use zerocopy::FromBytes;
+
+fn tables() -> (&'static [GateEntry], &'static [ArgumentEntry]) {
+    let environment = user::environment();
+    let bytes = &user::environment_bytes()[size_of::<Environment>()..];
+    let gates = <[GateEntry]>::ref_from_prefix_with_elems(bytes, environment.gates.into());
+    let (gates, rest) = gates.unwrap_or_default();
+    let arguments =
+        <[ArgumentEntry]>::ref_from_prefix_with_elems(rest, environment.arguments.into());
+    (gates, arguments.unwrap_or_default().0)
+}
+
+/// The text of an argument, if the description gives it.
+pub fn text(name: &str) -> Option<&'static str> {
+    let entry = tables().1.iter().find(|a| words::text(&a.name) == name)?;
+    Some(words::text(&entry.value))
+}
+
+/// The value of an argument, or the default if the description does not give it.
+///
+/// # Panics
+/// If it is given, but no such value: a mistake of the description.
+pub fn value<T: FromStr>(name: &str, default: T) -> T {
+    match text(name) {
+        None => default,
+        Some(text) => match text.parse() {
+            Ok(value) => value,
+            Err(_) => panic!("argument `{name}`: `{text}` is not a value of the right kind"),
+        },
+    }
+}
+
+/// The entry of a gate, if the activity has it.
+pub(crate) fn gate(name: &str, kind: GateKind) -> Option<&'static GateEntry> {
+    let mut gates = tables().0.iter();
+    gates.find(|g| g.kind == kind as u32 && words::text(&g.name) == name)
+}

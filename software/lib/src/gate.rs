@@ -1,0 +1,415 @@
+//! Gates: the ends of channels that the DTU enforces.
+//!
+//! Why it exists: applications send, receive and transfer through these types. What it deliberately does not know: who is
+//! on the other side.
+//!
+//! The common case of every operation is a handful of register accesses and inlined. A page that the DTU does not know
+//! yet is made known by TileMux on the way of an error, which is rare: the unit keeps 32 pages.
+
+use crate::argument;
+use crate::time;
+use bulkhead_abi::dtu::{DtuError, PAGE_SIZE, TLB_READ, TLB_WRITE};
+use bulkhead_abi::environment::GateKind;
+use bulkhead_abi::message::{HEADER_SIZE, Header};
+use bulkhead_abi::tilemux::Ecall;
+use bulkhead_hal::{dtu, user};
+
+/// Result of an operation on a gate.
+pub type Result<T> = core::result::Result<T, DtuError>;
+
+/// Whether a command is to be repeated: after a missing translation that TileMux could insert, or an abort by TileMux.
+#[cold]
+#[inline(never)]
+fn repair(error: DtuError, address: u64, rights: u64) -> Result<()> {
+    match error {
+        DtuError::TranslationFault => {
+            match user::ecall(Ecall::Translate, address & !(PAGE_SIZE - 1), rights) {
+                0 => Ok(()),
+                _ => Err(error),
+            }
+        }
+        DtuError::Aborted | DtuError::Busy => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// Runs a command until it ends for good.
+#[inline(always)]
+fn repeat(address: u64, rights: u64, mut command: impl FnMut() -> Result<()>) -> Result<()> {
+    loop {
+        match command() {
+            Ok(()) => return Ok(()),
+            Err(error) => repair(error, address, rights)?,
+        }
+    }
+}
+
+/// A message must lie in one page; a buffer of this type does for up to its alignment.
+#[repr(C, align(2048))]
+#[derive(Debug)]
+pub struct MessageBuffer(pub [u8; 2048]);
+
+impl MessageBuffer {
+    /// A buffer of zeros.
+    pub const fn new() -> Self {
+        Self([0; 2048])
+    }
+}
+
+impl Default for MessageBuffer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Small data in one page: up to 128 bytes never cross one when aligned so.
+#[repr(C, align(128))]
+#[derive(Debug, Clone, Copy)]
+pub struct Aligned<T>(pub T);
+
+/// Label of the replies to messages that need none.
+const ONE_WAY: u64 = u64::MAX;
+
+/// The sending end of a channel.
+#[derive(Clone, Copy, Debug)]
+pub struct SendGate {
+    endpoint: u16,
+    reply: u16,
+    reply_buffer: u64,
+}
+
+impl SendGate {
+    /// The gate of this name.
+    ///
+    /// # Panics
+    /// If the description does not give it.
+    pub fn named(name: &str) -> Self {
+        match Self::find(name) {
+            Some(gate) => gate,
+            None => panic!("no <sgate name=\"{name}\"> in the description"),
+        }
+    }
+
+    /// The gate of this name, if the description gives it.
+    pub fn find(name: &str) -> Option<Self> {
+        let entry = argument::gate(name, GateKind::Send)?;
+        let environment = user::environment();
+        Some(Self {
+            endpoint: entry.endpoint,
+            reply: environment.call_reply,
+            reply_buffer: environment.call_buffer,
+        })
+    }
+
+    pub(crate) const fn new(endpoint: u16, reply: u16, reply_buffer: u64) -> Self {
+        Self {
+            endpoint,
+            reply,
+            reply_buffer,
+        }
+    }
+
+    /// Number of the endpoint.
+    pub fn endpoint(&self) -> u16 {
+        self.endpoint
+    }
+
+    /// Sends a message; it must not cross a page. The receiver gives the credit back with [`Message::finish`] or a reply,
+    /// whose content is dropped.
+    ///
+    /// # Errors
+    /// [`DtuError::NoCredits`] if too many messages are under way; what else the DTU says.
+    #[inline(always)]
+    pub fn send(&self, message: &[u8]) -> Result<()> {
+        // Replies to earlier messages would fill the buffer for replies.
+        while let Some(reply) = fetch(self.reply, self.reply_buffer)? {
+            drop(reply);
+        }
+        repeat(message.as_ptr() as u64, TLB_READ, || {
+            dtu::send(self.endpoint, message, self.reply, ONE_WAY)
+        })
+    }
+
+    /// Sends a message whose reply will come to `reply` with `label`.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    #[inline(always)]
+    pub fn send_with_reply(&self, message: &[u8], reply: &ReceiveGate, label: u64) -> Result<()> {
+        repeat(message.as_ptr() as u64, TLB_READ, || {
+            dtu::send(self.endpoint, message, reply.endpoint, label)
+        })
+    }
+
+    /// Sends a message, waiting for a credit as long as it takes.
+    ///
+    /// # Errors
+    /// What the DTU says, without [`DtuError::NoCredits`].
+    pub fn send_waiting(&self, message: &[u8]) -> Result<()> {
+        loop {
+            match self.send(message) {
+                // The credit comes with a reply to an earlier message.
+                Err(DtuError::NoCredits) => time::wait(self.reply, 0),
+                other => return other,
+            }
+        }
+    }
+
+    /// Sends a message and waits for its reply.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    #[inline(always)]
+    pub fn call(&self, message: &[u8]) -> Result<Message> {
+        repeat(message.as_ptr() as u64, TLB_READ, || {
+            dtu::send(self.endpoint, message, self.reply, 0)
+        })?;
+        loop {
+            let reply = receive(self.reply, self.reply_buffer)?;
+            if reply.label() != ONE_WAY {
+                return Ok(reply);
+            }
+        }
+    }
+}
+
+/// The receiving end of channels.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiveGate {
+    endpoint: u16,
+    buffer: u64,
+}
+
+impl ReceiveGate {
+    /// The gate of this name.
+    ///
+    /// # Panics
+    /// If the description does not give it.
+    pub fn named(name: &str) -> Self {
+        match Self::find(name) {
+            Some(gate) => gate,
+            None => panic!("no <rgate name=\"{name}\"> in the description"),
+        }
+    }
+
+    /// The gate of this name, if the description gives it.
+    pub fn find(name: &str) -> Option<Self> {
+        let entry = argument::gate(name, GateKind::Receive)?;
+        Some(Self {
+            endpoint: entry.endpoint,
+            buffer: entry.buffer,
+        })
+    }
+
+    /// Number of the endpoint.
+    pub fn endpoint(&self) -> u16 {
+        self.endpoint
+    }
+
+    /// The next message, if there is one.
+    ///
+    /// # Errors
+    /// What the DTU says.
+    #[inline(always)]
+    pub fn fetch(&self) -> Result<Option<Message>> {
+        fetch(self.endpoint, self.buffer)
+    }
+
+    /// Waits for the next message.
+    ///
+    /// # Errors
+    /// What the DTU says.
+    #[inline(always)]
+    pub fn receive(&self) -> Result<Message> {
+        receive(self.endpoint, self.buffer)
+    }
+
+    /// Waits for the next message until the clock of [`time::now`] shows `moment` nanoseconds.
+    ///
+    /// # Errors
+    /// What the DTU says.
+    pub fn receive_until(&self, moment: u64) -> Result<Option<Message>> {
+        loop {
+            if let Some(message) = self.fetch()? {
+                return Ok(Some(message));
+            }
+            if time::now() >= moment {
+                return Ok(None);
+            }
+            time::wait(self.endpoint, moment);
+        }
+    }
+}
+
+#[inline(always)]
+fn fetch(endpoint: u16, buffer: u64) -> Result<Option<Message>> {
+    loop {
+        match dtu::fetch(endpoint) {
+            Ok(Some(offset)) => {
+                return Ok(Some(Message {
+                    endpoint,
+                    offset,
+                    address: buffer + u64::from(offset),
+                }));
+            }
+            Ok(None) => return Ok(None),
+            // The multiplexer took the hart in between; a fetch without effect is repeated.
+            Err(error) => repair(error, 0, 0)?,
+        }
+    }
+}
+
+#[inline(always)]
+fn receive(endpoint: u16, buffer: u64) -> Result<Message> {
+    loop {
+        if let Some(message) = fetch(endpoint, buffer)? {
+            return Ok(message);
+        }
+        time::wait(endpoint, 0);
+    }
+}
+
+/// A received message; its slot is freed when it is replied to, acknowledged or dropped.
+#[derive(Debug)]
+pub struct Message {
+    endpoint: u16,
+    offset: u32,
+    address: u64,
+}
+
+impl Message {
+    /// The header that the DTU wrote.
+    #[inline(always)]
+    pub fn header(&self) -> &Header {
+        user::message(self.address).0
+    }
+
+    /// The label of the channel (or, of a reply, the one given when sending).
+    #[inline(always)]
+    pub fn label(&self) -> u64 {
+        self.header().label
+    }
+
+    /// The payload.
+    #[inline(always)]
+    pub fn payload(&self) -> &[u8] {
+        user::message(self.address).1
+    }
+
+    /// Replies, which frees the slot and gives the sender its credit back. The data must not cross a page.
+    ///
+    /// # Errors
+    /// What the DTU says.
+    #[inline(always)]
+    pub fn reply(self, data: &[u8]) -> Result<()> {
+        let result = repeat(data.as_ptr() as u64, TLB_READ, || {
+            dtu::reply(self.endpoint, self.offset, data)
+        });
+        if result.is_ok() {
+            core::mem::forget(self);
+        }
+        result
+    }
+
+    /// Gives only the credit back, with a reply that says nothing: for messages of [`SendGate::send`].
+    ///
+    /// # Errors
+    /// What the DTU says.
+    #[inline(always)]
+    pub fn finish(self) -> Result<()> {
+        static NOTHING: Aligned<[u8; 1]> = Aligned([0]);
+        self.reply(&NOTHING.0)
+    }
+}
+
+impl Drop for Message {
+    #[inline(always)]
+    fn drop(&mut self) {
+        while dtu::acknowledge(self.endpoint, self.offset) == Err(DtuError::Aborted) {}
+    }
+}
+
+/// Access to a region of memory by transfers of the DTU.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryGate {
+    endpoint: u16,
+    size: u64,
+}
+
+impl MemoryGate {
+    /// The gate of this name.
+    ///
+    /// # Panics
+    /// If the description does not give it.
+    pub fn named(name: &str) -> Self {
+        match Self::find(name) {
+            Some(gate) => gate,
+            None => panic!("no <mgate name=\"{name}\"> in the description"),
+        }
+    }
+
+    /// The gate of this name, if the description gives it.
+    pub fn find(name: &str) -> Option<Self> {
+        let entry = argument::gate(name, GateKind::Memory)?;
+        Some(Self::new(entry.endpoint, entry.size))
+    }
+
+    /// A gate on an endpoint that the kernel gave to this activity.
+    pub const fn new(endpoint: u16, size: u64) -> Self {
+        Self { endpoint, size }
+    }
+
+    /// Number of the endpoint.
+    pub fn endpoint(&self) -> u16 {
+        self.endpoint
+    }
+
+    /// Bytes of the region.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Reads from `offset` on, in as many commands as the buffer has pages.
+    ///
+    /// # Errors
+    /// What the DTU says; a part may have been read then.
+    #[inline]
+    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let mut done = 0;
+        while done < buffer.len() {
+            let piece = to_page_end(buffer[done..].as_ptr() as u64, buffer.len() - done);
+            let target = &mut buffer[done..done + piece];
+            repeat(target.as_ptr() as u64, TLB_WRITE, || {
+                dtu::read_memory(self.endpoint, offset + done as u64, target)
+            })?;
+            done += piece;
+        }
+        Ok(())
+    }
+
+    /// Writes from `offset` on, in as many commands as the data has pages.
+    ///
+    /// # Errors
+    /// What the DTU says; a part may have been written then.
+    #[inline]
+    pub fn write(&self, offset: u64, data: &[u8]) -> Result<()> {
+        let mut done = 0;
+        while done < data.len() {
+            let piece = to_page_end(data[done..].as_ptr() as u64, data.len() - done);
+            let source = &data[done..done + piece];
+            repeat(source.as_ptr() as u64, TLB_READ, || {
+                dtu::write_memory(self.endpoint, offset + done as u64, source)
+            })?;
+            done += piece;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes up to the end of the page, at most `length`.
+#[inline(always)]
+fn to_page_end(address: u64, length: usize) -> usize {
+    length.min((PAGE_SIZE - address % PAGE_SIZE) as usize)
+}
+
+const _: () = assert!(HEADER_SIZE == size_of::<Header>());

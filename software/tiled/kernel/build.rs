@@ -1,0 +1,6 @@
+//! Links the kernel with its own script.
+fn main() {
+    let folder = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    println!("cargo:rustc-link-arg-bins=-T{folder}/kernel.x");
+    println!("cargo:rerun-if-changed=kernel.x");
+}

@@ -1,0 +1,168 @@
+//! Entry, traps, memory and console of the kernel's hart.
+//!
+//! Why it exists: the kernel's few unsafe lines stand here. What it deliberately does not know: tiles and activities.
+#![allow(unsafe_code)]
+
+use alloc::vec::Vec;
+use bulkhead_abi::boot::{BOOT_MAGIC, BOOT_VERSION, BootHeader, BootModule, BootTile};
+use bulkhead_abi::message::{HEADER_SIZE, Header};
+use bulkhead_hal::heap::LocalHeap;
+use bulkhead_hal::{csr, device};
+use core::fmt::Write;
+
+pub use bulkhead_hal::device::{Console, exit, put};
+
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
+const HEAP: usize = 512 << 10;
+
+core::arch::global_asm!(
+    ".section .text.start, \"ax\"",
+    ".globl _start",
+    "_start:",
+    "    la sp, kernel_stack",
+    "    la t0, bss_start",
+    "    la t1, bss_end",
+    "1:  bgeu t0, t1, 2f",
+    "    sd zero, 0(t0)",
+    "    addi t0, t0, 8",
+    "    j 1b",
+    "2:  la t0, 3f",
+    "    csrw mtvec, t0",
+    "    call {start}",
+    ".balign 4",
+    "3:  la sp, kernel_stack",
+    "    call {trap}",
+    start = sym start,
+    trap = sym trap,
+);
+
+#[global_allocator]
+static ALLOCATOR: LocalHeap = LocalHeap::empty();
+
+/// Memory that is used by address only: the unit writes it.
+#[repr(C, align(4096))]
+struct Memory {
+    page: [u8; PAGE],
+    syscalls: [u8; 32 * 192],
+    prints: [u8; 32 * 192],
+    notifications: [u8; 32 * 128],
+    answers: [u8; 128],
+    heap: [u8; HEAP],
+}
+
+static mut MEMORY: Memory = Memory {
+    page: [0; PAGE],
+    syscalls: [0; 32 * 192],
+    prints: [0; 32 * 192],
+    notifications: [0; 32 * 128],
+    answers: [0; 128],
+    heap: [0; HEAP],
+};
+
+/// What the boot ROM says.
+pub struct BootTable {
+    /// Header.
+    pub header: BootHeader,
+    /// Tiles.
+    pub tiles: Vec<BootTile>,
+    /// Modules.
+    pub modules: Vec<BootModule>,
+}
+
+extern "C" fn start(tile: u64, table: u64) -> ! {
+    // SAFETY: the heap's memory is used by the allocator only, and this runs once.
+    unsafe { ALLOCATOR.give((&raw mut MEMORY.heap) as u64, HEAP as u64) };
+    // SAFETY: the boot ROM places a table at this address; `a0` and `a1` are the arguments of the boot contract. The
+    // magic is checked before the counts are believed.
+    let table = unsafe {
+        let header = (table as *const BootHeader).read_unaligned();
+        assert_eq!(header.magic, BOOT_MAGIC, "no boot table");
+        assert_eq!(header.version, BOOT_VERSION, "version of the boot table");
+        let tiles = table + size_of::<BootHeader>() as u64;
+        let modules = tiles + u64::from(header.tiles) * size_of::<BootTile>() as u64;
+        BootTable {
+            header,
+            tiles: (0..header.tiles as usize)
+                .map(|i| (tiles as *const BootTile).add(i).read_unaligned())
+                .collect(),
+            modules: (0..header.modules as usize)
+                .map(|i| (modules as *const BootModule).add(i).read_unaligned())
+                .collect(),
+        }
+    };
+    crate::boot(tile as u16, &table)
+}
+
+extern "C" fn trap() -> ! {
+    let (cause, pc, value) = (csr::mcause(), csr::mepc(), csr::mtval());
+    // The console never fails.
+    let _ = writeln!(
+        Console,
+        "kernel: trap {cause:#x} at {pc:#x}, value {value:#x}"
+    );
+    device::exit(2)
+}
+
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo) -> ! {
+    // The console never fails.
+    let _ = writeln!(Console, "kernel: {info}");
+    device::exit(2)
+}
+
+/// The memory that the kernel shares with its unit: receive buffers and one page for data on its way.
+pub struct Buffers {
+    /// Address of the buffer for system calls.
+    pub syscalls: u64,
+    /// Address of the buffer for text.
+    pub prints: u64,
+    /// Address of the buffer for notifications.
+    pub notifications: u64,
+    /// Address of the buffer for answers.
+    pub answers: u64,
+    page: u64,
+}
+
+impl Buffers {
+    /// The one set of buffers; called once.
+    pub fn take() -> Self {
+        // SAFETY: addresses only; what lies there is touched by the unit, and through this value.
+        unsafe {
+            Self {
+                syscalls: (&raw const MEMORY.syscalls) as u64,
+                prints: (&raw const MEMORY.prints) as u64,
+                notifications: (&raw const MEMORY.notifications) as u64,
+                answers: (&raw const MEMORY.answers) as u64,
+                page: (&raw const MEMORY.page) as u64,
+            }
+        }
+    }
+
+    /// The first bytes of the page.
+    pub fn page(&mut self, length: usize) -> &mut [u8] {
+        assert!(length <= PAGE);
+        // SAFETY: the page belongs to this one value, which is borrowed for as long as the slice lives.
+        unsafe { core::slice::from_raw_parts_mut(self.page as *mut u8, length) }
+    }
+
+    /// Copies data into the page, from where the unit can take it.
+    pub fn fill(&mut self, data: &[u8]) -> &[u8] {
+        let page = self.page(data.len());
+        page.copy_from_slice(data);
+        page
+    }
+
+    /// Label and payload of a fetched message in one of the receive buffers.
+    pub fn message(&self, buffer: u64, offset: u32) -> (u64, &[u8]) {
+        let address = buffer + u64::from(offset);
+        // SAFETY: callers name one of the buffers above and an offset from the unit, which wrote header and payload and
+        // leaves them alone until the acknowledgement; volatile because the unit wrote behind the compiler's back.
+        unsafe {
+            let header = (address as *const Header).read_volatile();
+            let payload = (address as *const u8).add(HEADER_SIZE);
+            let payload = core::slice::from_raw_parts(payload, header.length.into());
+            (header.label, payload)
+        }
+    }
+}

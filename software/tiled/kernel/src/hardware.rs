@@ -1,0 +1,35 @@
+//! What the kernel does to the machine.
+//!
+//! Why it exists: with this trait the decisions run on the host's tests. What it deliberately does not know: why.
+
+use bulkhead_abi::dtu::Endpoint;
+use bulkhead_abi::tilemux::{Request, TileMuxError};
+
+/// A piece of a memory tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// The memory tile.
+    pub tile: u16,
+    /// First byte in it.
+    pub base: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Effects on tiles. They are carried out at once and in order.
+pub trait Hardware {
+    /// Configures an endpoint of a tile.
+    fn set_endpoint(&mut self, tile: u16, endpoint: u16, value: Endpoint);
+    /// Invalidates an endpoint of a tile and drops its messages.
+    fn invalidate_endpoint(&mut self, tile: u16, endpoint: u16);
+    /// Sets a token bucket of a tile: bytes a second, bytes at once.
+    fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64);
+    /// Starts the hart of a tile at a tile-physical address.
+    fn start_hart(&mut self, tile: u16, address: u64);
+    /// Asks a tile's TileMux and waits for its answer.
+    fn request(&mut self, tile: u16, request: Request) -> TileMuxError;
+    /// Reads from a region.
+    fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]);
+    /// Writes to a region.
+    fn write(&mut self, region: Region, offset: u64, data: &[u8]);
+}

@@ -1,0 +1,23 @@
+//! The decisions of the kernel of the tiled OS: who gets which memory, endpoint and token bucket, and who may ask.
+//!
+//! Why it exists: the kernel is the only software that configures channels between tiles, so its decisions are pure
+//! data structures that are tested on the host; effects go through the trait [`hardware::Hardware`]. What it deliberately
+//! does not know: policy. Which applications exist and what they may do is the root resource manager's business.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+pub mod activity;
+pub mod endpoints;
+pub mod hardware;
+pub mod load;
+pub mod memory;
+pub mod report;
+pub mod root;
+pub mod system;
+pub mod tile;
+
+#[cfg(test)]
+mod tests;

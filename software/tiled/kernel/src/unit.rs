@@ -1,0 +1,319 @@
+//! The kernel's data transfer unit: its channels, and the effects of decisions through it.
+//!
+//! Why it exists: everything that the kernel does to other tiles goes through its unit, by transfers to their registers.
+//! What it deliberately does not know: decisions.
+//!
+//! The unit takes the kernel's addresses as they are, because it runs as [`TILEMUX_ACTIVITY`].
+
+use crate::arch::{self, PAGE};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use bulkhead_abi::dtu::{
+    BUCKET_AMOUNT, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
+    DtuError, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint, ExternalOpcode, MemoryEndpoint,
+    NO_ENDPOINT, ReceiveEndpoint, SendEndpoint, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+};
+use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
+use bulkhead_abi::syscall::{SYSCALL_SLOT, SYSCALL_WORDS, StopCause};
+use bulkhead_abi::tilemux::{
+    PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_SLOT, Request, TileMuxError, decode_stopped,
+};
+use bulkhead_abi::words::Words;
+use bulkhead_hal::dtu;
+use bulkhead_kernel::hardware::{Hardware, Region};
+use bulkhead_kernel::system::Reply;
+use zerocopy::IntoBytes;
+
+/// Receive endpoint for system calls.
+pub const SYSCALLS: u16 = PMP_WINDOWS as u16;
+/// Receive endpoint for notifications of TileMux.
+pub const NOTIFICATIONS: u16 = SYSCALLS + 1;
+/// Receive endpoint for text.
+pub const PRINTS: u16 = SYSCALLS + 2;
+/// Receive endpoint for answers of TileMux.
+const ANSWERS: u16 = SYSCALLS + 3;
+/// Memory endpoint for whatever is to be read or written now.
+const SCRATCH: u16 = SYSCALLS + 4;
+/// Rights to reply to system calls.
+const SYSCALL_REPLIES: u16 = SYSCALLS + 5;
+const SLOTS: u16 = 32;
+/// Rights to reply to text.
+const PRINT_REPLIES: u16 = SYSCALL_REPLIES + SLOTS;
+/// Then, for each user tile, a memory endpoint to its registers and a send endpoint to its TileMux.
+const TILES: u16 = PRINT_REPLIES + SLOTS;
+
+/// A message for the kernel.
+pub enum Received {
+    /// An activity stopped.
+    Stopped {
+        /// The tile whose TileMux says so.
+        tile: u16,
+        /// Which.
+        activity: u16,
+        /// Why.
+        cause: StopCause,
+    },
+    /// A system call.
+    Call {
+        /// Who calls.
+        caller: u16,
+        /// The request.
+        words: Words<SYSCALL_WORDS>,
+        /// To be given to [`Unit::reply`].
+        offset: u32,
+    },
+    /// Text of an activity.
+    Text {
+        /// To be given to [`Unit::print`].
+        offset: u32,
+    },
+}
+
+/// The kernel's unit.
+pub struct Unit {
+    tiles: Vec<u16>,
+    buffers: arch::Buffers,
+    stopped: VecDeque<(u16, u16, StopCause)>,
+}
+
+impl Unit {
+    /// Configures the kernel's own endpoints.
+    pub fn new(own_tile: u16, tiles: impl Iterator<Item = u16>) -> Self {
+        dtu::exchange_activity(CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0));
+        let unit = Self {
+            tiles: tiles.collect(),
+            buffers: arch::Buffers::take(),
+            stopped: VecDeque::new(),
+        };
+        let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
+            Endpoint::Receive(ReceiveEndpoint {
+                activity: TILEMUX_ACTIVITY,
+                reply_endpoints,
+                buffer,
+                slot_size,
+                slots: slots as u8,
+                ..ReceiveEndpoint::default()
+            })
+        };
+        let buffers = &unit.buffers;
+        let syscalls = receive(buffers.syscalls, SYSCALL_SLOT, SLOTS, SYSCALL_REPLIES);
+        dtu::set_endpoint(SYSCALLS, &syscalls);
+        let notifications = receive(buffers.notifications, REQUEST_SLOT, SLOTS, NO_ENDPOINT);
+        dtu::set_endpoint(NOTIFICATIONS, &notifications);
+        let prints = receive(buffers.prints, PRINT_SLOT, SLOTS, PRINT_REPLIES);
+        dtu::set_endpoint(PRINTS, &prints);
+        dtu::set_endpoint(
+            ANSWERS,
+            &receive(buffers.answers, REQUEST_SLOT, 1, NO_ENDPOINT),
+        );
+        for (index, &tile) in unit.tiles.iter().enumerate() {
+            let registers = Endpoint::Memory(MemoryEndpoint {
+                activity: TILEMUX_ACTIVITY,
+                target_tile: tile,
+                rights: (TLB_READ | TLB_WRITE) as u8,
+                base: 0,
+                size: DTU_SIZE,
+            });
+            dtu::set_endpoint(TILES + 2 * index as u16, &registers);
+            let requests = Endpoint::Send(SendEndpoint {
+                activity: TILEMUX_ACTIVITY,
+                target_tile: tile,
+                target_endpoint: REQUEST_ENDPOINT,
+                label: own_tile.into(),
+                credits: 1,
+                credits_max: 1,
+                message_size: REQUEST_SLOT,
+                credit_endpoint: NO_ENDPOINT,
+                reply: false,
+            });
+            dtu::set_endpoint(TILES + 2 * index as u16 + 1, &requests);
+        }
+        unit
+    }
+
+    /// First of the two endpoints of a tile.
+    fn endpoints_of(&self, tile: u16) -> Option<u16> {
+        let index = self.tiles.iter().position(|t| *t == tile)?;
+        Some(TILES + 2 * index as u16)
+    }
+
+    /// Waits for the next message. Stopped activities come first, text last.
+    pub fn next(&mut self) -> Received {
+        loop {
+            self.fetch_stopped();
+            if let Some((tile, activity, cause)) = self.stopped.pop_front() {
+                return Received::Stopped {
+                    tile,
+                    activity,
+                    cause,
+                };
+            }
+            if let Some(offset) = fetch(SYSCALLS) {
+                let (caller, payload) = self.buffers.message(self.buffers.syscalls, offset);
+                let mut words = Words::new();
+                for chunk in payload.chunks_exact(8).take(SYSCALL_WORDS) {
+                    words.push(&[word(chunk)]);
+                }
+                return Received::Call {
+                    caller: caller as u16,
+                    words,
+                    offset,
+                };
+            }
+            if let Some(offset) = fetch(PRINTS) {
+                return Received::Text { offset };
+            }
+            // Whatever ends the sleep, the endpoints say whether there is something.
+            let _ = dtu::sleep(NO_ENDPOINT, 0);
+        }
+    }
+
+    /// Takes all notifications out of the receive buffer, so that no TileMux ever has to wait for room.
+    fn fetch_stopped(&mut self) {
+        while let Some(offset) = fetch(NOTIFICATIONS) {
+            let (tile, payload) = self.buffers.message(self.buffers.notifications, offset);
+            let mut words: Words<5> = Words::new();
+            for chunk in payload.chunks_exact(8).take(5) {
+                words.push(&[word(chunk)]);
+            }
+            if let Some((activity, cause)) = decode_stopped(words.as_slice()) {
+                self.stopped.push_back((tile as u16, activity, cause));
+            }
+            check(dtu::acknowledge(NOTIFICATIONS, offset));
+        }
+    }
+
+    /// Answers a system call. A caller that is gone needs no answer.
+    pub fn reply(&mut self, offset: u32, reply: &Reply) {
+        let data = self.buffers.fill(reply.as_slice().as_bytes());
+        if dtu::reply(SYSCALLS, offset, data).is_err() {
+            check(dtu::acknowledge(SYSCALLS, offset));
+        }
+    }
+
+    /// Prints text and lets its tile send more.
+    pub fn print(&mut self, offset: u32) {
+        let (_, text) = self.buffers.message(self.buffers.prints, offset);
+        text.iter().copied().for_each(arch::put);
+        let data = self.buffers.fill(&[0]);
+        if dtu::reply(PRINTS, offset, data).is_err() {
+            check(dtu::acknowledge(PRINTS, offset));
+        }
+    }
+
+    /// Writes registers of a tile's unit.
+    fn registers(&mut self, tile: u16, offset: u64, values: &[u64]) {
+        let Some(endpoint) = self.endpoints_of(tile) else {
+            panic!("tile {tile} is no user tile")
+        };
+        let data = self.buffers.fill(values.as_bytes());
+        check(dtu::write_memory(endpoint, offset, data));
+    }
+
+    fn external(&mut self, tile: u16, opcode: ExternalOpcode, endpoint: u16, argument: u64) {
+        self.registers(tile, EXTERNAL_ARGUMENT, &[argument]);
+        let command = opcode as u64 | u64::from(endpoint) << 8;
+        self.registers(tile, EXTERNAL_COMMAND, &[command]);
+    }
+
+    fn select(&mut self, region: Region) {
+        dtu::set_endpoint(
+            SCRATCH,
+            &Endpoint::Memory(MemoryEndpoint {
+                activity: TILEMUX_ACTIVITY,
+                target_tile: region.tile,
+                rights: (TLB_READ | TLB_WRITE) as u8,
+                base: region.base,
+                size: region.size,
+            }),
+        );
+    }
+}
+
+impl Hardware for Unit {
+    fn set_endpoint(&mut self, tile: u16, endpoint: u16, value: Endpoint) {
+        self.registers(tile, dtu::endpoint_offset(endpoint), &value.pack());
+    }
+
+    fn invalidate_endpoint(&mut self, tile: u16, endpoint: u16) {
+        self.external(tile, ExternalOpcode::InvalidateEndpoint, endpoint, 0);
+    }
+
+    fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {
+        let base = BUCKETS + u64::from(bucket) * BUCKET_STRIDE;
+        self.registers(tile, base + BUCKET_LIMIT, &[limit]);
+        self.registers(tile, base + BUCKET_AMOUNT, &[limit]);
+        self.registers(tile, base + BUCKET_RATE, &[rate]);
+    }
+
+    fn start_hart(&mut self, tile: u16, address: u64) {
+        self.external(tile, ExternalOpcode::StartHart, 0, address);
+    }
+
+    fn request(&mut self, tile: u16, request: Request) -> TileMuxError {
+        let Some(endpoint) = self.endpoints_of(tile) else {
+            return TileMuxError::BadRequest;
+        };
+        let data = self.buffers.fill(request.encode().as_slice().as_bytes());
+        if dtu::send(endpoint + 1, data, ANSWERS, 0).is_err() {
+            return TileMuxError::BadRequest;
+        }
+        loop {
+            if let Some(offset) = fetch(ANSWERS) {
+                let (_, payload) = self.buffers.message(self.buffers.answers, offset);
+                let code = payload.chunks_exact(8).next().map(word);
+                check(dtu::acknowledge(ANSWERS, offset));
+                let answer = code.and_then(TileMuxError::from_code);
+                return answer.unwrap_or(TileMuxError::BadRequest);
+            }
+            // A notification of the same tile may stand before the answer; it must not wait for room.
+            self.fetch_stopped();
+            let _ = dtu::sleep(ANSWERS, 0);
+        }
+    }
+
+    fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]) {
+        self.select(region);
+        let mut done = 0;
+        while done < buffer.len() {
+            let piece = (buffer.len() - done).min(PAGE);
+            let page = self.buffers.page(piece);
+            check(dtu::read_memory(SCRATCH, offset + done as u64, page));
+            buffer[done..done + piece].copy_from_slice(page);
+            done += piece;
+        }
+    }
+
+    fn write(&mut self, region: Region, offset: u64, data: &[u8]) {
+        self.select(region);
+        let mut done = 0;
+        for piece in data.chunks(PAGE) {
+            let page = self.buffers.fill(piece);
+            check(dtu::write_memory(SCRATCH, offset + done, page));
+            done += piece.len() as u64;
+        }
+    }
+}
+
+fn fetch(endpoint: u16) -> Option<u32> {
+    match dtu::fetch(endpoint) {
+        Ok(offset) => offset,
+        Err(error) => panic!("endpoint {endpoint} of the kernel: {error:?}"),
+    }
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+/// The kernel's own channels are set up by itself; if they fail, nothing can go on.
+fn check(result: Result<(), DtuError>) {
+    if let Err(error) = result {
+        panic!(
+            "the kernel's unit: {error:?}, command {:#x}",
+            Command(dtu::read(0)).0
+        )
+    }
+}

@@ -1,0 +1,41 @@
+//! Quantities of the canonical description: a whole number and the base unit.
+//!
+//! Why it exists: the runner hands over canonical values, `4096B`, `8388608B/s`, `1000000ns`. What it deliberately does not
+//! know: other units; the model has turned them into these.
+
+/// Bytes.
+pub fn size(text: &str) -> Option<u64> {
+    text.strip_suffix('B')?.parse().ok()
+}
+
+/// Bytes a second.
+pub fn rate(text: &str) -> Option<u64> {
+    text.strip_suffix("B/s")?.parse().ok()
+}
+
+/// Nanoseconds.
+pub fn time(text: &str) -> Option<u64> {
+    text.strip_suffix("ns")?.parse().ok()
+}
+
+/// A plain number.
+pub fn number<T: core::str::FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_units_only() {
+        assert_eq!(size("4096B"), Some(4096));
+        assert_eq!(size("4KiB"), None);
+        assert_eq!(size("4096"), None);
+        assert_eq!(rate("8388608B/s"), Some(8 << 20));
+        assert_eq!(rate("8388608B"), None);
+        assert_eq!(time("1000000ns"), Some(1_000_000));
+        assert_eq!(time("1ms"), None);
+        assert_eq!(number::<u16>("70000"), None);
+    }
+}

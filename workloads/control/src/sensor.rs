@@ -1,0 +1,71 @@
+//! The sensor of the control loop: releases a job each period, takes a value, sends it.
+//!
+//! Gates: `controller` (send); `frame` (memory, may be missing): the raw data of the measurement, fetched by the DTU.
+//! Arguments: `samples` (number of jobs, 50), `setpoint` (what the measured value swings around, 100).
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod message;
+
+use alloc::boxed::Box;
+use bulkhead_lib::gate::{MemoryGate, SendGate};
+use bulkhead_lib::task::PeriodicTask;
+use bulkhead_lib::{argument, environment, hal, marker, println};
+use message::Sample;
+use zerocopy::IntoBytes;
+
+bulkhead_lib::main!(main);
+
+/// Raw data of one measurement, from which the value is the mean.
+#[repr(C, align(4096))]
+struct Frame([u8; 1024]);
+
+fn main() -> u64 {
+    let controller = SendGate::named("controller");
+    let frames = MemoryGate::find("frame");
+    let samples: u64 = argument::value("samples", 50);
+    let setpoint: f64 = argument::value("setpoint", 100.0);
+    let mut frame = Box::new(Frame([0; 1024]));
+    let mut noise = 1u32;
+    let mut task = PeriodicTask::from_environment();
+    for _ in 0..samples {
+        let job = task.next_job();
+        marker::flow_begin(job);
+        let release = task.release();
+        let mut value = setpoint;
+        if let Some(gate) = &frames {
+            // A ring of frames, as a converter would fill it.
+            let count = (gate.size() / frame.0.len() as u64).max(1);
+            let length = (gate.size() as usize).min(frame.0.len());
+            let offset = job % count * frame.0.len() as u64;
+            if gate.read(offset, &mut frame.0[..length]).is_err() {
+                println!("the frame cannot be read");
+                return 1;
+            }
+            let sum: u64 = frame.0.iter().map(|byte| u64::from(*byte)).sum();
+            value += sum as f64 / frame.0.len() as f64;
+        }
+        // A disturbance: xorshift noise, the same in every run.
+        noise ^= noise << 13;
+        noise ^= noise >> 17;
+        noise ^= noise << 5;
+        value += f64::from(noise >> 16) / 65536.0 - 0.5;
+        let sample = Sample {
+            job,
+            release,
+            value,
+            deadline: environment().deadline,
+        };
+        if let Err(error) = controller.send_waiting(sample.as_bytes()) {
+            println!("the controller cannot be reached: {error:?}");
+            return 1;
+        }
+        task.complete();
+    }
+    let end = controller.send_waiting(Sample::end().as_bytes());
+    // All is sent; the replies that are still to come carry nothing.
+    hal::marker::check(samples);
+    u64::from(end.is_err())
+}
