@@ -1,1 +1,11 @@
-//! Placeholder module text is replaced by the first commit of this crate.
+//! Turns a description into images, boots them on the machine, collects what happened and writes reports.
+//!
+//! Why it exists: it is the only place that joins model, machine and analysis, so that these need not know each other.
+//! What it deliberately does not know: the command line; and no timing, no policy of any kernel.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod error;
+pub mod measure;
+pub mod report;
+pub mod result;

@@ -1,0 +1,80 @@
+//! What can go wrong, and with which exit code.
+//!
+//! What it deliberately does not know: how errors are printed.
+
+use thiserror::Error;
+
+/// Exit codes of the command, as `docs/reference/exit-codes.md` lists them.
+pub mod exit {
+    /// All well.
+    pub const GOOD: u8 = 0;
+    /// A failure of Bulkhead, of the host or of a build.
+    pub const FAILURE: u8 = 1;
+    /// The input is bad; nothing was run.
+    pub const BAD_INPUT: u8 = 2;
+    /// A bound was exceeded or a promised deadline was missed.
+    pub const PROMISE_BROKEN: u8 = 3;
+    /// A program faulted, stopped with an error or ran into a limit.
+    pub const PROGRAM_FAILED: u8 = 4;
+}
+
+/// Anything that stops a command.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// Another bad input, with cause and remedy.
+    #[error("{cause}")]
+    Input {
+        /// What is wrong.
+        cause: String,
+        /// What would be right.
+        remedy: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A program does not build.
+    #[error("{program} does not build:\n{output}")]
+    Build {
+        /// Program.
+        program: String,
+        /// What the compiler said.
+        output: String,
+    },
+    /// The report cannot be drawn.
+    #[error("the report cannot be drawn: {0}")]
+    Report(String),
+    /// The machine refuses its configuration or image.
+    #[error("{0}")]
+    Machine(String),
+}
+
+impl Error {
+    /// A bad input.
+    pub fn input(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Input {
+            cause: cause.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// A file that cannot be read or written.
+    pub fn file(path: &std::path::Path, source: std::io::Error) -> Self {
+        Self::File {
+            path: path.display().to_string(),
+            source,
+        }
+    }
+
+    /// Exit code for it.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Input { .. } => exit::BAD_INPUT,
+            _ => exit::FAILURE,
+        }
+    }
+}

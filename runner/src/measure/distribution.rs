@@ -1,0 +1,93 @@
+//! Summary of a set of latencies.
+//!
+//! What it deliberately does not know: units.
+
+use crate::result::Distribution;
+
+/// Nearest-rank percentile of sorted values: the least value such that `percent` of all are not above it. 0 for none.
+pub fn percentile(sorted: &[u64], percent: u64) -> u64 {
+    let rank = (sorted.len() as u64 * percent).div_ceil(100).max(1) as usize;
+    sorted.get(rank - 1).copied().unwrap_or(0)
+}
+
+/// Integer square root, rounded down.
+fn root(value: u128) -> u64 {
+    value.isqrt().min(u128::from(u64::MAX)) as u64
+}
+
+/// Summary of `values` in any order. All zero if there are none.
+pub fn distribution(values: impl IntoIterator<Item = u64>) -> Distribution {
+    let mut sorted: Vec<u64> = values.into_iter().collect();
+    sorted.sort_unstable();
+    let count = sorted.len() as u64;
+    if count == 0 {
+        return Distribution::default();
+    }
+    let sum: u128 = sorted.iter().map(|&v| u128::from(v)).sum();
+    let n = u128::from(count);
+    // Sample variance in exact integers: sum((n v - sum)^2) = n^2 sum((v - mean)^2).
+    let squares: u128 = sorted
+        .iter()
+        .map(|&v| {
+            let distance = (n * u128::from(v)).abs_diff(sum);
+            distance.saturating_mul(distance)
+        })
+        .fold(0, u128::saturating_add);
+    let deviation = if count > 1 {
+        root(squares / (n * n * (n - 1)))
+    } else {
+        0
+    };
+    Distribution {
+        count,
+        min: sorted[0],
+        p50: percentile(&sorted, 50),
+        p99: percentile(&sorted, 99),
+        max: sorted[sorted.len() - 1],
+        mean: (sum / n) as u64,
+        deviation,
+    }
+}
+
+/// The values without outliers as in box plots: within 1.5 interquartile ranges of the quartiles (m3-rtas24, section V-A).
+pub fn without_outliers(values: &[u64]) -> Vec<u64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    let (low, high) = (percentile(&sorted, 25), percentile(&sorted, 75));
+    let reach = (high - low) * 3 / 2;
+    sorted.retain(|&v| v >= low.saturating_sub(reach) && v <= high + reach);
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_rank_is_as_in_the_textbook() {
+        // The worked example of the nearest-rank method: 15 20 35 40 50.
+        let sorted = [15, 20, 35, 40, 50];
+        let got = [5, 30, 40, 50, 100].map(|p| percentile(&sorted, p));
+        assert_eq!(got, [15, 20, 20, 35, 50]);
+    }
+
+    #[test]
+    fn summary_of_a_small_set() {
+        // 2 4 4 4 5 5 7 9: mean 5, sum of squares of distances 32, sample variance 32/7, root 2.1.
+        let summary = distribution([9, 2, 4, 4, 5, 4, 5, 7]);
+        assert_eq!((summary.mean, summary.deviation), (5, 2));
+        assert_eq!((summary.min, summary.p50, summary.max), (2, 4, 9));
+    }
+
+    #[test]
+    fn nothing_gives_zeros() {
+        assert_eq!(distribution([]), Distribution::default());
+    }
+
+    #[test]
+    fn a_cold_start_is_an_outlier() {
+        let mut values = vec![316; 99];
+        values.push(3460);
+        assert_eq!(without_outliers(&values), vec![316; 99]);
+    }
+}

@@ -1,0 +1,124 @@
+//! Pairs the markers of flows and spans.
+//!
+//! A flow may begin on one tile and end on another, and several may be under way; the number that the software gives
+//! joins begin and end. A span belongs to one application. What it deliberately does not know: which application is on
+//! which tile, or what a deadline is.
+
+use crate::result::Sample;
+use std::collections::BTreeMap;
+
+/// A marker that was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarkerEvent {
+    /// Time in ticks.
+    pub at: u64,
+    /// Tile.
+    pub tile: u16,
+    /// Activity on it.
+    pub activity: u16,
+    /// Kind, an `abi::marker::MarkerKind` or a number of an application.
+    pub kind: u16,
+    /// Value.
+    pub value: u64,
+}
+
+/// Begins and ends that belong together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pairs {
+    /// Complete ones in the order of their ends.
+    pub samples: Vec<Sample>,
+    /// Begun, and never ended. What is still under way when the run stops counts only if it began long enough ago; see
+    /// [`pair`].
+    pub lost: u64,
+    /// Ended without a beginning.
+    pub stray: u64,
+}
+
+/// Joins begins and ends of equal number. `begins` and `ends` are in order of time. A beginning that has no end counts
+/// as lost if it lies before `settled` (ticks): what began later may only have been cut off by the end of the run.
+pub fn pair(
+    begins: impl IntoIterator<Item = MarkerEvent>,
+    ends: impl IntoIterator<Item = MarkerEvent>,
+    settled: u64,
+) -> Pairs {
+    // Numbers may come again, so each has a queue.
+    let mut open: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for begin in begins {
+        open.entry(begin.value).or_default().push(begin.at);
+    }
+    let mut pairs = Pairs::default();
+    for end in ends {
+        let queue = open.entry(end.value).or_default();
+        match queue.first() {
+            Some(&begin) if begin <= end.at => {
+                queue.remove(0);
+                pairs.samples.push(Sample {
+                    number: end.value,
+                    begin,
+                    latency: end.at - begin,
+                });
+            }
+            _ => pairs.stray += 1,
+        }
+    }
+    pairs.lost = open
+        .values()
+        .flatten()
+        .filter(|&&begin| begin < settled)
+        .count() as u64;
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(at: u64, value: u64) -> MarkerEvent {
+        MarkerEvent {
+            at,
+            tile: 0,
+            activity: 0,
+            kind: 0,
+            value,
+        }
+    }
+
+    #[test]
+    fn overlapping_flows_are_told_apart_by_number() {
+        let pairs = pair(
+            [event(0, 1), event(10, 2)],
+            [event(15, 2), event(30, 1)],
+            100,
+        );
+        let got: Vec<_> = pairs
+            .samples
+            .iter()
+            .map(|s| (s.number, s.latency))
+            .collect();
+        assert_eq!(got, [(2, 5), (1, 30)]);
+        assert_eq!((pairs.lost, pairs.stray), (0, 0));
+    }
+
+    #[test]
+    fn numbers_may_come_again() {
+        let pairs = pair(
+            [event(0, 1), event(20, 1)],
+            [event(5, 1), event(26, 1)],
+            100,
+        );
+        let got: Vec<_> = pairs.samples.iter().map(|s| s.latency).collect();
+        assert_eq!(got, [5, 6]);
+    }
+
+    #[test]
+    fn a_flow_that_is_cut_off_is_not_lost() {
+        let pairs = pair([event(0, 1), event(90, 2)], [], 50);
+        assert_eq!(pairs.lost, 1);
+    }
+
+    #[test]
+    fn an_end_before_its_beginning_is_stray() {
+        let pairs = pair([event(50, 1)], [event(10, 1)], 0);
+        assert_eq!((pairs.samples.len(), pairs.stray), (0, 1));
+    }
+}

@@ -1,0 +1,239 @@
+//! The table that `bulkhead run` prints.
+//!
+//! What it deliberately does not know: colours of a terminal; the text is the same in a file.
+
+use super::format::{grouped, share};
+use crate::result::{FlowResult, RunResult, VariantResult};
+use comfy_table::{CellAlignment, Table};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Columns that hold words; all others hold numbers and stand at the right.
+const TEXTS: &[&str] = &[
+    "variant",
+    "flow",
+    "application",
+    "request",
+    "to",
+    "delayed most by",
+    "name",
+    "description",
+];
+
+/// An empty table in the style of all our tables.
+pub fn plain(headings: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset("     --            ");
+    table.set_header(headings.to_vec());
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((u16::from(index > 0), 1));
+        if !TEXTS.contains(&headings[index]) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// A table as text without blanks at the ends of lines.
+pub fn render(table: &Table) -> String {
+    let mut out = String::new();
+    for line in table.lines() {
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// Time that others made the applications of a flow wait: (culprit, ticks), the worst first.
+pub fn culprits(variant: &VariantResult, victims: &[&str]) -> Vec<(String, u64)> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for entry in &variant.interference {
+        if victims.contains(&entry.victim.as_str()) && !victims.contains(&entry.culprit.as_str()) {
+            *sums.entry(&entry.culprit).or_default() += entry.ticks;
+        }
+    }
+    let mut sums: Vec<(String, u64)> = sums.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    sums
+}
+
+/// The applications that a flow passes: its ends and those in between.
+pub fn victims(flow: &FlowResult) -> Vec<&str> {
+    let mut names = vec![flow.from.as_str(), flow.to.as_str()];
+    names.extend(flow.through.iter().map(String::as_str));
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn cell(result: &RunResult, ticks: u64) -> String {
+    format!(
+        "{} ({:.2})",
+        grouped(result.cycles(ticks)),
+        result.microseconds(ticks)
+    )
+}
+
+/// What a user sees after a run: one line a variant and flow, then who caused the delays, promises and incidents.
+pub fn summary(result: &RunResult) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{} on {}", result.system, result.platform);
+    let flows = result
+        .variants
+        .iter()
+        .flat_map(|v| v.flows.iter().map(move |f| (v, f)));
+    let mut table = plain(&[
+        "variant",
+        "flow",
+        "samples",
+        "p50",
+        "p99",
+        "worst",
+        "misses",
+        "bound",
+        "delayed most by",
+    ]);
+    let mut any = false;
+    for (variant, flow) in flows {
+        any = true;
+        let victims = victims(flow);
+        let blame = culprits(variant, &victims);
+        let total: u64 = blame.iter().map(|entry| entry.1).sum();
+        let top: Vec<String> = blame
+            .iter()
+            .filter(|entry| entry.1 > 0)
+            .take(2)
+            .map(|(name, ticks)| format!("{name} {}", share(*ticks, total)))
+            .collect();
+        table.add_row(vec![
+            variant.name.clone(),
+            flow.name.clone(),
+            flow.latency.count.to_string(),
+            cell(result, flow.latency.p50),
+            cell(result, flow.latency.p99),
+            cell(result, flow.latency.max),
+            flow.misses.to_string(),
+            flow.bound
+                .as_ref()
+                .map_or("-".to_owned(), |b| cell(result, b.ticks)),
+            if top.is_empty() {
+                "nobody".to_owned()
+            } else {
+                top.join(", ")
+            },
+        ]);
+    }
+    if any {
+        let _ = writeln!(
+            out,
+            "\nEnd-to-end latency in cycles (us):\n{}",
+            render(&table).trim_end()
+        );
+    }
+    spans(result, &mut out);
+    requests(result, &mut out);
+    endings(result, &mut out);
+    out
+}
+
+fn spans(result: &RunResult, out: &mut String) {
+    let mut table = plain(&[
+        "variant",
+        "application",
+        "samples",
+        "p50",
+        "p99",
+        "worst",
+        "mean",
+    ]);
+    let mut any = false;
+    for variant in &result.variants {
+        for span in &variant.spans {
+            any = true;
+            table.add_row(vec![
+                variant.name.clone(),
+                span.application.clone(),
+                span.latency.count.to_string(),
+                cell(result, span.latency.p50),
+                cell(result, span.latency.p99),
+                cell(result, span.latency.max),
+                cell(result, span.latency.mean),
+            ]);
+        }
+    }
+    if any {
+        let _ = writeln!(
+            out,
+            "\nSpans in cycles (us):\n{}",
+            render(&table).trim_end()
+        );
+    }
+}
+
+fn requests(result: &RunResult, out: &mut String) {
+    let mut table = plain(&[
+        "variant",
+        "application",
+        "request",
+        "to",
+        "count",
+        "worst",
+        "bound",
+        "lumped bound",
+        "tightness",
+    ]);
+    let mut any = false;
+    for variant in &result.variants {
+        for request in variant.requests.iter().filter(|r| r.bound.is_some()) {
+            any = true;
+            let bound = |b: &Option<crate::result::Bound>| {
+                b.as_ref().map_or("-".to_owned(), |b| cell(result, b.ticks))
+            };
+            table.add_row(vec![
+                variant.name.clone(),
+                request.application.clone(),
+                request.kind.clone(),
+                request.to.clone(),
+                grouped(request.count),
+                cell(result, request.worst),
+                bound(&request.bound),
+                bound(&request.lumped),
+                request
+                    .bound
+                    .as_ref()
+                    .map_or("-".to_owned(), |b| share(request.worst, b.ticks)),
+            ]);
+        }
+    }
+    if any {
+        let _ = writeln!(
+            out,
+            "\nWorst request beside its bound, in cycles (us):\n{}",
+            render(&table).trim_end()
+        );
+    }
+}
+
+fn endings(result: &RunResult, out: &mut String) {
+    let failed: Vec<_> = result.verdicts.iter().filter(|v| !v.held).collect();
+    let held = result.verdicts.len() - failed.len();
+    if !result.verdicts.is_empty() {
+        let _ = writeln!(out, "\nPromises: {held} held, {} failed", failed.len());
+    }
+    for verdict in failed {
+        let _ = writeln!(out, "  failed ({}): {}", verdict.variant, verdict.what);
+    }
+    for variant in &result.variants {
+        for incident in &variant.incidents {
+            let _ = writeln!(
+                out,
+                "  {} at {:.3} us, tile {}, {}: {}",
+                variant.name,
+                result.microseconds(incident.at),
+                incident.tile,
+                incident.application,
+                incident.what
+            );
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! What a run says, as data: the schema of `result.json`.
+//!
+//! Why it exists: the table on the screen, the report page and every tool of a user read the same structure, so they
+//! cannot disagree. What it deliberately does not know: where the numbers come from, and anything about the host; the
+//! file is the same, byte for byte, whenever and wherever the run is repeated. Spans of time are integers in ticks
+//! (`ticks_per_second`), the exact unit of the machine; `cycle_ticks` converts to cycles of the reference clock.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the schema; grows when a field changes its meaning or goes away.
+pub const SCHEMA: u32 = 1;
+
+/// Result of a run of a system, all variants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Name of the system.
+    pub system: String,
+    /// Name of the platform.
+    pub platform: String,
+    /// Ticks a second.
+    pub ticks_per_second: u64,
+    /// Ticks of a cycle of the reference clock: the harts' clock of the user tiles.
+    pub cycle_ticks: u64,
+    /// What went in.
+    pub provenance: Provenance,
+    /// Variants in the order of the description.
+    pub variants: Vec<VariantResult>,
+    /// What was promised and whether it held.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// Inputs that decide the result completely.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of Bulkhead.
+    pub version: String,
+    /// Every file that went in: descriptions and programs.
+    pub inputs: Vec<Input>,
+    /// `--set` overrides, as given.
+    pub overrides: Vec<String>,
+}
+
+/// One input file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// What it is: the name of a program or description, never a path of the host.
+    pub name: String,
+    /// SHA-256 of its contents, in hexadecimal.
+    pub sha256: String,
+}
+
+/// Why a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum End {
+    /// The simulated time of the description was over.
+    Duration,
+    /// Software wrote the exit device.
+    Exit {
+        /// Its exit code.
+        code: u32,
+    },
+    /// Nothing could ever happen again.
+    Idle,
+    /// A limit of cycles was reached.
+    Limit,
+    /// A trap that nobody handles.
+    Trap {
+        /// Where and why.
+        what: String,
+    },
+}
+
+/// One variant of the system.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VariantResult {
+    /// Name.
+    pub name: String,
+    /// Simulated time at the end, in ticks.
+    pub ticks: u64,
+    /// Why it ended.
+    pub end: End,
+    /// Instructions of all harts.
+    pub instructions: u64,
+    /// SHA-256 over the machine's statistics and observations: equal for equal runs.
+    pub digest: String,
+    /// End-to-end flows.
+    pub flows: Vec<FlowResult>,
+    /// Measured spans of applications.
+    pub spans: Vec<SpanResult>,
+    /// Worst latencies of requests beside their bounds.
+    pub requests: Vec<RequestResult>,
+    /// Who delayed whom.
+    pub interference: Vec<Interference>,
+    /// Activity of each tile.
+    pub tiles: Vec<TileResult>,
+    /// Faults, missed deadlines and other things that an engineer must know.
+    pub incidents: Vec<Incident>,
+    /// Check values that applications gave (marker `Check`), in order of time.
+    pub checks: Vec<Check>,
+}
+
+/// Distribution of a latency, in ticks. Percentiles are nearest-rank: a value that was observed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Number of samples.
+    pub count: u64,
+    /// Least.
+    pub min: u64,
+    /// Median.
+    pub p50: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// Greatest.
+    pub max: u64,
+    /// Mean, rounded down.
+    pub mean: u64,
+    /// Standard deviation of the samples, rounded down.
+    pub deviation: u64,
+}
+
+/// One sample of a flow or span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Number that the software gave.
+    pub number: u64,
+    /// Begin in ticks.
+    pub begin: u64,
+    /// Latency in ticks.
+    pub latency: u64,
+}
+
+/// A flow: from `FlowBegin` in one application to `FlowEnd` in another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowResult {
+    /// Name.
+    pub name: String,
+    /// Application where it begins.
+    pub from: String,
+    /// Application where it ends.
+    pub to: String,
+    /// Applications that its messages pass in between.
+    pub through: Vec<String>,
+    /// Deadline in ticks, if it has one.
+    pub deadline: Option<u64>,
+    /// Samples later than the deadline.
+    pub misses: u64,
+    /// Begun and never ended.
+    pub lost: u64,
+    /// Summary.
+    pub latency: Distribution,
+    /// Every sample.
+    pub samples: Vec<Sample>,
+    /// Analytic bounds of the communication in it.
+    pub bound: Option<Bound>,
+}
+
+/// A span on one tile: from `SpanBegin` to `SpanEnd`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpanResult {
+    /// Application.
+    pub application: String,
+    /// Summary.
+    pub latency: Distribution,
+    /// Every sample.
+    pub samples: Vec<Sample>,
+}
+
+/// An analytic bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bound {
+    /// The bound in ticks.
+    pub ticks: u64,
+    /// Method.
+    pub method: String,
+    /// What it covers and what it assumes.
+    pub covers: String,
+}
+
+/// Worst observed latency of a kind of request of an application, beside its bound.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RequestResult {
+    /// Application.
+    pub application: String,
+    /// Kind: cache miss, transfer, message.
+    pub kind: String,
+    /// Where to: the memory tile, or the application that receives.
+    pub to: String,
+    /// Number of requests.
+    pub count: u64,
+    /// Worst latency in ticks.
+    pub worst: u64,
+    /// Bound of the path's network calculus, if the competing traffic is regulated.
+    pub bound: Option<Bound>,
+    /// Bound of the lumped link, for comparison.
+    pub lumped: Option<Bound>,
+}
+
+/// Time that one application's requests waited for another's, at one kind of resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interference {
+    /// Who waited.
+    pub victim: String,
+    /// Whom it waited for; `refresh` and `bucket` are hardware and its own budget.
+    pub culprit: String,
+    /// Where.
+    pub resource: String,
+    /// Ticks in all.
+    pub ticks: u64,
+}
+
+/// What a tile did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TileResult {
+    /// Number.
+    pub tile: u16,
+    /// Applications on it.
+    pub applications: Vec<String>,
+    /// Instructions retired.
+    pub instructions: u64,
+    /// Named counters of the tile's parts, in a fixed order.
+    pub counters: Vec<Counter>,
+}
+
+/// A counter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counter {
+    /// Part and event, such as `l1d.misses`.
+    pub name: String,
+    /// Value.
+    pub value: u64,
+}
+
+/// Something that went wrong on the chip.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Incident {
+    /// Time in ticks.
+    pub at: u64,
+    /// Tile.
+    pub tile: u16,
+    /// Application.
+    pub application: String,
+    /// What happened.
+    pub what: String,
+}
+
+/// A check value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Application.
+    pub application: String,
+    /// Value.
+    pub value: u64,
+}
+
+/// A promise and whether it held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Variant.
+    pub variant: String,
+    /// What was promised, and by how much it held or failed.
+    pub what: String,
+    /// It held.
+    pub held: bool,
+}
+
+impl RunResult {
+    /// Ticks in cycles of the reference clock, rounded up.
+    pub fn cycles(&self, ticks: u64) -> u64 {
+        ticks.div_ceil(self.cycle_ticks.max(1))
+    }
+
+    /// Ticks in microseconds.
+    pub fn microseconds(&self, ticks: u64) -> f64 {
+        ticks as f64 * 1e6 / self.ticks_per_second.max(1) as f64
+    }
+
+    /// Every promise held.
+    pub fn held(&self) -> bool {
+        self.verdicts.iter().all(|verdict| verdict.held)
+    }
+}
