@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn spans_have_fitting_units() {
         assert_eq!(span(0.25), "250 ns");
-        assert_eq!(span(3.14159), "3.14 us");
+        assert_eq!(span(2.50001), "2.50 us");
         assert_eq!(span(1500.0), "1.50 ms");
         assert_eq!(span(2e6), "2.00 s");
     }

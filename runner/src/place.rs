@@ -1,0 +1,50 @@
+//! Where the checkout lies: programs are built from it and applications link its library.
+//!
+//! What it deliberately does not know: what is in it.
+
+use crate::error::Error;
+use std::path::{Path, PathBuf};
+
+/// Folder of the checkout: `BULKHEAD_ROOT` (the launcher sets it), or the first folder upwards from the executable or
+/// from here that holds Bulkhead's sources.
+pub fn root() -> Result<PathBuf, Error> {
+    let is_root = |folder: &Path| {
+        folder.join("rust-toolchain.toml").is_file() && folder.join("software").is_dir()
+    };
+    if let Some(given) = std::env::var_os("BULKHEAD_ROOT") {
+        let given = PathBuf::from(given);
+        if is_root(&given) {
+            return Ok(given);
+        }
+        return Err(Error::input(
+            format!("BULKHEAD_ROOT is {}, which holds no checkout of Bulkhead", given.display()),
+            "set it to the folder with the launcher, or unset it",
+        ));
+    }
+    let starts = [std::env::current_exe().ok(), std::env::current_dir().ok()];
+    starts
+        .iter()
+        .flatten()
+        .flat_map(|start| start.ancestors())
+        .find(|folder| is_root(folder))
+        .map(Path::to_path_buf)
+        .ok_or_else(|| {
+            Error::input(
+                "the sources of the chip's software are not found",
+                "run the launcher of a checkout (./bulkhead), or set BULKHEAD_ROOT to its folder",
+            )
+        })
+}
+
+/// Reads a file.
+pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(path).map_err(|error| Error::file(path, error))
+}
+
+/// Writes a file, and the folders above it.
+pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Error> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
+    }
+    std::fs::write(path, contents).map_err(|error| Error::file(path, error))
+}

@@ -1,0 +1,293 @@
+//! The programs of the chip: which there are, where they come from, and how they are built.
+//!
+//! A program is named in a description as `folder/program` (the binary `program` of the package in `workloads/folder`), or
+//! by a path relative to the description: a folder with a Cargo package, or a finished ELF file. Cargo decides what must
+//! be built again; nothing is cached beside it. What this module deliberately does not know: what the programs do.
+
+use crate::error::Error;
+use crate::place;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Compiler's name for the chip.
+pub const TARGET: &str = "riscv64gc-unknown-none-elf";
+/// Cargo profile for programs of the chip.
+pub const PROFILE: &str = "chip";
+
+/// A program that is ready to be loaded.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Name in the description.
+    pub name: String,
+    /// The ELF file's contents.
+    pub elf: Vec<u8>,
+}
+
+/// Programs of the checkout: name to package and binary.
+#[derive(Clone, Debug, Default)]
+pub struct Library {
+    root: PathBuf,
+    /// Folder of the description: paths are relative to it.
+    base: PathBuf,
+    known: BTreeMap<String, (String, String)>,
+}
+
+impl bulkhead_model::Programs for Library {
+    fn contains(&self, name: &str) -> bool {
+        self.known.contains_key(name) || self.own(name).is_some()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.known
+            .keys()
+            .filter(|name| !name.starts_with("tiled/"))
+            .cloned()
+            .collect()
+    }
+}
+
+/// What a path of a user leads to.
+enum Own {
+    Elf(PathBuf),
+    Package(PathBuf),
+}
+
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+impl Library {
+    /// Asks Cargo for the programs of the checkout. `base` is the folder of the description.
+    pub fn new(root: &Path, base: &Path) -> Result<Self, Error> {
+        let output = cargo()
+            .args(["metadata", "--no-deps", "--format-version", "1"])
+            .current_dir(root)
+            .output()
+            .map_err(|error| no_cargo(&error))?;
+        if !output.status.success() {
+            return Err(Error::Build {
+                program: "the workspace".to_owned(),
+                output: String::from_utf8_lossy(&output.stderr).into_owned(),
+            });
+        }
+        let metadata: Value = serde_json::from_slice(&output.stdout)
+            .map_err(|error| Error::Machine(format!("cargo metadata: {error}")))?;
+        Ok(Self {
+            root: root.to_path_buf(),
+            base: base.to_path_buf(),
+            known: known(&metadata),
+        })
+    }
+
+    fn own(&self, name: &str) -> Option<Own> {
+        let path = self.base.join(name);
+        if path.is_file() {
+            Some(Own::Elf(path))
+        } else {
+            path.join("Cargo.toml").is_file().then_some(Own::Package(path))
+        }
+    }
+
+    /// Builds what is named, in the order of the names, each once.
+    pub fn build<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Program>, Error> {
+        let mut wanted: Vec<&str> = Vec::new();
+        for name in names {
+            if !wanted.contains(&name) {
+                wanted.push(name);
+            }
+        }
+        let ours: Vec<&(String, String)> = wanted.iter().filter_map(|name| self.known.get(*name)).collect();
+        let built = if ours.is_empty() {
+            BTreeMap::new()
+        } else {
+            let mut command = cargo();
+            command.current_dir(&self.root);
+            for (package, _) in &ours {
+                command.args(["-p", package]);
+            }
+            run(command, "the programs of the chip")?
+        };
+        let mut programs = Vec::new();
+        for name in wanted {
+            let path = match (self.known.get(name), self.own(name)) {
+                (Some((package, binary)), _) => built
+                    .get(&(package.clone(), binary.clone()))
+                    .cloned()
+                    .ok_or_else(|| missing(name))?,
+                (None, Some(Own::Elf(path))) => path,
+                (None, Some(Own::Package(folder))) => one_binary(&folder, name)?,
+                (None, None) => {
+                    return Err(Error::input(
+                        format!("there is no program `{name}`"),
+                        "name one of `bulkhead programs`, or a path to an ELF file or a Cargo package relative to the description",
+                    ));
+                }
+            };
+            programs.push(Program {
+                name: name.to_owned(),
+                elf: place::read(&path)?,
+            });
+        }
+        Ok(programs)
+    }
+}
+
+fn no_cargo(error: &std::io::Error) -> Error {
+    Error::Machine(format!("cannot run cargo ({error}); the launcher ./bulkhead installs it"))
+}
+
+fn missing(name: &str) -> Error {
+    Error::Build {
+        program: name.to_owned(),
+        output: "cargo built it, but named no executable".to_owned(),
+    }
+}
+
+/// Programs by name, from Cargo's description of the workspace.
+fn known(metadata: &Value) -> BTreeMap<String, (String, String)> {
+    let root = metadata["workspace_root"].as_str().unwrap_or_default();
+    let mut found = BTreeMap::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let manifest = package["manifest_path"].as_str().unwrap_or_default();
+        let Some(folder) = manifest
+            .strip_prefix(root)
+            .and_then(|rest| rest.strip_suffix("/Cargo.toml"))
+        else {
+            continue;
+        };
+        let folder = folder.trim_start_matches('/');
+        let prefix = if let Some(rest) = folder.strip_prefix("workloads/") {
+            rest
+        } else if folder.starts_with("software/tiled/") {
+            "tiled"
+        } else {
+            continue;
+        };
+        let name = package["name"].as_str().unwrap_or_default();
+        for target in package["targets"].as_array().into_iter().flatten() {
+            let is_binary = target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|k| k == "bin"));
+            if let (true, Some(binary)) = (is_binary, target["name"].as_str()) {
+                found.insert(format!("{prefix}/{binary}"), (name.to_owned(), binary.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// Runs a build; gives the executables by package and binary.
+fn run(mut command: Command, what: &str) -> Result<BTreeMap<(String, String), PathBuf>, Error> {
+    // The order of arguments is free in Cargo except that the sub-command comes first, so it is put together here.
+    let rest: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    let folder = command.get_current_dir().map(Path::to_path_buf);
+    command = cargo();
+    command.args([
+        "build",
+        "--quiet",
+        "--profile",
+        PROFILE,
+        "--target",
+        TARGET,
+        "--bins",
+        "--message-format",
+        "json-render-diagnostics",
+    ]);
+    command.args(rest);
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
+    // Flags of the host's build must not reach the chip's programs.
+    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET"] {
+        command.env_remove(name);
+    }
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| no_cargo(&error))?;
+    if !output.status.success() {
+        return Err(Error::Build {
+            program: what.to_owned(),
+            output: String::from_utf8_lossy(&output.stderr).into_owned(),
+        });
+    }
+    Ok(executables(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Reads Cargo's messages.
+fn executables(messages: &str) -> BTreeMap<(String, String), PathBuf> {
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["reason"] == "compiler-artifact")
+        .filter_map(|message| {
+            let path = message["executable"].as_str()?;
+            let binary = message["target"]["name"].as_str()?;
+            Some(((package_name(message["package_id"].as_str()?), binary.to_owned()), PathBuf::from(path)))
+        })
+        .collect()
+}
+
+/// Name in a package identifier: `path+file:///a/name#0.1.0` or `path+file:///a/folder#name@0.1.0`.
+fn package_name(identifier: &str) -> String {
+    let (path, version) = identifier.split_once('#').unwrap_or((identifier, ""));
+    match version.split_once('@') {
+        Some((name, _)) => name.to_owned(),
+        None => path.rsplit('/').next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// Builds a user's package, which must have exactly one binary.
+fn one_binary(folder: &Path, name: &str) -> Result<PathBuf, Error> {
+    let mut command = cargo();
+    command.current_dir(folder);
+    let built = run(command, name)?;
+    let mut paths = built.into_values();
+    match (paths.next(), paths.next()) {
+        (Some(path), None) => Ok(path),
+        (None, _) => Err(missing(name)),
+        (Some(_), Some(_)) => Err(Error::input(
+            format!("the package {name} has more than one binary"),
+            "name the ELF file of one of them instead of the folder",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn programs_are_named_after_their_folder() {
+        let metadata = json!({
+            "workspace_root": "/w",
+            "packages": [
+                { "name": "bulkhead-control", "manifest_path": "/w/workloads/control/Cargo.toml",
+                  "targets": [{ "kind": ["bin"], "name": "sensor" }, { "kind": ["lib"], "name": "control" }] },
+                { "name": "bulkhead-kernel", "manifest_path": "/w/software/tiled/kernel/Cargo.toml",
+                  "targets": [{ "kind": ["bin"], "name": "kernel" }] },
+                { "name": "bulkhead", "manifest_path": "/w/cli/Cargo.toml", "targets": [{ "kind": ["bin"], "name": "bulkhead" }] },
+            ],
+        });
+        let names: Vec<String> = known(&metadata).into_keys().collect();
+        assert_eq!(names, ["control/sensor", "tiled/kernel"]);
+    }
+
+    #[test]
+    fn executables_come_from_cargos_messages() {
+        let line = json!({ "reason": "compiler-artifact", "package_id": "path+file:///w/workloads/control#bulkhead-control@0.1.0",
+            "target": { "name": "sensor" }, "executable": "/w/target/sensor" });
+        let other = json!({ "reason": "compiler-artifact", "package_id": "x", "target": { "name": "lib" }, "executable": null });
+        let found = executables(&format!("{line}\nnot json\n{other}\n"));
+        let key = ("bulkhead-control".to_owned(), "sensor".to_owned());
+        assert_eq!(found.get(&key), Some(&PathBuf::from("/w/target/sensor")));
+        assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn both_forms_of_package_identifiers_are_read() {
+        assert_eq!(package_name("path+file:///a/demo#0.1.0"), "demo");
+        assert_eq!(package_name("path+file:///a/folder#demo@0.1.0"), "demo");
+    }
+}
