@@ -1,2 +1,35 @@
 //! The one binary, `bulkhead`.
-fn main() {}
+//!
+//! Why it exists: a user meets Bulkhead here. What it deliberately does not know: how anything is done; it reads
+//! arguments, calls the runner and shows what comes back.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod commands;
+mod diagnostics;
+mod progress;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Command::Run(options) => commands::run::run(&options),
+        Command::Check(options) => commands::check::check(&options),
+        Command::Boot(options) => commands::boot::boot(&options),
+        Command::Reproduce(options) => commands::reproduce::reproduce(&options),
+        Command::Platforms { json } => commands::list::platforms(json),
+        Command::Systems { json } => commands::list::systems(json),
+        Command::Programs { json } => commands::list::programs(json),
+        Command::New { folder } => commands::new::new(&folder),
+    };
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            diagnostics::show(&error);
+            ExitCode::from(error.code())
+        }
+    }
+}

@@ -21,6 +21,9 @@ pub mod exit {
 /// Anything that stops a command.
 #[derive(Debug, Error)]
 pub enum Error {
+    /// The description is bad.
+    #[error(transparent)]
+    Description(#[from] bulkhead_model::Errors),
     /// Another bad input, with cause and remedy.
     #[error("{cause}")]
     Input {
@@ -73,7 +76,7 @@ impl Error {
     /// Exit code for it.
     pub fn code(&self) -> u8 {
         match self {
-            Self::Input { .. } => exit::BAD_INPUT,
+            Self::Description(_) | Self::Input { .. } => exit::BAD_INPUT,
             _ => exit::FAILURE,
         }
     }

@@ -5,7 +5,14 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod convert;
 pub mod error;
 pub mod measure;
+pub mod new;
+pub mod place;
+pub mod programs;
+pub mod progress;
 pub mod report;
 pub mod result;
+
+pub use error::Error;

@@ -17,7 +17,10 @@ pub fn root() -> Result<PathBuf, Error> {
             return Ok(given);
         }
         return Err(Error::input(
-            format!("BULKHEAD_ROOT is {}, which holds no checkout of Bulkhead", given.display()),
+            format!(
+                "BULKHEAD_ROOT is {}, which holds no checkout of Bulkhead",
+                given.display()
+            ),
             "set it to the folder with the launcher, or unset it",
         ));
     }

@@ -86,19 +86,27 @@ impl Library {
         if path.is_file() {
             Some(Own::Elf(path))
         } else {
-            path.join("Cargo.toml").is_file().then_some(Own::Package(path))
+            path.join("Cargo.toml")
+                .is_file()
+                .then_some(Own::Package(path))
         }
     }
 
     /// Builds what is named, in the order of the names, each once.
-    pub fn build<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Program>, Error> {
+    pub fn build<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<Program>, Error> {
         let mut wanted: Vec<&str> = Vec::new();
         for name in names {
             if !wanted.contains(&name) {
                 wanted.push(name);
             }
         }
-        let ours: Vec<&(String, String)> = wanted.iter().filter_map(|name| self.known.get(*name)).collect();
+        let ours: Vec<&(String, String)> = wanted
+            .iter()
+            .filter_map(|name| self.known.get(*name))
+            .collect();
         let built = if ours.is_empty() {
             BTreeMap::new()
         } else {
@@ -135,7 +143,9 @@ impl Library {
 }
 
 fn no_cargo(error: &std::io::Error) -> Error {
-    Error::Machine(format!("cannot run cargo ({error}); the launcher ./bulkhead installs it"))
+    Error::Machine(format!(
+        "cannot run cargo ({error}); the launcher ./bulkhead installs it"
+    ))
 }
 
 fn missing(name: &str) -> Error {
@@ -167,9 +177,14 @@ fn known(metadata: &Value) -> BTreeMap<String, (String, String)> {
         };
         let name = package["name"].as_str().unwrap_or_default();
         for target in package["targets"].as_array().into_iter().flatten() {
-            let is_binary = target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|k| k == "bin"));
+            let is_binary = target["kind"]
+                .as_array()
+                .is_some_and(|kinds| kinds.iter().any(|k| k == "bin"));
             if let (true, Some(binary)) = (is_binary, target["name"].as_str()) {
-                found.insert(format!("{prefix}/{binary}"), (name.to_owned(), binary.to_owned()));
+                found.insert(
+                    format!("{prefix}/{binary}"),
+                    (name.to_owned(), binary.to_owned()),
+                );
             }
         }
     }
@@ -223,7 +238,13 @@ fn executables(messages: &str) -> BTreeMap<(String, String), PathBuf> {
         .filter_map(|message| {
             let path = message["executable"].as_str()?;
             let binary = message["target"]["name"].as_str()?;
-            Some(((package_name(message["package_id"].as_str()?), binary.to_owned()), PathBuf::from(path)))
+            Some((
+                (
+                    package_name(message["package_id"].as_str()?),
+                    binary.to_owned(),
+                ),
+                PathBuf::from(path),
+            ))
         })
         .collect()
 }

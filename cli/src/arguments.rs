@@ -1,0 +1,170 @@
+//! The command line.
+//!
+//! What it deliberately does not know: what the commands do.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  all well
+  1  a failure of Bulkhead, of a build or of the host
+  2  bad input; nothing was run
+  3  a bound was exceeded, or a promised deadline was missed more often than allowed
+  4  a program faulted, ended with an error, or ran into a limit";
+
+/// Describe a chip and the software on it in one file, boot the real binaries on a deterministic timing model, and see
+/// who delays whom.
+#[derive(Parser)]
+#[command(name = "bulkhead", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Sub-commands.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Build, boot and measure a system, all its variants; without a name, the quickstart
+    Run(Run),
+    /// Validate a system, and bound what its regulated traffic may suffer; nothing is run
+    Check(Check),
+    /// Run any bare-metal RISC-V program (a static RV64GC ELF file) on a platform
+    Boot(Boot),
+    /// Run a paper's experiments and print its figures beside ours
+    Reproduce(Reproduce),
+    /// List the platforms of the catalog
+    Platforms {
+        /// For machines
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the systems of the catalog
+    Systems {
+        /// For machines
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the programs that a system can name
+    Programs {
+        /// For machines
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a new application: a crate that builds, and a system that runs it
+    New {
+        /// Folder to make; its last part is the application's name
+        folder: PathBuf,
+    },
+}
+
+/// Arguments of `run`.
+#[derive(Args)]
+pub struct Run {
+    /// A description (a file that ends in .xml), or the name of a system of the catalog
+    #[arg(default_value = "quickstart")]
+    pub system: PathBuf,
+    /// Folder for result.json, report.html, traces and consoles [default: out/NAME]
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+    /// Change the description, for example `logger/*/limit@noc=4MiB/s` or `@duration=10ms`; may come again
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Run only this variant; may come again
+    #[arg(long, value_name = "NAME")]
+    pub variant: Vec<String>,
+    /// Write no traces (they are large)
+    #[arg(long)]
+    pub no_trace: bool,
+    /// Print the whole result for machines instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `check`.
+#[derive(Args)]
+pub struct Check {
+    /// A description (a file that ends in .xml), or the name of a system of the catalog
+    pub system: PathBuf,
+    /// Change the description; may come again
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// For machines
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `boot`.
+#[derive(Args)]
+pub struct Boot {
+    /// The program
+    pub elf: PathBuf,
+    /// Platform: a name of the catalog, or a file that ends in .xml
+    #[arg(long, default_value = "single")]
+    pub platform: PathBuf,
+    /// Stop after so many cycles of the hart (exit code 4)
+    #[arg(long, value_name = "N")]
+    pub max_cycles: Option<u64>,
+    /// Write a trace for Perfetto
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// For machines
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `reproduce`.
+#[derive(Args)]
+pub struct Reproduce {
+    /// Which paper
+    #[arg(value_enum)]
+    pub paper: Paper,
+    /// One of its figures: table1, figure4, figure5; without it, all
+    #[arg(value_enum)]
+    pub figure: Option<Figure>,
+    /// Folder for the report page and the results
+    #[arg(long, default_value = "out/reproduce-m3")]
+    pub out: PathBuf,
+    /// Fewer repetitions: a quick look, not the paper's experiment
+    #[arg(long)]
+    pub quick: bool,
+    /// For machines
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Papers.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Paper {
+    /// Core-local reasoning and predictable cross-core communication with M3 (RTAS 2024)
+    M3,
+}
+
+/// Figures of the paper.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Figure {
+    /// Round trips of messages
+    Table1,
+    /// Interference without regulation
+    Figure4,
+    /// Interference with regulation
+    Figure5,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn help_says_what_there_is() {
+        let help = Arguments::command().render_help().to_string();
+        insta::assert_snapshot!(help);
+    }
+}

@@ -1,0 +1,14 @@
+//! `bulkhead new`.
+
+use super::Outcome;
+use bulkhead_runner::{new, place};
+use std::path::Path;
+
+/// Makes the application.
+pub fn new(folder: &Path) -> Outcome {
+    for path in new::create(folder, &place::root()?)? {
+        println!("made {}", path.display());
+    }
+    println!("run it: bulkhead run {}", folder.join("system.xml").display());
+    Ok(0)
+}

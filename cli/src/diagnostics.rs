@@ -1,0 +1,120 @@
+//! Errors on the terminal: cause, place in the file, remedy.
+//!
+//! What it deliberately does not know: which errors there are beyond their texts and places.
+
+use bulkhead_model::Diagnostic as Problem;
+use bulkhead_runner::Error;
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use std::fmt;
+use std::io::IsTerminal;
+
+/// A problem of a description, as miette wants it.
+#[derive(Debug)]
+struct Shown {
+    message: String,
+    code: String,
+    help: Option<String>,
+    source: Option<NamedSource<String>>,
+    place: Option<(std::ops::Range<usize>, String)>,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Shown {}
+
+impl Diagnostic for Shown {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(&self.code))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as _)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.as_ref().map(|source| source as _)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let (range, _) = self.place.as_ref()?;
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some("here".to_owned()), range.clone()))))
+    }
+}
+
+fn shown(problem: &Problem) -> Shown {
+    let place = problem.range().zip(problem.position()).map(|(range, (line, column))| {
+        let file = problem.file().unwrap_or_default();
+        (range, format!("{file}:{line}:{column}"))
+    });
+    let message = match &place {
+        Some((_, place)) => format!("{place}: {}", problem.message()),
+        None => problem.message(),
+    };
+    Shown {
+        message,
+        code: problem.code().to_owned(),
+        help: (!problem.help.is_empty()).then(|| problem.help.clone()),
+        source: problem
+            .file()
+            .zip(problem.text())
+            .map(|(file, text)| NamedSource::new(file, text.to_owned()).with_language("xml")),
+        place,
+    }
+}
+
+/// The text for an error; `fancy` uses colours and lines.
+pub fn render(error: &Error, fancy: bool) -> String {
+    let all: Vec<Shown> = match error {
+        Error::Description(errors) => errors.list.iter().map(shown).collect(),
+        Error::Input { cause, remedy } => vec![Shown {
+            message: cause.clone(),
+            code: "bulkhead::input".to_owned(),
+            help: Some(remedy.clone()),
+            source: None,
+            place: None,
+        }],
+        other => vec![Shown {
+            message: other.to_string(),
+            code: "bulkhead::failure".to_owned(),
+            help: None,
+            source: None,
+            place: None,
+        }],
+    };
+    let theme = if fancy { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(110);
+    let mut out = String::new();
+    for one in &all {
+        // Writing to a string cannot fail.
+        let _ = handler.render_report(&mut out, one);
+    }
+    out
+}
+
+/// Prints an error.
+pub fn show(error: &Error) {
+    let fancy = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    eprint!("{}", render(error, fancy));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_model::{LoadOptions, load_system_text};
+
+    #[test]
+    fn a_bad_description_shows_its_place() {
+        let text = "<system name=\"s\" platform=\"tiled-gem5\" duration=\"5\"/>\n";
+        let errors = load_system_text("s.xml", text, &LoadOptions::default()).expect_err("no unit");
+        insta::assert_snapshot!(render(&errors.into(), false));
+    }
+
+    #[test]
+    fn other_bad_input_has_a_remedy() {
+        insta::assert_snapshot!(render(&Error::input("no such program", "name another"), false));
+    }
+}

@@ -1,0 +1,196 @@
+//! From the platform of a description to the machine's configuration.
+//!
+//! Why it exists: the machine must not know the description language. What it deliberately does not know: whether a
+//! value makes sense; the model has checked that.
+
+use bulkhead_machine::config::{
+    CacheConfig, Channels, DramConfig, DtuConfig, MemoryConfig, NetworkConfig, PlatformConfig,
+    PlatformKind, Replacement, TileConfig, Topology,
+};
+use bulkhead_machine::hart::HartConfig;
+use bulkhead_model::platform::{self, Platform};
+
+/// Seed of pseudo-random replacement: any fixed number, so that every run is the same.
+const SEED: u64 = 0x6275_6c6b_6865_6164;
+
+/// The machine's configuration of a platform.
+pub fn convert(platform: &Platform) -> PlatformConfig {
+    let ticks = platform.ticks_per_second();
+    let cycle = |clock: &platform::Clock| ticks / clock.frequency.0.max(1);
+    PlatformConfig {
+        name: platform.name.clone(),
+        kind: match platform.kind {
+            platform::PlatformKind::Tiled => PlatformKind::Tiled,
+            platform::PlatformKind::Bare => PlatformKind::Bare,
+        },
+        ticks_per_second: ticks,
+        timebase_hz: platform.timebase.0,
+        tiles: platform
+            .tiles
+            .iter()
+            .map(|tile| {
+                let core = cycle(&tile.pipeline.clock);
+                TileConfig {
+                    id: tile.id,
+                    hart: hart(tile, core),
+                    l1i: tile.l1i.as_ref().map(|c| cache(c, core)),
+                    l1d: tile.l1d.as_ref().map(|c| cache(c, core)),
+                    l2: tile.l2.as_ref().map(|c| cache(c, core)),
+                    dtu: tile.dtu.as_ref().map(|d| dtu(d, cycle(&d.clock))),
+                    router: tile.router,
+                    privileged: tile.privileged,
+                    exit: tile.exit,
+                    uart: tile.uart,
+                }
+            })
+            .collect(),
+        memories: platform
+            .memories
+            .iter()
+            .map(|memory| MemoryConfig {
+                id: memory.id,
+                dram: dram(&memory.dram, cycle(&memory.dram.clock)),
+                size: memory.size.0,
+                router: memory.router,
+            })
+            .collect(),
+        network: network(&platform.network, cycle(&platform.network.clock)),
+        seed: SEED,
+    }
+}
+
+fn hart(tile: &platform::Tile, ticks_per_cycle: u64) -> HartConfig {
+    let p = &tile.pipeline;
+    HartConfig {
+        ticks_per_cycle,
+        line: tile
+            .l1d
+            .as_ref()
+            .or(tile.l1i.as_ref())
+            .map_or(64, |c| c.line),
+        load_to_use: p.load_to_use,
+        multiply: p.multiply,
+        divide: p.divide,
+        fp_add: p.fp_add,
+        fp_multiply: p.fp_multiply,
+        fp_fma: p.fp_fma,
+        fp_divide: p.fp_divide,
+        fp_sqrt: p.fp_sqrt,
+        branch_penalty: p.branch_penalty,
+        jump_penalty: p.jump_penalty,
+        predictor_entries: p.predictor_entries,
+        return_stack: p.return_stack,
+        store_buffer: p.store_buffer,
+        load_buffer: p.load_buffer,
+        trap_entry: p.trap_entry,
+        mmio: p.mmio,
+        tlb_entries: p.tlb_entries,
+        l2_tlb_entries: p.l2_tlb_entries,
+        l2_tlb_latency: p.l2_tlb_latency,
+        timed_walk: p.timed_walk,
+        hardware_ad: p.hardware_ad,
+    }
+}
+
+fn cache(cache: &platform::Cache, cycle: u64) -> CacheConfig {
+    CacheConfig {
+        size: cache.size.0,
+        ways: cache.ways,
+        line: cache.line,
+        cycle,
+        latency: cache.latency.into(),
+        mshrs: cache.mshrs,
+        replacement: match cache.replacement {
+            platform::Replacement::Lru => Replacement::Lru,
+            platform::Replacement::TreePlru => Replacement::TreePlru,
+            platform::Replacement::Random => Replacement::Random,
+        },
+        way_mask: 0,
+    }
+}
+
+fn dtu(dtu: &platform::Dtu, cycle: u64) -> DtuConfig {
+    DtuConfig {
+        cycle,
+        endpoints: dtu.endpoints.try_into().unwrap_or(u16::MAX),
+        buckets: dtu.buckets.try_into().unwrap_or(u8::MAX),
+        tlb_entries: dtu.tlb_entries.try_into().unwrap_or(u16::MAX),
+        tlb_latency: dtu.tlb_latency.into(),
+        block: dtu.block,
+        parallel: dtu.parallel,
+        refill: dtu.refill.into(),
+        bucket_limit: dtu.bucket_limit.0,
+        read: dtu.read.into(),
+        write: dtu.write.into(),
+        send: dtu.send.into(),
+        reply: dtu.reply.into(),
+        receive: dtu.receive.into(),
+        fetch: dtu.fetch.into(),
+        acknowledge: dtu.acknowledge.into(),
+        outstanding: dtu.outstanding,
+    }
+}
+
+fn dram(dram: &platform::Dram, cycle: u64) -> DramConfig {
+    DramConfig {
+        cycle,
+        banks: dram.banks,
+        row: dram.row.0,
+        bus: dram.bus,
+        burst: dram.burst,
+        cas: dram.cas.into(),
+        activate: dram.activate.into(),
+        precharge: dram.precharge.into(),
+        write_recovery: dram.write_recovery.into(),
+        refresh_interval: dram.refresh_interval.into(),
+        refresh: dram.refresh.into(),
+        frontend: dram.frontend.into(),
+    }
+}
+
+fn network(network: &platform::Network, cycle: u64) -> NetworkConfig {
+    NetworkConfig {
+        topology: match network.topology {
+            platform::Topology::Crossbar => Topology::Crossbar,
+            platform::Topology::StarMesh { columns, rows } => Topology::StarMesh { columns, rows },
+            platform::Topology::Mesh { columns, rows } => Topology::Mesh { columns, rows },
+        },
+        cycle,
+        width: network.width,
+        link: network.link.into(),
+        router: network.router.into(),
+        interface: network.interface.into(),
+        header: network.header,
+        chunk: network.chunk,
+        channels: if network.split_channels {
+            Channels::Split
+        } else {
+            Channels::Shared
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_model::{LoadOptions, load_platform, platform_names};
+
+    #[test]
+    fn every_platform_of_the_catalog_converts() {
+        let options = LoadOptions::default();
+        for name in platform_names(&options) {
+            let platform = load_platform(&name, &options).expect("the catalog is valid");
+            let config = convert(&platform);
+            assert_eq!(config.tiles.len(), platform.tiles.len(), "{name}");
+            for (tile, model) in config.tiles.iter().zip(&platform.tiles) {
+                // A cycle is a whole number of ticks, exactly.
+                let hertz = model.pipeline.clock.frequency.0;
+                assert_eq!(
+                    tile.hart.ticks_per_cycle * hertz,
+                    config.ticks_per_second,
+                    "{name}"
+                );
+            }
+        }
+    }
+}

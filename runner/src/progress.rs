@@ -1,0 +1,41 @@
+//! Where work stands, for whoever shows it.
+//!
+//! What it deliberately does not know: terminals.
+
+/// What happens now.
+#[derive(Clone, Copy, Debug)]
+pub enum Stage<'a> {
+    /// Work without a measure begins.
+    Work {
+        /// What is done.
+        what: &'a str,
+    },
+    /// A simulation has come so far.
+    Simulation {
+        /// Name of the run.
+        name: &'a str,
+        /// Simulated microseconds.
+        microseconds: u64,
+        /// Simulated microseconds at the end.
+        of: u64,
+    },
+    /// The work or run with this name is over.
+    Done {
+        /// Its name.
+        name: &'a str,
+    },
+}
+
+/// Shows progress.
+pub trait Progress: Sync {
+    /// Called at every change, from any thread.
+    fn stage(&self, stage: Stage<'_>);
+}
+
+/// Shows nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn stage(&self, _: Stage<'_>) {}
+}
