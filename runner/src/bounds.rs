@@ -1,0 +1,258 @@
+//! Bounds beside what was observed, and verdicts.
+//!
+//! Why it exists: a bound that nobody compares is decoration. What it deliberately does not know: how a bound is computed
+//! (`bulkhead_analysis`), and how an observation was made.
+
+use crate::collect::{kind, ticks};
+use crate::names::Names;
+use crate::result::{Bound, FlowResult, RequestResult, VariantResult, Verdict};
+use crate::session::Counts;
+use bulkhead_analysis::communication as analysis;
+use bulkhead_analysis::communication::{Kind, Profile, SystemBounds};
+use bulkhead_machine::noc::Transaction;
+use bulkhead_model::System;
+
+/// What the applications of a flow did alone, which decides the flow's bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alone {
+    /// Name of the flow.
+    pub flow: String,
+    /// Worst end-to-end latency in ticks.
+    pub worst: u64,
+    /// For each application: the most line reads and write-backs in a period.
+    pub lines: Vec<(usize, u64, u64)>,
+}
+
+/// Everybody who could disturb `flow` is limited or absent: only then a deadline is promised.
+pub fn promised(system: &System, members: &[usize]) -> bool {
+    system
+        .apps
+        .iter()
+        .enumerate()
+        .all(|(index, app)| members.contains(&index) || app.limit.is_some())
+}
+
+/// Indices of the applications of a flow, in its order.
+pub fn members(system: &System, flow: &FlowResult) -> Vec<usize> {
+    std::iter::once(&flow.from)
+        .chain(&flow.through)
+        .chain([&flow.to])
+        .filter_map(|name| system.apps.iter().position(|app| app.name == *name))
+        .collect()
+}
+
+/// Only the applications of the flow are there: what is measured is undisturbed.
+pub fn is_alone(system: &System, members: &[usize]) -> bool {
+    (0..system.apps.len()).all(|index| members.contains(&index))
+}
+
+/// Shortest period of the flow's applications in ticks.
+pub fn period(system: &System, members: &[usize]) -> Option<u64> {
+    let per_second = system.platform.ticks_per_second();
+    members
+        .iter()
+        .filter_map(|&index| system.apps.get(index)?.task)
+        .map(|task| ticks(task.period, per_second))
+        .min()
+}
+
+/// Reads off what the applications of a flow did at most in a period, from counts in slices of one period. Slices before
+/// the flow's first sample are start-up.
+pub fn alone(
+    system: &System,
+    names: &Names,
+    flow: &FlowResult,
+    slices: &[(u64, Counts)],
+) -> Option<Alone> {
+    let first = flow.samples.iter().map(|sample| sample.begin).min()?;
+    let members = members(system, flow);
+    let lines = members
+        .iter()
+        .map(|&app| {
+            let most = |wanted: Transaction| {
+                slices
+                    .windows(2)
+                    // The last slice that begins before the first sample holds it.
+                    .filter(|pair| pair[1].0 > first)
+                    .map(|pair| &pair[0])
+                    .chain(slices.last())
+                    .map(|(_, counts)| of_app(system, names, app, counts, wanted))
+                    .max()
+                    .unwrap_or(0)
+            };
+            (app, most(Transaction::CacheRead), most(Transaction::CacheWrite))
+        })
+        .collect();
+    Some(Alone {
+        flow: flow.name.clone(),
+        worst: flow.latency.max,
+        lines,
+    })
+}
+
+/// Transactions of an application's tile, TileMux included.
+fn of_app(system: &System, names: &Names, app: usize, counts: &Counts, wanted: Transaction) -> u64 {
+    let name = &system.apps[app].name;
+    counts
+        .iter()
+        .filter(|((owner, transaction), _)| {
+            *transaction == wanted && names.owner(*owner).trim_end_matches(" (TileMux)") == name
+        })
+        .map(|(_, count)| *count)
+        .sum()
+}
+
+fn converted(bound: &analysis::Bound, covers: &str) -> (Bound, Option<Bound>) {
+    let path = Bound {
+        ticks: bound.path,
+        method: bound.method.source().to_owned(),
+        covers: covers.to_owned(),
+    };
+    let lumped = bound.lumped.map(|ticks| Bound {
+        ticks,
+        method: analysis::Method::LumpedLink.source().to_owned(),
+        covers: format!("{covers}, with network and memory taken as one link"),
+    });
+    (path, lumped)
+}
+
+/// Adds bounds to a variant.
+pub fn add(system: &System, variant: &mut VariantResult, alone: &[Alone]) {
+    let profiles: Vec<Profile> = Vec::new();
+    if let Ok(bounds) = SystemBounds::new(system, &profiles) {
+        for request in &mut variant.requests {
+            request_bound(system, &bounds, request);
+        }
+    }
+    for flow in &mut variant.flows {
+        let Some(known) = alone.iter().find(|known| known.flow == flow.name) else {
+            continue;
+        };
+        let apps = members(system, flow);
+        if promised(system, &apps) {
+            flow.bound = flow_bound(system, &apps, known);
+        }
+    }
+}
+
+fn request_bound(system: &System, bounds: &SystemBounds<'_>, request: &mut RequestResult) {
+    let Some(app) = system.apps.iter().position(|app| app.name == request.application) else {
+        return;
+    };
+    // Its own token bucket is no interference, and it may starve itself as it likes.
+    let regulated = system
+        .apps
+        .iter()
+        .enumerate()
+        .all(|(index, other)| index == app || other.limit.is_some());
+    if !regulated || system.apps[app].limit.is_some() {
+        return;
+    }
+    let wanted = [
+        (Transaction::CacheRead, Kind::LineRead),
+        (Transaction::CacheWrite, Kind::LineWrite),
+        (Transaction::DmaRead, Kind::DmaRead),
+        (Transaction::DmaWrite, Kind::DmaWrite),
+    ];
+    let Some((_, analysed)) = wanted
+        .into_iter()
+        .find(|(transaction, _)| kind(*transaction) == Some(request.kind.as_str()))
+    else {
+        return;
+    };
+    if let Ok(bound) = bounds.transaction(app, analysed) {
+        let (path, lumped) = converted(&bound, "one request, from the cache or unit to its answer");
+        request.bound = Some(path);
+        request.lumped = lumped;
+    }
+}
+
+fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Option<Bound> {
+    let profiles: Vec<Profile> = apps
+        .iter()
+        .enumerate()
+        .map(|(position, &app)| {
+            let (_, reads, writes) = alone.lines.iter().find(|line| line.0 == app).copied().unwrap_or((app, 0, 0));
+            Profile {
+                app,
+                // The whole flow was measured at once; it is put into the first stage.
+                compute: if position == 0 { alone.worst } else { 0 },
+                compute_includes_network: true,
+                line_reads: reads,
+                line_writes: writes,
+                messages: apps
+                    .get(position + 1)
+                    .map(|&to| vec![(to, message_bytes(system, app, to))])
+                    .unwrap_or_default(),
+                ..Profile::default()
+            }
+        })
+        .collect();
+    let bounds = SystemBounds::new(system, &profiles).ok()?;
+    let bound = bounds.flow(apps, 0).ok()?.bound;
+    Some(
+        converted(
+            &bound,
+            "the whole flow: its worst latency alone, as measured, and what all its requests may wait for others; \
+             the requests of a job are the most that were counted in a period alone",
+        )
+        .0,
+    )
+}
+
+/// Payload at most: a slot of the receiver without the header.
+fn message_bytes(system: &System, from: usize, to: usize) -> u64 {
+    system.apps[from]
+        .sgates
+        .iter()
+        .filter(|gate| gate.to == to)
+        .filter_map(|gate| system.apps[to].rgates.get(gate.gate))
+        .map(|gate| u64::from(gate.slot_size).saturating_sub(bulkhead_abi::message::HEADER_SIZE as u64))
+        .max()
+        .unwrap_or(0)
+}
+
+/// What was promised for a variant, and whether it held.
+pub fn verdicts(system: &System, variant: &VariantResult) -> Vec<Verdict> {
+    let mut all = Vec::new();
+    let mut add = |what: String, held: bool| {
+        all.push(Verdict {
+            variant: variant.name.clone(),
+            what,
+            held,
+        });
+    };
+    for flow in &variant.flows {
+        if let Some(bound) = &flow.bound {
+            add(
+                format!("flow {}: worst {} ticks within the bound of {}", flow.name, flow.latency.max, bound.ticks),
+                flow.latency.max <= bound.ticks,
+            );
+        }
+        let members = members(system, flow);
+        if flow.deadline.is_some() && promised(system, &members) {
+            let allowed = members
+                .iter()
+                .filter_map(|&index| system.apps.get(index)?.task)
+                .map(|task| task.misses)
+                .max()
+                .unwrap_or(0);
+            add(
+                format!("flow {}: {} late of {}, {allowed} allowed", flow.name, flow.misses, flow.latency.count + flow.lost),
+                flow.misses <= allowed && flow.latency.count > 0,
+            );
+        }
+    }
+    for request in &variant.requests {
+        if let Some(bound) = &request.bound {
+            add(
+                format!(
+                    "{} of {}: worst {} ticks within the bound of {}",
+                    request.kind, request.application, request.worst, bound.ticks
+                ),
+                request.worst <= bound.ticks,
+            );
+        }
+    }
+    all
+}

@@ -1,0 +1,355 @@
+//! From what the machine saw to what a user wants to know about one variant.
+//!
+//! What it deliberately does not know: bounds (see `bounds`), and how the machine was run.
+
+use crate::measure::{MarkerEvent, distribution, pair};
+use crate::names::{Names, notice};
+use crate::result::{
+    Check, FlowResult, Incident, Interference, RequestResult, Sample, SpanResult,
+};
+use bulkhead_abi::marker::MarkerKind;
+use bulkhead_machine::ledger::{Ledger, Resource};
+use bulkhead_machine::noc::Transaction;
+use bulkhead_model::System;
+use bulkhead_model::units::Time;
+use std::collections::BTreeMap;
+
+/// Ticks of a time.
+pub fn ticks(time: Time, ticks_per_second: u64) -> u64 {
+    (u128::from(time.0) * u128::from(ticks_per_second) / 1_000_000_000_000)
+        .try_into()
+        .unwrap_or(u64::MAX)
+}
+
+fn of_kind(markers: &[MarkerEvent], kind: MarkerKind) -> impl Iterator<Item = MarkerEvent> + '_ {
+    markers
+        .iter()
+        .filter(move |marker| marker.kind == kind as u16)
+        .copied()
+}
+
+/// Latencies of every flow of the system.
+pub fn flows(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) -> Vec<FlowResult> {
+    let ticks_per_second = system.platform.ticks_per_second();
+    let belongs = |marker: &MarkerEvent, app: usize| {
+        names.owner(bulkhead_machine::types::Owner::new(marker.tile, marker.activity)) == system.apps[app].name
+    };
+    system
+        .flows
+        .iter()
+        .map(|flow| {
+            let begins = of_kind(markers, MarkerKind::FlowBegin).filter(|m| belongs(m, flow.from));
+            let ends = of_kind(markers, MarkerKind::FlowEnd).filter(|m| belongs(m, flow.to));
+            let deadline = flow.deadline.map(|deadline| ticks(deadline, ticks_per_second));
+            // What began less than its deadline (or a millisecond) before the end may still have arrived.
+            let grace = deadline.unwrap_or(ticks_per_second / 1000);
+            let pairs = pair(begins, ends, end.saturating_sub(grace));
+            let late = |sample: &Sample| deadline.is_some_and(|deadline| sample.latency > deadline);
+            FlowResult {
+                name: flow.name.clone(),
+                from: system.apps[flow.from].name.clone(),
+                to: system.apps[flow.to].name.clone(),
+                through: through(system, flow.from, flow.to),
+                deadline,
+                misses: pairs.samples.iter().filter(|s| late(s)).count() as u64 + pairs.lost,
+                lost: pairs.lost,
+                latency: distribution(pairs.samples.iter().map(|s| s.latency)),
+                samples: pairs.samples,
+                bound: None,
+            }
+        })
+        .collect()
+}
+
+/// Applications on the way of gates from one application to another, without the ends; the shortest way.
+pub fn through(system: &System, from: usize, to: usize) -> Vec<String> {
+    let mut before: BTreeMap<usize, usize> = BTreeMap::from([(from, from)]);
+    let mut queue = std::collections::VecDeque::from([from]);
+    while let Some(at) = queue.pop_front() {
+        for gate in &system.apps[at].sgates {
+            before.entry(gate.to).or_insert_with(|| {
+                queue.push_back(gate.to);
+                at
+            });
+        }
+    }
+    let mut way = Vec::new();
+    let mut at = to;
+    while let Some(&previous) = before.get(&at) {
+        if previous == from {
+            break;
+        }
+        way.push(system.apps[previous].name.clone());
+        at = previous;
+    }
+    way.reverse();
+    way
+}
+
+/// Spans by application, in the order of the applications. Between `MeasureBegin` and `MeasureEnd` only, where an
+/// application marks them.
+pub fn spans(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) -> Vec<SpanResult> {
+    let mut by_app: BTreeMap<String, Vec<MarkerEvent>> = BTreeMap::new();
+    for marker in markers {
+        let owner = bulkhead_machine::types::Owner::new(marker.tile, marker.activity);
+        by_app.entry(names.owner(owner)).or_default().push(*marker);
+    }
+    system
+        .apps
+        .iter()
+        .filter_map(|app| {
+            let own = by_app.get(&app.name)?;
+            let first = of_kind(own, MarkerKind::MeasureBegin).next().map_or(0, |m| m.at);
+            let last = of_kind(own, MarkerKind::MeasureEnd).next().map_or(u64::MAX, |m| m.at);
+            let mut samples =
+                pair(of_kind(own, MarkerKind::SpanBegin), of_kind(own, MarkerKind::SpanEnd), end).samples;
+            samples.retain(|sample| sample.begin >= first && sample.begin <= last);
+            (!samples.is_empty()).then(|| SpanResult {
+                application: app.name.clone(),
+                latency: distribution(samples.iter().map(|s| s.latency)),
+                samples,
+            })
+        })
+        .collect()
+}
+
+/// The ledger by names, the worst first within a victim.
+pub fn interference(names: &Names, ledger: &Ledger) -> Vec<Interference> {
+    let mut sums: BTreeMap<(String, String, String), u64> = BTreeMap::new();
+    for booking in ledger.bookings() {
+        let victim = names.owner(booking.victim);
+        let culprit = match booking.resource {
+            // Nobody but the hardware, or the victim's own budget, is to blame.
+            Resource::Refresh(_) => "refresh".to_owned(),
+            Resource::Bucket => "own limit".to_owned(),
+            _ => names.owner(booking.culprit),
+        };
+        let key = (victim, culprit, group(booking.resource));
+        *sums.entry(key).or_default() += booking.ticks;
+    }
+    let mut all: Vec<Interference> = sums
+        .into_iter()
+        .map(|((victim, culprit, resource), ticks)| Interference {
+            victim,
+            culprit,
+            resource,
+            ticks,
+        })
+        .collect();
+    all.sort_by(|a, b| {
+        (&a.victim, b.ticks, &a.culprit, &a.resource).cmp(&(&b.victim, a.ticks, &b.culprit, &b.resource))
+    });
+    all
+}
+
+/// Resources of a kind together: a table of every bank and link would hide who is to blame.
+fn group(resource: Resource) -> String {
+    match resource {
+        Resource::Link(_) => "network links".to_owned(),
+        Resource::DramBank { memory, .. } => format!("memory {memory} banks"),
+        other => other.to_string(),
+    }
+}
+
+/// Worst latencies of the applications' requests.
+pub fn requests(system: &System, names: &Names, ledger: &Ledger) -> Vec<RequestResult> {
+    let mut all: BTreeMap<(usize, Transaction), (u64, u64)> = BTreeMap::new();
+    for latency in ledger.latencies() {
+        let name = names.owner(latency.owner);
+        // A unit works for its application while TileMux or nobody runs, too.
+        let name = name.trim_end_matches(" (TileMux)");
+        if let Some(app) = system.apps.iter().position(|app| app.name == name) {
+            let entry = all.entry((app, latency.transaction)).or_default();
+            entry.0 += latency.total.count();
+            entry.1 = entry.1.max(latency.total.maximum());
+        }
+    }
+    all.into_iter()
+        .filter_map(|((app, transaction), (count, worst))| {
+            Some(RequestResult {
+                application: system.apps[app].name.clone(),
+                kind: kind(transaction)?.to_owned(),
+                to: match transaction {
+                    Transaction::Message => "its receivers".to_owned(),
+                    _ => format!("memory {}", system.apps[app].memory_tile),
+                },
+                count,
+                worst,
+                bound: None,
+                lumped: None,
+            })
+        })
+        .collect()
+}
+
+/// What users call a transaction; nothing for the kernel's own.
+pub fn kind(transaction: Transaction) -> Option<&'static str> {
+    match transaction {
+        Transaction::CacheRead => Some("cache miss"),
+        Transaction::CacheWrite => Some("write-back"),
+        Transaction::DmaRead => Some("transfer chunk, read"),
+        Transaction::DmaWrite => Some("transfer chunk, write"),
+        Transaction::Message => Some("message"),
+        Transaction::Register => None,
+    }
+}
+
+/// Applications that ended in another way than with exit code 0, and missed deadlines by their own account.
+pub fn incidents(
+    system: &System,
+    names: &Names,
+    console: &str,
+    markers: &[MarkerEvent],
+    locate: impl Fn(&str, u64) -> Option<String>,
+) -> Vec<Incident> {
+    let fault_times: BTreeMap<u16, u64> = of_kind(markers, MarkerKind::ActivityFault)
+        .map(|marker| (marker.tile, marker.at))
+        .collect();
+    let mut all: Vec<Incident> = console
+        .lines()
+        .filter_map(notice)
+        .filter(|notice| notice.what.starts_with("stopped") && notice.what != "stopped: exit 0")
+        .filter(|notice| !(notice.what.ends_with("stopped by its manager")))
+        .map(|notice| {
+            let place = address(&notice.what).and_then(|pc| locate(&notice.name, pc));
+            Incident {
+                at: fault_times.get(&notice.tile).copied().unwrap_or(0),
+                tile: notice.tile,
+                application: notice.name,
+                what: match place {
+                    Some(place) => format!("{} in {place}", notice.what),
+                    None => notice.what,
+                },
+            }
+        })
+        .collect();
+    for app in &system.apps {
+        let misses: Vec<_> = of_kind(markers, MarkerKind::DeadlineMiss)
+            .filter(|m| names.owner(bulkhead_machine::types::Owner::new(m.tile, m.activity)) == app.name)
+            .collect();
+        if let Some(first) = misses.first() {
+            all.push(Incident {
+                at: first.at,
+                tile: app.tile,
+                application: app.name.clone(),
+                what: format!("{} jobs missed their deadline, job {} first", misses.len(), first.value),
+            });
+        }
+    }
+    all
+}
+
+/// The program counter in `... at 0x1234, ...`.
+fn address(text: &str) -> Option<u64> {
+    let digits = &text[text.find(" at 0x")? + " at 0x".len()..];
+    let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+    u64::from_str_radix(&digits[..end], 16).ok()
+}
+
+/// Check values, in order of time.
+pub fn checks(names: &Names, markers: &[MarkerEvent]) -> Vec<Check> {
+    of_kind(markers, MarkerKind::Check)
+        .map(|marker| Check {
+            application: names.owner(bulkhead_machine::types::Owner::new(marker.tile, marker.activity)),
+            value: marker.value,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_machine::types::Owner;
+    use bulkhead_model::{LoadOptions, load_system};
+
+    fn system() -> System {
+        load_system("quickstart", &LoadOptions::default()).expect("valid")
+    }
+
+    fn marker(at: u64, tile: u16, kind: MarkerKind, value: u64) -> MarkerEvent {
+        MarkerEvent {
+            at,
+            tile,
+            activity: 1,
+            kind: kind as u16,
+            value,
+        }
+    }
+
+    #[test]
+    fn a_flow_passes_the_controller() {
+        let system = system();
+        let flow = &system.flows[0];
+        assert_eq!(through(&system, flow.from, flow.to), ["controller"]);
+    }
+
+    #[test]
+    fn late_and_lost_samples_are_misses() {
+        let system = system();
+        let names = Names::new(&system, "");
+        let deadline = ticks(Time(400_000_000), system.platform.ticks_per_second());
+        let markers = [
+            marker(0, 2, MarkerKind::FlowBegin, 1),
+            marker(0, 2, MarkerKind::FlowBegin, 2),
+            marker(0, 2, MarkerKind::FlowBegin, 3),
+            marker(deadline, 4, MarkerKind::FlowEnd, 1),
+            marker(deadline + 1, 4, MarkerKind::FlowEnd, 2),
+            // The controller ends nothing of this flow.
+            marker(5, 3, MarkerKind::FlowEnd, 3),
+        ];
+        let flows = flows(&system, &names, &markers, deadline * 10);
+        assert_eq!((flows[0].latency.count, flows[0].misses, flows[0].lost), (2, 2, 1));
+    }
+
+    #[test]
+    fn warm_up_does_not_count() {
+        let system = system();
+        let names = Names::new(&system, "");
+        let markers = [
+            marker(0, 5, MarkerKind::SpanBegin, 0),
+            marker(90, 5, MarkerKind::SpanEnd, 0),
+            marker(100, 5, MarkerKind::MeasureBegin, 0),
+            marker(110, 5, MarkerKind::SpanBegin, 1),
+            marker(117, 5, MarkerKind::SpanEnd, 1),
+        ];
+        let spans = spans(&system, &names, &markers, 1000);
+        assert_eq!(spans[0].application, "hog-1");
+        assert_eq!((spans[0].latency.count, spans[0].latency.max), (1, 7));
+    }
+
+    #[test]
+    fn waits_are_summed_by_name() {
+        let system = system();
+        let names = Names::new(&system, "");
+        let mut ledger = Ledger::new();
+        let (victim, hog) = (Owner::new(2, 1), Owner::new(5, 1));
+        ledger.book(victim, hog, Resource::Link(3), 5);
+        ledger.book(victim, hog, Resource::Link(4), 6);
+        ledger.book(victim, victim, Resource::Bucket, 7);
+        let got: Vec<_> = interference(&names, &ledger)
+            .into_iter()
+            .map(|i| (i.victim, i.culprit, i.resource, i.ticks))
+            .collect();
+        let text = |s: &str| s.to_owned();
+        assert_eq!(
+            got,
+            [
+                (text("sensor"), text("hog-1"), text("network links"), 11),
+                (text("sensor"), text("own limit"), text("token bucket"), 7),
+            ]
+        );
+    }
+
+    #[test]
+    fn faults_are_located() {
+        let system = system();
+        let names = Names::new(&system, "");
+        let console = "activity 7 (hog-1) on tile 5 stopped: load page fault at 0x10000040, value 0x0\n\
+                       activity 8 (hog-2) on tile 6 stopped: exit 0\n";
+        let found = incidents(&system, &names, console, &[], |name, pc| {
+            (name == "hog-1" && pc == 0x1000_0040).then(|| "main at src/main.rs:7".to_owned())
+        });
+        assert_eq!(found.len(), 1);
+        assert!(found[0].what.ends_with("in main at src/main.rs:7"), "{}", found[0].what);
+    }
+}

@@ -1,0 +1,379 @@
+//! The main job: a system with all its variants, from the description to the files of the result.
+//!
+//! What it deliberately does not know: how a step is done; each has its own module.
+
+use crate::boot_image::{self, BootImage};
+use crate::bounds::{self, Alone};
+use crate::collect;
+use crate::error::{Error, exit};
+use crate::names::Names;
+use crate::place;
+use crate::programs::{Library, Program};
+use crate::progress::{Progress, Stage};
+use crate::report;
+use crate::result::{
+    Counter, End, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
+};
+use crate::session::{self, Observed, Plan};
+use bulkhead_machine::image::Resolver;
+use bulkhead_machine::machine::Outcome;
+use bulkhead_model::{LoadOptions, System, canonical, load_system};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Name of the kernel's program.
+const KERNEL: &str = "tiled/kernel";
+/// Name of TileMux's program.
+const TILEMUX: &str = "tiled/tilemux";
+
+/// What to run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// A description, or a name of the catalog.
+    pub system: PathBuf,
+    /// Changes of the description.
+    pub overrides: Vec<String>,
+    /// Only these variants; all if empty.
+    pub variants: Vec<String>,
+    /// Write traces.
+    pub traces: bool,
+}
+
+/// A run that is over.
+pub struct Finished {
+    /// What is written to `result.json`.
+    pub result: RunResult,
+    /// Console of each variant.
+    pub consoles: Vec<String>,
+    /// Trace of each variant.
+    pub traces: Vec<Option<Vec<u8>>>,
+}
+
+impl Finished {
+    /// Exit code of the command.
+    pub fn code(&self) -> u8 {
+        let failed = self.result.variants.iter().any(|variant| {
+            let faulted = variant.incidents.iter().any(|incident| incident.what.starts_with("stopped"));
+            faulted || !matches!(variant.end, End::Duration | End::Exit { code: 0 })
+        });
+        match (failed, self.result.held()) {
+            (true, _) => exit::PROGRAM_FAILED,
+            (false, false) => exit::PROMISE_BROKEN,
+            (false, true) => exit::GOOD,
+        }
+    }
+
+    /// Writes all files into `folder`; gives their paths.
+    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+        let mut written = Vec::new();
+        let mut add = |name: String, contents: &[u8]| -> Result<(), Error> {
+            let path = folder.join(name);
+            place::write(&path, contents)?;
+            written.push(path);
+            Ok(())
+        };
+        add("report.html".to_owned(), report::page::report(&self.result)?.as_bytes())?;
+        let json = serde_json::to_string_pretty(&self.result).map_err(|error| Error::Report(error.to_string()))?;
+        add("result.json".to_owned(), json.as_bytes())?;
+        for (index, variant) in self.result.variants.iter().enumerate() {
+            add(format!("{}.console.txt", variant.name), self.consoles[index].as_bytes())?;
+            if let Some(trace) = &self.traces[index] {
+                add(format!("{}.pftrace", variant.name), trace)?;
+            }
+        }
+        Ok(written)
+    }
+}
+
+/// One run to be made.
+struct Job {
+    name: String,
+    system: System,
+    image: BootImage,
+    plan: Plan,
+}
+
+/// Loads and validates a description; programs are checked against the checkout.
+pub fn load(system: &Path, overrides: &[String], root: &Path) -> Result<(System, Library), Error> {
+    let base = if system.extension().is_some_and(|ending| ending == "xml") {
+        system.parent().unwrap_or(Path::new("")).to_path_buf()
+    } else {
+        PathBuf::new()
+    };
+    let base = std::env::current_dir()
+        .map_err(|error| Error::file(Path::new("."), error))?
+        .join(base);
+    let library = Library::new(root, &base)?;
+    let options = LoadOptions {
+        overrides: overrides.to_vec(),
+        programs: Some(&library),
+        ..LoadOptions::default()
+    };
+    let system = load_system(system, &options)?;
+    Ok((system, library))
+}
+
+/// The variants of a system: itself, if it has none.
+pub fn variants(system: &System, wanted: &[String]) -> Result<Vec<(String, System)>, Error> {
+    let all: Vec<(String, System)> = if system.variants.is_empty() {
+        vec![(system.name.clone(), system.clone())]
+    } else {
+        system
+            .variants
+            .iter()
+            .map(|variant| (variant.variant.clone().unwrap_or_else(|| variant.name.clone()), variant.clone()))
+            .collect()
+    };
+    if let Some(unknown) = wanted.iter().find(|name| !all.iter().any(|(known, _)| known == *name)) {
+        let known: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(Error::input(
+            format!("the system has no variant `{unknown}`"),
+            format!("it has {}", known.join(", ")),
+        ));
+    }
+    Ok(all
+        .into_iter()
+        .filter(|(name, _)| wanted.is_empty() || wanted.contains(name))
+        .collect())
+}
+
+/// Programs that a system needs, the kernel first.
+fn needed(system: &System) -> Vec<&str> {
+    let mut names = vec![KERNEL, TILEMUX];
+    names.extend(system.managers.iter().map(|manager| manager.program.as_str()));
+    names.extend(system.apps.iter().map(|app| app.program.as_str()));
+    names
+}
+
+/// Runs a system.
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<Finished, Error> {
+    let root = place::root()?;
+    let (system, library) = load(&options.system, &options.overrides, &root)?;
+    if system.platform.kind != bulkhead_model::platform::PlatformKind::Tiled {
+        return Err(Error::input(
+            format!("the platform {} has no data transfer units", system.platform.name),
+            "the tiled OS needs a tiled platform; `bulkhead boot` runs single programs on this one",
+        ));
+    }
+    let variants = variants(&system, &options.variants)?;
+    let what = "building the programs of the chip";
+    progress.stage(Stage::Work { what });
+    let programs = library.build(variants.iter().flat_map(|(_, system)| needed(system)));
+    progress.stage(Stage::Done { name: what });
+    let programs = programs?;
+    let mut jobs = Vec::new();
+    for (name, variant) in variants {
+        jobs.push(job(name, variant, &programs, options.traces)?);
+    }
+    let observed = execute(&jobs, progress)?;
+    Ok(finish(&system, options, &programs, &jobs, observed))
+}
+
+fn job(name: String, system: System, programs: &[Program], traces: bool) -> Result<Job, Error> {
+    let find = |name: &str| {
+        programs
+            .iter()
+            .find(|program| program.name == name)
+            .ok_or_else(|| Error::Machine(format!("the program {name} was not built")))
+    };
+    let mut modules: Vec<Program> = Vec::new();
+    for name in needed(&system).into_iter().skip(1) {
+        if !modules.iter().any(|module| module.name == name) {
+            modules.push(find(name)?.clone());
+        }
+    }
+    let image = boot_image::assemble(&system, find(KERNEL)?, &modules, &canonical::for_chip(&system))?;
+    let per_second = system.platform.ticks_per_second();
+    let slice = slice(&system);
+    let plan = Plan {
+        ticks: collect::ticks(system.duration, per_second),
+        trace: traces,
+        slice,
+    };
+    Ok(Job {
+        name,
+        system,
+        image,
+        plan,
+    })
+}
+
+/// Slices of one period for a variant in which a flow's applications are alone, so that their requests can be counted.
+/// They begin a microsecond before the releases.
+fn slice(system: &System) -> Option<(u64, u64)> {
+    let flow = system.flows.first()?;
+    let mut members = vec![flow.from, flow.to];
+    members.extend(
+        collect::through(system, flow.from, flow.to)
+            .iter()
+            .filter_map(|name| system.apps.iter().position(|app| app.name == *name)),
+    );
+    let alone = bounds::is_alone(system, &members);
+    let period = bounds::period(system, &members)?;
+    alone.then_some((period, system.platform.ticks_per_second() / 1_000_000))
+}
+
+/// Runs jobs on all processors. Each is deterministic by itself, so the order does not matter.
+fn execute(jobs: &[Job], progress: &dyn Progress) -> Result<Vec<Observed>, Error> {
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<Option<Result<Observed, Error>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(job) = jobs.get(index) else {
+                        break;
+                    };
+                    let result = session::execute(&job.system, &job.image, job.plan, &job.name, progress);
+                    let mut all = results.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                    all[index] = Some(result);
+                }
+            });
+        }
+    });
+    let results = results.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    results
+        .into_iter()
+        .map(|result| result.unwrap_or_else(|| Err(Error::Machine("a run was not made".to_owned()))))
+        .collect()
+}
+
+fn finish(system: &System, options: &Options, programs: &[Program], jobs: &[Job], observed: Vec<Observed>) -> Finished {
+    let mut variants = Vec::new();
+    let mut alone: Vec<Alone> = Vec::new();
+    let (mut consoles, mut traces) = (Vec::new(), Vec::new());
+    for (job, seen) in jobs.iter().zip(observed) {
+        let names = Names::new(&job.system, &seen.console);
+        let variant = variant(job, &names, programs, &seen);
+        for flow in &variant.flows {
+            let members = bounds::members(&job.system, flow);
+            if bounds::is_alone(&job.system, &members) && !alone.iter().any(|known| known.flow == flow.name) {
+                alone.extend(bounds::alone(&job.system, &names, flow, &seen.slices));
+            }
+        }
+        variants.push(variant);
+        consoles.push(seen.console);
+        traces.push(seen.trace);
+    }
+    let mut verdicts = Vec::new();
+    for (job, variant) in jobs.iter().zip(&mut variants) {
+        bounds::add(&job.system, variant, &alone);
+        verdicts.extend(bounds::verdicts(&job.system, variant));
+    }
+    let ticks_per_second = system.platform.ticks_per_second();
+    Finished {
+        result: RunResult {
+            schema: SCHEMA,
+            system: system.name.clone(),
+            platform: system.platform.name.clone(),
+            ticks_per_second,
+            cycle_ticks: reference_cycle(system),
+            provenance: provenance(system, options, programs),
+            variants,
+            verdicts,
+        },
+        consoles,
+        traces,
+    }
+}
+
+/// Ticks of a cycle of the first application's hart.
+pub fn reference_cycle(system: &System) -> u64 {
+    let tile = system.apps.first().map_or(system.kernel_tile, |app| app.tile);
+    let hertz = system.platform.tile(tile).map_or(1, |tile| tile.pipeline.clock.frequency.0.max(1));
+    system.platform.ticks_per_second() / hertz
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn provenance(system: &System, options: &Options, programs: &[Program]) -> Provenance {
+    let mut inputs = vec![Input {
+        name: format!("{} (description, with its platform)", system.name),
+        sha256: sha256(canonical::complete(system).as_bytes()),
+    }];
+    inputs.extend(programs.iter().map(|program| Input {
+        name: program.name.clone(),
+        sha256: sha256(&program.elf),
+    }));
+    Provenance {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        inputs,
+        overrides: options.overrides.clone(),
+    }
+}
+
+fn variant(job: &Job, names: &Names, programs: &[Program], seen: &Observed) -> VariantResult {
+    let locate = |application: &str, pc: u64| {
+        let app = job.system.apps.iter().find(|app| app.name == application)?;
+        let program = programs.iter().find(|program| program.name == app.program)?;
+        Some(Resolver::new(&program.elf).resolve(pc).to_string())
+    };
+    let system = &job.system;
+    VariantResult {
+        name: job.name.clone(),
+        ticks: seen.ticks,
+        end: end(programs, seen.outcome),
+        instructions: seen.statistics.harts.iter().map(|hart| hart.counters.instructions).sum(),
+        digest: seen.digest.clone(),
+        flows: collect::flows(system, names, &seen.markers, seen.ticks),
+        spans: collect::spans(system, names, &seen.markers, seen.ticks),
+        requests: collect::requests(system, names, &seen.ledger),
+        interference: collect::interference(names, &seen.ledger),
+        tiles: tiles(names, seen),
+        incidents: collect::incidents(system, names, &seen.console, &seen.markers, locate),
+        checks: collect::checks(names, &seen.markers),
+    }
+}
+
+fn end(programs: &[Program], outcome: Outcome) -> End {
+    match outcome {
+        Outcome::Exit { code, .. } => End::Exit { code },
+        Outcome::Limit => End::Duration,
+        Outcome::Idle { .. } => End::Idle,
+        Outcome::Unhandled { tile, trap, .. } => {
+            let place = programs
+                .iter()
+                .find(|program| program.name == KERNEL)
+                .map(|program| Resolver::new(&program.elf).resolve(trap.pc).to_string())
+                .unwrap_or_default();
+            End::Trap {
+                what: format!("tile {tile}: {trap} in {place}"),
+            }
+        }
+    }
+}
+
+fn tiles(names: &Names, seen: &Observed) -> Vec<TileResult> {
+    seen.statistics
+        .harts
+        .iter()
+        .map(|hart| TileResult {
+            tile: hart.tile,
+            applications: names.on_tile(hart.tile),
+            instructions: hart.counters.instructions,
+            counters: crate::counters::of_tile(&seen.statistics, hart),
+        })
+        .collect::<Vec<_>>()
+        .into_iter()
+        .chain(seen.statistics.memories.iter().map(|memory| TileResult {
+            tile: memory.tile,
+            applications: vec!["memory".to_owned()],
+            instructions: 0,
+            counters: crate::counters::of_memory(memory),
+        }))
+        .collect()
+}
+
+/// Counters as they stand in a result.
+pub fn counter(name: impl Into<String>, value: u64) -> Counter {
+    Counter {
+        name: name.into(),
+        value,
+    }
+}
