@@ -4,7 +4,9 @@
 
 use bulkhead_model::Diagnostic as Problem;
 use bulkhead_runner::Error;
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
+};
 use std::fmt;
 use std::io::IsTerminal;
 
@@ -41,15 +43,21 @@ impl Diagnostic for Shown {
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let (range, _) = self.place.as_ref()?;
-        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some("here".to_owned()), range.clone()))))
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(
+            Some("here".to_owned()),
+            range.clone(),
+        ))))
     }
 }
 
 fn shown(problem: &Problem) -> Shown {
-    let place = problem.range().zip(problem.position()).map(|(range, (line, column))| {
-        let file = problem.file().unwrap_or_default();
-        (range, format!("{file}:{line}:{column}"))
-    });
+    let place = problem
+        .range()
+        .zip(problem.position())
+        .map(|(range, (line, column))| {
+            let file = problem.file().unwrap_or_default();
+            (range, format!("{file}:{line}:{column}"))
+        });
     let message = match &place {
         Some((_, place)) => format!("{place}: {}", problem.message()),
         None => problem.message(),
@@ -85,7 +93,11 @@ pub fn render(error: &Error, fancy: bool) -> String {
             place: None,
         }],
     };
-    let theme = if fancy { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let theme = if fancy {
+        GraphicalTheme::unicode()
+    } else {
+        GraphicalTheme::unicode_nocolor()
+    };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(110);
     let mut out = String::new();
     for one in &all {
@@ -115,6 +127,9 @@ mod tests {
 
     #[test]
     fn other_bad_input_has_a_remedy() {
-        insta::assert_snapshot!(render(&Error::input("no such program", "name another"), false));
+        insta::assert_snapshot!(render(
+            &Error::input("no such program", "name another"),
+            false
+        ));
     }
 }

@@ -27,7 +27,10 @@ impl Bars {
 impl Progress for Bars {
     fn stage(&self, stage: Stage<'_>) {
         // A poisoned lock only means that another bar could not be drawn.
-        let mut open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut open = self
+            .open
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         match stage {
             Stage::Work { what } => {
                 let bar = self.all.add(ProgressBar::new_spinner());
@@ -35,7 +38,11 @@ impl Progress for Bars {
                 bar.enable_steady_tick(Duration::from_millis(120));
                 open.insert(what.to_owned(), bar);
             }
-            Stage::Simulation { name, microseconds, of } => {
+            Stage::Simulation {
+                name,
+                microseconds,
+                of,
+            } => {
                 let bar = open.entry(name.to_owned()).or_insert_with(|| {
                     let bar = self.all.add(ProgressBar::new(of));
                     if let Ok(style) = ProgressStyle::with_template(

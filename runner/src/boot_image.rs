@@ -31,18 +31,27 @@ pub struct BootImage {
 }
 
 /// Lays out the kernel and its modules. `modules` are loadable programs by name.
-pub fn assemble(system: &System, kernel: &Program, modules: &[Program], description: &str) -> Result<BootImage, Error> {
+pub fn assemble(
+    system: &System,
+    kernel: &Program,
+    modules: &[Program],
+    description: &str,
+) -> Result<BootImage, Error> {
     let memory = system
         .platform
         .memories
         .first()
         .ok_or_else(|| Error::Machine("the platform has no memory tile".to_owned()))?;
-    let image = Image::parse(&kernel.name, &kernel.elf).map_err(|error| Error::Machine(error.to_string()))?;
+    let image = Image::parse(&kernel.name, &kernel.elf)
+        .map_err(|error| Error::Machine(error.to_string()))?;
     let mut pieces = Vec::new();
     let mut end = 0;
     for segment in &image.segments {
         let offset = segment.address.checked_sub(MEMORY_BASE).ok_or_else(|| {
-            Error::Machine(format!("the kernel has a segment at {:#x}, below the memory", segment.address))
+            Error::Machine(format!(
+                "the kernel has a segment at {:#x}, below the memory",
+                segment.address
+            ))
         })?;
         end = end.max(offset + segment.size);
         pieces.push((offset, segment.data.clone()));
@@ -65,7 +74,10 @@ pub fn assemble(system: &System, kernel: &Program, modules: &[Program], descript
     }
     if next >= memory.size.0 {
         return Err(Error::input(
-            format!("kernel and programs take {next} bytes, the first memory tile has {}", memory.size.0),
+            format!(
+                "kernel and programs take {next} bytes, the first memory tile has {}",
+                memory.size.0
+            ),
             "give the platform a larger memory, or use fewer programs",
         ));
     }
@@ -81,7 +93,10 @@ fn module(name: &str, offset: u64, size: u64) -> Result<BootModule, Error> {
     let mut bytes = [0; MODULE_NAME];
     if name.len() >= MODULE_NAME {
         return Err(Error::input(
-            format!("the program name `{name}` has more than {} bytes", MODULE_NAME - 1),
+            format!(
+                "the program name `{name}` has more than {} bytes",
+                MODULE_NAME - 1
+            ),
             "use a shorter path",
         ));
     }
@@ -116,8 +131,7 @@ fn boot_table(system: &System, modules: &[BootModule], free_start: u64, free_end
         version: BOOT_VERSION,
         tiles: tiles.len() as u32,
         modules: modules.len() as u32,
-        manager_tile: root.map_or(0, |manager| manager.tile.into()),
-        manager_memory: root.map_or(0, |manager| manager.memory.0),
+        reserved: 0,
         timebase: platform.timebase.0,
         free_start,
         free_end,

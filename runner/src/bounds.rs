@@ -80,7 +80,11 @@ pub fn alone(
                     .max()
                     .unwrap_or(0)
             };
-            (app, most(Transaction::CacheRead), most(Transaction::CacheWrite))
+            (
+                app,
+                most(Transaction::CacheRead),
+                most(Transaction::CacheWrite),
+            )
         })
         .collect();
     Some(Alone {
@@ -136,7 +140,11 @@ pub fn add(system: &System, variant: &mut VariantResult, alone: &[Alone]) {
 }
 
 fn request_bound(system: &System, bounds: &SystemBounds<'_>, request: &mut RequestResult) {
-    let Some(app) = system.apps.iter().position(|app| app.name == request.application) else {
+    let Some(app) = system
+        .apps
+        .iter()
+        .position(|app| app.name == request.application)
+    else {
         return;
     };
     // Its own token bucket is no interference, and it may starve itself as it likes.
@@ -172,7 +180,12 @@ fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Option<Bound> {
         .iter()
         .enumerate()
         .map(|(position, &app)| {
-            let (_, reads, writes) = alone.lines.iter().find(|line| line.0 == app).copied().unwrap_or((app, 0, 0));
+            let (_, reads, writes) = alone
+                .lines
+                .iter()
+                .find(|line| line.0 == app)
+                .copied()
+                .unwrap_or((app, 0, 0));
             Profile {
                 app,
                 // The whole flow was measured at once; it is put into the first stage.
@@ -207,7 +220,9 @@ fn message_bytes(system: &System, from: usize, to: usize) -> u64 {
         .iter()
         .filter(|gate| gate.to == to)
         .filter_map(|gate| system.apps[to].rgates.get(gate.gate))
-        .map(|gate| u64::from(gate.slot_size).saturating_sub(bulkhead_abi::message::HEADER_SIZE as u64))
+        .map(|gate| {
+            u64::from(gate.slot_size).saturating_sub(bulkhead_abi::message::HEADER_SIZE as u64)
+        })
         .max()
         .unwrap_or(0)
 }
@@ -225,7 +240,10 @@ pub fn verdicts(system: &System, variant: &VariantResult) -> Vec<Verdict> {
     for flow in &variant.flows {
         if let Some(bound) = &flow.bound {
             add(
-                format!("flow {}: worst {} ticks within the bound of {}", flow.name, flow.latency.max, bound.ticks),
+                format!(
+                    "flow {}: worst {} ticks within the bound of {}",
+                    flow.name, flow.latency.max, bound.ticks
+                ),
                 flow.latency.max <= bound.ticks,
             );
         }
@@ -238,7 +256,12 @@ pub fn verdicts(system: &System, variant: &VariantResult) -> Vec<Verdict> {
                 .max()
                 .unwrap_or(0);
             add(
-                format!("flow {}: {} late of {}, {allowed} allowed", flow.name, flow.misses, flow.latency.count + flow.lost),
+                format!(
+                    "flow {}: {} late of {}, {allowed} allowed",
+                    flow.name,
+                    flow.misses,
+                    flow.latency.count + flow.lost
+                ),
                 flow.misses <= allowed && flow.latency.count > 0,
             );
         }

@@ -4,9 +4,7 @@
 
 use crate::measure::{MarkerEvent, distribution, pair};
 use crate::names::{Names, notice};
-use crate::result::{
-    Check, FlowResult, Incident, Interference, RequestResult, Sample, SpanResult,
-};
+use crate::result::{Check, FlowResult, Incident, Interference, RequestResult, Sample, SpanResult};
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_machine::ledger::{Ledger, Resource};
 use bulkhead_machine::noc::Transaction;
@@ -32,7 +30,10 @@ fn of_kind(markers: &[MarkerEvent], kind: MarkerKind) -> impl Iterator<Item = Ma
 pub fn flows(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) -> Vec<FlowResult> {
     let ticks_per_second = system.platform.ticks_per_second();
     let belongs = |marker: &MarkerEvent, app: usize| {
-        names.owner(bulkhead_machine::types::Owner::new(marker.tile, marker.activity)) == system.apps[app].name
+        names.owner(bulkhead_machine::types::Owner::new(
+            marker.tile,
+            marker.activity,
+        )) == system.apps[app].name
     };
     system
         .flows
@@ -40,7 +41,9 @@ pub fn flows(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) 
         .map(|flow| {
             let begins = of_kind(markers, MarkerKind::FlowBegin).filter(|m| belongs(m, flow.from));
             let ends = of_kind(markers, MarkerKind::FlowEnd).filter(|m| belongs(m, flow.to));
-            let deadline = flow.deadline.map(|deadline| ticks(deadline, ticks_per_second));
+            let deadline = flow
+                .deadline
+                .map(|deadline| ticks(deadline, ticks_per_second));
             // What began less than its deadline (or a millisecond) before the end may still have arrived.
             let grace = deadline.unwrap_or(ticks_per_second / 1000);
             let pairs = pair(begins, ends, end.saturating_sub(grace));
@@ -99,10 +102,18 @@ pub fn spans(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) 
         .iter()
         .filter_map(|app| {
             let own = by_app.get(&app.name)?;
-            let first = of_kind(own, MarkerKind::MeasureBegin).next().map_or(0, |m| m.at);
-            let last = of_kind(own, MarkerKind::MeasureEnd).next().map_or(u64::MAX, |m| m.at);
-            let mut samples =
-                pair(of_kind(own, MarkerKind::SpanBegin), of_kind(own, MarkerKind::SpanEnd), end).samples;
+            let first = of_kind(own, MarkerKind::MeasureBegin)
+                .next()
+                .map_or(0, |m| m.at);
+            let last = of_kind(own, MarkerKind::MeasureEnd)
+                .next()
+                .map_or(u64::MAX, |m| m.at);
+            let mut samples = pair(
+                of_kind(own, MarkerKind::SpanBegin),
+                of_kind(own, MarkerKind::SpanEnd),
+                end,
+            )
+            .samples;
             samples.retain(|sample| sample.begin >= first && sample.begin <= last);
             (!samples.is_empty()).then(|| SpanResult {
                 application: app.name.clone(),
@@ -137,7 +148,12 @@ pub fn interference(names: &Names, ledger: &Ledger) -> Vec<Interference> {
         })
         .collect();
     all.sort_by(|a, b| {
-        (&a.victim, b.ticks, &a.culprit, &a.resource).cmp(&(&b.victim, a.ticks, &b.culprit, &b.resource))
+        (&a.victim, b.ticks, &a.culprit, &a.resource).cmp(&(
+            &b.victim,
+            a.ticks,
+            &b.culprit,
+            &b.resource,
+        ))
     });
     all
 }
@@ -225,14 +241,20 @@ pub fn incidents(
         .collect();
     for app in &system.apps {
         let misses: Vec<_> = of_kind(markers, MarkerKind::DeadlineMiss)
-            .filter(|m| names.owner(bulkhead_machine::types::Owner::new(m.tile, m.activity)) == app.name)
+            .filter(|m| {
+                names.owner(bulkhead_machine::types::Owner::new(m.tile, m.activity)) == app.name
+            })
             .collect();
         if let Some(first) = misses.first() {
             all.push(Incident {
                 at: first.at,
                 tile: app.tile,
                 application: app.name.clone(),
-                what: format!("{} jobs missed their deadline, job {} first", misses.len(), first.value),
+                what: format!(
+                    "{} jobs missed their deadline, job {} first",
+                    misses.len(),
+                    first.value
+                ),
             });
         }
     }
@@ -242,7 +264,9 @@ pub fn incidents(
 /// The program counter in `... at 0x1234, ...`.
 fn address(text: &str) -> Option<u64> {
     let digits = &text[text.find(" at 0x")? + " at 0x".len()..];
-    let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+    let end = digits
+        .find(|c: char| !c.is_ascii_hexdigit())
+        .unwrap_or(digits.len());
     u64::from_str_radix(&digits[..end], 16).ok()
 }
 
@@ -250,7 +274,10 @@ fn address(text: &str) -> Option<u64> {
 pub fn checks(names: &Names, markers: &[MarkerEvent]) -> Vec<Check> {
     of_kind(markers, MarkerKind::Check)
         .map(|marker| Check {
-            application: names.owner(bulkhead_machine::types::Owner::new(marker.tile, marker.activity)),
+            application: names.owner(bulkhead_machine::types::Owner::new(
+                marker.tile,
+                marker.activity,
+            )),
             value: marker.value,
         })
         .collect()
@@ -298,7 +325,10 @@ mod tests {
             marker(5, 3, MarkerKind::FlowEnd, 3),
         ];
         let flows = flows(&system, &names, &markers, deadline * 10);
-        assert_eq!((flows[0].latency.count, flows[0].misses, flows[0].lost), (2, 2, 1));
+        assert_eq!(
+            (flows[0].latency.count, flows[0].misses, flows[0].lost),
+            (2, 2, 1)
+        );
     }
 
     #[test]
@@ -350,6 +380,10 @@ mod tests {
             (name == "hog-1" && pc == 0x1000_0040).then(|| "main at src/main.rs:7".to_owned())
         });
         assert_eq!(found.len(), 1);
-        assert!(found[0].what.ends_with("in main at src/main.rs:7"), "{}", found[0].what);
+        assert!(
+            found[0].what.ends_with("in main at src/main.rs:7"),
+            "{}",
+            found[0].what
+        );
     }
 }

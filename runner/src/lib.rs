@@ -5,14 +5,23 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod boot;
+pub mod boot_image;
+pub mod bounds;
+pub mod collect;
 pub mod convert;
+pub mod counters;
 pub mod error;
 pub mod measure;
+pub mod names;
 pub mod new;
 pub mod place;
 pub mod programs;
 pub mod progress;
 pub mod report;
 pub mod result;
+pub mod run;
+pub mod session;
+pub mod trap;
 
 pub use error::Error;

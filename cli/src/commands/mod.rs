@@ -11,13 +11,23 @@ pub mod run;
 
 use bulkhead_runner::Error;
 use serde::Serialize;
+use std::io::Write;
 
 /// Exit code, or an error.
 pub type Outcome = Result<u8, Error>;
 
 /// Prints a value for machines.
 pub fn print_json<T: Serialize>(value: &T) -> Result<(), Error> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Error::Report(error.to_string()))?;
-    println!("{text}");
+    let text =
+        serde_json::to_string_pretty(value).map_err(|error| Error::Report(error.to_string()))?;
+    say(&text);
     Ok(())
+}
+
+/// Prints a text and ends the line. A reader who has gone away (`| head`) is no error.
+pub fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out
+        .write_all(text.trim_end_matches('\n').as_bytes())
+        .and_then(|()| out.write_all(b"\n"));
 }

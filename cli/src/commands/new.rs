@@ -1,14 +1,17 @@
 //! `bulkhead new`.
 
-use super::Outcome;
+use super::{Outcome, say};
 use bulkhead_runner::{new, place};
 use std::path::Path;
 
 /// Makes the application.
 pub fn new(folder: &Path) -> Outcome {
     for path in new::create(folder, &place::root()?)? {
-        println!("made {}", path.display());
+        say(&format!("made {}", path.display()));
     }
-    println!("run it: bulkhead run {}", folder.join("system.xml").display());
+    println!(
+        "run it: bulkhead run {}",
+        folder.join("system.xml").display()
+    );
     Ok(0)
 }

@@ -1,0 +1,53 @@
+//! `bulkhead boot`.
+
+use super::{Outcome, print_json, say};
+use crate::arguments::Boot;
+use crate::progress::Bars;
+use bulkhead_runner::boot;
+use bulkhead_runner::report::format::grouped;
+
+/// Boots a program and says what came of it.
+pub fn boot(options: &Boot) -> Outcome {
+    let booted = boot::boot(
+        &boot::Options {
+            elf: &options.elf,
+            platform: &options.platform,
+            max_cycles: options.max_cycles,
+            trace: options.trace.as_deref(),
+        },
+        &Bars::new(),
+    )?;
+    if options.json {
+        print_json(&booted)?;
+        return Ok(booted.code);
+    }
+    let mut text = booted.console.clone();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&format!(
+        "{}\n{:>16}  cycles\n",
+        booted.end,
+        grouped(booted.cycles)
+    ));
+    text.push_str(&format!(
+        "{:>16}  instructions\n",
+        grouped(booted.instructions)
+    ));
+    for counter in booted
+        .counters
+        .iter()
+        .filter(|counter| counter.name != "cycles")
+    {
+        text.push_str(&format!(
+            "{:>16}  {}\n",
+            grouped(counter.value),
+            counter.name
+        ));
+    }
+    if let Some(path) = &options.trace {
+        text.push_str(&format!("trace: {}\n", path.display()));
+    }
+    say(&text);
+    Ok(booted.code)
+}

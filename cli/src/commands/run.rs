@@ -1,0 +1,40 @@
+//! `bulkhead run`.
+
+use super::{Outcome, print_json, say};
+use crate::arguments::Run;
+use crate::progress::Bars;
+use bulkhead_runner::report::table;
+use bulkhead_runner::run;
+use std::path::PathBuf;
+
+/// Runs a system, writes the files, prints the table.
+pub fn run(options: &Run) -> Outcome {
+    let finished = run::run(
+        &run::Options {
+            system: options.system.clone(),
+            overrides: options.set.clone(),
+            variants: options.variant.clone(),
+            traces: !options.no_trace,
+        },
+        &Bars::new(),
+    )?;
+    let folder = options
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("out").join(&finished.result.system));
+    let written = finished.write(&folder)?;
+    if options.json {
+        print_json(&finished.result)?;
+    } else {
+        let mut text = table::summary(&finished.result);
+        text.push_str(&format!("\nFiles in {}:\n", folder.display()));
+        for path in written {
+            text.push_str(&format!(
+                "  {}\n",
+                path.file_name().unwrap_or_default().to_string_lossy()
+            ));
+        }
+        say(&text);
+    }
+    Ok(finished.code())
+}
