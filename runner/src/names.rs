@@ -5,7 +5,7 @@
 //! what was measured.
 
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, TILEMUX_ACTIVITY};
-const KERNEL_ACTIVITY: u16 = 0;
+use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ use crate::measure::MarkerEvent;
 use crate::progress::{Progress, Stage};
 use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
-const KERNEL_ACTIVITY: u16 = 0;
+use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_machine::ledger::Ledger;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
