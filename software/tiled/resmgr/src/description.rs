@@ -3,8 +3,7 @@
 //! Why it exists: the manager's policy is this file and nothing else. What it deliberately does not know: platforms,
 //! variants, bounds; it ignores what it needs not.
 //!
-//! Which applications must end before the system has ended: those with a task, those where a flow begins or ends, and those
-//! with the argument `role` = `foreground`. If there are none: all but those with `role` = `background`.
+//! The system has ended when all applications have that are not marked with `background="true"`.
 
 use crate::quantity;
 use alloc::string::String;
@@ -121,26 +120,7 @@ pub fn read(text: &str) -> Result<Vec<App>> {
             apps[index].send.push(gate);
         }
     }
-    for flow in root.children().filter(|n| n.has_tag_name("flow")) {
-        for end in ["from", "to"] {
-            let name = attribute(&flow, end)?;
-            if let Some(app) = apps.iter_mut().find(|a| a.name == name) {
-                app.foreground = true;
-            }
-        }
-    }
-    if apps.iter().all(|a| !a.foreground) {
-        for app in &mut apps {
-            app.foreground = role(app) != Some("background");
-        }
-    }
     Ok(apps)
-}
-
-fn role(app: &App) -> Option<&str> {
-    let mut arguments = app.arguments.iter();
-    let (_, value) = arguments.find(|(name, _)| name == "role")?;
-    Some(value)
 }
 
 fn mistake<T>(node: &Node, what: String) -> Result<T> {
@@ -183,7 +163,7 @@ fn app(node: &Node) -> Result<App> {
         receive: Vec::new(),
         send: Vec::new(),
         memory_gates: Vec::new(),
-        foreground: false,
+        foreground: node.attribute("background") != Some("true"),
     };
     for child in node.children().filter(Node::is_element) {
         match child.tag_name().name() {
@@ -224,7 +204,6 @@ fn app(node: &Node) -> Result<App> {
             _ => {}
         }
     }
-    app.foreground = app.task.is_some() || role(&app) == Some("foreground");
     Ok(app)
 }
 
@@ -261,7 +240,7 @@ mod tests {
   </domain>
   <manager name="sub" tile="4" program="tiled/resmgr" memory="2097152B">
     <domain name="logger" criticality="D">
-      <app name="hog" tile="5" program="adversary/memcpy" memory="1048576B" memory-tile="8">
+      <app name="hog" tile="5" program="adversary/memcpy" memory="1048576B" memory-tile="8" background="true">
         <limit noc="8388608B/s" burst="4096B"/>
         <cpu quota="2500000ns" period="10000000ns"/>
         <mgate name="buffer" size="8192B" rights="rw" memory-tile="8"/>
@@ -299,25 +278,6 @@ mod tests {
         assert_eq!(apps[2].memory_gates[0].rights, 3);
         let foreground: Vec<bool> = apps.iter().map(|a| a.foreground).collect();
         assert_eq!(foreground, [true, true, false]);
-    }
-
-    #[test]
-    fn without_tasks_and_flows_the_role_decides() {
-        let app = |role: &str| {
-            std::format!(
-                r#"<app name="{role}" tile="1" program="p" memory="4096B" memory-tile="8"><argument name="role" value="{role}"/></app>"#
-            )
-        };
-        let ends = |roles: &[&str]| -> Vec<bool> {
-            let apps: String = roles.iter().map(|role| app(role)).collect();
-            let text = std::format!("<system><domain>{apps}</domain></system>");
-            read(&text).unwrap().iter().map(|a| a.foreground).collect()
-        };
-        assert_eq!(
-            ends(&["foreground", "background", "x"]),
-            [true, false, false]
-        );
-        assert_eq!(ends(&["background", "x"]), [false, true]);
     }
 
     #[test]
