@@ -1,0 +1,305 @@
+//! Small programs and chips for tests of whole machines.
+
+use bulkhead_abi::dtu::{
+    Command, Endpoint, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
+    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+};
+use bulkhead_abi::memory_map::{DTU_BASE, MEMORY_BASE};
+use bulkhead_machine::config::*;
+use bulkhead_machine::hart::HartConfig;
+use bulkhead_machine::machine::Machine;
+use bulkhead_machine::types::TileId;
+
+/// Registers by their ABI names.
+pub const ZERO: u32 = 0;
+pub const T0: u32 = 5;
+pub const T1: u32 = 6;
+pub const T2: u32 = 7;
+pub const S0: u32 = 8;
+pub const S1: u32 = 9;
+pub const A0: u32 = 10;
+pub const A1: u32 = 11;
+pub const S2: u32 = 18;
+pub const S3: u32 = 19;
+
+/// A place in a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label(usize);
+
+/// An assembler for the few instructions that the tests need (encodings: RISC-V Unprivileged ISA, chapter "RV32/64G
+/// Instruction Set Listings").
+#[derive(Default)]
+pub struct Program {
+    words: Vec<u32>,
+}
+
+impl Program {
+    pub fn here(&self) -> Label {
+        Label(self.words.len())
+    }
+    pub fn word(&mut self, word: u32) -> &mut Self {
+        self.words.push(word);
+        self
+    }
+    pub fn addi(&mut self, rd: u32, rs: u32, value: i32) -> &mut Self {
+        self.word((value as u32) << 20 | rs << 15 | rd << 7 | 0x13)
+    }
+    pub fn andi(&mut self, rd: u32, rs: u32, value: i32) -> &mut Self {
+        self.word((value as u32) << 20 | rs << 15 | 7 << 12 | rd << 7 | 0x13)
+    }
+    pub fn slli(&mut self, rd: u32, rs: u32, by: u32) -> &mut Self {
+        self.word(by << 20 | rs << 15 | 1 << 12 | rd << 7 | 0x13)
+    }
+    pub fn srli(&mut self, rd: u32, rs: u32, by: u32) -> &mut Self {
+        self.word(by << 20 | rs << 15 | 5 << 12 | rd << 7 | 0x13)
+    }
+    fn register(&mut self, funct3: u32, rd: u32, rs1: u32, rs2: u32) -> &mut Self {
+        self.word(rs2 << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | 0x33)
+    }
+    pub fn add(&mut self, rd: u32, rs1: u32, rs2: u32) -> &mut Self {
+        self.register(0, rd, rs1, rs2)
+    }
+    pub fn xor(&mut self, rd: u32, rs1: u32, rs2: u32) -> &mut Self {
+        self.register(4, rd, rs1, rs2)
+    }
+    pub fn or(&mut self, rd: u32, rs1: u32, rs2: u32) -> &mut Self {
+        self.register(6, rd, rs1, rs2)
+    }
+    pub fn and(&mut self, rd: u32, rs1: u32, rs2: u32) -> &mut Self {
+        self.register(7, rd, rs1, rs2)
+    }
+    /// Any constant: eight bytes, one after the other.
+    pub fn li(&mut self, rd: u32, value: u64) -> &mut Self {
+        self.addi(rd, ZERO, 0);
+        for byte in value.to_be_bytes() {
+            self.slli(rd, rd, 8).addi(rd, rd, byte.into());
+        }
+        self
+    }
+    pub fn ld(&mut self, rd: u32, base: u32, offset: u64) -> &mut Self {
+        self.word((offset as u32 & 0xFFF) << 20 | base << 15 | 3 << 12 | rd << 7 | 0x03)
+    }
+    pub fn sd(&mut self, rs: u32, base: u32, offset: u64) -> &mut Self {
+        let o = offset as u32;
+        self.word((o >> 5 & 0x7F) << 25 | rs << 20 | base << 15 | 3 << 12 | (o & 31) << 7 | 0x23)
+    }
+    /// Branch to a label: `funct3` 0 equal, 1 not equal.
+    pub fn branch(&mut self, funct3: u32, rs1: u32, rs2: u32, to: Label) -> &mut Self {
+        let word = branch(self.here(), funct3, rs1, rs2, to);
+        self.word(word)
+    }
+    /// Makes the word at a place a jump to a label that was not known then.
+    pub fn patch_jump(&mut self, at: Label, to: Label) {
+        self.words[at.0] = branch(at, 0, ZERO, ZERO, to);
+    }
+    pub fn jump(&mut self, to: Label) -> &mut Self {
+        self.branch(0, ZERO, ZERO, to)
+    }
+    /// Writes (1), sets (2) or clears (3) a control register.
+    pub fn csr(&mut self, how: u32, csr: u32, rs: u32) -> &mut Self {
+        self.word(csr << 20 | rs << 15 | how << 12 | 0x73)
+    }
+    pub fn mret(&mut self) -> &mut Self {
+        self.word(0x3020_0073)
+    }
+    pub fn marker(&mut self, rs: u32, kind: u32) -> &mut Self {
+        self.word(kind << 20 | rs << 15 | 2 << 12 | 0x13)
+    }
+    pub fn spin(&mut self) -> &mut Self {
+        let here = self.here();
+        self.jump(here)
+    }
+
+    /// `A0` = the unit's registers.
+    pub fn unit(&mut self) -> &mut Self {
+        self.li(A0, DTU_BASE)
+    }
+    /// Gives a command and waits for its end; `T0` is then the register's last value. Uses `T1`.
+    pub fn command(
+        &mut self,
+        command: Command,
+        address: u64,
+        size: u64,
+        argument: u64,
+    ) -> &mut Self {
+        self.li(T0, address).sd(T0, A0, 0x08);
+        self.li(T0, size).sd(T0, A0, 0x10);
+        self.li(T0, argument).sd(T0, A0, 0x18);
+        self.repeat(command)
+    }
+    /// Gives a command with the arguments as they are, and waits for its end.
+    pub fn repeat(&mut self, command: Command) -> &mut Self {
+        self.li(T0, command.0).sd(T0, A0, 0);
+        let wait = self.here();
+        self.ld(T0, A0, 0).andi(T1, T0, 0xFF);
+        self.branch(1, T1, ZERO, wait)
+    }
+
+    pub fn start(&self, machine: &mut Machine, tile: TileId) {
+        let bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        machine
+            .load_tile(tile, MEMORY_BASE, &bytes)
+            .expect("memory");
+        machine
+            .start_hart(tile, MEMORY_BASE, tile.into(), 0)
+            .expect("tile");
+    }
+}
+
+fn branch(from: Label, funct3: u32, rs1: u32, rs2: u32, to: Label) -> u32 {
+    let o = ((to.0 as i64 - from.0 as i64) * 4) as u32;
+    (o >> 12 & 1) << 31
+        | (o >> 5 & 0x3F) << 25
+        | rs2 << 20
+        | rs1 << 15
+        | funct3 << 12
+        | (o >> 1 & 0xF) << 8
+        | (o >> 11 & 1) << 7
+        | 0x63
+}
+
+/// Number of the memory tile.
+pub const MEMORY: TileId = 100;
+/// Bytes of the memory that each tile has, at tile number times this.
+pub const SHARE: u64 = 1 << 20;
+
+fn cache(size: u64, latency: u64) -> CacheConfig {
+    CacheConfig {
+        size,
+        ways: 4,
+        line: 64,
+        cycle: 2,
+        latency,
+        mshrs: 4,
+        replacement: Replacement::Lru,
+        way_mask: 0,
+    }
+}
+
+/// Ticks of 4 GHz: harts and units 2 GHz, network 1 GHz, memory 800 MHz; a crossbar; one memory; each tile has its share
+/// of it in window 0.
+pub fn chip(tiles: u16) -> Machine {
+    let tile = |id| TileConfig {
+        id,
+        hart: HartConfig {
+            ticks_per_cycle: 2,
+            ..HartConfig::default()
+        },
+        l1i: Some(cache(16 << 10, 2)),
+        l1d: Some(cache(16 << 10, 2)),
+        l2: Some(cache(64 << 10, 12)),
+        dtu: Some(DtuConfig {
+            cycle: 2,
+            endpoints: 64,
+            buckets: 4,
+            tlb_entries: 32,
+            tlb_latency: 3,
+            block: 64,
+            parallel: 4,
+            refill: 1000,
+            bucket_limit: 16 << 10,
+            read: 20,
+            write: 14,
+            send: 21,
+            reply: 25,
+            receive: 20,
+            fetch: 8,
+            acknowledge: 10,
+            outstanding: 8,
+        }),
+        router: 0,
+        privileged: id == 0,
+        exit: false,
+        uart: false,
+    };
+    let config = PlatformConfig {
+        name: "test".into(),
+        kind: PlatformKind::Tiled,
+        ticks_per_second: 4_000_000_000,
+        timebase_hz: 10_000_000,
+        tiles: (0..tiles).map(tile).collect(),
+        memories: vec![MemoryConfig {
+            id: MEMORY,
+            dram: DramConfig {
+                cycle: 5,
+                banks: 8,
+                row: 8192,
+                bus: 8,
+                burst: 64,
+                cas: 11,
+                activate: 11,
+                precharge: 11,
+                write_recovery: 12,
+                refresh_interval: 6240,
+                refresh: 128,
+                frontend: 8,
+            },
+            size: 16 << 20,
+            router: 0,
+        }],
+        network: NetworkConfig {
+            topology: Topology::Crossbar,
+            cycle: 4,
+            width: 16,
+            link: 1,
+            router: 2,
+            interface: 4,
+            header: 16,
+            chunk: 512,
+            channels: Channels::Shared,
+        },
+        seed: 1,
+    };
+    let mut machine = Machine::new(&config).expect("valid");
+    for tile in 0..tiles {
+        set(
+            &mut machine,
+            tile,
+            0,
+            memory(u64::from(tile) * SHARE, SHARE, TLB_READ | TLB_WRITE),
+        );
+    }
+    machine
+}
+
+pub fn set(machine: &mut Machine, tile: TileId, index: u16, endpoint: Endpoint) {
+    machine
+        .unit_mut(tile)
+        .expect("tile")
+        .set_endpoint(index, endpoint);
+}
+
+pub fn memory(base: u64, size: u64, rights: u64) -> Endpoint {
+    Endpoint::Memory(MemoryEndpoint {
+        activity: TILEMUX_ACTIVITY,
+        target_tile: MEMORY,
+        rights: rights as u8,
+        base,
+        size,
+    })
+}
+
+pub fn send(tile: TileId, endpoint: u16, credits: u8) -> Endpoint {
+    Endpoint::Send(SendEndpoint {
+        activity: TILEMUX_ACTIVITY,
+        target_tile: tile,
+        target_endpoint: endpoint,
+        label: 0x77,
+        credits,
+        credits_max: credits,
+        message_size: 256,
+        credit_endpoint: NO_ENDPOINT,
+        reply: false,
+    })
+}
+
+pub fn receive(activity: u16, offset: u64, slots: u8, reply_endpoints: u16) -> Endpoint {
+    Endpoint::Receive(ReceiveEndpoint {
+        activity,
+        reply_endpoints,
+        buffer: MEMORY_BASE + offset,
+        slot_size: 256,
+        slots,
+        ..ReceiveEndpoint::default()
+    })
+}
