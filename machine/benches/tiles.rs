@@ -134,7 +134,11 @@ fn program(array: u32) -> Vec<u8> {
     let o = offset as u32;
     // jal zero, again
     words.push(
-        (o >> 20 & 1) << 31 | (o >> 1 & 0x3FF) << 21 | (o >> 11 & 1) << 20 | (o >> 12 & 0xFF) << 12 | 0x6F,
+        (o >> 20 & 1) << 31
+            | (o >> 1 & 0x3FF) << 21
+            | (o >> 11 & 1) << 20
+            | (o >> 12 & 0xFF) << 12
+            | 0x6F,
     );
     words.iter().flat_map(|w| w.to_le_bytes()).collect()
 }
@@ -155,9 +159,7 @@ fn measure(tiles: u16, array: u32, ticks: u64) -> (u64, f64) {
         machine
             .load_tile(tile, MEMORY_BASE, &program(array))
             .expect("in memory");
-        machine
-            .start_hart(tile, MEMORY_BASE, 0, 0)
-            .expect("a tile");
+        machine.start_hart(tile, MEMORY_BASE, 0, 0).expect("a tile");
     }
     let start = Instant::now();
     machine.run(RunLimit { ticks }, None);
@@ -172,10 +174,17 @@ fn measure(tiles: u16, array: u32, ticks: u64) -> (u64, f64) {
 }
 
 fn main() {
-    for (name, array) in [("16 KiB", 16 << 10), ("256 KiB", 256 << 10), ("2 MiB", 2 << 20)] {
+    for (name, array) in [
+        ("16 KiB", 16 << 10),
+        ("256 KiB", 256 << 10),
+        ("2 MiB", 2 << 20),
+    ] {
         let (one, one_seconds) = measure(1, array, 80_000_000);
         let (eight, eight_seconds) = measure(8, array, 10_000_000);
-        let (single, total) = (one as f64 / one_seconds / 1e6, eight as f64 / eight_seconds / 1e6);
+        let (single, total) = (
+            one as f64 / one_seconds / 1e6,
+            eight as f64 / eight_seconds / 1e6,
+        );
         println!(
             "array of {name}: one tile {single:.1} million instructions/s, eight tiles {total:.1} in total, ratio {:.2}",
             total / single

@@ -4,9 +4,9 @@
 //!
 //! **Conservative windows.** A tile acts on the fabric only through the network: a packet that it hands over at `t` is first
 //! seen by the fabric at `t + entry` (interface), and an event of the fabric at `t` is first seen by a tile at `t + exit`
-//! (serialisation, link, interface). So if no tile acts before `t`, the fabric may process every event before `t + entry`;
-//! and if the fabric's next event is at `n`, every tile may run up to `n + exit`, as long as it stays within
-//! `entry + exit` of the other tiles. Within its window a tile takes its own events and its hart's blocks in the order of
+//! (serialisation, link, interface). So if no tile can hand over a packet before `t`, the fabric may process every event
+//! before `t + entry`; and if the fabric's next event is at `n`, every tile may run up to `n + exit`, as long as it stays
+//! within `entry + exit` of the next possible packets of the other tiles. Within its window a tile takes its own events and its hart's blocks in the order of
 //! their times. Hence the order in which a tile sees things depends only on their times, never on how windows fall: a
 //! tile that shares nothing has the same timeline whatever others do. This is the conservative scheme of Chandy and Misra
 //! (IEEE Transactions on Software Engineering 5, 1979) with the network's latency as lookahead.
@@ -84,11 +84,22 @@ pub enum Outcome {
 /// Windows between two calls of the progress function.
 const PROGRESS_WINDOWS: u32 = 1 << 14;
 
+/// When a tile acts next.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    /// Its next event or block.
+    next: Tick,
+    /// The earliest moment at which it may hand a packet to the network.
+    packet: Tick,
+}
+
 /// A chip that can run.
 pub struct Machine {
     config: PlatformConfig,
     tiles: Vec<Tile>,
     fabric: Fabric,
+    /// Of each tile, kept together because every window looks at all of them.
+    times: Vec<Times>,
     now: Tick,
     entry: Tick,
     exit: Tick,
@@ -129,6 +140,7 @@ impl Machine {
         Ok(Self {
             config: config.clone(),
             tiles,
+            times: Vec::new(),
             fabric,
             now: 0,
             entry,
@@ -427,6 +439,11 @@ impl Machine {
             tile.clear_end();
             tile.synchronise(&self.fabric);
         }
+        self.times.clear();
+        self.times.extend(self.tiles.iter().map(|t| Times {
+            next: t.next_time(),
+            packet: t.next_packet(),
+        }));
         let mut windows = 0u32;
         loop {
             windows = windows.wrapping_add(1);
@@ -441,47 +458,52 @@ impl Machine {
         }
     }
 
-    /// The two earliest next moments of tiles, and which tile has the first.
-    fn earliest(&self) -> (Tick, Tick, usize) {
-        let (mut first, mut second, mut who) = (Tick::MAX, Tick::MAX, usize::MAX);
-        for (i, tile) in self.tiles.iter().enumerate() {
-            let next = tile.next_time();
-            if next < first {
-                second = first;
-                first = next;
+    fn window(&mut self, limit: Tick) -> Option<Outcome> {
+        // The earliest next moment, and the two earliest possible packets.
+        let (mut first, mut packet, mut second, mut who) =
+            (Tick::MAX, Tick::MAX, Tick::MAX, usize::MAX);
+        for (i, times) in self.times.iter().enumerate() {
+            first = first.min(times.next);
+            if times.packet < packet {
+                second = packet;
+                packet = times.packet;
                 who = i;
-            } else if next < second {
-                second = next;
+            } else {
+                second = second.min(times.packet);
             }
         }
-        (first, second, who)
-    }
-
-    fn window(&mut self, limit: Tick) -> Option<Outcome> {
-        let (mut first, second, who) = self.earliest();
-        let mut second = second;
-        let mut who = who;
-        let mut moved = false;
         // The fabric goes first: it may be ahead of the tiles by the entry lookahead.
         loop {
             let next = self.fabric.next_time();
-            if next == Tick::MAX || next >= first.saturating_add(self.entry) || next >= limit {
+            if next >= packet.saturating_add(self.entry) || next >= limit {
                 break;
             }
-            if let Some(delivery) = self.fabric.step() {
-                first = first.min(delivery.at);
-                self.tiles[delivery.position].deliver(delivery.at, delivery.packet);
-                moved = true;
+            let Some(delivery) = self.fabric.step() else {
+                continue;
+            };
+            let (at, position) = (delivery.at, delivery.position);
+            self.tiles[position].deliver(at, delivery.packet);
+            let times = &mut self.times[position];
+            times.next = times.next.min(at);
+            first = first.min(at);
+            if at < times.packet {
+                times.packet = at;
+                if at < packet {
+                    if who != position {
+                        second = packet;
+                    }
+                    packet = at;
+                    who = position;
+                } else if who != position {
+                    second = second.min(at);
+                }
             }
         }
-        if moved {
-            (first, second, who) = self.earliest();
-        }
         let fabric_next = self.fabric.next_time();
-        if first == Tick::MAX && fabric_next == Tick::MAX {
-            return Some(Outcome::Idle { at: self.now });
-        }
         if first >= limit && fabric_next >= limit {
+            if first == Tick::MAX && fabric_next == Tick::MAX {
+                return Some(Outcome::Idle { at: self.now });
+            }
             self.now = self.now.max(limit);
             return Some(Outcome::Limit);
         }
@@ -489,11 +511,15 @@ impl Machine {
         let lookahead = self.entry + self.exit;
         let mut ended = false;
         for (i, tile) in self.tiles.iter_mut().enumerate() {
-            let others = if i == who { second } else { first };
+            let others = if i == who { second } else { packet };
             let horizon = from_fabric.min(others.saturating_add(lookahead));
-            if tile.next_time() < horizon {
+            if self.times[i].next < horizon {
                 tile.run(horizon, &mut self.fabric);
                 ended |= tile.end().is_some();
+                self.times[i] = Times {
+                    next: tile.next_time(),
+                    packet: tile.next_packet(),
+                };
             }
         }
         if first != Tick::MAX {

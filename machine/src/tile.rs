@@ -126,6 +126,7 @@ pub struct Tile {
     runnable: bool,
     state: HartState,
     done: Vec<(Waiter, Tick)>,
+    hart_lookahead: Tick,
 }
 
 impl Tile {
@@ -198,6 +199,7 @@ impl Tile {
             runnable: false,
             state: HartState::Halted,
             done: Vec::new(),
+            hart_lookahead: hart_lookahead(config),
         })
     }
 
@@ -287,6 +289,18 @@ impl Tile {
     pub fn next_time(&self) -> Tick {
         let hart = if self.runnable {
             self.hart.time()
+        } else {
+            Tick::MAX
+        };
+        hart.min(self.local.queue.next_time())
+    }
+
+    /// A moment before which this tile hands no packet to the network: a hart's miss leaves after the second level has
+    /// looked, a command of the unit after its start-up.
+    #[inline]
+    pub fn next_packet(&self) -> Tick {
+        let hart = if self.runnable {
+            self.hart.time().saturating_add(self.hart_lookahead)
         } else {
             Tick::MAX
         };
@@ -484,6 +498,15 @@ impl Tile {
             }
         }
     }
+}
+
+/// Least time from an action of the hart to a packet that it causes.
+fn hart_lookahead(config: &TileConfig) -> Tick {
+    let miss = config.l2.as_ref().map_or(0, |c| c.latency * c.cycle);
+    let command = config.dtu.as_ref().map_or(Tick::MAX, |d| {
+        d.read.min(d.write).min(d.send).min(d.reply) * d.cycle
+    });
+    miss.min(command)
 }
 
 impl Local {

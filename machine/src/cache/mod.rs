@@ -37,7 +37,7 @@ pub struct Evicted {
     pub owner: Owner,
 }
 
-/// A cache.
+/// A cache. Addresses must be below 2^32 lines; a tile's windows end at 4 GiB.
 #[derive(Clone, Debug)]
 pub struct Cache {
     line_shift: u32,
@@ -45,21 +45,23 @@ pub struct Cache {
     ways: usize,
     way_mask: u64,
     replacement: Replacement,
-    /// Line number + 1 of each way of each set; 0: empty.
-    tags: Vec<u64>,
+    /// For each set its tags (line number + 1; 0: empty), then for LRU the order of last use of its ways: one host cache
+    /// line for eight ways. Repeated hits in the most recent way change no order and do not touch the stamps.
+    sets: Vec<u32>,
     /// The way that was used last, for each set: nearly every hit is there.
     recent: Vec<u8>,
     /// Bit i: way i is dirty.
     dirty: Vec<u64>,
-    /// LRU: order of last use. Not touched by repeated hits in the most recent way, which change no order.
-    stamps: Vec<u64>,
-    clock: u64,
+    clock: u32,
     /// Tree-PLRU: node bits of each set; bit set: the victim is in the upper half.
     trees: Vec<u64>,
     random: u64,
-    owners: Vec<Owner>,
-    /// The last `ways` lines that left each set: tag and who pushed them out.
-    departed: Vec<(u64, Owner)>,
+    /// Who filled each line, as index into `statistics`.
+    owners: Vec<u16>,
+    /// The last `ways` lines that left each set.
+    departed: Vec<u32>,
+    /// Who pushed them out, as index into `statistics`.
+    departed_by: Vec<u16>,
     departed_next: Vec<u8>,
     current: usize,
     statistics: Vec<(Owner, CacheStatistics)>,
@@ -87,15 +89,15 @@ impl Cache {
                 config.way_mask & all
             },
             replacement: config.replacement,
-            tags: vec![0; sets * ways],
+            sets: vec![0; sets * ways * 2],
             recent: vec![0; sets],
             dirty: vec![0; sets],
-            stamps: vec![0; sets * ways],
             clock: 0,
             trees: vec![0; sets],
             random: seed | 1,
-            owners: vec![NOBODY; sets * ways],
-            departed: vec![(0, NOBODY); sets * ways],
+            owners: vec![0; sets * ways],
+            departed: vec![0; sets * ways],
+            departed_by: vec![0; sets * ways],
             departed_next: vec![0; sets],
             current: 0,
             statistics: vec![(NOBODY, CacheStatistics::default())],
@@ -156,7 +158,7 @@ impl Cache {
         let number = address >> self.line_shift;
         let set = (number & self.set_mask) as usize;
         let way = self.recent[set] as usize;
-        if self.tags[set * self.ways + way] == number + 1 {
+        if self.sets[set * 2 * self.ways + way] == number as u32 + 1 {
             self.statistics[self.current].1.hits += 1;
             if write {
                 self.dirty[set] |= 1 << way;
@@ -166,12 +168,13 @@ impl Cache {
         self.access_other(number, set, write)
     }
 
+    fn tags(&self, set: usize) -> &[u32] {
+        let base = set * 2 * self.ways;
+        &self.sets[base..base + self.ways]
+    }
+
     fn access_other(&mut self, number: u64, set: usize, write: bool) -> bool {
-        let base = set * self.ways;
-        let found = self.tags[base..base + self.ways]
-            .iter()
-            .position(|t| *t == number + 1);
-        match found {
+        match self.tags(set).iter().position(|t| *t == number as u32 + 1) {
             Some(way) => {
                 self.touch(set, way);
                 self.statistics[self.current].1.hits += 1;
@@ -191,8 +194,11 @@ impl Cache {
         self.recent[set] = way as u8;
         match self.replacement {
             Replacement::Lru => {
+                if self.clock == u32::MAX {
+                    self.renumber();
+                }
                 self.clock += 1;
-                self.stamps[set * self.ways + way] = self.clock;
+                self.sets[(set * 2 + 1) * self.ways + way] = self.clock;
             }
             Replacement::TreePlru => {
                 // Each node on the way to the leaf points to the other half.
@@ -213,16 +219,30 @@ impl Cache {
         }
     }
 
+    /// The clock is at its end: numbers the ways of each set anew, in their order.
+    fn renumber(&mut self) {
+        for set in self.sets.chunks_exact_mut(2 * self.ways) {
+            let stamps = &mut set[self.ways..];
+            let mut order: Vec<usize> = (0..stamps.len()).collect();
+            order.sort_by_key(|way| stamps[*way]);
+            for (rank, way) in order.into_iter().enumerate() {
+                stamps[way] = rank as u32;
+            }
+        }
+        self.clock = self.ways as u32;
+    }
+
     fn victim(&mut self, set: usize) -> usize {
-        let base = set * self.ways;
+        let base = (set * 2 + 1) * self.ways;
         let allowed = |way: usize| self.way_mask >> way & 1 != 0;
-        if let Some(empty) = (0..self.ways).find(|w| allowed(*w) && self.tags[base + w] == 0) {
+        let tags = self.tags(set);
+        if let Some(empty) = (0..self.ways).find(|w| allowed(*w) && tags[*w] == 0) {
             return empty;
         }
         match self.replacement {
             Replacement::Lru => (0..self.ways)
                 .filter(|w| allowed(*w))
-                .min_by_key(|w| self.stamps[base + w])
+                .min_by_key(|w| self.sets[base + w])
                 .unwrap_or(0),
             Replacement::TreePlru => {
                 let (mut node, mut half, mut low) = (0, self.ways / 2, 0);
@@ -261,11 +281,8 @@ impl Cache {
 
     fn way_of(&self, address: u64) -> Option<(usize, usize)> {
         let set = self.set_of(address);
-        let tag = (address >> self.line_shift) + 1;
-        let base = set * self.ways;
-        let way = self.tags[base..base + self.ways]
-            .iter()
-            .position(|t| *t == tag)?;
+        let tag = (address >> self.line_shift) as u32 + 1;
+        let way = self.tags(set).iter().position(|t| *t == tag)?;
         Some((set, way))
     }
 
@@ -279,22 +296,24 @@ impl Cache {
         let set = self.set_of(address);
         let way = self.victim(set);
         let at = set * self.ways + way;
-        let old = self.tags[at];
+        let old = self.sets[set * 2 * self.ways + way];
         let evicted = (old != 0).then(|| Evicted {
-            address: (old - 1) << self.line_shift,
+            address: (old as u64 - 1) << self.line_shift,
             dirty: self.dirty[set] >> way & 1 != 0,
-            owner: self.owners[at],
+            owner: self.statistics[self.owners[at] as usize].0,
         });
         if let Some(e) = evicted {
             let statistics = &mut self.statistics[self.current].1;
             statistics.evictions += 1;
             statistics.write_backs += e.dirty as u64;
             let base = set * self.ways;
-            self.departed[base + self.departed_next[set] as usize] = (old, owner);
+            let place = base + self.departed_next[set] as usize;
+            self.departed[place] = old;
+            self.departed_by[place] = self.current as u16;
             self.departed_next[set] = (self.departed_next[set] + 1) % self.ways as u8;
         }
-        self.tags[at] = (address >> self.line_shift) + 1;
-        self.owners[at] = owner;
+        self.sets[set * 2 * self.ways + way] = (address >> self.line_shift) as u32 + 1;
+        self.owners[at] = self.current as u16;
         self.dirty[set] = self.dirty[set] & !(1 << way) | (dirty as u64) << way;
         self.touch(set, way);
         evicted
@@ -304,14 +323,14 @@ impl Cache {
     /// Counts the miss as caused by him.
     pub fn culprit(&mut self, address: u64, owner: Owner) -> Option<Owner> {
         let set = self.set_of(address);
-        let tag = (address >> self.line_shift) + 1;
+        let tag = (address >> self.line_shift) as u32 + 1;
         let base = set * self.ways;
         // The newest departure of the line counts.
         let newest = self.departed_next[set] as usize;
-        let culprit = (1..=self.ways)
-            .map(|back| self.departed[base + (newest + self.ways - back) % self.ways])
-            .find(|d| d.0 == tag)?
-            .1;
+        let place = (1..=self.ways)
+            .map(|back| base + (newest + self.ways - back) % self.ways)
+            .find(|place| self.departed[*place] == tag)?;
+        let culprit = self.statistics[self.departed_by[place] as usize].0;
         if culprit == owner {
             return None;
         }
@@ -323,7 +342,7 @@ impl Cache {
     /// Takes a line out; `Some(dirty)` if it was here.
     pub fn invalidate(&mut self, address: u64) -> Option<bool> {
         let (set, way) = self.way_of(address)?;
-        self.tags[set * self.ways + way] = 0;
+        self.sets[set * 2 * self.ways + way] = 0;
         let dirty = self.dirty[set] >> way & 1 != 0;
         self.dirty[set] &= !(1 << way);
         Some(dirty)
@@ -514,6 +533,23 @@ mod tests {
         let all = cache.statistics();
         assert_eq!(all[0].1.misses_by_others, 1);
         assert_eq!((all[1].1.evictions, all[1].1.write_backs), (1, 1));
+    }
+
+    #[test]
+    fn the_order_survives_the_end_of_the_clock() {
+        let mut cache = Cache::new(&config(1, 4, Replacement::Lru), 1);
+        cache.clock = u32::MAX - 3;
+        for line in [0u64, 1, 2, 3, 0, 2] {
+            if !cache.access(line * 64, false) {
+                cache.fill(line * 64, false, A);
+            }
+        }
+        // Least recently used first: 1, 3, 0, 2.
+        let out: Vec<_> = (10..14u64)
+            .filter_map(|line| cache.fill(line * 64, false, A))
+            .map(|e| e.address / 64)
+            .collect();
+        assert_eq!(out, [1, 3, 0, 2]);
     }
 
     #[test]
