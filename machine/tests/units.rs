@@ -359,6 +359,37 @@ fn spans(machine: &Machine) -> Vec<u64> {
 }
 
 #[test]
+fn a_tile_may_send_to_itself() {
+    let mut machine = chip(2);
+    set(&mut machine, 1, 8, send(1, 9, 1));
+    set(
+        &mut machine,
+        1,
+        9,
+        receive(TILEMUX_ACTIVITY, 0x2_0000, 4, 16),
+    );
+    let mut program = Program::default();
+    program.unit();
+    let message = Command::new(Opcode::Send, 8, NO_ENDPOINT.into());
+    program.command(message, MEMORY_BASE + 0x1_0000, 8, 0);
+    program
+        .srli(T0, T0, 24)
+        .andi(T0, T0, 0xFF)
+        .marker(T0, 0x100);
+    program.command(Command::new(Opcode::Fetch, 9, 0), 0, 0, 0);
+    program.ld(T0, A0, ARGUMENT).marker(T0, 0x101).spin();
+    program.start(&mut machine, 1);
+    run(&mut machine, 400_000);
+    let values = |kind| {
+        markers(&machine, 1, kind)
+            .iter()
+            .map(|m| m.1)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!((values(0x100), values(0x101)), (vec![0], vec![0]));
+}
+
+#[test]
 fn a_trace_is_valid_repeatable_and_free() {
     let record = |trace: bool| {
         let mut machine = chip(2);

@@ -38,6 +38,9 @@ pub struct TraceOptions {
     pub until: Tick,
     /// Nanoseconds over which the utilisation of a link is averaged.
     pub interval: u64,
+    /// Period and length, in ticks, of the spans in which single packets, banks and bucket levels are recorded: a long run
+    /// can then be looked at everywhere. `None`: always, until half of the bytes are used up.
+    pub sample: Option<(Tick, Tick)>,
 }
 
 impl Default for TraceOptions {
@@ -47,6 +50,7 @@ impl Default for TraceOptions {
             from: 0,
             until: Tick::MAX,
             interval: 10_000,
+            sample: None,
         }
     }
 }
@@ -167,6 +171,15 @@ impl Tracer {
 
     fn wanted(&self, at: Tick) -> bool {
         (self.options.from..self.options.until).contains(&at)
+    }
+
+    /// Whether single packets, banks and bucket levels are recorded at this moment.
+    fn wanted_in_detail(&self, at: Tick) -> bool {
+        let sampled = self
+            .options
+            .sample
+            .is_none_or(|(period, length)| at % period.max(1) < length);
+        sampled && self.wanted(at)
     }
 
     fn owner_name(&self, owner: Owner) -> String {
@@ -448,7 +461,11 @@ impl Observer for Tracer {
                 };
                 writer.instant(Weight::Normal, messages, at, &event);
             }
-            Observation::BucketLevel { bucket, bytes } => self.bucket(at, tile, bucket, bytes),
+            Observation::BucketLevel { bucket, bytes } => {
+                if self.wanted_in_detail(at) {
+                    self.bucket(at, tile, bucket, bytes);
+                }
+            }
             Observation::Interrupt { level: true } => {
                 writer.instant(Weight::Normal, messages, at, &Event::new("interrupt"));
             }
@@ -461,7 +478,7 @@ impl Observer for Tracer {
 
     fn link(&mut self, activity: &LinkActivity) {
         self.utilise(activity);
-        if !self.wanted(activity.start) {
+        if !self.wanted_in_detail(activity.start) {
             return;
         }
         let Some(link) = self.links.get(usize::from(activity.link)) else {
@@ -483,7 +500,7 @@ impl Observer for Tracer {
     }
 
     fn bank(&mut self, memory: TileId, activity: &BankActivity) {
-        if !self.wanted(activity.start) {
+        if !self.wanted_in_detail(activity.start) {
             return;
         }
         let Some(&track) = self.banks.get(&(memory, activity.bank)) else {

@@ -466,10 +466,12 @@ proptest! {
         limit in 2000usize..40_000,
         from in 0u64..5000,
         length in 0u64..60_000,
+        sampled: bool,
     ) {
         let mut at = 0;
         let reports: Vec<_> = gaps.into_iter().map(|(gap, report)| { at += gap; (at, report) }).collect();
-        let options = TraceOptions { limit, from, until: from + length, interval: 100 };
+        let sample = sampled.then_some((1000, 300));
+        let options = TraceOptions { limit, from, until: from + length, interval: 100, sample };
         let bytes = record(&reports, options.clone());
         let events = read(&bytes);
         // Beyond the limit come descriptions of tracks (below 8 KiB here) and the ends of open slices.
@@ -480,4 +482,21 @@ proptest! {
         let outside: BTreeSet<_> = events.iter().filter(|e| !inside.contains(&e.1)).map(|e| &e.0).collect();
         prop_assert!(outside.iter().all(|track| track.starts_with("incomplete")), "{:?}", outside);
     }
+}
+
+#[test]
+fn details_can_be_sampled() {
+    let reports: Vec<_> = (0..40).map(|i| (i * 50, Report::Link(0, 20))).collect();
+    let options = TraceOptions {
+        sample: Some((1000, 100)),
+        ..TraceOptions::default()
+    };
+    let events = read(&record(&reports, options));
+    // Packets at 0, 50 and 1000, 1050 ticks; 4 ticks a nanosecond.
+    let begins: Vec<_> = events
+        .iter()
+        .filter(|e| e.2 == SLICE_BEGIN)
+        .map(|e| e.1)
+        .collect();
+    assert_eq!(begins, [0, 12, 250, 262]);
 }
