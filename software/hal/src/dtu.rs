@@ -27,13 +27,13 @@ pub fn write(offset: u64, value: u64) {
     unsafe { ((DTU_BASE + offset) as *mut u64).write_volatile(value) }
 }
 
-/// Starts a command: earlier stores to memory are visible to it, and the compiler must assume that memory changes.
+/// Starts a command: earlier accesses to memory come before it, and the compiler must assume that memory changes.
 #[inline(always)]
 fn start(offset: u64, value: u64) {
     // SAFETY: an ordered store into the unit's window. The addresses and sizes that the unit will use were given by
     // callers of this module that hold the buffers borrowed, and are checked by the unit's TLB.
     unsafe {
-        asm!("fence w, o", "sd {value}, 0({address})", value = in(reg) value, address = in(reg) DTU_BASE + offset,
+        asm!("fence rw, o", "sd {value}, 0({address})", value = in(reg) value, address = in(reg) DTU_BASE + offset,
              options(nostack));
     }
 }
@@ -117,9 +117,27 @@ pub fn write_memory(endpoint: u16, offset: u64, data: &[u8]) -> Result<(), DtuEr
 /// What the unit says.
 #[inline(always)]
 pub fn fetch(endpoint: u16) -> Result<Option<u32>, DtuError> {
-    run(Command::new(Opcode::Fetch, endpoint, 0))?;
-    let offset = read(dtu::ARGUMENT);
-    Ok((offset != dtu::NO_MESSAGE).then_some(offset as u32))
+    // Nothing in memory must come before: the message is read through the offset that this gives.
+    write(dtu::COMMAND, Command::new(Opcode::Fetch, endpoint, 0).0);
+    skip();
+    loop {
+        let state = Command(read(dtu::COMMAND));
+        // Read at once: if the command is done, this is its result.
+        let offset = read(dtu::ARGUMENT);
+        if state.opcode() == 0 {
+            return match state.error() {
+                0 => Ok((offset != dtu::NO_MESSAGE).then_some(offset as u32)),
+                code => Err(error(code)),
+            };
+        }
+    }
+}
+
+/// A first look at the command register, whose result does not matter: short commands (fetch, acknowledge) take longer than
+/// one access, so a branch on it would only be mispredicted.
+#[inline(always)]
+fn skip() {
+    read(dtu::COMMAND);
 }
 
 /// Frees the slot of a fetched message.
@@ -128,7 +146,12 @@ pub fn fetch(endpoint: u16) -> Result<Option<u32>, DtuError> {
 /// What the unit says.
 #[inline(always)]
 pub fn acknowledge(endpoint: u16, offset: u32) -> Result<(), DtuError> {
-    run(Command::new(Opcode::Acknowledge, endpoint, offset))
+    start(
+        dtu::COMMAND,
+        Command::new(Opcode::Acknowledge, endpoint, offset).0,
+    );
+    skip();
+    wait()
 }
 
 /// Sleeps until a message for `endpoint` is unread, `timeout` nanoseconds have passed (0: for ever) or an interrupt comes.

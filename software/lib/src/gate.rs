@@ -13,6 +13,7 @@ use bulkhead_abi::environment::GateKind;
 use bulkhead_abi::message::{HEADER_SIZE, Header};
 use bulkhead_abi::tilemux::Ecall;
 use bulkhead_hal::{dtu, user};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// Result of an operation on a gate.
 pub type Result<T> = core::result::Result<T, DtuError>;
@@ -69,6 +70,8 @@ pub struct Aligned<T>(pub T);
 
 /// Label of the replies to messages that need none.
 const ONE_WAY: u64 = u64::MAX;
+/// Whether such messages were ever sent.
+static ONE_WAY_USED: AtomicBool = AtomicBool::new(false);
 
 /// The sending end of a channel.
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +128,7 @@ impl SendGate {
         while let Some(reply) = fetch(self.reply, self.reply_buffer)? {
             drop(reply);
         }
+        ONE_WAY_USED.store(true, Ordering::Relaxed);
         repeat(message.as_ptr() as u64, TLB_READ, || {
             dtu::send(self.endpoint, message, self.reply, ONE_WAY)
         })
@@ -166,7 +170,8 @@ impl SendGate {
         })?;
         loop {
             let reply = receive(self.reply, self.reply_buffer)?;
-            if reply.label() != ONE_WAY {
+            // A look at the reply costs a cache miss, so it is taken only where there may be others.
+            if !ONE_WAY_USED.load(Ordering::Relaxed) || reply.label() != ONE_WAY {
                 return Ok(reply);
             }
         }
@@ -261,6 +266,23 @@ fn fetch(endpoint: u16, buffer: u64) -> Result<Option<Message>> {
 
 #[inline(always)]
 fn receive(endpoint: u16, buffer: u64) -> Result<Message> {
+    if user::is_shared() {
+        return receive_shared(endpoint, buffer);
+    }
+    loop {
+        // The sleep ends at once if there is a message. To sleep first keeps the path from the message's arrival to its
+        // result free of branches that go now this way, now that.
+        time::wait(endpoint, 0);
+        if let Some(message) = fetch(endpoint, buffer)? {
+            return Ok(message);
+        }
+    }
+}
+
+/// On a shared tile waiting means a call to TileMux, so it is the last resort.
+#[cold]
+#[inline(never)]
+fn receive_shared(endpoint: u16, buffer: u64) -> Result<Message> {
     loop {
         if let Some(message) = fetch(endpoint, buffer)? {
             return Ok(message);

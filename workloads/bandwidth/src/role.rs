@@ -2,18 +2,18 @@
 //!
 //! Why it exists: each of the four workloads runs in both roles. What it deliberately does not know: the workloads.
 //!
-//! Arguments: `role` (`foreground` is measured and ends; `background` runs for ever), `runs` (100), `warmup` (1).
+//! Arguments: `runs` (100; 0: for ever, not measured), `warmup` (1).
 
 use bulkhead_lib::{argument, marker};
 
 /// Runs `work` as the arguments say: `warmup` and then `runs` times with a span around each, or for ever.
 pub fn run(mut work: impl FnMut()) -> u64 {
-    if argument::text("role") == Some("background") {
+    let runs: u64 = argument::value("runs", 100);
+    if runs == 0 {
         loop {
             work();
         }
     }
-    let runs: u64 = argument::value("runs", 100);
     let warmup: u64 = argument::value("warmup", 1);
     for run in 0..warmup + runs {
         if run == warmup {

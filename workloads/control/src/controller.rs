@@ -1,6 +1,6 @@
 //! The controller of the control loop: a PID law with a limited integral, a feed-forward map in memory, and a limited slope.
 //!
-//! Gates: `input` (receive), `actuator` (send); `map` (memory, may be missing): rows of 1 KiB, one for each range of the
+//! Gates: `input` (receive), `actuator` (send); `map` (memory, may be missing): rows of 4 KiB, one for each range of the
 //! error, fetched by the DTU. Arguments: `setpoint` (100), `kp` (0.8), `ki` (0.2), `kd` (0.05).
 #![no_std]
 #![no_main]
@@ -19,7 +19,7 @@ bulkhead_lib::main!(main);
 
 /// A row of the map.
 #[repr(C, align(4096))]
-struct Row([u8; 1024]);
+struct Row([u64; 512]);
 
 /// State of the control law.
 struct Pid {
@@ -54,7 +54,7 @@ fn main() -> u64 {
         integral: 0.0,
         previous: 0.0,
     };
-    let mut row = Box::new(Row([0; 1024]));
+    let mut row = Box::new(Row([0; 512]));
     let mut output = 0.0;
     loop {
         let message = match input.receive() {
@@ -74,15 +74,16 @@ fn main() -> u64 {
             let error = setpoint - sample.value;
             let mut wanted = law.step(error);
             if let Some(gate) = &map {
-                let rows = (gate.size() / row.0.len() as u64).max(1);
-                let length = (gate.size() as usize).min(row.0.len());
-                let offset = (error.abs() * 16.0) as u64 % rows * row.0.len() as u64;
-                if gate.read(offset, &mut row.0[..length]).is_err() {
+                let bytes = row.0.as_mut_bytes();
+                let rows = (gate.size() / bytes.len() as u64).max(1);
+                let length = bytes.len().min(gate.size() as usize);
+                let offset = (error.abs() * 16.0) as u64 % rows * bytes.len() as u64;
+                if gate.read(offset, &mut bytes[..length]).is_err() {
                     println!("the map cannot be read");
                     return 1;
                 }
-                let sum: u64 = row.0.iter().map(|byte| u64::from(*byte)).sum();
-                wanted += sum as f64 / 65536.0;
+                let sum = row.0.iter().fold(0, |sum, word| word.wrapping_add(sum));
+                wanted += (sum as u16) as f64 / 65536.0;
             }
             // The actuator must not jump.
             output += (wanted - output).clamp(-5.0, 5.0);

@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A value on its way through the loop. Aligned so that a message never crosses a page.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C, align(32))]
+#[repr(C, align(64))]
 pub struct Sample {
     /// Job of the sensor, from 1 on; 0 says that there will be no more.
     pub job: u64,
@@ -16,6 +16,10 @@ pub struct Sample {
     pub value: f64,
     /// Deadline relative to the release in nanoseconds, 0 for none.
     pub deadline: u64,
+    /// Not zero: the job counts; zero while everything is still cold.
+    pub measured: u64,
+    /// Zero.
+    pub reserved: [u64; 3],
 }
 
 impl Sample {

@@ -1,7 +1,8 @@
 //! The sensor of the control loop: releases a job each period, takes a value, sends it.
 //!
 //! Gates: `controller` (send); `frame` (memory, may be missing): the raw data of the measurement, fetched by the DTU.
-//! Arguments: `samples` (number of jobs, 50), `setpoint` (what the measured value swings around, 100).
+//! Arguments: `samples` (number of jobs, 50), `warmup` (first jobs that are not measured, 2), `setpoint` (what the measured
+//! value swings around, 100).
 #![no_std]
 #![no_main]
 
@@ -18,34 +19,41 @@ use zerocopy::IntoBytes;
 
 bulkhead_lib::main!(main);
 
-/// Raw data of one measurement, from which the value is the mean.
+/// Raw data of one measurement.
 #[repr(C, align(4096))]
-struct Frame([u8; 1024]);
+struct Frame([u64; 512]);
 
 fn main() -> u64 {
     let controller = SendGate::named("controller");
     let frames = MemoryGate::find("frame");
     let samples: u64 = argument::value("samples", 50);
+    let warmup: u64 = argument::value("warmup", 2);
     let setpoint: f64 = argument::value("setpoint", 100.0);
-    let mut frame = Box::new(Frame([0; 1024]));
+    let mut frame = Box::new(Frame([0; 512]));
     let mut noise = 1u32;
     let mut task = PeriodicTask::from_environment();
-    for _ in 0..samples {
+    for _ in 0..samples + warmup {
         let job = task.next_job();
-        marker::flow_begin(job);
+        let measured = job > warmup;
+        if measured {
+            marker::flow_begin(job);
+        }
         let release = task.release();
         let mut value = setpoint;
         if let Some(gate) = &frames {
             // A ring of frames, as a converter would fill it.
-            let count = (gate.size() / frame.0.len() as u64).max(1);
-            let length = (gate.size() as usize).min(frame.0.len());
-            let offset = job % count * frame.0.len() as u64;
-            if gate.read(offset, &mut frame.0[..length]).is_err() {
+            let bytes = frame.0.as_mut_bytes();
+            let count = (gate.size() / bytes.len() as u64).max(1);
+            let length = bytes.len().min(gate.size() as usize);
+            if gate
+                .read(job % count * bytes.len() as u64, &mut bytes[..length])
+                .is_err()
+            {
                 println!("the frame cannot be read");
                 return 1;
             }
-            let sum: u64 = frame.0.iter().map(|byte| u64::from(*byte)).sum();
-            value += sum as f64 / frame.0.len() as f64;
+            let sum = frame.0.iter().fold(0, |sum, word| word.wrapping_add(sum));
+            value += (sum as u16) as f64 / 65536.0;
         }
         // A disturbance: xorshift noise, the same in every run.
         noise ^= noise << 13;
@@ -57,6 +65,8 @@ fn main() -> u64 {
             release,
             value,
             deadline: environment().deadline,
+            measured: measured.into(),
+            ..Sample::default()
         };
         if let Err(error) = controller.send_waiting(sample.as_bytes()) {
             println!("the controller cannot be reached: {error:?}");

@@ -1,6 +1,6 @@
 //! The asking end of the round trip: sends a small message, waits for the reply, over and over.
 //!
-//! Gates: `pong` (send). Arguments: `runs` (1000), `warmup` (0: the first, cold runs count), `size` (1 byte).
+//! Gates: `pong` (send). Arguments: `runs` (1000), `warmup` (0: the first, cold runs count), `bytes` of the message (1).
 #![no_std]
 #![no_main]
 
@@ -13,7 +13,7 @@ fn main() -> u64 {
     let pong = SendGate::named("pong");
     let runs: u64 = argument::value("runs", 1000);
     let warmup: u64 = argument::value("warmup", 0);
-    let size: usize = argument::value("size", 1);
+    let size: usize = argument::value("bytes", 1);
     let buffer = MessageBuffer::new();
     let Some(message) = buffer.0.get(..size) else {
         println!("a message of {size} bytes is too large");

@@ -2,27 +2,19 @@
 //!
 //! Why it exists: this is the kernel. What it deliberately does not know: messages, registers, boot tables.
 
+mod gates;
+mod tiles;
+
 use crate::activity::{Activity, State};
 use crate::endpoints::Use;
 use crate::hardware::{Hardware, Region};
-use crate::load;
 use crate::memory::{PAGE, Range};
 use crate::tile::Tile;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use bulkhead_abi::dtu::{
-    Endpoint, MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SLOTS_MAX, SendEndpoint,
-    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE, UNLIMITED_CREDITS,
-};
-use bulkhead_abi::syscall::{
-    MAP_READ, MAP_WRITE, SYSCALL_SLOT, StopCause, Syscall, SyscallError, module_key,
-};
-use bulkhead_abi::tilemux::{
-    KERNEL_ACTIVITY, NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, PRINT_REPLY_SLOT, PRINT_SLOT,
-    REQUEST_ENDPOINT, REQUEST_REPLIES, REQUEST_SLOT, REQUEST_SLOTS, Request, TILEMUX_BASE,
-    TILEMUX_BUFFER, TILEMUX_CONFIG, TILEMUX_MEMORY, TILEMUX_PRINT_BUFFER, TileMuxConfig,
-    TileMuxError, table_pages,
-};
+use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, SendEndpoint};
+use bulkhead_abi::syscall::{MAP_READ, MAP_WRITE, SYSCALL_SLOT, StopCause, Syscall, SyscallError};
+use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request, TileMuxError, table_pages};
 use bulkhead_abi::words::{Name, Words};
 use zerocopy::IntoBytes;
 
@@ -342,132 +334,9 @@ impl System {
         }
     }
 
-    /// Gives memory to a tile and starts TileMux on it if it does not run.
-    ///
-    /// # Errors
-    /// [`SyscallError::NoTile`], [`SyscallError::NoWindow`], [`SyscallError::NoMemory`], [`SyscallError::NoModule`] if
-    /// there is no usable TileMux.
-    pub fn configure_tile(
-        &mut self,
-        hardware: &mut impl Hardware,
-        tile: u16,
-        memory: u64,
-        memory_tile: u16,
-    ) -> Result<(), SyscallError> {
-        let index = self.tiles.iter().position(|t| t.id == tile);
-        let index = index.ok_or(SyscallError::NoTile)?;
-        let tile = &self.tiles[index];
-        let window = tile.next_window().ok_or(SyscallError::NoWindow)?;
-        let first = tile.windows.is_empty();
-        let reserved = if first { TILEMUX_MEMORY } else { 0 };
-        let size = memory
-            .checked_add(reserved)
-            .and_then(|size| size.checked_next_multiple_of(PAGE))
-            .filter(|size| memory > 0 && *size <= bulkhead_abi::memory_map::PMP_WINDOW_SIZE)
-            .ok_or(SyscallError::NoMemory)?;
-        let program = self.module(&TILEMUX_NAMES).filter(|_| first);
-        if first && program.is_none() {
-            return Err(SyscallError::NoModule);
-        }
-        let region = self.take(memory_tile, size)?;
-        let tile = &mut self.tiles[index];
-        tile.add_window(region, reserved);
-        let rights = (TLB_READ | TLB_WRITE) as u8;
-        let endpoint = memory_endpoint(TILEMUX_ACTIVITY, region, rights);
-        hardware.set_endpoint(tile.id, window, endpoint);
-        let Some(program) = program else {
-            return Ok(());
-        };
-        hardware.set_endpoint(
-            tile.id,
-            REQUEST_ENDPOINT,
-            Endpoint::Receive(ReceiveEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                reply_endpoints: REQUEST_REPLIES,
-                buffer: TILEMUX_BUFFER,
-                slot_size: REQUEST_SLOT,
-                slots: REQUEST_SLOTS,
-                ..ReceiveEndpoint::default()
-            }),
-        );
-        hardware.set_endpoint(
-            tile.id,
-            NOTIFY_ENDPOINT,
-            Endpoint::Send(SendEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                target_tile: self.kernel.tile,
-                target_endpoint: self.kernel.notifications,
-                label: tile.id.into(),
-                credits: UNLIMITED_CREDITS,
-                credits_max: UNLIMITED_CREDITS,
-                message_size: REQUEST_SLOT,
-                credit_endpoint: NO_ENDPOINT,
-                reply: false,
-            }),
-        );
-        hardware.set_endpoint(
-            tile.id,
-            PRINT_ENDPOINT,
-            Endpoint::Send(SendEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                target_tile: self.kernel.tile,
-                target_endpoint: self.kernel.prints,
-                label: tile.id.into(),
-                credits: 1,
-                credits_max: 1,
-                message_size: PRINT_SLOT,
-                credit_endpoint: NO_ENDPOINT,
-                reply: false,
-            }),
-        );
-        hardware.set_endpoint(
-            tile.id,
-            PRINT_REPLY,
-            Endpoint::Receive(ReceiveEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                reply_endpoints: NO_ENDPOINT,
-                buffer: TILEMUX_PRINT_BUFFER,
-                slot_size: PRINT_REPLY_SLOT,
-                slots: 1,
-                ..ReceiveEndpoint::default()
-            }),
-        );
-        let config = TileMuxConfig {
-            tile: tile.id.into(),
-            timebase: self.timebase,
-            slice: SLICE,
-        };
-        let id = tile.id;
-        hardware.write(region, TILEMUX_CONFIG - TILEMUX_BASE, config.as_bytes());
-        let memory = Region {
-            size: TILEMUX_MEMORY,
-            ..region
-        };
-        let image = load::load(hardware, program, memory, TILEMUX_BASE);
-        let image = image.map_err(|_| SyscallError::NoModule)?;
-        hardware.start_hart(id, image.entry);
-        Ok(())
-    }
-
     /// Frequency of the `time` CSR in hertz.
     pub fn timebase(&self) -> u64 {
         self.timebase
-    }
-
-    /// A boot module by the first of its names that is there.
-    pub fn module(&self, names: &[&str]) -> Option<Region> {
-        let mut keys = names.iter().map(|name| module_key(name.as_bytes()));
-        keys.find_map(|key| self.modules.iter().find(|m| m.key == key))
-            .map(|module| module.region)
-    }
-
-    /// Takes memory from a memory tile.
-    fn take(&mut self, tile: u16, size: u64) -> Result<Region, SyscallError> {
-        let mut memories = self.memories.iter_mut();
-        let memory = memories.find(|m| m.id == tile);
-        let base = memory.and_then(|memory| memory.free.take(size));
-        let base = base.ok_or(SyscallError::NoMemory)?;
-        Ok(Region { tile, base, size })
     }
 
     /// Creates an activity with its channel to the kernel.
@@ -550,43 +419,6 @@ impl System {
         Ok(id)
     }
 
-    /// A free endpoint on the tile of an activity.
-    fn free_endpoint(&self, activity: u16) -> Result<u16, SyscallError> {
-        let tile = self.tile_of(activity).ok_or(SyscallError::NoActivity)?;
-        tile.endpoints.find(1).ok_or(SyscallError::NoEndpoint)
-    }
-
-    /// Makes a memory endpoint for an activity.
-    fn grant_memory(
-        &mut self,
-        hardware: &mut impl Hardware,
-        activity: u16,
-        region: Region,
-        rights: u8,
-    ) -> Result<u16, SyscallError> {
-        let endpoint = self.free_endpoint(activity)?;
-        let tile = &mut self.tiles[self.activities[&activity].tile];
-        tile.endpoints.set(endpoint, Use::Memory { activity });
-        let value = memory_endpoint(activity, region, rights);
-        hardware.set_endpoint(tile.id, endpoint, value);
-        Ok(endpoint)
-    }
-
-    fn close(
-        &mut self,
-        hardware: &mut impl Hardware,
-        caller: u16,
-        endpoint: u16,
-    ) -> Result<(), SyscallError> {
-        let tile = &mut self.tiles[self.activities[&caller].tile];
-        if tile.endpoints.get(endpoint) != (Use::Memory { activity: caller }) {
-            return Err(SyscallError::BadArgument);
-        }
-        hardware.invalidate_endpoint(tile.id, endpoint);
-        tile.endpoints.set(endpoint, Use::Free);
-        Ok(())
-    }
-
     /// Maps a part of an activity's memory.
     ///
     /// # Errors
@@ -623,136 +455,6 @@ impl System {
                 rights,
             },
         )
-    }
-
-    /// Makes a receive endpoint. The one for replies to system calls has a place of its own: the first that is made.
-    ///
-    /// # Errors
-    /// See [`Syscall::CreateReceive`].
-    pub fn receive_endpoint(
-        &mut self,
-        hardware: &mut impl Hardware,
-        activity: u16,
-        offset: u64,
-        slots: u8,
-        slot_size: u16,
-        replies: bool,
-    ) -> Result<u16, SyscallError> {
-        let target = &self.activities[&activity];
-        let valid = offset.is_multiple_of(64)
-            && slot_size.is_multiple_of(64)
-            && (64..=MESSAGE_MAX).contains(&slot_size.into())
-            && (1..=SLOTS_MAX).contains(&slots.into());
-        if !valid {
-            return Err(SyscallError::BadArgument);
-        }
-        let end = offset.checked_add(u64::from(slots) * u64::from(slot_size));
-        if end.is_none_or(|end| end > target.size) {
-            return Err(SyscallError::OutOfBounds);
-        }
-        let buffer = target.memory.physical + offset;
-        let (_, reserved) = target.syscalls;
-        let tile = &mut self.tiles[target.tile];
-        let first = tile.endpoints.get(reserved) == Use::Reply { activity };
-        let rights = if replies { usize::from(slots) } else { 0 };
-        let (endpoint, reply_endpoints) = if first {
-            let row = tile.endpoints.find(rights.max(1));
-            (reserved, row.ok_or(SyscallError::NoEndpoint)?)
-        } else {
-            let row = tile.endpoints.find(1 + rights);
-            let endpoint = row.ok_or(SyscallError::NoEndpoint)?;
-            (endpoint, endpoint + 1)
-        };
-        let entry = Use::Receive {
-            activity,
-            slots,
-            slot_size,
-            credits: 0,
-        };
-        tile.endpoints.set(endpoint, entry);
-        for right in 0..rights as u16 {
-            tile.endpoints
-                .set(reply_endpoints + right, Use::Reply { activity });
-        }
-        let value = ReceiveEndpoint {
-            activity,
-            reply_endpoints: if replies {
-                reply_endpoints
-            } else {
-                NO_ENDPOINT
-            },
-            buffer,
-            slot_size,
-            slots,
-            ..ReceiveEndpoint::default()
-        };
-        hardware.set_endpoint(tile.id, endpoint, Endpoint::Receive(value));
-        Ok(endpoint)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the fields of the call")]
-    fn send_endpoint(
-        &mut self,
-        hardware: &mut impl Hardware,
-        caller: u16,
-        activity: u16,
-        target: u16,
-        target_endpoint: u16,
-        label: u64,
-        credits: u8,
-    ) -> Result<u16, SyscallError> {
-        let sender = self.created(caller, activity)?.tile;
-        let receiver = self.managed(caller, target)?;
-        if matches!(receiver.state, State::Stopped(_)) {
-            return Err(SyscallError::WrongState);
-        }
-        let receiver = receiver.tile;
-        let receiving = self.tiles[receiver].endpoints.get(target_endpoint);
-        let Use::Receive {
-            activity: owner,
-            slots,
-            slot_size,
-            credits: given,
-        } = receiving
-        else {
-            return Err(SyscallError::NotReceiver);
-        };
-        if owner != target {
-            return Err(SyscallError::NotReceiver);
-        }
-        let total = given + u16::from(credits);
-        if credits == 0 || total > slots.into() {
-            return Err(SyscallError::BadArgument);
-        }
-        let endpoint = self.free_endpoint(activity)?;
-        let target_tile = self.tiles[receiver].id;
-        let entry = Use::Receive {
-            activity: owner,
-            slots,
-            slot_size,
-            credits: total,
-        };
-        self.tiles[receiver].endpoints.set(target_endpoint, entry);
-        let tile = &mut self.tiles[sender];
-        let entry = Use::Send {
-            activity,
-            target_tile,
-            target_endpoint,
-        };
-        tile.endpoints.set(endpoint, entry);
-        let value = SendEndpoint {
-            activity,
-            target_tile,
-            target_endpoint,
-            label,
-            credits,
-            credits_max: credits,
-            message_size: slot_size,
-            credit_endpoint: NO_ENDPOINT,
-            reply: false,
-        };
-        hardware.set_endpoint(tile.id, endpoint, Endpoint::Send(value));
-        Ok(endpoint)
     }
 
     fn set_limit(
@@ -864,14 +566,4 @@ fn check_memory_rights(rights: u8) -> Result<(), SyscallError> {
         1..=3 => Ok(()),
         _ => Err(SyscallError::BadArgument),
     }
-}
-
-fn memory_endpoint(activity: u16, region: Region, rights: u8) -> Endpoint {
-    Endpoint::Memory(MemoryEndpoint {
-        activity,
-        target_tile: region.tile,
-        rights,
-        base: region.base,
-        size: region.size,
-    })
 }
