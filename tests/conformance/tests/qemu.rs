@@ -5,7 +5,7 @@ use bulkhead_conformance::generate::{Category, generate};
 use bulkhead_conformance::qemu;
 
 /// Programs of each category.
-const SEEDS: std::ops::Range<u64> = 0..60;
+const SEEDS: std::ops::Range<u64> = 0..100;
 
 #[test]
 fn same_results_as_qemu() {

@@ -4,8 +4,9 @@
 //! same by 4 KiB pages for user mode (see [`ALIAS`]). Everything else is random: entry 0 and 511 lead to tables of random
 //! entries, entry 1 and some others are random leaves.
 
-use super::trap::access;
+use super::trap::{access, access_of_kind};
 use super::{Builder, switch};
+use crate::assembler::Assembler;
 use crate::encode::{self, SFENCE, word};
 use crate::layout::*;
 use crate::random::Random;
@@ -47,6 +48,12 @@ fn leaf(random: &mut Random, level: u64) -> u64 {
         3 => VALID | EXECUTE | random.bits() & (USER | ACCESSED),
         _ => VALID | READ | WRITE | random.bits() & (USER | EXECUTE | ACCESSED | DIRTY),
     };
+    let physical = if level > 0 && flags & (READ | WRITE | EXECUTE) == 0 {
+        // A pointer, then: to an empty table.
+        TABLES + 7 * 4096
+    } else {
+        physical
+    };
     if random.one_in(20) {
         // Reserved bits and those of extensions that are not there.
         flags |= 1 << random.range(54, 63);
@@ -57,9 +64,9 @@ fn leaf(random: &mut Random, level: u64) -> u64 {
 pub(super) fn setup(b: &mut Builder) {
     b.data.resize(DATA_BYTES as usize, 0);
     for page in 0..DATA_BYTES as usize / 4096 {
-        // A return instruction at the page's second word; another one whose halves lie in two pages.
+        // A return instruction at offset 64; another one whose halves lie in two pages.
         b.data[page * 4096..page * 4096 + 2].fill(0);
-        b.data[page * 4096 + 8..page * 4096 + 12].copy_from_slice(&0x0000_8067u32.to_le_bytes());
+        b.data[page * 4096 + 64..page * 4096 + 68].copy_from_slice(&0x0000_8067u32.to_le_bytes());
         b.data[page * 4096 + 4094..page * 4096 + 4096].copy_from_slice(&0x8067u16.to_le_bytes());
     }
     b.tables = vec![0; (PAGES * 4096) as usize];
@@ -126,7 +133,7 @@ fn random_tables(b: &mut Builder) {
 fn address(random: &mut Random) -> u64 {
     let low = match random.below(6) {
         0 => 4096 - random.below(9),
-        1 => 8,
+        1 => 64,
         2 => random.below(16),
         _ => random.below(512) * 8,
     };
@@ -151,8 +158,22 @@ fn address(random: &mut Random) -> u64 {
     base.wrapping_add(low)
 }
 
+/// An access at a random address. Where code in these pages is called, stores stay away from it: the instruction cache would
+/// not have to see them.
+fn random_access(a: &mut Assembler, random: &mut Random, calls: bool) {
+    let mut address = address(random);
+    let kind = random.below(5);
+    if calls && kind >= 2 {
+        address = address & !0xfff | 128 + random.below(480) * 8 + random.below(8);
+    }
+    a.li(7, address);
+    access_of_kind(a, random, 7, kind);
+}
+
 pub(super) fn generate(b: &mut Builder) {
     setup(b);
+    let calls = b.random.one_in(2);
+    let mut supervisor = true;
     random_tables(b);
     b.fixed(|a, random| {
         a.li(5, *random.pick(&[0, 0xb1ff, 0xb000, 0xa000, 0x1000]));
@@ -166,6 +187,7 @@ pub(super) fn generate(b: &mut Builder) {
         match b.random.below(10) {
             0 => {
                 let mode = *b.random.pick(&[0, 1]);
+                supervisor = mode == 1;
                 b.fixed(|a, _| switch(a, mode, if mode == 0 { ALIAS } else { 0 }));
             }
             1 => {
@@ -174,6 +196,7 @@ pub(super) fn generate(b: &mut Builder) {
                     b.random.one_in(2),
                     *b.random.pick(&[0x4_0000, 0x8_0000, 0xc_0000]),
                 );
+                supervisor = true;
                 b.chunk(|a, _| {
                     switch(a, 1, 0);
                     a.li(5, bits);
@@ -184,62 +207,70 @@ pub(super) fn generate(b: &mut Builder) {
                 // Another entry, its fence, an access.
                 let (page, index) = (*b.random.pick(&[5, 6]), b.random.below(16));
                 let value = leaf(&mut b.random, 0);
+                supervisor = true;
                 b.chunk(|a, random| {
                     switch(a, 1, 0);
                     a.li(5, value);
                     a.li(6, TABLES + page * 4096 + index * 8);
                     a.memory("sd", 5, 0, 6);
-                    let virtual_address = (if page == 5 { 0 } else { 2 << 21 }) + (index << 12);
-                    a.li(7, virtual_address);
-                    match random.below(3) {
-                        0 => a.push(word(SFENCE | 7 << 15, "sfence.vma x7")),
-                        1 => a.push(word(SFENCE, "sfence.vma")),
-                        _ => {
-                            // All addresses of both address spaces that the tests use; not for global pages, so all of them too.
+                    // The same table is seen at several addresses.
+                    let bases: &[u64] = if page == 5 {
+                        &[0, 1 << 21, 3 << 21]
+                    } else {
+                        &[2 << 21]
+                    };
+                    let high = 0x1ff << 30 | !0 << 39;
+                    if random.one_in(2) {
+                        a.push(word(SFENCE, "sfence.vma"));
+                        a.li(7, random.pick(bases) + (index << 12));
+                    } else {
+                        for base in bases.iter().flat_map(|&base| [base | high, base]) {
+                            a.li(7, base + (index << 12));
                             a.push(word(SFENCE | 7 << 15, "sfence.vma x7"));
-                            a.push(word(SFENCE | 10 << 20, "sfence.vma x0, x10"));
                         }
                     }
-                    a.i("addi", 7, 7, 8 * random.range(0, 255));
+                    a.i("addi", 7, 7, 8 * random.range(16, 255));
                     access(a, random, 7);
                 });
             }
-            3 => b.chunk(|a, random| {
-                // Machine mode with another mode's view.
-                switch(a, 3, 0);
-                a.li(5, 0x1800);
-                a.csr("csrrc", 0, 0x300, 5);
-                a.li(5, 1 << 17 | random.below(2) << 11);
-                let address = address(random);
-                a.li(7, address);
-                a.csr("csrrs", 0, 0x300, 5);
-                a.push(encode::encode(
-                    encode::LOADS[3].0,
-                    encode::Operands {
-                        rd: 6,
-                        rs1: 7,
-                        ..Default::default()
-                    },
-                ));
-                a.li(5, 1 << 17);
-                a.csr("csrrc", 0, 0x300, 5);
-                let mode = random.below(2);
-                switch(a, mode, if mode == 0 { ALIAS } else { 0 });
-            }),
-            4 | 5 => b.chunk(|a, random| {
+            3 => {
+                let mode = b.random.below(2);
+                supervisor = mode == 1;
+                b.chunk(|a, random| {
+                    // Machine mode with another mode's view.
+                    switch(a, 3, 0);
+                    a.li(5, 0x1800);
+                    a.csr("csrrc", 0, 0x300, 5);
+                    a.li(5, 1 << 17 | random.below(2) << 11);
+                    let address = address(random);
+                    a.li(7, address);
+                    a.csr("csrrs", 0, 0x300, 5);
+                    a.push(encode::encode(
+                        encode::LOADS[3].0,
+                        encode::Operands {
+                            rd: 6,
+                            rs1: 7,
+                            ..Default::default()
+                        },
+                    ));
+                    a.li(5, 1 << 17);
+                    a.csr("csrrc", 0, 0x300, 5);
+                    switch(a, mode, if mode == 0 { ALIAS } else { 0 });
+                });
+            }
+            4 | 5 if calls => b.chunk(|a, random| {
                 let address = match random.below(4) {
-                    0 => address(random),
-                    1 => address(random) & !0xfff | 0xffe,
-                    _ => address(random) & !0xfff | 8,
+                    0 | 1 => address(random) & !0xfff | 0xffe,
+                    _ => address(random) & !0xfff | 64,
                 };
                 a.li(7, address);
+                if supervisor {
+                    // QEMU would execute a user page in supervisor mode if it had been read before (SUM).
+                    a.push(word(SFENCE, "sfence.vma"));
+                }
                 a.push(encode::jalr(1, 7, 0));
             }),
-            _ => b.chunk(|a, random| {
-                let address = address(random);
-                a.li(7, address);
-                access(a, random, 7);
-            }),
+            _ => b.chunk(|a, random| random_access(a, random, calls)),
         }
     }
 }

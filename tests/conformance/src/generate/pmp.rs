@@ -47,26 +47,33 @@ pub(super) fn generate(b: &mut Builder) {
                 a.csr("csrrc", 0, 0x300, 5);
             }
             switch(a, random.below(2), 0);
-            for _ in 0..6 {
-                let address = place(random);
-                a.li(7, address);
+        });
+        for _ in 0..6 {
+            b.chunk(|a, random| {
+                a.li(7, place(random));
                 if random.one_in(6) {
                     a.li(7, DATA + random.below(2) * 4096 + 64);
                     a.push(encode::jalr(1, 7, 0));
                 } else {
                     access(a, random, 7);
                 }
-            }
-        });
+            });
+        }
     }
     b.fixed(|a, _| {
         switch(a, 3, 0);
     });
 }
 
-/// An address near those at which regions begin and end.
+/// An address near those at which regions begin and end. Not less aligned than four bytes and not across pages: there QEMU
+/// overlooks small regions in the middle of an access, and tells of its first byte where ours tells of the page's.
 fn place(random: &mut Random) -> u64 {
-    DATA + random.below(64) * 128 + random.range(-8, 8).rem_euclid(128) as u64
+    let address = DATA + random.below(64) * 128 + random.range(-2, 2).rem_euclid(32) as u64 * 4;
+    if address & 0xfff == 0xffc {
+        address - 4
+    } else {
+        address
+    }
 }
 
 /// A region inside the data area, as `pmpaddr` and address mode.

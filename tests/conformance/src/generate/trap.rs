@@ -88,7 +88,7 @@ pub(super) fn access(a: &mut Assembler, random: &mut Random, register: u32) {
 }
 
 /// See [`access`]; kinds 0 and 1 are loads, 2 and 3 stores, 4 atomic operations.
-fn access_of_kind(a: &mut Assembler, random: &mut Random, register: u32, kind: u64) {
+pub(super) fn access_of_kind(a: &mut Assembler, random: &mut Random, register: u32, kind: u64) {
     let rd = super::target(random);
     let o = Operands {
         rd,
