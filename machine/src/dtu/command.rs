@@ -158,12 +158,12 @@ impl Dtu {
                 let Some(index) = next else { break };
                 let chunk = &mut transfer.chunks[index];
                 chunk.stage = Stage::Local;
-                let (at, bytes) = (physical + chunk.offset, chunk.bytes.into());
+                let range = (physical + chunk.offset, chunk.bytes.into());
                 let id = JobId::Chunk {
                     command: serial,
                     index,
                 };
-                self.local.start(id, at, bytes, false, owner);
+                self.local.start(env.now(), id, range, false, owner);
             }
             // Chunks are charged one by one and in order, so at most one waits for tokens.
             let next = transfer.chunks.iter().position(|chunk| {
@@ -361,12 +361,12 @@ impl Dtu {
                     Some(data) if transfer.stop.is_none() => {
                         chunk.stage = Stage::Local;
                         chunk.data = Some(data);
-                        let at = transfer.physical + chunk.offset;
+                        let range = (transfer.physical + chunk.offset, chunk.bytes.into());
                         let id = JobId::Chunk {
                             command: serial,
                             index,
                         };
-                        self.local.start(id, at, chunk.bytes.into(), true, owner);
+                        self.local.start(env.now(), id, range, true, owner);
                     }
                     Some(_) => chunk.stage = Stage::Done,
                     None => {

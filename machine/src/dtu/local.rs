@@ -4,7 +4,7 @@
 //! not know what a job is for.
 
 use super::env::{DtuEvent, Env, LocalTiming};
-use crate::types::Owner;
+use crate::types::{Owner, Tick};
 use std::collections::VecDeque;
 
 /// Who asked for a local transfer.
@@ -31,6 +31,8 @@ struct Job {
     owner: Owner,
     in_flight: u32,
     cancelled: bool,
+    asked: Tick,
+    started: bool,
 }
 
 /// The port.
@@ -43,6 +45,10 @@ pub struct LocalPort {
     in_flight: Vec<(u32, u64)>,
     next_token: u32,
     next_number: u64,
+    /// Who the last block was for.
+    last_owner: Option<Owner>,
+    /// How long the last message waited for the port, since when, and for whom.
+    waited: Option<(Tick, Tick, Owner)>,
 }
 
 impl LocalPort {
@@ -55,11 +61,20 @@ impl LocalPort {
             in_flight: Vec::new(),
             next_token: 0,
             next_number: 0,
+            last_owner: None,
+            waited: None,
         }
     }
 
-    /// Adds a transfer of `bytes` (not 0) at `physical`.
-    pub fn start(&mut self, id: JobId, physical: u64, bytes: u64, write: bool, owner: Owner) {
+    /// Adds a transfer of `bytes` (not 0) at `physical` at the moment `now`.
+    pub fn start(
+        &mut self,
+        now: Tick,
+        id: JobId,
+        (physical, bytes): (u64, u64),
+        write: bool,
+        owner: Owner,
+    ) {
         self.next_number += 1;
         self.jobs.push_back(Job {
             number: self.next_number,
@@ -70,6 +85,8 @@ impl LocalPort {
             owner,
             in_flight: 0,
             cancelled: false,
+            asked: now,
+            started: false,
         });
     }
 
@@ -98,6 +115,14 @@ impl LocalPort {
             let token = self.next_token;
             self.in_flight.push((token, job.number));
             let (write, owner) = (job.write, job.owner);
+            if !std::mem::replace(&mut job.started, true) && job.id == JobId::Receive {
+                let now = env.now();
+                self.waited = self
+                    .last_owner
+                    .filter(|_| now > job.asked)
+                    .map(|culprit| (job.asked, now, culprit));
+            }
+            self.last_owner = Some(owner);
             match env.local_access(physical, bytes, write, owner, token) {
                 LocalTiming::Ready(at) if at <= env.now() => {
                     if let Some(done) = self.block_done(token) {
@@ -109,6 +134,11 @@ impl LocalPort {
             }
         }
         None
+    }
+
+    /// The wait of the last message for the port: from, until, and whose blocks were before its own.
+    pub fn take_wait(&mut self) -> Option<(Tick, Tick, Owner)> {
+        self.waited.take()
     }
 
     /// A block is done: the job that this ends, if any. Tokens that are not under way are ignored.

@@ -141,8 +141,9 @@ impl Dtu {
                     self.endpoints.cancel(&reservation);
                     return self.message_end(env, Err(DtuError::ReceiverGone));
                 }
+                let range = (reservation.address, bytes);
                 self.local
-                    .start(JobId::Receive, reservation.address, bytes, true, owner);
+                    .start(env.now(), JobId::Receive, range, true, owner);
             }
         }
     }
@@ -182,6 +183,18 @@ impl Dtu {
         let (now, culprit) = (env.now(), storing.incoming.packet.owner);
         let mut packet = storing.incoming.packet;
         packet.account.service += now - storing.started;
+        // The tile's own transfers may have been before the message at the port to its caches.
+        if let Some((from, until, owner)) = self.local.take_wait() {
+            packet.account.service -= until - from;
+            packet.account.waited += until - from;
+            env.observe(Observation::Wait {
+                victim: culprit,
+                culprit: owner,
+                resource: DtuResource::DtuReceive,
+                from,
+                until,
+            });
+        }
         for waiting in &mut self.receive.queue {
             let from = waiting.arrived.max(storing.started);
             if from < now {

@@ -214,6 +214,40 @@ fn the_receive_unit_makes_messages_wait() {
 }
 
 #[test]
+fn a_transfer_of_the_tile_makes_messages_wait() {
+    let mut world = World::new(&config());
+    channel(&mut world, 1, 256);
+    world.set(
+        2,
+        9,
+        memory_at(MEMORY_TILE, 3 * SHARE, 4096, TLB_READ | TLB_WRITE),
+    );
+    let send = Command::new(Opcode::Send, 8, u32::from(NO_ENDPOINT));
+    // Tile 2 writes 4096 bytes: its blocks are read from 28 on, four each 20 ticks, until all 64 were begun at
+    // 28 + 15 * 20 = 328. A message that is to be stored at 112 waits until the port is free at 348.
+    world.command(2, Command::new(Opcode::Write, 9, 0), BASE, 4096, 0);
+    world.command(1, send, BASE, 1, 0);
+    world.run();
+    let waits: Vec<_> = (world.chip.log.iter())
+        .filter_map(|&(_, tile, o)| match o {
+            Observation::Wait {
+                victim,
+                culprit,
+                from,
+                until,
+                ..
+            } => Some((tile, victim.tile, culprit.tile, from, until)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(waits, [(2, 1, 2, 112, 348)]);
+    // Sent at 62, arrived at 72; receipt 40 and one block 20 are service.
+    let answer = world.chip.sent.iter().find(|(_, p)| p.destination == 1);
+    let account = answer.map(|(at, p)| (*at, p.account.service, p.account.waited));
+    assert_eq!(account, Some((368, 60, 236)));
+}
+
+#[test]
 fn sleep_ends_with_the_message_or_the_timeout() {
     let mut world = World::new(&config());
     channel(&mut world, 1, 256);
