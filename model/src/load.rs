@@ -258,7 +258,14 @@ fn load(
         .filter(|child| child.name == "variant")
     {
         match loader.variant(&tree, variant, &overrides) {
-            Ok(run) => system.variants.push(run),
+            Ok(run) => {
+                if run.platform.clocks != system.platform.clocks
+                    || run.platform.timebase != system.platform.timebase
+                {
+                    list.push(other_clocks(variant));
+                }
+                system.variants.push(run);
+            }
             Err(errors) => list.extend(errors.list),
         }
     }
@@ -396,6 +403,15 @@ impl Loader<'_> {
         system.variant_about = variant.attribute("about").map(|about| about.value.clone());
         Ok(system)
     }
+}
+
+/// All runs of a system count in the same ticks and cycles; otherwise a table would compare what cannot be compared.
+fn other_clocks(variant: &Element) -> Diagnostic {
+    Diagnostic::new(
+        Problem::Inconsistent("the variant changes the platform's clocks".into()),
+        &variant.span,
+        "runs with other clocks cannot stand in one table: run the system once more with an override, such as @platform=tiled-fpga",
+    )
 }
 
 /// Carries out a `<without>`: removes the element, and gates and flows that lead to its applications.
