@@ -14,6 +14,7 @@ use bulkhead_machine::config::PlatformKind;
 use bulkhead_machine::image::{Image, Resolver};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 
+use bulkhead_machine::trace::{TraceOptions, Tracer};
 use bulkhead_model::{LoadOptions, load_platform};
 use serde::Serialize;
 use std::path::Path;
@@ -111,7 +112,12 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
     machine
         .start_hart(tile, image.entry, 0, 0)
         .map_err(|error| failed(&error))?;
-    if false {}
+    if options.trace.is_some() {
+        machine.set_observer(Some(Box::new(Tracer::new(
+            &config,
+            TraceOptions::default(),
+        ))));
+    }
     let ticks = options
         .max_cycles
         .map_or(config.ticks_per_second.saturating_mul(SECONDS), |cycles| {
@@ -127,6 +133,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
     };
     let outcome = machine.run(RunLimit { ticks }, Some(&mut report));
     progress.stage(Stage::Done { name: "boot" });
+    let trace = machine.take_observer().map(|observer| observer.bytes());
     let digest = machine
         .digest()
         .iter()
@@ -135,8 +142,8 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
     let statistics = machine.statistics();
     let console = String::from_utf8_lossy(machine.console(tile).map_err(|error| failed(&error))?)
         .into_owned();
-    if let (Some(path), Some(observer)) = (options.trace, machine.take_observer()) {
-        place::write(path, observer.bytes())?;
+    if let (Some(path), Some(trace)) = (options.trace, trace) {
+        place::write(path, trace)?;
     }
     let (end, exit, code) = ending(outcome, &bytes, options.max_cycles);
     let hart = statistics

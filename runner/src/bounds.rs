@@ -7,6 +7,7 @@ use crate::collect::{kind, ticks};
 use crate::names::Names;
 use crate::result::{Bound, FlowResult, RequestResult, VariantResult, Verdict};
 use crate::session::Counts;
+use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_analysis::communication as analysis;
 use bulkhead_analysis::communication::{Kind, Profile, SystemBounds};
 use bulkhead_machine::noc::Transaction;
@@ -19,8 +20,23 @@ pub struct Alone {
     pub flow: String,
     /// Worst end-to-end latency in ticks.
     pub worst: u64,
-    /// For each application: the most line reads and write-backs in a period.
-    pub lines: Vec<(usize, u64, u64)>,
+    /// For each application: the most that it did in a period.
+    pub jobs: Vec<Job>,
+}
+
+/// Transactions of one application in one period, each the most of all periods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Job {
+    /// The application.
+    pub app: usize,
+    /// Cache lines read.
+    pub line_reads: u64,
+    /// Cache lines written back.
+    pub line_writes: u64,
+    /// Chunks read by DMA.
+    pub chunks_read: u64,
+    /// Chunks written by DMA.
+    pub chunks_written: u64,
 }
 
 /// Everybody who could disturb `flow` is limited or absent: only then a deadline is promised.
@@ -66,7 +82,7 @@ pub fn alone(
 ) -> Option<Alone> {
     let first = flow.samples.iter().map(|sample| sample.begin).min()?;
     let members = members(system, flow);
-    let lines = members
+    let jobs = members
         .iter()
         .map(|&app| {
             let most = |wanted: Transaction| {
@@ -80,17 +96,19 @@ pub fn alone(
                     .max()
                     .unwrap_or(0)
             };
-            (
+            Job {
                 app,
-                most(Transaction::CacheRead),
-                most(Transaction::CacheWrite),
-            )
+                line_reads: most(Transaction::CacheRead),
+                line_writes: most(Transaction::CacheWrite),
+                chunks_read: most(Transaction::DmaRead),
+                chunks_written: most(Transaction::DmaWrite),
+            }
         })
         .collect();
     Some(Alone {
         flow: flow.name.clone(),
         worst: flow.latency.max,
-        lines,
+        jobs,
     })
 }
 
@@ -133,9 +151,7 @@ pub fn add(system: &System, variant: &mut VariantResult, alone: &[Alone]) {
             continue;
         };
         let apps = members(system, flow);
-        if promised(system, &apps) {
-            flow.bound = flow_bound(system, &apps, known);
-        }
+        flow.bound = flow_bound(system, &apps, known);
     }
 }
 
@@ -147,13 +163,8 @@ fn request_bound(system: &System, bounds: &SystemBounds<'_>, request: &mut Reque
     else {
         return;
     };
-    // Its own token bucket is no interference, and it may starve itself as it likes.
-    let regulated = system
-        .apps
-        .iter()
-        .enumerate()
-        .all(|(index, other)| index == app || other.limit.is_some());
-    if !regulated || system.apps[app].limit.is_some() {
+    // Who has a limit waits for his own budget, as he shall; what others do to him is not the question.
+    if system.apps[app].limit.is_some() {
         return;
     }
     let wanted = [
@@ -180,19 +191,21 @@ fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Option<Bound> {
         .iter()
         .enumerate()
         .map(|(position, &app)| {
-            let (_, reads, writes) = alone
-                .lines
+            let job = alone
+                .jobs
                 .iter()
-                .find(|line| line.0 == app)
+                .find(|job| job.app == app)
                 .copied()
-                .unwrap_or((app, 0, 0));
+                .unwrap_or_default();
             Profile {
                 app,
                 // The whole flow was measured at once; it is put into the first stage.
                 compute: if position == 0 { alone.worst } else { 0 },
                 compute_includes_network: true,
-                line_reads: reads,
-                line_writes: writes,
+                line_reads: job.line_reads,
+                line_writes: job.line_writes,
+                dma_read: job.chunks_read * CHUNK_MAX as u64,
+                dma_written: job.chunks_written * CHUNK_MAX as u64,
                 messages: apps
                     .get(position + 1)
                     .map(|&to| vec![(to, message_bytes(system, app, to))])

@@ -15,6 +15,7 @@ use bulkhead_machine::ledger::Ledger;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::statistics::Statistics;
+use bulkhead_machine::trace::{TraceOptions, Tracer};
 
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
@@ -97,7 +98,12 @@ pub fn execute(
             image.table,
         )
         .map_err(|error| machine_error(&error))?;
-    if plan.trace {}
+    if plan.trace {
+        machine.set_observer(Some(Box::new(Tracer::new(
+            &config,
+            TraceOptions::default(),
+        ))));
+    }
 
     let per_microsecond = (config.ticks_per_second / 1_000_000).max(1);
     let mut report = |now: u64| {
@@ -134,6 +140,8 @@ pub fn execute(
         .console(system.kernel_tile)
         .map_err(|error| machine_error(&error))?;
     let console = String::from_utf8_lossy(console).into_owned();
+    // The digest is that of the machine alone, so that it does not depend on whether somebody watched.
+    let trace = machine.take_observer().map(|observer| observer.bytes());
     let digest = machine
         .digest()
         .iter()
@@ -157,7 +165,7 @@ pub fn execute(
         statistics: machine.statistics(),
         digest,
         console,
-        trace: machine.take_observer().map(|observer| observer.bytes()),
+        trace,
         slices,
     })
 }
