@@ -188,3 +188,7 @@ impl Fabric {
         let _ = self.network.inject(at, response);
     }
 }
+
+#[cfg(test)]
+#[path = "fabric_tests.rs"]
+mod tests;

@@ -1,0 +1,242 @@
+use super::*;
+use crate::config::*;
+use crate::noc::{Account, Transaction};
+use crate::types::Owner;
+use proptest::prelude::*;
+
+fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> PlatformConfig {
+    let tile = |id: TileId, router| TileConfig {
+        id,
+        hart: crate::hart::HartConfig::default(),
+        l1i: None,
+        l1d: None,
+        l2: None,
+        dtu: None,
+        router,
+        privileged: false,
+        exit: false,
+        uart: false,
+    };
+    let memory = |id: TileId, router| MemoryConfig {
+        id,
+        dram: DramConfig {
+            cycle: 5,
+            banks: 4,
+            row: 1024,
+            bus: 8,
+            burst: 64,
+            cas: 11,
+            activate: 11,
+            precharge: 11,
+            write_recovery: 12,
+            refresh_interval,
+            refresh: 100,
+            frontend: 8,
+        },
+        size: 65536,
+        router,
+    };
+    PlatformConfig {
+        name: "test".into(),
+        kind: PlatformKind::Tiled,
+        ticks_per_second: 4_000_000_000,
+        timebase_hz: 1,
+        tiles: (0..4).map(|t| tile(t, t % 4)).collect(),
+        memories: vec![memory(8, 1), memory(9, 2)],
+        network: NetworkConfig {
+            topology,
+            cycle: 4,
+            width: 16,
+            link: 1,
+            router: 2,
+            interface: 4,
+            header: 16,
+            chunk: 512,
+            channels,
+        },
+        seed: 0,
+    }
+}
+
+fn crossbar() -> Fabric {
+    Fabric::new(&platform(Topology::Crossbar, Channels::Shared, 0))
+}
+
+fn request(
+    now: Tick,
+    source: TileId,
+    memory: TileId,
+    transaction: Transaction,
+    kind: PacketKind,
+) -> Packet {
+    Packet::request(
+        now,
+        source,
+        memory,
+        Owner::new(source, 0),
+        0,
+        transaction,
+        kind,
+    )
+}
+
+fn run(fabric: &mut Fabric) -> Vec<Delivery> {
+    let mut all = Vec::new();
+    while fabric.next_time() != Tick::MAX {
+        all.extend(fabric.step());
+    }
+    all
+}
+
+#[test]
+fn data_is_written_and_read_at_the_memory() {
+    let mut fabric = crossbar();
+    let data: Box<[u8]> = (0..100u8).collect();
+    let write = PacketKind::WriteRequest {
+        address: 1000,
+        bytes: 100,
+        data: Some(data.clone()),
+    };
+    fabric
+        .network
+        .inject(0, request(0, 0, 8, Transaction::DmaWrite, write))
+        .unwrap();
+    let read = PacketKind::ReadRequest {
+        address: 1000,
+        bytes: 100,
+    };
+    fabric
+        .network
+        .inject(10_000, request(10_000, 1, 8, Transaction::DmaRead, read))
+        .unwrap();
+    let answers = run(&mut fabric);
+    assert_eq!(
+        answers[0].packet.kind,
+        PacketKind::WriteResponse { error: false }
+    );
+    assert_eq!(
+        answers[1].packet.kind,
+        PacketKind::ReadResponse {
+            error: false,
+            data: Some(data),
+            bytes: 100
+        }
+    );
+}
+
+#[test]
+fn latency_of_a_chunk() {
+    let mut fabric = crossbar();
+    let read = PacketKind::ReadRequest {
+        address: 0,
+        bytes: 512,
+    };
+    fabric
+        .network
+        .inject(0, request(0, 0, 8, Transaction::DmaRead, read))
+        .unwrap();
+    // Request: 13 cycles of 4 = 52; edge at 55; frontend 8, activate 11, cas 11, 8 bursts of 4 = 62 cycles of 5: 365; edge
+    // at 368; response: interface 4, link 1, router 2, link 1, (512 + 16) / 16 = 33, interface 4 = 45 cycles: 548.
+    let answers = run(&mut fabric);
+    assert_eq!(answers[0].at, 548);
+}
+
+#[test]
+fn bad_requests_are_refused() {
+    let mut fabric = crossbar();
+    let outside = PacketKind::ReadRequest {
+        address: 65500,
+        bytes: 64,
+    };
+    fabric
+        .network
+        .inject(0, request(0, 0, 8, Transaction::DmaRead, outside))
+        .unwrap();
+    let outside = PacketKind::WriteRequest {
+        address: u64::MAX,
+        bytes: 64,
+        data: None,
+    };
+    fabric
+        .network
+        .inject(1000, request(1000, 0, 8, Transaction::DmaWrite, outside))
+        .unwrap();
+    let message = PacketKind::Message {
+        endpoint: 0,
+        offset: 0,
+        header: Default::default(),
+        payload: Box::default(),
+        credit_endpoint: 0,
+    };
+    fabric
+        .network
+        .inject(2000, request(2000, 0, 9, Transaction::Message, message))
+        .unwrap();
+    let answers = run(&mut fabric);
+    assert_eq!(
+        answers[0].packet.kind,
+        PacketKind::ReadResponse {
+            error: true,
+            data: None,
+            bytes: 64
+        }
+    );
+    assert_eq!(
+        answers[1].packet.kind,
+        PacketKind::WriteResponse { error: true }
+    );
+    assert_eq!(
+        answers[2].packet.kind,
+        PacketKind::MessageResponse {
+            error: DtuError::ReceiverGone as u8
+        }
+    );
+}
+
+proptest! {
+    /// Random requests of four tiles to two memories over every shape: each transaction's delay is service + waits to the
+    /// tick, all waits together are the ledger, and nobody alone ever waits for anybody else.
+    #[test]
+    fn transactions_account_for_every_tick(
+        shape in 0usize..3,
+        split in any::<bool>(),
+        refresh in prop_oneof![Just(0u64), Just(700)],
+        traffic in prop::collection::vec((0u64..120, 0u16..4, any::<bool>(), 0u64..1000, 1u32..=512, any::<bool>()), 1..70),
+        alone in any::<bool>(),
+    ) {
+        let topology = [
+            Topology::Crossbar,
+            Topology::StarMesh { columns: 2, rows: 2 },
+            Topology::Mesh { columns: 2, rows: 2 },
+        ][shape];
+        let channels = if split { Channels::Split } else { Channels::Shared };
+        let mut fabric = Fabric::new(&platform(topology, channels, refresh));
+        let mut now = 0;
+        for (tag, &(gap, source, second, place, bytes, write)) in traffic.iter().enumerate() {
+            now += gap;
+            let source = if alone { 2 } else { source };
+            let address = place * 64;
+            let (transaction, kind) = if write {
+                (Transaction::DmaWrite, PacketKind::WriteRequest { address, bytes, data: None })
+            } else {
+                (Transaction::CacheRead, PacketKind::ReadRequest { address, bytes })
+            };
+            let mut packet = request(now, source, 8 + second as u16, transaction, kind);
+            packet.tag = tag as u32;
+            packet.account = Account::new(now);
+            prop_assert!(fabric.network.inject(now, packet).is_ok());
+        }
+        let answers = run(&mut fabric);
+        prop_assert_eq!(answers.len(), traffic.len());
+        let mut waited = 0;
+        for answer in &answers {
+            prop_assert_eq!(answer.packet.account.accounted(), answer.at);
+            waited += answer.packet.account.waited;
+        }
+        let bookings = fabric.ledger.bookings();
+        prop_assert_eq!(bookings.iter().map(|b| b.ticks).sum::<u64>(), waited);
+        if alone {
+            prop_assert!(bookings.iter().all(|b| b.culprit.tile == 2));
+        }
+    }
+}
