@@ -7,7 +7,7 @@ use crate::config::PlatformConfig;
 use crate::dram::Dram;
 use crate::engine::EventQueue;
 use crate::ledger::Ledger;
-use crate::noc::{Delivery, Network, Packet, PacketKind};
+use crate::noc::{Account, Delivery, Network, Packet, PacketKind};
 use crate::observe::Observer;
 use crate::types::{Tick, TileId};
 use bulkhead_abi::dtu::DtuError;
@@ -79,7 +79,7 @@ impl Fabric {
     pub fn step(&mut self) -> Option<Delivery> {
         if self.arrivals.next_time() < self.network.next_time() {
             let (now, (memory, packet)) = self.arrivals.pop()?;
-            self.serve(now, memory as usize, &packet);
+            self.serve(now, memory as usize, packet);
             return None;
         }
         let delivery = match &mut self.observer {
@@ -93,16 +93,13 @@ impl Fabric {
             return Some(delivery);
         }
         let memory = (delivery.position - self.processing) as u16;
-        self.arrivals.push(
-            delivery.at,
-            memory as u32,
-            (memory, Box::new(delivery.packet)),
-        );
+        self.arrivals
+            .push(delivery.at, memory as u32, (memory, delivery.packet));
         None
     }
 
     /// A request has arrived at a memory tile.
-    fn serve(&mut self, now: Tick, index: usize, packet: &Packet) {
+    fn serve(&mut self, now: Tick, index: usize, packet: Box<Packet>) {
         let memory = &mut self.memories[index];
         let mut account = packet.account;
         let (address, bytes, write) = match &packet.kind {
@@ -175,17 +172,11 @@ impl Fabric {
         self.respond(done, packet, account, kind);
     }
 
-    fn respond(
-        &mut self,
-        at: Tick,
-        request: &Packet,
-        account: crate::noc::Account,
-        kind: PacketKind,
-    ) {
-        let mut response = request.response(kind);
-        response.account = account;
+    fn respond(&mut self, at: Tick, mut packet: Box<Packet>, account: Account, kind: PacketKind) {
+        packet.answer(kind);
+        packet.account = account;
         // The requester exists: it sent a packet. A bounce is impossible here, and would only lose a response.
-        let _ = self.network.inject(at, response);
+        let _ = self.network.inject(at, packet);
     }
 }
 

@@ -272,10 +272,10 @@ impl Tile {
     }
 
     /// Takes a packet that will have arrived at `at`.
-    pub fn deliver(&mut self, at: Tick, packet: Packet) {
+    pub fn deliver(&mut self, at: Tick, packet: Box<Packet>) {
         self.local
             .queue
-            .push(at, FROM_NETWORK, TileEvent::Packet(Box::new(packet)));
+            .push(at, FROM_NETWORK, TileEvent::Packet(packet));
     }
 
     /// Takes over what changed in the unit: windows, owner.
@@ -359,6 +359,9 @@ impl Tile {
                 self.hart.complete(token, at);
             }
         }
+        if self.caches.take_first_level_changed() {
+            self.hart.forget_lines();
+        }
         self.settle(self.local.now, fabric);
     }
 
@@ -390,7 +393,7 @@ impl Tile {
         };
         self.local.now = now;
         match event {
-            TileEvent::Packet(packet) => self.packet(now, *packet, fabric),
+            TileEvent::Packet(packet) => self.packet(now, packet, fabric),
             TileEvent::Timer(serial) => {
                 if serial == self.local.timer_serial {
                     self.local
@@ -419,7 +422,7 @@ impl Tile {
         }
     }
 
-    fn packet(&mut self, now: Tick, mut packet: Packet, fabric: &mut Fabric) {
+    fn packet(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
         match packet.transaction {
             Transaction::CacheRead => {
                 let mut lower = Below {
@@ -462,7 +465,7 @@ impl Tile {
                         .ledger
                         .complete(packet.owner, packet.transaction, &packet.account, now);
                 }
-                self.with_unit(fabric, |unit, env| unit.packet(env, packet));
+                self.with_unit(fabric, |unit, env| unit.packet(env, *packet));
             }
         }
     }
@@ -536,6 +539,7 @@ impl Local {
             return;
         }
         self.epoch = unit.epoch();
+        let before = self.windows;
         for (i, window) in self.windows.iter_mut().enumerate() {
             *window = Window::default();
             if let Endpoint::Memory(endpoint) = unit.endpoint(i as u16)
@@ -557,6 +561,13 @@ impl Local {
                     write: endpoint.rights as u64 & TLB_WRITE != 0,
                 };
             }
+        }
+        // Lines are tagged with tile-physical addresses: a window that means other memory now makes them worthless.
+        let moved = |(old, new): (&Window, &Window)| {
+            old.size != 0 && (old.memory, old.base) != (new.memory, new.base)
+        };
+        if before.iter().zip(&self.windows).any(moved) {
+            caches.invalidate_all();
         }
     }
 

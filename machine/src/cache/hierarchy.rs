@@ -64,8 +64,10 @@ pub enum Outcome {
     Pending(u32),
 }
 
+/// A miss register.
 #[derive(Clone, Debug)]
 struct Miss {
+    busy: bool,
     line: u64,
     owner: Owner,
     culprit: Option<Owner>,
@@ -138,7 +140,7 @@ pub struct Hierarchy {
     instructions: First,
     data: First,
     second: Option<(Cache, Tick)>,
-    misses: Vec<Option<Miss>>,
+    misses: Vec<Miss>,
     blocked: VecDeque<Blocked>,
     next_token: u32,
     line: u32,
@@ -159,7 +161,16 @@ impl Hierarchy {
                     c.latency * c.cycle,
                 )
             }),
-            misses: vec![None; outer_mshrs],
+            misses: vec![
+                Miss {
+                    busy: false,
+                    line: 0,
+                    owner: Owner::new(0, 0),
+                    culprit: None,
+                    waiters: Vec::new(),
+                };
+                outer_mshrs
+            ],
             blocked: VecDeque::new(),
             next_token: 0,
             line: l1d.line,
@@ -201,6 +212,16 @@ impl Hierarchy {
     /// Lines written to memory.
     pub fn write_backs(&self) -> u64 {
         self.write_backs
+    }
+
+    /// Takes every line out of every cache: the addresses mean other memory now.
+    pub fn invalidate_all(&mut self) {
+        self.instructions.cache.invalidate_all();
+        self.data.cache.invalidate_all();
+        if let Some((cache, _)) = &mut self.second {
+            cache.invalidate_all();
+        }
+        self.first_level_changed = true;
     }
 
     /// Restricts the ways of a cache that may be filled (see [`Cache::set_way_mask`]).
@@ -323,7 +344,7 @@ impl Hierarchy {
 
     /// Joins a line that is already on its way.
     fn join(&mut self, line: u64, waiter: Waiter) -> bool {
-        match self.misses.iter_mut().flatten().find(|m| m.line == line) {
+        match self.misses.iter_mut().find(|m| m.busy && m.line == line) {
             Some(miss) => {
                 miss.waiters.push(waiter);
                 true
@@ -337,13 +358,13 @@ impl Hierarchy {
         let fetch = matches!(waiter, Waiter::Fetch { .. });
         self.misses
             .iter()
-            .flatten()
             .filter(|m| {
-                m.waiters.iter().any(|w| match w {
-                    Waiter::Fetch { .. } => fetch,
-                    Waiter::Data { .. } => !fetch,
-                    Waiter::Unit { .. } => !fetch && self.second.is_none(),
-                })
+                m.busy
+                    && m.waiters.iter().any(|w| match w {
+                        Waiter::Fetch { .. } => fetch,
+                        Waiter::Data { .. } => !fetch,
+                        Waiter::Unit { .. } => !fetch && self.second.is_none(),
+                    })
             })
             .count()
     }
@@ -407,7 +428,7 @@ impl Hierarchy {
         culprit: Option<Owner>,
         lower: &mut L,
     ) -> Option<Tick> {
-        let Some(slot) = self.misses.iter().position(|m| m.is_none()) else {
+        let Some(slot) = self.misses.iter().position(|m| !m.busy) else {
             self.block(since, line, owner, waiter);
             return None;
         };
@@ -416,12 +437,13 @@ impl Hierarchy {
         if !lower.read(now, line, owner, slot as u32, account) {
             return Some(now);
         }
-        self.misses[slot] = Some(Miss {
-            line,
-            owner,
-            culprit,
-            waiters: vec![waiter],
-        });
+        let miss = &mut self.misses[slot];
+        miss.busy = true;
+        miss.line = line;
+        miss.owner = owner;
+        miss.culprit = culprit;
+        miss.waiters.clear();
+        miss.waiters.push(waiter);
         None
     }
 
@@ -483,17 +505,22 @@ impl Hierarchy {
         lower: &mut L,
         done: &mut Vec<(Waiter, Tick)>,
     ) -> Option<Arrived> {
-        let miss = self.misses.get_mut(tag as usize)?.take()?;
+        let miss = self.misses.get_mut(tag as usize).filter(|m| m.busy)?;
+        miss.busy = false;
+        let (line, owner, culprit) = (miss.line, miss.owner, miss.culprit);
+        let waiters = std::mem::take(&mut miss.waiters);
         self.first_level_changed = true;
-        self.fill_second(now, miss.line, false, miss.owner, lower);
-        for &waiter in &miss.waiters {
-            self.deliver(now, miss.line, miss.owner, waiter, lower);
+        self.fill_second(now, line, false, owner, lower);
+        for &waiter in &waiters {
+            self.deliver(now, line, owner, waiter, lower);
             done.push((waiter, now));
         }
-        self.retry(now, miss.owner, lower, done);
+        // The vector goes back, so that no miss allocates.
+        self.misses[tag as usize].waiters = waiters;
+        self.retry(now, owner, lower, done);
         Some(Arrived {
-            owner: miss.owner,
-            culprit: miss.culprit,
+            owner,
+            culprit,
             level: if self.second.is_some() {
                 Level::L2
             } else {
@@ -538,7 +565,7 @@ impl Hierarchy {
             let (first, level, write) = self.first(b.waiter);
             first.forget_fills(now);
             let first_full = !unit && first.fills.len() + under_way >= first.mshrs;
-            if first_full || self.misses.iter().all(|m| m.is_some()) {
+            if first_full || self.misses.iter().all(|m| m.busy) {
                 return;
             }
             self.blocked.pop_front();
@@ -655,7 +682,7 @@ impl Hierarchy {
 
     /// Misses under way.
     pub fn misses_under_way(&self) -> usize {
-        self.misses.iter().flatten().count()
+        self.misses.iter().filter(|m| m.busy).count()
     }
 }
 

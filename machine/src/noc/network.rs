@@ -62,7 +62,7 @@ pub struct Delivery {
     /// The tile, as position in the list of tiles.
     pub position: usize,
     /// The packet.
-    pub packet: Packet,
+    pub packet: Box<Packet>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ struct Flight {
     wire: u32,
     account: Account,
     /// `None` for a part of a packet that is not its last one.
-    packet: Option<Packet>,
+    packet: Option<Box<Packet>>,
 }
 
 #[derive(Debug)]
@@ -211,12 +211,17 @@ impl Network {
     ///
     /// # Errors
     /// The packet, if its source or destination does not exist.
-    pub fn inject(&mut self, at: Tick, packet: Packet) -> Result<Tick, Box<Packet>> {
+    pub fn inject(
+        &mut self,
+        at: Tick,
+        packet: impl Into<Box<Packet>>,
+    ) -> Result<Tick, Box<Packet>> {
+        let packet = packet.into();
         let (Some(source), Some(destination)) = (
             self.position(packet.source),
             self.position(packet.destination),
         ) else {
-            return Err(Box::new(packet));
+            return Err(packet);
         };
         let head = align(at, self.config.cycle) + self.entry_lookahead();
         let plane = if self.planes == 1 {

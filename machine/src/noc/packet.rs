@@ -173,6 +173,12 @@ impl Packet {
         }
     }
 
+    /// Turns the packet into the one that answers it.
+    pub fn answer(&mut self, kind: PacketKind) {
+        std::mem::swap(&mut self.source, &mut self.destination);
+        self.kind = kind;
+    }
+
     /// The packet that answers this one. It continues the account.
     pub fn response(&self, kind: PacketKind) -> Self {
         Self {
