@@ -10,8 +10,11 @@
 pub mod edf;
 pub mod edf_response;
 pub mod fixed_priority;
+pub mod global_edf;
+pub mod global_fixed_priority;
 pub mod harmonic;
 pub mod simulation;
+pub mod tardiness;
 pub mod task;
 pub mod threshold;
 pub mod utilisation;

@@ -1,0 +1,196 @@
+//! Preemptive global fixed priorities on identical processors: response-time bounds.
+//!
+//! Method: N. Guan, M. Stigge, W. Yi, G. Yu, *New response time bounds for fixed priority multiprocessor scheduling*,
+//! RTSS 2009, the analysis for constrained deadlines: at most `processors - 1` tasks carry work of a job into the window
+//! that is looked at, which is where the bound of M. Bertogna and M. Cirinei (RTSS 2007) is improved.
+//!
+//! Assumptions: sporadic tasks, deadlines within periods, any task may run on any processor but a job on one at a time, no
+//! overheads. Jitter and blocking are not covered. Sufficient.
+
+use super::task::{Task, TaskError, Time, validate_constrained};
+
+/// Bounds on response times by decreasing priority. `None` from the first task on whose bound exceeds its deadline,
+/// because the bounds of lower tasks rest on it.
+///
+/// # Errors
+/// [`TaskError`] if a parameter is out of range or not covered.
+pub fn response_times(tasks: &[Task], processors: usize) -> Result<Vec<Option<Time>>, TaskError> {
+    check(tasks, processors)?;
+    let mut known = Analysis::default();
+    let mut all: Vec<_> = tasks
+        .iter()
+        .map_while(|t| known.add(t, processors).map(Some))
+        .collect();
+    all.resize(tasks.len(), None);
+    Ok(all)
+}
+
+/// Whether the bound of every task is within its deadline.
+///
+/// # Errors
+/// [`TaskError`] if a parameter is out of range or not covered.
+pub fn schedulable(tasks: &[Task], processors: usize) -> Result<bool, TaskError> {
+    check(tasks, processors)?;
+    let mut known = Analysis::default();
+    Ok(tasks.iter().all(|t| known.add(t, processors).is_some()))
+}
+
+fn check(tasks: &[Task], processors: usize) -> Result<(), TaskError> {
+    if processors == 0 {
+        return Err(TaskError::Zero("the number of processors"));
+    }
+    validate_constrained(tasks)?;
+    for (task, t) in tasks.iter().enumerate() {
+        let what = match t {
+            _ if t.jitter > 0 => "jitter",
+            _ if t.blocking > 0 => "blocking",
+            _ => continue,
+        };
+        return Err(TaskError::NotCovered { task, what });
+    }
+    Ok(())
+}
+
+/// A task that has been analysed.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    cost: Time,
+    period: Time,
+    response: Time,
+}
+
+/// The tasks analysed so far, by decreasing priority, and memory to be reused.
+#[derive(Debug, Default)]
+struct Analysis {
+    tasks: Vec<Known>,
+    gains: Vec<Time>,
+}
+
+impl Analysis {
+    /// Analyses the next task; `None` if it may miss its deadline.
+    fn add(&mut self, task: &Task, processors: usize) -> Option<Time> {
+        let cost = task.cost;
+        let mut window = cost;
+        // As many tasks as processors never wait.
+        if self.tasks.len() >= processors {
+            loop {
+                if window > task.deadline {
+                    return None;
+                }
+                let next = cost + self.interference(window, cost, processors) / processors as u64;
+                if next <= window {
+                    break;
+                }
+                window = next;
+            }
+        }
+        if window > task.deadline {
+            return None;
+        }
+        self.tasks.push(Known {
+            cost,
+            period: task.period,
+            response: window,
+        });
+        Some(window)
+    }
+
+    /// Work of higher priority in a window of this length, of what can keep a job of `cost` waiting.
+    fn interference(&mut self, window: Time, cost: Time, processors: usize) -> Time {
+        let cap = window - cost + 1;
+        let carriers = processors - 1;
+        self.gains.clear();
+        let mut sum: Time = 0;
+        for t in &self.tasks {
+            // Without carry-in: jobs released at the start and as early as possible.
+            let (full, rest) = (window / t.period, window % t.period);
+            let without = (full * t.cost + rest.min(t.cost)).min(cap);
+            sum += without;
+            // With carry-in: the last job ends as early as it can, the first as late as it may.
+            let body = window.saturating_sub(t.cost);
+            let (full, rest) = (body / t.period, body % t.period);
+            let carried = (rest + t.response).saturating_sub(t.period).min(t.cost - 1);
+            let with = (full * t.cost + t.cost + carried).min(cap);
+            if with > without && carriers > 0 {
+                self.gains.push(with - without);
+            }
+        }
+        if self.gains.len() > carriers && carriers > 0 {
+            self.gains
+                .select_nth_unstable_by(carriers - 1, |a, b| b.cmp(a));
+            self.gains.truncate(carriers);
+        }
+        sum + self.gains.iter().sum::<Time>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixed_priority;
+    use super::super::simulation::{Policy, Simulation};
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Worked example of Guan et al. 2009: two processors.
+    #[test]
+    fn worked_example() {
+        let tasks = [(1, 4), (1, 5), (3, 9), (9, 18)].map(|(c, t)| Task::new(c, t));
+        assert_eq!(response_times(&tasks, 2).unwrap(), [1, 1, 4, 15].map(Some));
+    }
+
+    #[test]
+    fn refuses_what_it_does_not_cover() {
+        assert!(response_times(&[Task::new(1, 4)], 0).is_err());
+        assert!(response_times(&[Task::constrained(1, 4, 5)], 2).is_err());
+        assert!(response_times(&[Task::new(1, 4).with_jitter(1)], 2).is_err());
+        // After a task that may be late, nothing is known.
+        let tasks = [Task::new(3, 4), Task::new(3, 4), Task::new(1, 100)];
+        assert_eq!(response_times(&tasks, 1).unwrap(), [Some(3), None, None]);
+    }
+
+    fn systems() -> impl Strategy<Value = Vec<Task>> {
+        let period = prop::sample::select(vec![4u64, 5, 6, 8, 10, 12, 15, 20, 24]);
+        let task =
+            (1u64..8, period, 1u64..25).prop_map(|(c, t, d)| Task::constrained(c, t, d.min(t)));
+        prop::collection::vec(task, 1..8)
+    }
+
+    proptest! {
+        #[test]
+        fn no_simulation_is_worse(tasks in systems(), processors in 1usize..4, seed: u64) {
+            let bounds = response_times(&tasks, processors).unwrap();
+            let simulation = Simulation::new(Policy::FixedPriority, processors);
+            for outcome in [simulation.random(&tasks, 1500, seed), simulation.synchronous(&tasks, 1000)] {
+                for (bound, seen) in bounds.iter().zip(&outcome.responses) {
+                    if let Some(bound) = bound { prop_assert!(seen <= bound, "{} > {}", seen, bound); }
+                }
+            }
+        }
+
+        /// On one processor nobody carries in, and the bound is the exact response time.
+        #[test]
+        fn exact_on_one_processor(tasks in systems()) {
+            let exact = fixed_priority::response_times(&tasks).unwrap();
+            for ((bound, exact), task) in response_times(&tasks, 1).unwrap().into_iter().zip(exact).zip(&tasks) {
+                let Some(bound) = bound else { break };
+                prop_assert_eq!(Some(bound), exact);
+                prop_assert!(bound <= task.deadline);
+            }
+        }
+
+        #[test]
+        fn more_is_worse_and_more_processors_are_not(tasks in systems(), processors in 1usize..4, which in any::<prop::sample::Index>()) {
+            let before = response_times(&tasks, processors).unwrap();
+            let more = response_times(&tasks, processors + 1).unwrap();
+            let mut heavier = tasks.clone();
+            heavier[which.index(tasks.len())].cost += 1;
+            let after = response_times(&heavier, processors).unwrap();
+            for i in 0..tasks.len() {
+                if let Some(b) = before[i] {
+                    prop_assert!(after[i].is_none_or(|a| a >= b));
+                    prop_assert!(more[i].is_some_and(|m| m <= b));
+                }
+            }
+        }
+    }
+}
