@@ -87,12 +87,14 @@ fn last_deadline(tasks: &[Task], deadlines: &[Time], t: Time) -> Option<Time> {
     tasks.iter().zip(deadlines).filter_map(before).max()
 }
 
-/// One more than the longest interval that need be looked at: the lesser of the two classical bounds. `None` if neither
-/// fits into 64 bits.
+/// One more than the longest interval that need be looked at. `None` if it does not fit into 64 bits.
 fn interval(tasks: &[Task], deadlines: &[Time], full: bool) -> Option<Time> {
-    let busy = busy_period(tasks, u64::MAX >> 1).and_then(|b| b.checked_add(1));
     if full {
-        return busy;
+        // The first busy period ends with the hyperperiod at the latest, and with it what was late in it.
+        let busy = busy_period(tasks, u64::MAX >> 1);
+        return busy
+            .or_else(|| hyperperiod(tasks))
+            .and_then(|b| b.checked_add(1));
     }
     // sum (T - D) U / (1 - U), and the largest D - T.
     let spare = integer(1) - sum(tasks.iter().map(|t| (t.cost, t.period)));
@@ -114,31 +116,44 @@ fn interval(tasks: &[Task], deadlines: &[Time], full: bool) -> Option<Time> {
     } else {
         Some(0)
     };
-    let linear = linear.and_then(|l| l.max(beyond).checked_add(1));
-    match (busy, linear) {
-        (Some(b), Some(l)) => Some(b.min(l)),
-        (b, l) => b.or(l),
-    }
+    let linear = linear.map(|l| l.max(beyond));
+    busy_period(tasks, linear.unwrap_or(u64::MAX >> 1))
+        .or(linear)?
+        .checked_add(1)
 }
 
 /// Length of the longest interval in which the processor is never idle, all tasks released together (release jitter
-/// brings more of them together). `None` above `limit`.
+/// brings more of them together). `None` above `limit`, or if it is too long to be followed.
 pub fn busy_period(tasks: &[Task], limit: Time) -> Option<Time> {
+    /// Steps to follow: each adds a job at least. The callers have other bounds.
+    const STEPS: u32 = 20_000;
     let mut length = tasks
         .iter()
         .try_fold(0u64, |sum, t| sum.checked_add(t.cost))?;
-    loop {
+    for _ in 0..STEPS {
+        if length > limit {
+            return None;
+        }
         let next = tasks.iter().try_fold(0u64, |sum, t| {
             sum.checked_add((length + t.jitter).div_ceil(t.period).checked_mul(t.cost)?)
         })?;
-        if next > limit {
-            return None;
-        }
         if next == length {
             return Some(length);
         }
         length = next;
     }
+    None
+}
+
+/// Least common multiple of the periods.
+fn hyperperiod(tasks: &[Task]) -> Option<Time> {
+    tasks.iter().try_fold(1u64, |length, task| {
+        let (mut a, mut b) = (length, task.period);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        (length / a.max(1)).checked_mul(task.period)
+    })
 }
 
 #[cfg(test)]

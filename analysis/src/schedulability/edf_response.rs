@@ -11,7 +11,11 @@ use super::task::{LIMIT, Task, TaskError, Time, validate};
 use super::utilisation::compare_with;
 use std::collections::BTreeSet;
 
-/// Longest response times from arrival; `None` for all if the tasks need more than the processor.
+/// Arrivals that are tried for a task before the search is given up as hopeless.
+pub const ARRIVALS_MAX: usize = 100_000;
+
+/// Longest response times from arrival; `None` if the tasks need more than the processor, or so nearly all of it that a
+/// busy period is too long to be looked at.
 ///
 /// # Errors
 /// [`TaskError`] if a parameter is out of range or a task has blocking.
@@ -49,6 +53,9 @@ fn response(tasks: &[Task], index: usize, busy: Time) -> Option<Time> {
         }
         while arrival < wide(busy) {
             candidates.insert(arrival);
+            if candidates.len() > ARRIVALS_MAX {
+                return None;
+            }
             arrival += step;
         }
     }

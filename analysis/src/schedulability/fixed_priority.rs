@@ -11,8 +11,12 @@
 
 use super::task::{Task, TaskError, Time, validate};
 
+/// Jobs of a busy period that are looked at before the search is given up as hopeless.
+pub const JOBS_MAX: u64 = 100_000;
+
 /// Longest response times, from arrival to completion (release jitter included), by decreasing priority. `None`: the task
-/// (or the tasks together with those above it) needs more than the processor, so that there is no bound.
+/// (or the tasks together with those above it) needs more than the processor, so that there is no bound; or so nearly all
+/// of it that the busy period has more than [`JOBS_MAX`] of its jobs.
 ///
 /// # Errors
 /// [`TaskError`] if a parameter is out of range.
@@ -57,7 +61,7 @@ fn response(higher: &[Task], task: &Task, limit: Option<Time>) -> Option<Time> {
     }
     let mut worst = 0;
     let mut window = task.blocking;
-    for job in 0u64.. {
+    for job in 0..JOBS_MAX {
         let own = task.cost.checked_mul(job + 1)?.checked_add(task.blocking)?;
         window = window.max(own);
         loop {

@@ -13,9 +13,13 @@ pub mod fixed_priority;
 pub mod global_edf;
 pub mod global_fixed_priority;
 pub mod harmonic;
+pub mod partitioning;
+pub mod preemption_delay;
 pub mod simulation;
+pub mod table;
 pub mod tardiness;
 pub mod task;
+pub mod three_phase;
 pub mod threshold;
 pub mod utilisation;
 

@@ -10,10 +10,12 @@
 //! Assumptions: as [`super::fixed_priority`]. Time is discrete: a job of lower priority that is in the way started at least
 //! one unit before. `blocking` of a task is taken if it is longer than that.
 
+use super::fixed_priority::JOBS_MAX;
 use super::task::{Task, TaskError, Time, validate};
 use super::utilisation::compare;
 
-/// Longest response times if no job is ever preempted. `None`: no bound.
+/// Longest response times if no job is ever preempted. `None`: no bound, or a busy period of
+/// more than [`JOBS_MAX`] jobs of the task.
 ///
 /// # Errors
 /// [`TaskError`] if a parameter is out of range.
@@ -83,6 +85,9 @@ fn response(tasks: &[Task], thresholds: &[usize], index: usize) -> Option<Time> 
         })
     })?;
     let jobs = (busy + task.jitter).div_ceil(task.period);
+    if jobs > JOBS_MAX {
+        return None;
+    }
     for job in 0..jobs {
         let own = task.cost.checked_mul(job)?.checked_add(blocking)?;
         // Tasks of higher priority that arrive at the start itself still go first.
@@ -106,13 +111,15 @@ fn response(tasks: &[Task], thresholds: &[usize], index: usize) -> Option<Time> 
 /// The least value at or above `start` that `demand` does not exceed, `demand` not decreasing.
 fn fixpoint(start: Time, demand: impl Fn(Time) -> Option<Time>) -> Option<Time> {
     let mut value = start;
-    loop {
+    // Every step adds a job at least; a busy period of more jobs is not worth following.
+    for _ in 0..100 * JOBS_MAX {
         let needed = demand(value)?;
         if needed <= value {
             return Some(value);
         }
         value = needed;
     }
+    None
 }
 
 #[cfg(test)]
