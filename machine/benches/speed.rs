@@ -5,38 +5,71 @@
 
 mod hart_alone;
 mod programs;
+mod whole;
+
+use programs::{KERNELS, Kernel, best_of_three, build, qemu_seconds};
 
 fn main() {
     let wanted: Vec<String> = std::env::args()
         .skip(1)
         .filter(|argument| !argument.starts_with('-'))
         .collect();
-    let chosen = |kernel: &&programs::Kernel| {
-        wanted.is_empty() || wanted.iter().any(|name| name == kernel.name)
-    };
+    let chosen =
+        |kernel: &&Kernel| wanted.is_empty() || wanted.iter().any(|name| name == kernel.name);
     println!(
-        "{:10} {:>14} {:>10} {:>10} {:>8}",
-        "kernel", "instructions", "MIPS", "QEMU MIPS", "QEMU/us"
+        "One hart: every timing model on, and the hart on a minimal bus; QEMU is measured beside it."
     );
-    let startup = programs::qemu_seconds("empty", 1);
-    for kernel in programs::KERNELS.iter().filter(chosen) {
-        let program = programs::build(kernel.name, kernel.rounds);
-        let (instructions, seconds) = programs::best_of_three(|| hart_alone::run(&program));
-        let mips = instructions as f64 / seconds / 1e6;
-        // QEMU runs as many rounds more as it takes to see it.
+    println!(
+        "{:10} {:>14} {:>8} {:>10} {:>10} {:>14}",
+        "kernel", "instructions", "MIPS", "hart alone", "QEMU MIPS", "QEMU / machine"
+    );
+    let startup = qemu_seconds("empty", 1);
+    let mut worst: f64 = 0.0;
+    for kernel in KERNELS.iter().filter(chosen) {
+        let program = build(kernel.name, kernel.rounds);
+        let (instructions, seconds) = best_of_three(|| whole::run(&program));
+        let (_, alone) = best_of_three(|| hart_alone::run(&program));
+        let mips = |instructions: u64, seconds: f64| instructions as f64 / seconds / 1e6;
+        // QEMU runs so many rounds more that its start does not matter, and its start is subtracted too.
         let qemu = match (
             startup,
-            programs::qemu_seconds(kernel.name, kernel.rounds * kernel.qemu_factor),
+            qemu_seconds(kernel.name, kernel.rounds * kernel.qemu_factor),
         ) {
             (Some(startup), Some(seconds)) => {
-                (instructions * kernel.qemu_factor) as f64 / (seconds - startup) / 1e6
+                mips(instructions * kernel.qemu_factor, seconds - startup)
             }
             _ => f64::NAN,
         };
+        let speed = mips(instructions, seconds);
+        worst = worst.max(qemu / speed);
         println!(
-            "{:10} {instructions:14} {mips:10.1} {qemu:10.0} {:8.1}",
+            "{:10} {instructions:14} {speed:8.1} {:10.1} {qemu:10.0} {:14.1}",
             kernel.name,
-            qemu / mips
+            mips(instructions, alone),
+            qemu / speed
+        );
+    }
+    println!("worst ratio: {worst:.1}");
+    println!();
+    println!(
+        "Tiles with units, each with memory of its own in one memory tile: instructions of all in a second."
+    );
+    println!(
+        "{:10} {:>8} {:>8} {:>8}",
+        "kernel", "1 tile", "8 tiles", "ratio"
+    );
+    for kernel in KERNELS.iter().filter(chosen) {
+        let program = build(kernel.name, 1_000_000);
+        let speed = |tiles, milliseconds| {
+            let (instructions, seconds) =
+                best_of_three(|| whole::run_tiles(&program, tiles, milliseconds));
+            instructions as f64 / seconds / 1e6
+        };
+        let (one, eight) = (speed(1, 40), speed(8, 5));
+        println!(
+            "{:10} {one:8.1} {eight:8.1} {:8.2}",
+            kernel.name,
+            eight / one
         );
     }
 }

@@ -1,0 +1,177 @@
+//! The whole machine with every timing model on: one tile as the catalogue's platform `single`, or eight tiles with
+//! data transfer units.
+
+use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE};
+use bulkhead_machine::config::*;
+use bulkhead_machine::hart::HartConfig;
+use bulkhead_machine::image::Image;
+use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use std::path::Path;
+
+const MEMORY: u16 = 100;
+const MEMORY_BASE: u64 = 0x8000_0000;
+const SHARE: u64 = 8 << 20;
+/// Ticks a second: 1 GHz cores, 800 MHz memory.
+const SECOND: u64 = 4_000_000_000;
+
+fn cache(size: u64, ways: u32, latency: u64, mshrs: u32) -> CacheConfig {
+    CacheConfig {
+        size,
+        ways,
+        line: 64,
+        cycle: 4,
+        latency,
+        mshrs,
+        replacement: Replacement::Lru,
+        way_mask: 0,
+    }
+}
+
+fn unit() -> DtuConfig {
+    DtuConfig {
+        cycle: 4,
+        endpoints: 192,
+        buckets: 4,
+        tlb_entries: 32,
+        tlb_latency: 3,
+        block: 64,
+        parallel: 4,
+        refill: 1000,
+        bucket_limit: 16384,
+        read: 20,
+        write: 14,
+        send: 21,
+        reply: 25,
+        receive: 20,
+        fetch: 8,
+        acknowledge: 10,
+        outstanding: 8,
+    }
+}
+
+/// The figures of `catalog/platforms/single.xml`; with units where `tiled`.
+fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
+    let hart = HartConfig {
+        ticks_per_cycle: 4,
+        fp_divide: 27,
+        fp_sqrt: 27,
+        ..HartConfig::default()
+    };
+    let tile = |id| TileConfig {
+        id,
+        hart: hart.clone(),
+        l1i: Some(cache(16 << 10, 4, 1, 2)),
+        l1d: Some(cache(16 << 10, 4, 1, 2)),
+        l2: Some(cache(512 << 10, 8, 12, 8)),
+        dtu: tiled.then(unit),
+        router: 0,
+        privileged: id == 0,
+        exit: true,
+        uart: true,
+    };
+    PlatformConfig {
+        name: "benchmark".into(),
+        kind: if tiled {
+            PlatformKind::Tiled
+        } else {
+            PlatformKind::Bare
+        },
+        ticks_per_second: SECOND,
+        timebase_hz: 10_000_000,
+        tiles: (0..tiles).map(tile).collect(),
+        memories: vec![MemoryConfig {
+            id: MEMORY,
+            dram: DramConfig {
+                cycle: 5,
+                banks: 8,
+                row: 8192,
+                bus: 8,
+                burst: 64,
+                cas: 11,
+                activate: 11,
+                precharge: 11,
+                write_recovery: 12,
+                refresh_interval: 6240,
+                refresh: 208,
+                frontend: 16,
+            },
+            size: 128 << 20,
+            router: 0,
+        }],
+        network: NetworkConfig {
+            topology: Topology::Crossbar,
+            cycle: 4,
+            width: 16,
+            link: 1,
+            router: 1,
+            interface: 1,
+            header: 16,
+            chunk: 512,
+            channels: Channels::Shared,
+        },
+        seed: 1,
+    }
+}
+
+fn load(machine: &mut Machine, tile: u16, program: &Path) {
+    let bytes = std::fs::read(program).expect("the program is there");
+    let image = Image::parse("kernel", &bytes).expect("an ELF file");
+    for segment in &image.segments {
+        machine
+            .load_tile(tile, segment.address, &segment.data)
+            .expect("it fits");
+    }
+    machine
+        .start_hart(tile, image.entry, 0, 0)
+        .expect("the tile is there");
+}
+
+fn instructions(machine: &Machine) -> u64 {
+    machine
+        .statistics()
+        .harts
+        .iter()
+        .map(|hart| hart.counters.instructions)
+        .sum()
+}
+
+/// Runs a program to its end on one tile; gives the number of instructions.
+pub fn run(program: &Path) -> u64 {
+    let mut machine = Machine::new(&platform(1, false)).expect("a valid platform");
+    load(&mut machine, 0, program);
+    let outcome = machine.run(RunLimit { ticks: u64::MAX }, None);
+    assert!(
+        matches!(outcome, Outcome::Exit { code: 0, .. }),
+        "{outcome:?}"
+    );
+    instructions(&machine)
+}
+
+/// Runs a program on so many tiles, each with memory of its own in the same memory tile, for so many milliseconds of the
+/// chip; gives the number of instructions of all.
+pub fn run_tiles(program: &Path, tiles: u16, milliseconds: u64) -> u64 {
+    let mut machine = Machine::new(&platform(tiles, true)).expect("a valid platform");
+    for tile in 0..tiles {
+        let endpoint = MemoryEndpoint {
+            activity: TILEMUX_ACTIVITY,
+            target_tile: MEMORY,
+            rights: (TLB_READ | TLB_WRITE) as u8,
+            base: tile as u64 * SHARE,
+            size: SHARE,
+        };
+        machine
+            .unit_mut(tile)
+            .expect("a unit")
+            .set_endpoint(0, Endpoint::Memory(endpoint));
+        load(&mut machine, tile, program);
+    }
+    assert_eq!(MEMORY_BASE, bulkhead_abi::memory_map::MEMORY_BASE);
+    let outcome = machine.run(
+        RunLimit {
+            ticks: SECOND / 1000 * milliseconds,
+        },
+        None,
+    );
+    assert_eq!(outcome, Outcome::Limit);
+    instructions(&machine)
+}
