@@ -313,6 +313,10 @@ impl Tile {
         loop {
             let event = self.local.queue.next_time();
             let end = horizon.min(self.local.limit);
+            // A tile that ended the run stops at once: without other tiles, its window may be without end.
+            if self.local.end.is_some() {
+                return;
+            }
             if self.runnable && self.hart.time() < event.min(end) {
                 self.run_hart(event.min(end), fabric);
             } else if event < end {
