@@ -1,6 +1,6 @@
 //! Workload 4, transfers: the DTU reads and writes a region of memory.
 //!
-//! Gates: `region` (memory, 8 KiB in the paper). Arguments: those of `role`; `rounds` over the region in each run (1).
+//! Gates: `region` (memory, 8 KiB in the paper). Arguments: those of `role`; `rounds` over the region in each run (50).
 #![no_std]
 #![no_main]
 
@@ -20,7 +20,7 @@ struct Page([u8; 4096]);
 
 fn main() -> u64 {
     let region = MemoryGate::named("region");
-    let rounds: u64 = argument::value("rounds", 1);
+    let rounds: u64 = argument::value("rounds", 50);
     let mut page = Box::new(Page([0; 4096]));
     role::run(|| {
         for _ in 0..rounds {

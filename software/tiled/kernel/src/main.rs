@@ -11,7 +11,6 @@ mod arch;
 mod unit;
 
 use alloc::vec::Vec;
-use arch::Console;
 use bulkhead_abi::boot::{BootTile, TILE_MEMORY, TILE_PROCESSING};
 use bulkhead_abi::syscall::{StopCause, Syscall, SyscallError, module_key};
 use bulkhead_abi::words;
@@ -22,7 +21,6 @@ use bulkhead_kernel::report::Stopped;
 use bulkhead_kernel::root;
 use bulkhead_kernel::system::{KernelEndpoints, MemoryTile, Module, Outcome, Place, Reply, System};
 use bulkhead_kernel::tile::Tile;
-use core::fmt::Write;
 use unit::{Received, Unit};
 
 /// Called by `arch` with what the boot ROM gave.
@@ -97,7 +95,7 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
                 cause,
             } => {
                 if system.notified(unit, tile, activity, cause) {
-                    report(system, activity, cause);
+                    report(system, unit, activity, cause);
                 }
             }
             Received::Call {
@@ -113,7 +111,7 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
                 match call.and_then(|call| system.call(unit, caller, call)) {
                     Ok(Outcome::Reply(reply)) => {
                         if let Some(activity) = stop {
-                            report(system, activity, StopCause::Killed);
+                            report(system, unit, activity, StopCause::Killed);
                         }
                         unit.reply(offset, &reply);
                     }
@@ -148,15 +146,13 @@ fn failed(error: SyscallError) -> Reply {
     reply
 }
 
-fn report(system: &System, activity: u16, cause: StopCause) {
+fn report(system: &System, unit: &mut Unit, activity: u16, cause: StopCause) {
     if let (Some(target), Some(tile)) = (system.activity(activity), system.tile_of(activity)) {
-        let line = Stopped {
+        unit.line(Stopped {
             activity,
             name: target.name.as_str(),
             tile: tile.id,
             cause,
-        };
-        // The console never fails.
-        let _ = writeln!(Console, "kernel: {line}");
+        });
     }
 }

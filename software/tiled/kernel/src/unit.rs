@@ -22,6 +22,7 @@ use bulkhead_abi::words::Words;
 use bulkhead_hal::dtu;
 use bulkhead_kernel::hardware::{Hardware, Region};
 use bulkhead_kernel::system::Reply;
+use core::fmt::Write;
 use zerocopy::IntoBytes;
 
 /// Receive endpoint for system calls.
@@ -74,6 +75,8 @@ pub struct Unit {
     tiles: Vec<u16>,
     buffers: arch::Buffers,
     stopped: VecDeque<(u16, u16, StopCause)>,
+    /// The tile whose text has not ended its line.
+    open_line: Option<u64>,
 }
 
 impl Unit {
@@ -84,6 +87,7 @@ impl Unit {
             tiles: tiles.collect(),
             buffers: arch::Buffers::take(),
             stopped: VecDeque::new(),
+            open_line: None,
         };
         let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
             Endpoint::Receive(ReceiveEndpoint {
@@ -193,12 +197,25 @@ impl Unit {
 
     /// Prints text and lets its tile send more.
     pub fn print(&mut self, offset: u32) {
-        let (_, text) = self.buffers.message(self.buffers.prints, offset);
+        let (tile, text) = self.buffers.message(self.buffers.prints, offset);
+        if self.open_line.is_some_and(|open| open != tile) {
+            arch::put(b'\n');
+        }
         text.iter().copied().for_each(arch::put);
+        self.open_line = (text.last() != Some(&b'\n')).then_some(tile);
         let data = self.buffers.fill(&[0]);
         if dtu::reply(PRINTS, offset, data).is_err() {
             check(dtu::acknowledge(PRINTS, offset));
         }
+    }
+
+    /// Prints a line of the kernel's own, never inside a line of others.
+    pub fn line(&mut self, line: impl core::fmt::Display) {
+        if self.open_line.take().is_some() {
+            arch::put(b'\n');
+        }
+        // The console never fails.
+        let _ = writeln!(arch::Console, "kernel: {line}");
     }
 
     /// Writes registers of a tile's unit.

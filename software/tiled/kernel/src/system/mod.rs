@@ -16,7 +16,6 @@ use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, SendEndpoint};
 use bulkhead_abi::syscall::{MAP_READ, MAP_WRITE, SYSCALL_SLOT, StopCause, Syscall, SyscallError};
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request, TileMuxError, table_pages};
 use bulkhead_abi::words::{Name, Words};
-use zerocopy::IntoBytes;
 
 /// Results of a call.
 pub type Reply = Words<8>;
