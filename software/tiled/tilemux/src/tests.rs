@@ -1,1 +1,308 @@
+//! The decisions of TileMux on a tile that only remembers.
 
+use crate::mux::{Machine, Mux, is_environment_call, panic_cause};
+use bulkhead_abi::dtu::{NO_ENDPOINT, TLB_READ, TLB_WRITE};
+use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
+use bulkhead_abi::memory_map::DTU_BASE;
+use bulkhead_abi::syscall::StopCause;
+use bulkhead_abi::tilemux::{Request, TileMuxError, table_pages};
+use bulkhead_exec::round_robin::Decision;
+use bulkhead_hal::paging::TableMemory;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const SLICE: u64 = 1000;
+
+#[derive(Default)]
+struct Tile {
+    memory: BTreeMap<u64, u64>,
+    halves: BTreeMap<u64, u32>,
+    translations: Vec<(u16, u64, u64, u64)>,
+    unread: Vec<(u16, u16)>,
+}
+
+impl TableMemory for Tile {
+    fn read(&self, physical: u64) -> u64 {
+        self.memory.get(&physical).copied().unwrap_or(0)
+    }
+    fn write(&mut self, physical: u64, value: u64) {
+        self.memory.insert(physical, value);
+    }
+}
+
+impl Machine for Tile {
+    fn has_message(&self, activity: u16, endpoint: u16) -> bool {
+        let mut unread = self.unread.iter();
+        unread.any(|(a, e)| *a == activity && (*e == endpoint || endpoint == NO_ENDPOINT))
+    }
+    fn insert_translation(&mut self, activity: u16, page: u64, physical: u64, rights: u64) {
+        self.translations.push((activity, page, physical, rights));
+    }
+    fn write_half(&mut self, physical: u64, value: u32) {
+        self.halves.insert(physical, value);
+    }
+}
+
+fn region(id: u16) -> u64 {
+    0x8010_0000 + u64::from(id) * 0x10_0000
+}
+
+/// Creates, maps and starts an activity: environment read-only, one writable page, one of code.
+fn start(mux: &mut Mux, tile: &mut Tile, id: u16) {
+    let memory = 0x1_0000;
+    let tables = region(id) + memory;
+    let create = Request::Create {
+        activity: id,
+        tables,
+        table_pages: table_pages(memory),
+    };
+    assert_eq!(mux.request(tile, create, 0), Ok(None));
+    for (page, rights) in [(0, 1), (1, 3), (2, 5)] {
+        let map = Request::Map {
+            activity: id,
+            address: ENVIRONMENT_BASE + page * 4096,
+            physical: region(id) + page * 4096,
+            pages: 1,
+            rights,
+        };
+        assert_eq!(mux.request(tile, map, 0), Ok(None));
+    }
+    let begin = Request::Start {
+        activity: id,
+        entry: 0x1000_2000,
+        stack: 0x1000_2000,
+    };
+    let (started, entry) = mux.request(tile, begin, 0).unwrap().unwrap();
+    assert_eq!(
+        (started, entry.entry, entry.stack),
+        (id, 0x1000_2000, 0x1000_2000)
+    );
+}
+
+#[test]
+fn alone_nobody_is_interrupted() {
+    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    assert_eq!(mux.decide(0), Decision::Idle { until: None });
+    start(&mut mux, &mut tile, 1);
+    assert_eq!(mux.decide(0), Decision::Run { id: 1, until: None });
+    assert_eq!(tile.halves[&(region(1) + SHARED_OFFSET)], 0);
+}
+
+#[test]
+fn sharing_is_told_to_everybody_and_ends() {
+    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    start(&mut mux, &mut tile, 1);
+    start(&mut mux, &mut tile, 2);
+    for id in [1, 2] {
+        assert_eq!(tile.halves[&(region(id) + SHARED_OFFSET)], 1);
+    }
+    assert_eq!(
+        mux.decide(0),
+        Decision::Run {
+            id: 1,
+            until: Some(SLICE)
+        }
+    );
+    mux.charge(1, SLICE, SLICE);
+    assert_eq!(
+        mux.decide(SLICE),
+        Decision::Run {
+            id: 2,
+            until: Some(2 * SLICE)
+        }
+    );
+    mux.remove(&mut tile, 2);
+    assert_eq!(tile.halves[&(region(1) + SHARED_OFFSET)], 0);
+    assert_eq!(mux.decide(SLICE), Decision::Run { id: 1, until: None });
+    assert!(mux.activity(2).is_none() && mux.place(2).is_none());
+}
+
+#[test]
+fn waiting_ends_by_message_or_time() {
+    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    start(&mut mux, &mut tile, 1);
+    mux.wait(&tile, 1, 20, 500, 0);
+    assert_eq!(mux.decide(0), Decision::Idle { until: Some(500) });
+    mux.message(1, 21);
+    assert_eq!(mux.decide(0), Decision::Idle { until: Some(500) });
+    mux.message(1, 20);
+    assert_eq!(mux.decide(0), Decision::Run { id: 1, until: None });
+    mux.wait(&tile, 1, 20, 500, 0);
+    assert_eq!(mux.decide(500), Decision::Run { id: 1, until: None });
+    // A message that is there, and a moment that has passed, are not waited for.
+    tile.unread.push((1, 20));
+    mux.wait(&tile, 1, NO_ENDPOINT, 0, 500);
+    assert_eq!(mux.decide(500), Decision::Run { id: 1, until: None });
+    mux.wait(&tile, 1, 22, 400, 500);
+    assert_eq!(mux.decide(500), Decision::Run { id: 1, until: None });
+    mux.wait(&tile, 1, 22, 0, 500);
+    assert_eq!(mux.decide(500), Decision::Idle { until: None });
+}
+
+#[test]
+fn the_unit_gets_only_what_the_activity_may_use() {
+    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    start(&mut mux, &mut tile, 1);
+    let page = |n: u64| ENVIRONMENT_BASE + n * 4096;
+    assert!(mux.translate(&mut tile, 1, page(0) + 77, TLB_READ));
+    assert!(!mux.translate(&mut tile, 1, page(0), TLB_WRITE));
+    assert!(mux.translate(&mut tile, 1, page(1), TLB_READ | TLB_WRITE));
+    assert!(!mux.translate(&mut tile, 1, page(3), TLB_READ));
+    assert!(!mux.translate(&mut tile, 1, DTU_BASE, TLB_READ));
+    assert!(!mux.translate(&mut tile, 1, u64::MAX, TLB_READ));
+    assert!(!mux.translate(&mut tile, 2, page(0), TLB_READ));
+    let rights = TLB_READ | TLB_WRITE;
+    let expected = [
+        (1, page(0), region(1), TLB_READ),
+        (1, page(1), region(1) + 4096, rights),
+    ];
+    assert_eq!(tile.translations, expected);
+    assert_eq!(mux.readable(&tile, 1, page(1) + 5), Some(region(1) + 4101));
+    assert_eq!(mux.readable(&tile, 1, DTU_BASE), None);
+    assert_eq!(mux.readable(&tile, 1, 0x8000_0000), None);
+}
+
+#[test]
+fn requests_are_checked() {
+    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    start(&mut mux, &mut tile, 1);
+    let mut refused = |request, error| assert_eq!(mux.request(&mut tile, request, 0), Err(error));
+    let create = |activity, table_pages| Request::Create {
+        activity,
+        tables: region(9),
+        table_pages,
+    };
+    refused(create(1, 10), TileMuxError::WrongState);
+    refused(create(2, 0), TileMuxError::NoTable);
+    refused(create(2, 1), TileMuxError::NoTable);
+    let map = |activity, rights| Request::Map {
+        activity,
+        address: 0,
+        physical: 0,
+        pages: 1,
+        rights,
+    };
+    refused(map(1, 1), TileMuxError::WrongState);
+    refused(map(9, 1), TileMuxError::NoActivity);
+    refused(map(1, 2), TileMuxError::BadRequest);
+    refused(
+        Request::Start {
+            activity: 1,
+            entry: 0,
+            stack: 0,
+        },
+        TileMuxError::WrongState,
+    );
+    refused(Request::Stop { activity: 9 }, TileMuxError::NoActivity);
+    refused(
+        Request::SetBudget {
+            activity: 1,
+            budget: 2,
+            period: 1,
+        },
+        TileMuxError::BadRequest,
+    );
+    refused(
+        Request::SetBucket {
+            activity: 9,
+            bucket: 1,
+        },
+        TileMuxError::NoActivity,
+    );
+}
+
+#[test]
+fn there_is_room_for_sixteen() {
+    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    for id in 1..=16 {
+        start(&mut mux, &mut tile, id);
+    }
+    let create = Request::Create {
+        activity: 17,
+        tables: region(17),
+        table_pages: 10,
+    };
+    assert_eq!(mux.request(&mut tile, create, 0), Err(TileMuxError::Full));
+    mux.remove(&mut tile, 3);
+    assert_eq!(mux.request(&mut tile, create, 0), Ok(None));
+}
+
+#[test]
+fn budgets_let_others_run() {
+    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    start(&mut mux, &mut tile, 1);
+    let budget = Request::SetBudget {
+        activity: 1,
+        budget: 100,
+        period: 1000,
+    };
+    assert_eq!(mux.request(&mut tile, budget, 0), Ok(None));
+    assert_eq!(
+        mux.decide(0),
+        Decision::Run {
+            id: 1,
+            until: Some(100)
+        }
+    );
+    mux.charge(1, 100, 100);
+    assert_eq!(mux.decide(100), Decision::Idle { until: Some(1000) });
+    assert_eq!(
+        mux.decide(1000),
+        Decision::Run {
+            id: 1,
+            until: Some(1100)
+        }
+    );
+}
+
+#[test]
+fn causes() {
+    assert!(is_environment_call(8) && !is_environment_call(2));
+    assert_eq!(panic_cause(0), StopCause::Panic);
+    assert_eq!(panic_cause(1), StopCause::OutOfMemory);
+}
+
+proptest! {
+    /// Whatever the kernel asks and applications do, somebody who is ready runs, and only the living run.
+    #[test]
+    fn somebody_ready_runs(steps in proptest::collection::vec((0u8..6, 1u16..6, 0u64..2000), 1..100)) {
+        let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+        let mut alive: BTreeMap<u16, bool> = BTreeMap::new();
+        let mut now = 0;
+        for (step, id, value) in steps {
+            match step {
+                0 => if !alive.contains_key(&id) {
+                    start(&mut mux, &mut tile, id);
+                    alive.insert(id, true);
+                },
+                1 => {
+                    mux.remove(&mut tile, id);
+                    alive.remove(&id);
+                }
+                2 => if alive.contains_key(&id) {
+                    mux.wait(&tile, id, 20, 0, now);
+                    alive.insert(id, false);
+                },
+                3 => {
+                    mux.message(id, 20);
+                    alive.entry(id).and_modify(|ready| *ready = true);
+                }
+                4 => mux.give_way(id),
+                _ => {
+                    now += value;
+                    if let Decision::Run { id, .. } = mux.decide(now) {
+                        mux.charge(id, value, now);
+                    }
+                }
+            }
+            match mux.decide(now) {
+                Decision::Run { id, until } => {
+                    prop_assert_eq!(alive.get(&id), Some(&true));
+                    prop_assert!(until.is_none_or(|until| until > now));
+                    prop_assert_eq!(until.is_some(), alive.values().filter(|ready| **ready).count() > 1);
+                }
+                Decision::Idle { .. } => prop_assert!(alive.values().all(|ready| !ready)),
+            }
+        }
+    }
+}
