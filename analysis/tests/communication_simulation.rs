@@ -385,10 +385,7 @@ proptest! {
         let mut simulation = Simulation::new(&scenario, seed, 1, false);
         simulation.run(40_000);
         for (source, s) in scenario.sources.iter().enumerate() {
-            // The bound is of one transaction from an empty bucket; with several slots others drain it further.
-            let slots: u32 = s.classes.iter().map(|c| c.outstanding).sum();
             for class in 0..s.classes.len() {
-                if s.regulator.is_some() && slots > 1 { continue; }
                 let bound = transaction_bound(&scenario, TransactionId { source, class }).unwrap();
                 let seen = simulation.worst[source][class];
                 prop_assert!(seen <= bound.path, "source {source} class {class}: seen {seen}, bound {bound:?}");

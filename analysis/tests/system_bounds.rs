@@ -142,10 +142,15 @@ fn without_profiles_everything_is_still_finite() {
 fn what_an_application_may_not_do_has_no_bound() {
     let system = quickstart();
     let bounds = SystemBounds::new(&system, &[]).unwrap();
-    let error = bounds.transaction(0, Kind::DmaRead).unwrap_err();
+    let hog = system
+        .apps
+        .iter()
+        .position(|a| a.name == "hog-1")
+        .expect("a hog");
+    let error = bounds.transaction(hog, Kind::DmaRead).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "application sensor has no memory gate to read"
+        "application hog-1 has no memory gate to read"
     );
     assert!(bounds.flow(&[0], 0).is_err(), "no profile");
     assert_eq!(

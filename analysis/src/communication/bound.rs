@@ -153,7 +153,7 @@ pub fn flow_bound(
         stages.push((stage.name.clone(), stage.compute, fit(network)?));
     }
     counts.retain(|_, count| *count > 0);
-    let bucket = bucket_waits(scenario, &counts)?;
+    let bucket = bucket_waits(scenario, &counts, work.covers_sources)?;
     let fixed = uncontended + bucket;
 
     let mut resources = Vec::new();
@@ -207,10 +207,12 @@ fn fit(ticks: u128) -> Result<Ticks, CommunicationError> {
     Ticks::try_from(ticks).map_err(|_| CommunicationError::TooLarge)
 }
 
-/// Time in the victims' own token buckets.
+/// Time in the victims' own token buckets, which serve in order. Unless the sequence is all that its sources do, whatever
+/// else they may have under way is charged before.
 fn bucket_waits(
     scenario: &NetworkScenario,
     counts: &BTreeMap<TransactionId, u128>,
+    covers: bool,
 ) -> Result<u128, CommunicationError> {
     let mut charged: BTreeMap<usize, Vec<(u128, u64)>> = BTreeMap::new();
     for (&id, &count) in counts {
@@ -221,12 +223,23 @@ fn bucket_waits(
             .push((count, class.charge));
     }
     let mut sum = 0u128;
-    for (index, transactions) in charged {
+    for (index, mut transactions) in charged {
         let source = &scenario.sources[index];
-        if let Some(regulator) = &source.regulator {
-            let largest = source.classes.iter().map(|c| c.charge).max().unwrap_or(0);
-            sum += own_bucket(regulator, &transactions, largest, scenario.ticks_per_second);
+        let Some(regulator) = &source.regulator else {
+            continue;
+        };
+        let largest = source.classes.iter().map(|c| c.charge).max().unwrap_or(0);
+        if !covers {
+            // What is ahead of one transaction may be ahead of each of them again.
+            let number: u128 = transactions.iter().map(|(count, _)| count).sum();
+            transactions.extend(
+                source
+                    .classes
+                    .iter()
+                    .map(|c| (number * u128::from(c.outstanding), c.charge)),
+            );
         }
+        sum += own_bucket(regulator, &transactions, largest, scenario.ticks_per_second);
     }
     Ok(sum)
 }

@@ -37,8 +37,11 @@ impl<'a> Rival<'a> {
             .filter_map(|(index, class)| {
                 let used = steps(class);
                 let inputs: Vec<_> = used.iter().map(|s| (s.input, occupancy(s))).collect();
-                let outstanding = u64::from(class.outstanding)
-                    - u64::from(except == Some(index)).min(u64::from(class.outstanding));
+                let own = u64::from(except == Some(index));
+                // At one moment only jobs that are not over have anything under way.
+                let demanded = class.demand.map_or(u128::MAX, |d| d.in_window(0));
+                let most = u128::from(class.outstanding).min(demanded) as u64;
+                let outstanding = most.saturating_sub(own);
                 (!inputs.is_empty() && outstanding > 0).then(|| User {
                     class,
                     outstanding,
@@ -108,13 +111,7 @@ impl User<'_> {
             0 => u128::MAX,
             trip => slots.saturating_mul((window + self.occupancy) / trip + 1),
         };
-        let demand = self.class.demand.map_or(u128::MAX, |d| {
-            if d.count == 0 {
-                return 0;
-            }
-            let periods = (window + u128::from(d.jitter)) / u128::from(d.period) + 1;
-            slots.saturating_add(u128::from(d.count).saturating_mul(periods))
-        });
+        let demand = self.class.demand.map_or(u128::MAX, |d| d.in_window(window));
         trips.min(demand)
     }
 }

@@ -93,7 +93,8 @@ pub struct TransactionClass {
     pub steps: Vec<Step>,
 }
 
-/// At most `count` transactions are issued in each `period`, each period's late by up to `jitter`.
+/// At most `count` transactions belong to each period, and each of them is over (the resources that it used included) at
+/// most `jitter` after the start of its period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// Transactions.
@@ -102,6 +103,15 @@ pub struct Demand {
     pub period: Ticks,
     /// Ticks.
     pub jitter: Ticks,
+}
+
+impl Demand {
+    /// Transactions that are under way at some moment of a window of this length, at most: those of the periods that began
+    /// in it or up to `jitter` before.
+    pub(super) fn in_window(&self, window: u128) -> u128 {
+        let periods = (window + u128::from(self.jitter)) / u128::from(self.period.max(1)) + 1;
+        u128::from(self.count).saturating_mul(periods)
+    }
 }
 
 /// One step of a transaction.
