@@ -1,12 +1,17 @@
-//! Runs a batch on the machine's hart with a flat bus: the same addresses as QEMU's virt machine, no timing.
+//! Runs a batch on the machine's hart with a flat bus: the same addresses as QEMU's virt machine.
+//!
+//! Memory answers at once, or after random delays: the results must be the same.
 //!
 //! Only the hart is under test here, so the bus is this crate's own: memory, the core-local interruptor, the exit device.
+
+use std::collections::BTreeSet;
 
 use bulkhead_machine::hart::{
     Access, Bus, BusFault, DeviceRead, DeviceWrite, Hart, HartConfig, InterruptLine, Stop, Timing,
 };
 
 use crate::layout::*;
+use crate::random::Random;
 
 /// Ticks that a batch may take for each test; a program that needs more never ends.
 const TICKS_PER_TEST: u64 = 20_000_000;
@@ -31,9 +36,30 @@ struct Flat {
     compare: u64,
     exit: Option<u64>,
     changed: bool,
+    /// Where memory is slow: the state of the delays.
+    delays: Option<Random>,
+    /// Accesses under way: when they complete, and their tokens.
+    under_way: BTreeSet<(u64, u32)>,
+    token: u32,
 }
 
 impl Flat {
+    fn timing(&mut self, now: u64) -> Timing {
+        let Some(random) = &mut self.delays else {
+            return Timing::Hit;
+        };
+        match random.below(8) {
+            0 | 1 => Timing::Ready(now + 4 + random.below(12)),
+            2 => {
+                self.token += 1;
+                self.under_way
+                    .insert((now + 20 + random.below(90), self.token));
+                Timing::Pending(self.token)
+            }
+            _ => Timing::Hit,
+        }
+    }
+
     fn range(&self, physical: u64, bytes: u8) -> Result<std::ops::Range<usize>, BusFault> {
         let begin = physical.checked_sub(DRAM).ok_or(BusFault)?;
         if begin > DRAM_BYTES - u64::from(bytes) {
@@ -44,12 +70,12 @@ impl Flat {
 }
 
 impl Bus for Flat {
-    fn fetch(&mut self, _: u64, _: u64) -> Timing {
-        Timing::Hit
+    fn fetch(&mut self, now: u64, _: u64) -> Timing {
+        self.timing(now)
     }
 
-    fn data(&mut self, _: u64, _: u64, _: Access) -> Timing {
-        Timing::Hit
+    fn data(&mut self, now: u64, _: u64, _: Access) -> Timing {
+        self.timing(now)
     }
 
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault> {
@@ -114,17 +140,18 @@ impl Bus for Flat {
     }
 
     fn limit(&self) -> u64 {
-        if self.changed { 0 } else { u64::MAX }
+        let next = self.under_way.first().map_or(u64::MAX, |(at, _)| *at);
+        if self.changed { 0 } else { next }
     }
 
     fn marker(&mut self, _: u64, _: u16, _: u64) {}
 }
 
-/// Runs memory `image` from its first byte and returns the memory afterwards.
+/// Runs memory `image` from its first byte and returns the memory afterwards. `delays` seeds the delays of a slow memory.
 ///
 /// # Errors
 /// When the programs do not end as they should.
-pub fn run(image: &[u8], tests: usize) -> Result<Vec<u8>, Error> {
+pub fn run(image: &[u8], tests: usize, delays: Option<u64>) -> Result<Vec<u8>, Error> {
     let mut memory = image.to_vec();
     memory.resize(DRAM_BYTES as usize, 0);
     let mut bus = Flat {
@@ -133,6 +160,9 @@ pub fn run(image: &[u8], tests: usize) -> Result<Vec<u8>, Error> {
         compare: u64::MAX,
         exit: None,
         changed: false,
+        delays: delays.map(Random::new),
+        under_way: BTreeSet::new(),
+        token: 0,
     };
     let mut hart = Hart::new(&HartConfig::default(), 0);
     hart.reset(DRAM, 0);
@@ -146,8 +176,13 @@ pub fn run(image: &[u8], tests: usize) -> Result<Vec<u8>, Error> {
         hart.set_interrupt(InterruptLine::Software, bus.software, now);
         let due = bus.timer(now) >= bus.compare;
         hart.set_interrupt(InterruptLine::Timer, due, now);
+        while let Some(&(at, token)) = bus.under_way.first().filter(|(at, _)| *at <= now) {
+            bus.under_way.pop_first();
+            hart.complete(token, at);
+        }
         // Near enough that a timer that becomes due is seen soon.
-        let stop = hart.run(&mut bus, now + 1000);
+        let horizon = bus.limit().min(now + 1000);
+        let stop = hart.run(&mut bus, horizon);
         if let Some(value) = bus.exit {
             return if value == 0x5555 {
                 Ok(bus.memory)
@@ -157,6 +192,14 @@ pub fn run(image: &[u8], tests: usize) -> Result<Vec<u8>, Error> {
         }
         match stop {
             Stop::Horizon | Stop::Device => {}
+            Stop::Pending(wanted) => {
+                while let Some((at, token)) = bus.under_way.pop_first() {
+                    hart.complete(token, at);
+                    if token == wanted {
+                        break;
+                    }
+                }
+            }
             Stop::WaitForInterrupt if bus.compare < limit / 100 => {
                 // Nothing else can happen before the timer.
                 let at = (bus.compare * 100).max(hart.time());

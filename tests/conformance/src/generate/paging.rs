@@ -164,7 +164,7 @@ fn random_access(a: &mut Assembler, random: &mut Random, calls: bool) {
     let mut address = address(random);
     let kind = random.below(5);
     if calls && kind >= 2 {
-        address = address & !0xfff | 128 + random.below(480) * 8 + random.below(8);
+        address = address & !0xfff | (128 + random.below(480) * 8 + random.below(8));
     }
     a.li(7, address);
     access_of_kind(a, random, 7, kind);
