@@ -110,7 +110,7 @@ pub fn shrink(mismatch: Mismatch, mut budget: usize) -> Result<Mismatch, qemu::E
             })
             .collect();
         let mut found = None;
-        for group in candidates.chunks(BATCH) {
+        for group in groups(&candidates) {
             if budget == 0 {
                 return Ok(best);
             }
@@ -128,6 +128,12 @@ pub fn shrink(mismatch: Mismatch, mut budget: usize) -> Result<Mismatch, qemu::E
         }
         width = width.min(best.program.chunks.len().max(1));
     }
+}
+
+/// Consecutive programs that can run in one start.
+fn groups(programs: &[Program]) -> Vec<&[Program]> {
+    let runs = programs.chunk_by(|left, right| !left.alone && !right.alone);
+    runs.flat_map(|run| run.chunks(BATCH)).collect()
 }
 
 /// The programs of these categories and seeds.
@@ -149,7 +155,7 @@ pub fn run(
     jobs: usize,
     progress: impl Fn(usize) + Sync,
 ) -> Result<Vec<Mismatch>, qemu::Error> {
-    let batches: Vec<&[Program]> = programs.chunks(BATCH).collect();
+    let batches = groups(programs);
     let next = std::sync::atomic::AtomicUsize::new(0);
     let results = std::sync::Mutex::new(Vec::new());
     std::thread::scope(|scope| {

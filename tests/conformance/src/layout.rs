@@ -28,6 +28,8 @@ pub const CODE_BYTES: u64 = 0x1_0000;
 pub const DATA: u64 = DRAM + 0x3_0000;
 /// Page tables of the running test (the first page is the root).
 pub const TABLES: u64 = DRAM + 0x4_0000;
+/// Memory that belongs to nothing else.
+pub const SPARE: u64 = DRAM + 0x5_0000;
 /// Bit that differs between an address and its alias for user mode.
 pub const ALIAS: u64 = 0x4000_0000;
 /// Table of the batch's tests: one [`DESCRIPTOR_WORDS`] entry each, ended by a zero word.

@@ -31,6 +31,8 @@ pub struct Program {
     pub data: Vec<u8>,
     /// Initial contents of the page tables; a multiple of 8 bytes.
     pub tables: Vec<u8>,
+    /// It leaves something behind that only a reset clears: no other program may follow.
+    pub alone: bool,
 }
 
 impl Program {

@@ -17,7 +17,7 @@ pub const PROGRAM: &str = "qemu-system-riscv64";
 const CPU: &str = "rv64,h=false,zba=false,zbb=false,zbc=false,zbs=false,sstc=false,Zihintpause=true,x-smaia=true,x-ssaia=true";
 
 /// Longest run of one batch; a program that runs into it never ends.
-const LIMIT: Duration = Duration::from_secs(40);
+const LIMIT: Duration = Duration::from_secs(20);
 
 /// Why QEMU gave no result.
 #[derive(Debug, thiserror::Error)]

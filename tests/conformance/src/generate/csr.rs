@@ -96,6 +96,7 @@ pub(super) fn generate(b: &mut Builder) {
                 });
             }
             4 => delegated(b),
+            5 if b.random.one_in(3) => modes(b),
             _ => writable(b),
         }
     }
@@ -147,6 +148,20 @@ fn writable(b: &mut Builder) {
         a.csr("csrrw", 0, csr, 5);
         a.memory("sd", 7, was, 8);
         a.memory("sd", 28, now, 8);
+    });
+}
+
+/// A translation mode that is not there: the whole write has no effect.
+fn modes(b: &mut Builder) {
+    let slot = b.slot();
+    b.chunk(|a, random| {
+        // QEMU has modes 9 and 10 too.
+        let mode = *random.pick(&[1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 14, 15]);
+        a.li(6, mode << 60 | random.bits() & 0xfff_ffff_ffff);
+        a.csr(random.pick::<&str>(&["csrrw", "csrrs"]), 0, 0x180, 6);
+        a.csr("csrrs", 7, 0x180, 0);
+        a.csr("csrrw", 0, 0x180, 0);
+        a.memory("sd", 7, slot, 8);
     });
 }
 

@@ -45,15 +45,19 @@ pub enum Category {
     Paging,
     /// Physical memory protection.
     Pmp,
+    /// Locked entries of physical memory protection.
+    Locked,
     /// Self-modified code.
     SelfModify,
     /// Random words as instructions.
     Fuzz,
+    /// All 16-bit words as instructions.
+    Compressed,
 }
 
 impl Category {
     /// All categories.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Integer,
         Self::Memory,
         Self::Atomic,
@@ -65,8 +69,10 @@ impl Category {
         Self::Interrupt,
         Self::Paging,
         Self::Pmp,
+        Self::Locked,
         Self::SelfModify,
         Self::Fuzz,
+        Self::Compressed,
     ];
 
     /// The name on the command line.
@@ -84,8 +90,10 @@ impl Category {
             Self::Interrupt => "interrupt",
             Self::Paging => "paging",
             Self::Pmp => "pmp",
+            Self::Locked => "locked",
             Self::SelfModify => "selfmodify",
             Self::Fuzz => "fuzz",
+            Self::Compressed => "compressed",
         }
     }
 
@@ -114,8 +122,10 @@ pub fn generate(category: Category, seed: u64) -> Program {
         Category::Interrupt => interrupt::generate(&mut builder),
         Category::Paging => paging::generate(&mut builder),
         Category::Pmp => pmp::generate(&mut builder),
+        Category::Locked => pmp::generate_locked(&mut builder),
         Category::SelfModify => selfmodify::generate(&mut builder),
         Category::Fuzz => fuzz::generate(&mut builder),
+        Category::Compressed => fuzz::generate_compressed(&mut builder, seed),
     }
     Program {
         category,
@@ -124,6 +134,7 @@ pub fn generate(category: Category, seed: u64) -> Program {
         registers: builder.registers,
         data: builder.data,
         tables: builder.tables,
+        alone: category == Category::Locked,
     }
 }
 

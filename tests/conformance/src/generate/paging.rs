@@ -160,8 +160,11 @@ fn address(random: &mut Random) -> u64 {
 
 /// An access at a random address. Where code in these pages is called, stores stay away from it: the instruction cache would
 /// not have to see them.
-fn random_access(a: &mut Assembler, random: &mut Random, calls: bool) {
+fn random_access(a: &mut Assembler, random: &mut Random, calls: bool, across: bool) {
     let mut address = address(random);
+    if !across {
+        address &= !7;
+    }
     let kind = random.below(5);
     if calls && kind >= 2 {
         address = address & !0xfff | (128 + random.below(480) * 8 + random.below(8));
@@ -170,10 +173,37 @@ fn random_access(a: &mut Assembler, random: &mut Random, calls: bool) {
     access_of_kind(a, random, 7, kind);
 }
 
+/// Physical protection of some pages of tables and data: what it denies to a walk is an access fault. Tables are readable and
+/// writable or neither, because QEMU does not look at the rights when it sets A and D. With it no access crosses pages: QEMU
+/// would look at the rights of the next physical page.
+fn protect(b: &mut Builder) {
+    b.fixed(|a, random| {
+        let mut configuration = 0;
+        for entry in 0..4 {
+            let (page, rights) = match entry {
+                0 => (TABLES + (4 + random.below(3)) * 4096, *random.pick(&[0, 7])),
+                _ => (
+                    DATA + random.below(4) * 4096,
+                    *random.pick(&[0, 1, 3, 4, 5, 7]),
+                ),
+            };
+            a.li(5, page >> 2 | 0x1ff);
+            a.csr("csrrw", 0, 0x3b0 + entry, 5);
+            configuration |= (3 << 3 | rights) << (8 * entry);
+        }
+        a.li(5, configuration);
+        a.csr("csrrw", 0, 0x3a0, 5);
+    });
+}
+
 pub(super) fn generate(b: &mut Builder) {
     setup(b);
     let calls = b.random.one_in(2);
     let mut supervisor = true;
+    let physical = b.random.one_in(3);
+    if physical {
+        protect(b);
+    }
     random_tables(b);
     b.fixed(|a, random| {
         a.li(5, *random.pick(&[0, 0xb1ff, 0xb000, 0xa000, 0x1000]));
@@ -242,7 +272,7 @@ pub(super) fn generate(b: &mut Builder) {
                     a.li(5, 0x1800);
                     a.csr("csrrc", 0, 0x300, 5);
                     a.li(5, 1 << 17 | random.below(2) << 11);
-                    let address = address(random);
+                    let address = address(random) & if physical { !7 } else { !0 };
                     a.li(7, address);
                     a.csr("csrrs", 0, 0x300, 5);
                     a.push(encode::encode(
@@ -260,7 +290,7 @@ pub(super) fn generate(b: &mut Builder) {
             }
             4 | 5 if calls => b.chunk(|a, random| {
                 let address = match random.below(4) {
-                    0 | 1 => address(random) & !0xfff | 0xffe,
+                    0 | 1 if !physical => address(random) & !0xfff | 0xffe,
                     _ => address(random) & !0xfff | 64,
                 };
                 a.li(7, address);
@@ -270,7 +300,7 @@ pub(super) fn generate(b: &mut Builder) {
                 }
                 a.push(encode::jalr(1, 7, 0));
             }),
-            _ => b.chunk(|a, random| random_access(a, random, calls)),
+            _ => b.chunk(|a, random| random_access(a, random, calls, !physical)),
         }
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn generate(b: &mut Builder) {
             switch(a, 3, 0);
             let mut configuration = 0;
             for entry in 0..8 {
-                let (address, mut mode) = region(random);
+                let (address, mut mode) = region(random, DATA);
                 if entry == 0 && mode == 1 {
                     // It would begin at address 0 and take the program's own code away.
                     mode = 2;
@@ -36,12 +36,12 @@ pub(super) fn generate(b: &mut Builder) {
             a.push(encode::word(encode::SFENCE, "sfence.vma"));
             if random.one_in(4) {
                 // In machine mode they do not count, except through MPRV.
-                a.li(7, place(random));
+                a.li(7, place(random, DATA));
                 access(a, random, 7);
                 a.li(5, 0x1800);
                 a.csr("csrrc", 0, 0x300, 5);
                 a.li(5, 1 << 17);
-                a.li(7, place(random) & !7);
+                a.li(7, place(random, DATA) & !7);
                 a.csr("csrrs", 0, 0x300, 5);
                 a.memory("ld", 6, 0, 7);
                 a.csr("csrrc", 0, 0x300, 5);
@@ -50,7 +50,7 @@ pub(super) fn generate(b: &mut Builder) {
         });
         for _ in 0..6 {
             b.chunk(|a, random| {
-                a.li(7, place(random));
+                a.li(7, place(random, DATA));
                 if random.one_in(6) {
                     a.li(7, DATA + random.below(2) * 4096 + 64);
                     a.push(encode::jalr(1, 7, 0));
@@ -65,10 +65,53 @@ pub(super) fn generate(b: &mut Builder) {
     });
 }
 
+/// Locked entries: they bind machine mode too, and they and what they depend on cannot be written any more.
+pub(super) fn generate_locked(b: &mut Builder) {
+    b.fixed(|a, _| {
+        // So that no region begins at address 0 and takes the program's own code away.
+        a.li(5, SPARE >> 2);
+        for entry in 0..8 {
+            a.csr("csrrw", 0, 0x3b0 + entry, 5);
+        }
+    });
+    for _ in 0..12 {
+        let (first, second) = (b.slot(), b.slot());
+        b.chunk(|a, random| {
+            let entry = random.below(8);
+            let (address, mut mode) = region(random, SPARE);
+            if entry == 0 && mode == 1 {
+                mode = 2;
+            }
+            let rights = *random.pick(&[0, 1, 3, 4, 5, 7]);
+            let lock = u64::from(random.one_in(2)) << 7;
+            a.li(5, address);
+            a.csr("csrrw", 0, 0x3b0 + entry as u32, 5);
+            a.csr("csrrs", 7, 0x3b0 + entry as u32, 0);
+            a.memory("sd", 7, first, 8);
+            // The other entries stay as they are.
+            a.li(5, 0xff << (8 * entry));
+            a.csr("csrrs", 6, 0x3a0, 0);
+            a.r("or", 6, 6, 5);
+            a.r("xor", 6, 6, 5);
+            a.li(5, (lock | mode << 3 | rights) << (8 * entry));
+            a.r("or", 6, 6, 5);
+            a.csr("csrrw", 0, 0x3a0, 6);
+            a.csr("csrrs", 7, 0x3a0, 0);
+            a.memory("sd", 7, second, 8);
+        });
+        for _ in 0..5 {
+            b.chunk(|a, random| {
+                a.li(7, place(random, SPARE));
+                access(a, random, 7);
+            });
+        }
+    }
+}
+
 /// An address near those at which regions begin and end. Not less aligned than four bytes and not across pages: there QEMU
 /// overlooks small regions in the middle of an access, and tells of its first byte where ours tells of the page's.
-fn place(random: &mut Random) -> u64 {
-    let address = DATA + random.below(64) * 128 + random.range(-2, 2).rem_euclid(32) as u64 * 4;
+fn place(random: &mut Random, base: u64) -> u64 {
+    let address = base + random.below(64) * 128 + random.range(-2, 2).rem_euclid(32) as u64 * 4;
     if address & 0xfff == 0xffc {
         address - 4
     } else {
@@ -76,9 +119,9 @@ fn place(random: &mut Random) -> u64 {
     }
 }
 
-/// A region inside the data area, as `pmpaddr` and address mode.
-fn region(random: &mut Random) -> (u64, u64) {
-    let address = DATA + random.below(65) * 128;
+/// A region inside 8 KiB from `base`, as `pmpaddr` and address mode.
+fn region(random: &mut Random, base: u64) -> (u64, u64) {
+    let address = base + random.below(65) * 128;
     match random.below(5) {
         0 => (address >> 2, 0),
         1 => (address >> 2, 1),

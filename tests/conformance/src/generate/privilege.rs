@@ -24,6 +24,10 @@ pub(super) fn generate(b: &mut Builder) {
             let mode = *random.pick(&[0, 1, 3]);
             a.li(5, stack | mode << 11);
             a.csr("csrrs", 0, 0x300, 5);
+            a.li(5, random.below(8));
+            a.csr("csrrw", 0, 0x306, 5);
+            a.li(5, random.below(8));
+            a.csr("csrrw", 0, 0x106, 5);
             match random.below(6) {
                 0 | 1 => {
                     // MRET to the next instruction, and what is possible there.
@@ -72,7 +76,7 @@ pub(super) fn generate(b: &mut Builder) {
 
 /// An instruction whose legality depends on the mode and on `mstatus`.
 fn privileged(a: &mut crate::assembler::Assembler, random: &mut crate::random::Random) {
-    match random.below(8) {
+    match random.below(10) {
         0 => {
             // SRET returns to the next instruction, in the mode that SPP says.
             let here = a.label();
@@ -107,7 +111,12 @@ fn privileged(a: &mut crate::assembler::Assembler, random: &mut crate::random::R
             a.csr("csrrci", 0, 0x344, 2);
             a.csr("csrrw", 0, 0x303, 0);
         }
-        6 => {
+        6 | 7 => {
+            // Counters: only whether they can be read.
+            a.csr("csrrs", 7, 0xc00 + random.below(3) as u32, 0);
+            a.i("addi", 7, 0, 0);
+        }
+        8 => {
             let csr = *random.pick(&[0x100, 0x104, 0x142, 0x300, 0x306, 0x3a0, 0xf14, 0x001]);
             a.push(encode::csr(2, 7, csr, 0));
         }
