@@ -82,11 +82,15 @@ impl BlockCache {
         &self.table[index]
     }
 
-    /// The operations of a block and the registers that each uses.
+    /// The operations of a block.
     #[inline(always)]
-    pub fn operations(&self, block: &Block) -> (&[Op], &[u64]) {
-        let range = block.first as usize..block.first as usize + block.count as usize;
-        (&self.operations[range.clone()], &self.masks[range])
+    pub fn operations(&self, block: &Block) -> &[Op] {
+        &self.operations[block.first as usize..block.first as usize + block.count as usize]
+    }
+
+    /// The registers that an operation of a block reads or writes.
+    pub fn registers(&self, block: &Block, index: usize) -> u64 {
+        self.masks[block.first as usize + index]
     }
 
     /// The index of the decoded block at a physical address, if there is one.

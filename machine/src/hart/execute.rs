@@ -3,10 +3,11 @@
 //! The semantics of each instruction stand here once (or, where they are longer, in its extension's file under `isa`);
 //! memory accesses are in `execute_memory.rs`, privileged instructions in `execute_system.rs`.
 
-use super::block::Block;
+use super::block::{Block, BlockCache};
 use super::bus::Bus;
 use super::core::{Core, Exception, Exit, Mode};
 use super::isa::{Kind, Op, SINK, Unit, float, m};
+use super::pmp::Need;
 use super::trap::cause;
 use crate::types::Tick;
 
@@ -23,25 +24,56 @@ pub enum End {
     Left,
 }
 
-/// Executes the operations of a block from `start` on.
-pub fn run_block<B: Bus>(
+/// The next block in the usual case: no interrupt, time left, a decoded block in the line that was fetched last.
+#[inline(always)]
+pub fn quick_block(core: &Core, blocks: &BlockCache) -> Option<usize> {
+    if core.base >= core.horizon || core.interrupt_wakes() || core.forget_blocks {
+        return None;
+    }
+    let physical = core.mmu.quick(Need::Execute, core.pc)?;
+    let index = blocks.find(physical)?;
+    let fetched = physical & core.line_mask == core.fetch_line && !blocks.block(index).straddles;
+    fetched.then_some(index)
+}
+
+/// Executes blocks as long as the next one is found quickly, beginning with the operation `start` of a block. Gives how and
+/// in which block it ended.
+pub fn run_blocks<B: Bus>(
     core: &mut Core,
     bus: &mut B,
-    block: &Block,
-    operations: &[Op],
-    masks: &[u64],
+    blocks: &BlockCache,
+    first: usize,
     start: usize,
-) -> End {
+) -> (End, usize) {
     let cycle = core.costs.cycle;
+    let mut current = first;
+    let mut block = blocks.block(current);
+    let mut operations = blocks.operations(block);
     let mut index = start;
     let mut counted = start;
+    macro_rules! next_block {
+        () => {
+            match quick_block(core, blocks) {
+                Some(next) => {
+                    current = next;
+                    block = blocks.block(current);
+                    operations = blocks.operations(block);
+                    index = 0;
+                    counted = 0;
+                    continue;
+                }
+                None => return (End::Done, current),
+            }
+        };
+    }
     macro_rules! leave {
         ($exit:expr) => {{
             core.statistics.instructions += (index - counted) as u64;
-            return match $exit {
+            let end = match $exit {
                 Exit::Suspend(stop) => End::Suspended(index, stop),
                 Exit::Trap(exception) => End::Trap(index, exception),
             };
+            return (end, current);
         }};
     }
     macro_rules! attempt {
@@ -61,9 +93,15 @@ pub fn run_block<B: Bus>(
             }))
         }};
     }
-    while let Some(op) = operations.get(index) {
+    loop {
+        let Some(op) = operations.get(index) else {
+            core.statistics.instructions += (index - counted) as u64;
+            core.pc = core.pc.wrapping_add(block.bytes as u64);
+            core.base += block.cycles as Tick * cycle;
+            next_block!()
+        };
         if !core.pending.is_empty() {
-            attempt!(careful(core, op, masks[index], cycle));
+            attempt!(careful(core, op, blocks.registers(block, index), cycle));
         }
         let a = core.x[op.rs1 as usize & 63];
         let b = core.x[op.rs2 as usize & 63];
@@ -88,7 +126,7 @@ pub fn run_block<B: Bus>(
                     core.statistics.instructions += (index + 1 - counted) as u64;
                     core.pc = core.pc.wrapping_add(op.offset as u64 + op.length as u64);
                     core.base += (op.cycle as Tick + 1) * cycle;
-                    return End::Left;
+                    return (End::Left, current);
                 }
             }};
         }
@@ -96,7 +134,7 @@ pub fn run_block<B: Bus>(
             ($taken:expr) => {{
                 core.statistics.instructions += (index + 1 - counted) as u64;
                 core.branch(block, op, $taken);
-                return End::Done;
+                next_block!()
             }};
         }
         match op.kind {
@@ -105,12 +143,12 @@ pub fn run_block<B: Bus>(
             Kind::Jal => {
                 core.statistics.instructions += (index + 1 - counted) as u64;
                 core.jump_direct(block, op);
-                return End::Done;
+                next_block!()
             }
             Kind::Jalr => {
                 core.statistics.instructions += (index + 1 - counted) as u64;
                 core.jump_indirect(block, op, a.wrapping_add(imm) & !1);
-                return End::Done;
+                next_block!()
             }
             Kind::Beq => branch!(a == b),
             Kind::Bne => branch!(a != b),
@@ -215,15 +253,11 @@ pub fn run_block<B: Bus>(
                     leave!(exit);
                 }
                 core.statistics.instructions += 1;
-                return End::Done;
+                return (End::Done, current);
             }
         }
         index += 1;
     }
-    core.statistics.instructions += (index - counted) as u64;
-    core.pc = core.pc.wrapping_add(block.bytes as u64);
-    core.base += block.cycles as Tick * cycle;
-    End::Done
 }
 
 /// The checks before an operation while misses are under way.

@@ -81,7 +81,7 @@ impl Walk {
 /// Translation state of a hart.
 #[derive(Clone)]
 pub struct Mmu {
-    quick: [Vec<QuickEntry>; 3],
+    quick: [Box<[QuickEntry; QUICK]>; 3],
     /// Context bits for the tags: fetch, data.
     contexts: [u64; 2],
     /// Counts up to drop all quick entries at once.
@@ -99,7 +99,7 @@ impl Mmu {
     pub fn new(config: &HartConfig) -> Self {
         let second = config.l2_tlb_entries as usize;
         let mut mmu = Self {
-            quick: [vec![EMPTY; QUICK], vec![EMPTY; QUICK], vec![EMPTY; QUICK]],
+            quick: [const { [EMPTY; QUICK] }; 3].map(Box::new),
             contexts: [0; 2],
             generation: 0,
             context_bits: [0; 2],

@@ -38,7 +38,7 @@ pub use self::core::Privilege;
 
 use self::block::{BlockCache, read_instruction};
 use self::core::{Core, Exception, Exit, Mode};
-use self::execute::{End, run_block};
+use self::execute::{End, run_blocks};
 use self::pmp::Need;
 use crate::types::Tick;
 
@@ -146,7 +146,7 @@ impl Hart {
     pub fn time(&self) -> Tick {
         match &self.resume {
             Some(Resume::Operation(block, index)) => {
-                let offset = self.blocks.operations(self.blocks.block(*block)).0[*index].cycle
+                let offset = self.blocks.operations(self.blocks.block(*block))[*index].cycle
                     as Tick
                     * self.core.costs.cycle;
                 self.core.base + offset
@@ -167,24 +167,20 @@ impl Hart {
         }
         self.core.check_epoch(bus);
         loop {
-            let (index, start) = match self.quick_block() {
-                Some(index) => (index, 0),
-                None => match self.next_operation(bus) {
-                    Ok(next) => next,
-                    Err(stop) => return stop,
-                },
+            let (first, start) = match self.next_operation(bus) {
+                Ok(next) => next,
+                Err(stop) => return stop,
             };
-            let block = self.blocks.block(index);
-            let (operations, masks) = self.blocks.operations(block);
-            match run_block(&mut self.core, bus, block, operations, masks, start) {
+            let (end, block) = run_blocks(&mut self.core, bus, &self.blocks, first, start);
+            match end {
                 End::Done if self.core.mode == Mode::Running => {}
                 End::Done => return Stop::WaitForInterrupt,
                 End::Suspended(operation, stop) => {
-                    self.resume = Some(Resume::Operation(index, operation));
+                    self.resume = Some(Resume::Operation(block, operation));
                     return stop;
                 }
                 End::Trap(operation, exception) => {
-                    let op = operations[operation];
+                    let op = self.blocks.operations(self.blocks.block(block))[operation];
                     let pc = self.core.pc.wrapping_add(op.offset as u64);
                     let offset = op.cycle as Tick * self.core.costs.cycle;
                     if let Some(stop) = self.core.take_exception(bus, exception, pc, offset) {
@@ -195,25 +191,6 @@ impl Hart {
                 End::Left => return Stop::Sleep,
             }
         }
-    }
-
-    /// The next block in the usual case: nothing to resume, no interrupt, a decoded block in the line that was fetched
-    /// last.
-    #[inline(always)]
-    fn quick_block(&self) -> Option<usize> {
-        let core = &self.core;
-        if self.resume.is_some()
-            || core.base >= core.horizon
-            || core.interrupt_wakes()
-            || core.forget_blocks
-        {
-            return None;
-        }
-        let physical = core.mmu.quick(Need::Execute, core.pc)?;
-        let index = self.blocks.find(physical)?;
-        let fetched =
-            physical & core.line_mask == core.fetch_line && !self.blocks.block(index).straddles;
-        fetched.then_some(index)
     }
 
     /// The block and operation with which the hart goes on.
@@ -422,7 +399,7 @@ impl Hart {
     pub fn pc(&self) -> u64 {
         match &self.resume {
             Some(Resume::Operation(block, index)) => self.core.pc.wrapping_add(
-                self.blocks.operations(self.blocks.block(*block)).0[*index].offset as u64,
+                self.blocks.operations(self.blocks.block(*block))[*index].offset as u64,
             ),
             _ => self.core.pc,
         }
