@@ -14,6 +14,9 @@ pub enum Timing {
     /// The data is there at this tick (a second-level hit, a line that is already on its way). For a fetch: the
     /// instructions may issue from this tick on.
     Ready(Tick),
+    /// As [`Timing::Ready`], but the hart must ask again at the next access to this line. After the other answers it need
+    /// not, as long as it uses no other line: such an access is a hit from the time of arrival on.
+    ReadyOnce(Tick),
     /// The completion will be told by `Hart::complete` with this token. A token may be used again after its completion.
     Pending(u32),
 }

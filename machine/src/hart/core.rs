@@ -115,10 +115,12 @@ pub struct Core {
     /// No block starts and no device is accessed at or after this tick.
     pub horizon: Tick,
     pub mode: Mode,
-    /// The last data line accessed: surely in the first-level cache.
+    /// The last data line accessed: surely in the first-level cache, or arriving there.
     pub line: u64,
     /// The last data line accessed if it is surely dirty there.
     pub dirty_line: u64,
+    /// When that line arrives; 0 once it is known to be there.
+    pub line_ready: Tick,
     /// The last instruction line fetched.
     pub fetch_line: u64,
     pub line_mask: u64,
@@ -170,6 +172,7 @@ impl Core {
             mode: Mode::Halted,
             line: NO_LINE,
             dirty_line: NO_LINE,
+            line_ready: 0,
             fetch_line: NO_LINE,
             line_mask: !(config.line.clamp(16, 128).next_power_of_two() as u64 - 1),
             load_limit: config.load_buffer.clamp(1, 16) as usize,
@@ -239,7 +242,9 @@ impl Core {
         self.statistics.data_misses += 1;
         match timing {
             Timing::Hit => {}
-            Timing::Ready(at) => self.pending.push(registers, Completion::At(at)),
+            Timing::Ready(at) | Timing::ReadyOnce(at) => {
+                self.pending.push(registers, Completion::At(at))
+            }
             Timing::Pending(token) => {
                 self.pending.push(registers, Completion::Token(token));
                 self.ask_limit(bus);
@@ -252,7 +257,7 @@ impl Core {
         self.statistics.data_misses += 1;
         match timing {
             Timing::Hit => {}
-            Timing::Ready(at) => self.stores.push(Completion::At(at)),
+            Timing::Ready(at) | Timing::ReadyOnce(at) => self.stores.push(Completion::At(at)),
             Timing::Pending(token) => {
                 self.stores.push(Completion::Token(token));
                 self.ask_limit(bus);
@@ -355,7 +360,7 @@ impl Core {
         self.fetch_line = physical & self.line_mask;
         match timing {
             Timing::Hit => None,
-            Timing::Ready(at) => {
+            Timing::Ready(at) | Timing::ReadyOnce(at) => {
                 self.statistics.stall_fetch += self.delay_until(at, 0);
                 None
             }

@@ -101,7 +101,11 @@ pub fn run_blocks<B: Bus>(
             next_block!()
         };
         if !core.pending.is_empty() {
-            attempt!(careful(core, op, blocks.registers(block, index), cycle));
+            let now = core.base + op.cycle as Tick * cycle;
+            let registers = blocks.registers(block, index);
+            if core.pending.is_full(core.load_limit) || !core.pending.unconcerned(registers, now) {
+                attempt!(careful(core, op, registers, cycle));
+            }
         }
         let a = core.x[op.rs1 as usize & 63];
         let b = core.x[op.rs2 as usize & 63];

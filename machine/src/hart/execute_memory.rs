@@ -34,7 +34,7 @@ impl Core {
                     return Err(Self::fault(Need::Read, address));
                 };
                 self.statistics.loads += 1;
-                if physical & self.line_mask != self.line {
+                if physical & self.line_mask != self.line || self.line_ready != 0 {
                     self.time_load(bus, op, physical, Access::Load);
                 }
                 Ok(value)
@@ -54,14 +54,14 @@ impl Core {
     ) -> Result<(), Exit> {
         match self.mmu.quick(Need::Write, address) {
             Some(physical) if address & (BYTES - 1) == 0 => {
-                if !self.stores.is_empty() {
+                if self.stores.is_full() {
                     self.wait_store_room(1, op.cycle as Tick * self.costs.cycle)?;
                 }
                 if bus.write(physical, BYTES as u8, value).is_err() {
                     return Err(Self::fault(Need::Write, address));
                 }
                 self.statistics.stores += 1;
-                if physical & self.line_mask != self.dirty_line {
+                if physical & self.line_mask != self.dirty_line || self.line_ready != 0 {
                     self.time_store(bus, op, physical);
                 }
                 Ok(())
@@ -70,40 +70,68 @@ impl Core {
         }
     }
 
-    /// Asks for the timing of a load (or atomic access) and lets its destination wait if it is not a hit.
+    /// The answer for the line that was used last, without asking for it again.
     #[inline]
-    fn time_load<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, access: Access) {
-        let now = self.base + op.cycle as Tick * self.costs.cycle;
-        let line = physical & self.line_mask;
-        match bus.data(now, physical, access) {
-            Timing::Hit => {
-                if self.line != line {
-                    self.dirty_line = NO_LINE;
-                }
-                self.line = line;
-            }
-            timing => {
-                self.line = NO_LINE;
-                self.dirty_line = NO_LINE;
-                self.note_load(bus, timing, op.masks().1);
-            }
+    fn known_timing(&mut self, now: Tick) -> Timing {
+        if now >= self.line_ready {
+            self.line_ready = 0;
+            Timing::Hit
+        } else {
+            Timing::Ready(self.line_ready)
         }
     }
 
+    /// Remembers the line of an access by the answer to it.
     #[inline]
+    fn remember_line(&mut self, line: u64, timing: Timing, dirty: bool) {
+        let ready = match timing {
+            Timing::Hit => 0,
+            Timing::Ready(at) => at,
+            Timing::ReadyOnce(_) | Timing::Pending(_) => {
+                self.line = NO_LINE;
+                self.dirty_line = NO_LINE;
+                return;
+            }
+        };
+        if dirty {
+            self.dirty_line = line;
+        } else if self.line != line {
+            self.dirty_line = NO_LINE;
+        }
+        self.line = line;
+        self.line_ready = ready;
+    }
+
+    /// Asks for the timing of a load (or atomic access) and lets its destination wait if it is not a hit.
+    #[inline(never)]
+    fn time_load<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, access: Access) {
+        let now = self.base + op.cycle as Tick * self.costs.cycle;
+        let line = physical & self.line_mask;
+        let timing = if line == self.line && access == Access::Load {
+            self.known_timing(now)
+        } else {
+            let timing = bus.data(now, physical, access);
+            self.remember_line(line, timing, false);
+            timing
+        };
+        if timing != Timing::Hit {
+            self.note_load(bus, timing, op.masks().1);
+        }
+    }
+
+    #[inline(never)]
     fn time_store<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) {
         let now = self.base + op.cycle as Tick * self.costs.cycle;
         let line = physical & self.line_mask;
-        match bus.data(now, physical, Access::Store) {
-            Timing::Hit => {
-                self.line = line;
-                self.dirty_line = line;
-            }
-            timing => {
-                self.line = NO_LINE;
-                self.dirty_line = NO_LINE;
-                self.note_store(bus, timing);
-            }
+        let timing = if line == self.dirty_line {
+            self.known_timing(now)
+        } else {
+            let timing = bus.data(now, physical, Access::Store);
+            self.remember_line(line, timing, true);
+            timing
+        };
+        if timing != Timing::Hit {
+            self.note_store(bus, timing);
         }
     }
 
@@ -157,7 +185,7 @@ impl Core {
                 .read(first, bytes as u8)
                 .map_err(|_| Self::fault(Need::Read, address))?;
             self.statistics.loads += 1;
-            if first & self.line_mask != self.line {
+            if first & self.line_mask != self.line || self.line_ready != 0 {
                 self.time_load(bus, op, first, Access::Load);
             }
             return Ok(value);
@@ -208,7 +236,7 @@ impl Core {
             bus.write(first, bytes as u8, value)
                 .map_err(|_| Self::fault(Need::Write, address))?;
             self.statistics.stores += 1;
-            if first & self.line_mask != self.dirty_line {
+            if first & self.line_mask != self.dirty_line || self.line_ready != 0 {
                 self.time_store(bus, op, first);
             }
             return Ok(());

@@ -374,7 +374,7 @@ impl Core {
             walk.next += 1;
             let at = match timing {
                 Timing::Hit => now + self.costs.walk_hit,
-                Timing::Ready(at) => at,
+                Timing::Ready(at) | Timing::ReadyOnce(at) => at,
                 Timing::Pending(token) => {
                     walk.waiting = Some(token);
                     self.walk = Some(walk);

@@ -34,6 +34,8 @@ struct Entry {
 pub struct PendingLoads {
     entries: VecDeque<Entry>,
     registers: u64,
+    /// When the oldest entry is complete; `Tick::MAX` if that is not known.
+    oldest: Tick,
 }
 
 impl PendingLoads {
@@ -43,13 +45,39 @@ impl PendingLoads {
         self.entries.is_empty()
     }
 
+    /// Whether `limit` loads are under way unless one has completed since.
+    #[inline(always)]
+    pub fn is_full(&self, limit: usize) -> bool {
+        self.entries.len() >= limit
+    }
+
+    /// Whether an operation on `registers` at `now` need not care: nothing has completed, nothing that it uses waits.
+    #[inline(always)]
+    pub fn unconcerned(&self, registers: u64, now: Tick) -> bool {
+        self.registers & registers == 0 && now < self.oldest
+    }
+
+    fn update(&mut self) {
+        self.registers = self
+            .entries
+            .iter()
+            .fold(0, |all, entry| all | entry.registers);
+        self.oldest = match self.entries.front() {
+            Some(Entry {
+                completion: Completion::At(at),
+                ..
+            }) => *at,
+            _ => Tick::MAX,
+        };
+    }
+
     /// Adds a miss whose result goes to `registers` (none for `x0`).
     pub fn push(&mut self, registers: u64, completion: Completion) {
-        self.registers |= registers;
         self.entries.push_back(Entry {
             registers,
             completion,
         });
+        self.update();
     }
 
     /// The tick at which all of `registers` are there (0 if none waits), or the token that must be told first.
@@ -92,10 +120,7 @@ impl PendingLoads {
         {
             self.entries.pop_front();
         }
-        self.registers = self
-            .entries
-            .iter()
-            .fold(0, |all, entry| all | entry.registers);
+        self.update();
     }
 
     /// Tells a completion.
@@ -103,6 +128,7 @@ impl PendingLoads {
         self.entries
             .iter_mut()
             .for_each(|entry| entry.completion.tell(token, at));
+        self.update();
     }
 }
 

@@ -23,10 +23,10 @@ impl StoreBuffer {
         }
     }
 
-    /// Whether nothing is under way.
+    /// Whether no place is free unless a store has completed since.
     #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    pub fn is_full(&self) -> bool {
+        self.entries.len() >= self.size
     }
 
     /// Drops what is complete at `now`, from the front.

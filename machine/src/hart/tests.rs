@@ -111,8 +111,8 @@ fn a_miss_delays_only_the_use() {
         a.ld(3, 2, 0); // 1: result at 51
         a.addi(4, 0, 1).marker(0, 0x100); // 2, 3: independent
         a.addi(3, 3, 1).marker(0, 0x101); // 51, 52
-        a.ld(6, 2, 0).ld(7, 2, 8).marker(0, 0x102); // 53, 54, 55: two loads in parallel
-        a.ld(8, 2, 16).marker(0, 0x103); // waits for the first: 103, 104
+        a.ld(6, 2, 64).ld(7, 2, 128).marker(0, 0x102); // 53, 54, 55: two loads in parallel
+        a.ld(8, 2, 192).marker(0, 0x103); // waits for the first: 103, 104
         a.word(WFI);
     });
     let (mut hart, bus) = start(&program);

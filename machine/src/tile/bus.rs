@@ -56,7 +56,7 @@ impl TileBus<'_> {
         )
     }
 
-    /// An access to the line of the host's word. It is never a hit, so that every one comes here; a store of the word
+    /// An access to the line of the host's word. The answer makes every one come here; a store of the word
     /// recalls the hart.
     #[cold]
     #[inline(never)]
@@ -66,17 +66,17 @@ impl TileBus<'_> {
             None => self.data_miss(now, physical, write),
         };
         let Some(value) = self.local.to_host.take() else {
-            return if timing == Timing::Hit {
-                Timing::Ready(now)
-            } else {
-                timing
+            return match timing {
+                Timing::Hit => Timing::ReadyOnce(now),
+                Timing::Ready(at) => Timing::ReadyOnce(at),
+                timing => timing,
             };
         };
         self.store_to_host(now, physical, value);
         self.local.recall = true;
         match timing {
             Timing::Pending(_) => timing,
-            Timing::Hit | Timing::Ready(_) => {
+            Timing::Hit | Timing::Ready(_) | Timing::ReadyOnce(_) => {
                 let at = if let Timing::Ready(at) = timing {
                     at
                 } else {
