@@ -3,7 +3,7 @@
 use crate::compare::{self, Outcome};
 use crate::generate::{Category, generate};
 use crate::program::{self, Program};
-use crate::{ours, qemu};
+use crate::{ours, qemu, whole};
 
 /// Tests of one start of QEMU.
 pub const BATCH: usize = 100;
@@ -31,15 +31,41 @@ pub fn on_qemu(programs: &[&Program]) -> Result<Vec<Outcome>, qemu::Error> {
         .collect())
 }
 
-/// Runs programs on our hart, with a memory that answers at once or (seeded) after delays.
-fn on_ours(programs: &[&Program], delays: Option<u64>) -> Result<Vec<Outcome>, ours::Error> {
-    let (image, results) = program::image(programs);
-    let memory = ours::run(&image, programs.len(), delays)?;
-    Ok(programs
-        .iter()
-        .zip(results)
-        .map(|(program, result)| compare::read(&memory, result, program))
-        .collect())
+/// What of ours runs the programs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// The hart with a memory that answers at once.
+    Hart,
+    /// The hart with a memory that answers after random delays.
+    SlowMemory,
+    /// A whole machine.
+    Machine,
+}
+
+impl Side {
+    const ALL: [Self; 3] = [Self::Hart, Self::SlowMemory, Self::Machine];
+
+    fn note(self) -> &'static str {
+        match self {
+            Self::Hart => "",
+            Self::SlowMemory => " (only with a slow memory)",
+            Self::Machine => " (only in a whole machine)",
+        }
+    }
+
+    fn run(self, programs: &[&Program]) -> Result<Vec<Outcome>, ours::Error> {
+        let (image, results) = program::image(programs);
+        let memory = match self {
+            Self::Hart => ours::run(&image, programs.len(), None),
+            Self::SlowMemory => ours::run(&image, programs.len(), Some(1)),
+            Self::Machine => whole::run(&image, programs.len()),
+        }?;
+        Ok(programs
+            .iter()
+            .zip(results)
+            .map(|(program, result)| compare::read(&memory, result, program))
+            .collect())
+    }
 }
 
 /// Compares one batch; a side that gives no result at all counts as a mismatch of the program that causes it.
@@ -53,20 +79,19 @@ pub fn batch(programs: &[&Program]) -> Result<Vec<Mismatch>, qemu::Error> {
         Err(error) => return Err(error),
     };
     let mut mismatches: Vec<Mismatch> = Vec::new();
-    for (delays, note) in [(None, ""), (Some(1), " (only with a slow memory)")] {
-        let actual = match on_ours(programs, delays) {
+    for side in Side::ALL {
+        let actual = match side.run(programs) {
             Ok(outcomes) => outcomes,
-            Err(error) => return split(programs, &format!("{error}{note}")),
+            Err(error) => return split(programs, &format!("{error}{}", side.note())),
         };
         for ((program, expected), actual) in programs.iter().zip(&expected).zip(&actual) {
             let known = |mismatch: &Mismatch| mismatch.program.name() == program.name();
             if let Some(difference) = compare::difference(program, expected, actual)
-                && (delays.is_none() || !mismatches.iter().any(known))
+                && (side == Side::Hart || !mismatches.iter().any(known))
             {
-                let difference = difference + note;
                 mismatches.push(Mismatch {
                     program: (*program).clone(),
-                    difference,
+                    difference: difference + side.note(),
                 });
             }
         }

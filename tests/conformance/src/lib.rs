@@ -15,3 +15,4 @@ pub mod program;
 pub mod qemu;
 pub mod random;
 mod runtime;
+pub mod whole;

@@ -1,0 +1,111 @@
+//! Runs a batch on a whole machine: one tile with small caches, a network, a DRAM channel, and the tile's own devices.
+//!
+//! What the hart computes may not depend on what is around it. The caches are much smaller than the programs, so that lines come
+//! and go all the time.
+
+use bulkhead_machine::config::{
+    CacheConfig, Channels, DramConfig, MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind,
+    Replacement, TileConfig, Topology,
+};
+use bulkhead_machine::hart::HartConfig;
+use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+
+use crate::layout::*;
+use crate::ours::Error;
+
+const TILE: u16 = 0;
+const MEMORY: u16 = 1;
+
+/// Ticks that a batch may take for each test.
+const TICKS_PER_TEST: u64 = 200_000_000;
+
+fn cache(size: u64, latency: u64) -> CacheConfig {
+    CacheConfig {
+        size,
+        ways: 2,
+        line: 64,
+        cycle: 1,
+        latency,
+        mshrs: 2,
+        replacement: Replacement::Random,
+        way_mask: 0,
+    }
+}
+
+fn platform() -> PlatformConfig {
+    PlatformConfig {
+        name: "conformance".to_owned(),
+        kind: PlatformKind::Bare,
+        ticks_per_second: 1_000_000_000,
+        timebase_hz: 10_000_000,
+        tiles: vec![TileConfig {
+            id: TILE,
+            hart: HartConfig::default(),
+            l1i: Some(cache(1024, 1)),
+            l1d: Some(cache(512, 2)),
+            l2: Some(cache(4096, 8)),
+            dtu: None,
+            router: 0,
+            privileged: false,
+            exit: true,
+            uart: true,
+        }],
+        memories: vec![MemoryConfig {
+            id: MEMORY,
+            dram: DramConfig {
+                cycle: 2,
+                banks: 4,
+                row: 2048,
+                bus: 8,
+                burst: 64,
+                cas: 5,
+                activate: 5,
+                precharge: 5,
+                write_recovery: 6,
+                refresh_interval: 3120,
+                refresh: 60,
+                frontend: 4,
+            },
+            size: DRAM_BYTES,
+            router: 0,
+        }],
+        network: NetworkConfig {
+            topology: Topology::Crossbar,
+            cycle: 1,
+            width: 16,
+            link: 1,
+            router: 1,
+            interface: 1,
+            header: 16,
+            chunk: 512,
+            channels: Channels::Shared,
+        },
+        seed: 1,
+    }
+}
+
+/// Runs memory `image` from its first byte and returns the memory afterwards.
+///
+/// # Errors
+/// When the programs do not end as they should.
+pub fn run(image: &[u8], tests: usize) -> Result<Vec<u8>, Error> {
+    let stopped = |what: &dyn std::fmt::Display| Error::Stopped(what.to_string());
+    let mut machine = Machine::new(&platform()).map_err(|error| stopped(&error))?;
+    machine
+        .load_memory(MEMORY, 0, image)
+        .map_err(|error| stopped(&error))?;
+    machine
+        .start_hart(TILE, DRAM, 0, 0)
+        .map_err(|error| stopped(&error))?;
+    let ticks = TICKS_PER_TEST * (tests as u64 + 1);
+    match machine.run(RunLimit { ticks }, None) {
+        Outcome::Exit { code: 0, .. } => Ok(machine
+            .memory(MEMORY)
+            .map_err(|error| stopped(&error))?
+            .to_vec()),
+        Outcome::Limit => Err(Error::Timeout(
+            machine.hart(TILE).map_or(0, |hart| hart.pc()),
+        )),
+        other => Err(Error::Stopped(format!("{other:?}"))),
+    }
+}
