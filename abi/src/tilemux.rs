@@ -25,8 +25,11 @@ pub const REQUEST_SLOT: u16 = 128;
 pub const NOTIFY_ENDPOINT: u16 = 7;
 /// Send endpoint of TileMux to the kernel for text of its activities, one message at a time.
 pub const PRINT_ENDPOINT: u16 = 8;
-/// Receive endpoint of TileMux for the kernel's answers to text: one slot of [`PRINT_REPLY_SLOT`] bytes.
+/// Receive endpoint of TileMux for the kernel's answers to text: [`PRINT_REPLY_SLOTS`] slots of [`PRINT_REPLY_SLOT`] bytes.
 pub const PRINT_REPLY: u16 = 9;
+/// Slots of [`PRINT_REPLY`]: one more than messages under way, because an answer, and with it the credit for the next message,
+/// may come between TileMux's look at the buffer and that message.
+pub const PRINT_REPLY_SLOTS: u8 = 2;
 /// Bytes of text in a message at most.
 pub const PRINT_TEXT: usize = 128;
 /// Bytes of a slot for text, header included.

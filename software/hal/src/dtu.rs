@@ -133,11 +133,22 @@ pub fn fetch(endpoint: u16) -> Result<Option<u32>, DtuError> {
     }
 }
 
-/// A first look at the command register, whose result does not matter: short commands (fetch, acknowledge) take longer than
-/// one access, so a branch on it would only be mispredicted.
+/// Lets a few cycles pass. Short commands (fetch, acknowledge) take about ten cycles; a look at the command register that
+/// comes too early costs another one and a mispredicted branch.
 #[inline(always)]
 fn skip() {
-    read(dtu::COMMAND);
+    // SAFETY: does nothing.
+    unsafe {
+        asm!(
+            "nop",
+            "nop",
+            "nop",
+            "nop",
+            "nop",
+            "nop",
+            options(nomem, nostack)
+        )
+    };
 }
 
 /// Frees the slot of a fetched message.
@@ -154,14 +165,13 @@ pub fn acknowledge(endpoint: u16, offset: u32) -> Result<(), DtuError> {
     wait()
 }
 
-/// Sleeps until a message for `endpoint` is unread, `timeout` nanoseconds have passed (0: for ever) or an interrupt comes.
-///
-/// # Errors
-/// [`DtuError::Woken`] if it was not a message.
+/// Sleeps until a message for `endpoint` ([`dtu::NO_ENDPOINT`]: any) is unread, `timeout` nanoseconds have passed (0: for ever)
+/// or an interrupt comes. The caller looks for what it waits for: the hart goes on when the command has ended, whatever the
+/// reason, so there is nothing to wait for here.
 #[inline(always)]
-pub fn sleep(endpoint: u16, timeout: u64) -> Result<(), DtuError> {
+pub fn sleep(endpoint: u16, timeout: u64) {
     write(dtu::ARGUMENT, timeout);
-    run(Command::new(Opcode::Sleep, endpoint, 0))
+    start(dtu::COMMAND, Command::new(Opcode::Sleep, endpoint, 0).0);
 }
 
 /// Nanoseconds since reset.

@@ -39,8 +39,7 @@ pub(crate) fn wait(endpoint: u16, moment: u64) {
             Some(timeout) => timeout,
         },
     };
-    // Whatever ended the sleep, the caller looks itself.
-    let _ = dtu::sleep(endpoint, timeout);
+    dtu::sleep(endpoint, timeout);
 }
 
 /// Waits for a message on any endpoint of this activity.

@@ -167,8 +167,7 @@ impl Unit {
             if let Some(offset) = fetch(PRINTS) {
                 return Received::Text { offset };
             }
-            // Whatever ends the sleep, the endpoints say whether there is something.
-            let _ = dtu::sleep(NO_ENDPOINT, 0);
+            dtu::sleep(NO_ENDPOINT, 0);
         }
     }
 
@@ -285,7 +284,7 @@ impl Hardware for Unit {
             }
             // A notification of the same tile may stand before the answer; it must not wait for room.
             self.fetch_stopped();
-            let _ = dtu::sleep(ANSWERS, 0);
+            dtu::sleep(ANSWERS, 0);
         }
     }
 

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use bulkhead_abi::dtu::{DtuError, NO_ENDPOINT};
+use bulkhead_abi::dtu::{DtuError, NO_ENDPOINT, SLOTS_MAX};
 use bulkhead_abi::environment::{
     ArgumentEntry, ENVIRONMENT_BASE, ENVIRONMENT_MAGIC, ENVIRONMENT_SIZE, Environment, GateEntry,
     GateKind,
@@ -26,8 +26,10 @@ use zerocopy::FromZeros;
 
 /// Bytes of a stack, at most a quarter of an application's memory.
 const STACK: u64 = 16 << 10;
-/// Slots for replies to messages over send gates at most.
-const CALL_SLOTS_MAX: u8 = 32;
+/// Messages that an application may have under way at most, over all of its gates: their replies need one slot each, and one
+/// more, because a reply may come, and with it the credit for another message, between the look at the buffer and that
+/// message.
+const CREDITS_MAX: u32 = SLOTS_MAX as u32 - 1;
 /// Bytes of such a slot at least.
 const CALL_SLOT: u16 = 64;
 
@@ -46,6 +48,8 @@ pub enum Failure {
     Layout(String, LayoutError),
     /// Names or gates do not fit the environment of an application.
     Environment(String),
+    /// An application has more credits than there can be slots for replies.
+    Credits(String, u32),
     /// The kernel refused a step.
     Call(&'static str, SyscallError),
     /// A transfer failed.
@@ -66,6 +70,10 @@ impl fmt::Display for Failure {
             Failure::Environment(name) => {
                 write!(f, "gates and arguments of `{name}` do not fit one page")
             }
+            Failure::Credits(name, credits) => write!(
+                f,
+                "`{name}` has {credits} credits over all of its gates, more than {CREDITS_MAX}"
+            ),
             Failure::Call(what, error) => write!(f, "the kernel refused to {what}: {error:?}"),
             Failure::Transfer(error) => write!(f, "a transfer failed: {error:?}"),
         }
@@ -153,7 +161,7 @@ fn configure_tiles(apps: &[App]) -> Result<(), Failure> {
 }
 
 /// Slots and bytes of a slot for the replies to an application's messages; none if it sends nothing.
-fn call_slots(app: &App, apps: &[App]) -> Option<(u8, u16)> {
+fn call_slots(app: &App, apps: &[App]) -> Result<Option<(u8, u16)>, Failure> {
     let credits = app
         .send
         .iter()
@@ -161,8 +169,11 @@ fn call_slots(app: &App, apps: &[App]) -> Option<(u8, u16)> {
         .sum::<u32>();
     let sizes = app.send.iter();
     let sizes = sizes.map(|gate| apps[gate.to].receive[gate.gate].slot_size);
-    let slots = credits.min(CALL_SLOTS_MAX.into()) as u8;
-    (slots > 0).then(|| (slots, sizes.max().unwrap_or(CALL_SLOT).max(CALL_SLOT)))
+    if credits > CREDITS_MAX {
+        return Err(Failure::Credits(app.name.clone(), credits));
+    }
+    let size = sizes.max().unwrap_or(CALL_SLOT).max(CALL_SLOT);
+    Ok((credits > 0).then_some((credits as u8 + 1, size)))
 }
 
 /// Creates an activity with its receive endpoints, and plans its memory.
@@ -173,7 +184,7 @@ fn create<'a>(app: &'a App, apps: &[App]) -> Result<Draft<'a>, Failure> {
     close(&module)?;
     let image = Image::parse(&head, module.size());
     let image = image.map_err(|error| Failure::Program(app.name.clone(), error))?;
-    let call_slots = call_slots(app, apps);
+    let call_slots = call_slots(app, apps)?;
     let bytes = |slots: u8, size: u16| u64::from(slots) * u64::from(size);
     let buffers = bytes(1, SYSCALL_SLOT)
         + call_slots.map_or(0, |(slots, size)| bytes(slots, size))

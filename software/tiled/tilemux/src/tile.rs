@@ -143,9 +143,9 @@ impl Tile {
         while dtu::send(NOTIFY_ENDPOINT, data, NO_ENDPOINT, 0) == Err(DtuError::NoSpace) {}
     }
 
-    /// Frees the place of the kernel's answer to text. The credit came with it; its content says nothing.
+    /// Frees the places of the kernel's answers to text. The credit came with them; their content says nothing.
     pub fn take_print_answer(&mut self) {
-        if let Ok(Some(offset)) = dtu::fetch(PRINT_REPLY) {
+        while let Ok(Some(offset)) = dtu::fetch(PRINT_REPLY) {
             let _ = dtu::acknowledge(PRINT_REPLY, offset);
         }
     }

@@ -13,9 +13,9 @@ use bulkhead_abi::dtu::{
 };
 use bulkhead_abi::syscall::{SyscallError, module_key};
 use bulkhead_abi::tilemux::{
-    NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, PRINT_REPLY_SLOT, PRINT_SLOT, REQUEST_ENDPOINT,
-    REQUEST_REPLIES, REQUEST_SLOT, REQUEST_SLOTS, TILEMUX_BASE, TILEMUX_BUFFER, TILEMUX_CONFIG,
-    TILEMUX_MEMORY, TILEMUX_PRINT_BUFFER, TileMuxConfig,
+    NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, PRINT_REPLY_SLOT, PRINT_REPLY_SLOTS, PRINT_SLOT,
+    REQUEST_ENDPOINT, REQUEST_REPLIES, REQUEST_SLOT, REQUEST_SLOTS, TILEMUX_BASE, TILEMUX_BUFFER,
+    TILEMUX_CONFIG, TILEMUX_MEMORY, TILEMUX_PRINT_BUFFER, TileMuxConfig,
 };
 use zerocopy::IntoBytes;
 
@@ -106,7 +106,7 @@ impl System {
                 reply_endpoints: NO_ENDPOINT,
                 buffer: TILEMUX_PRINT_BUFFER,
                 slot_size: PRINT_REPLY_SLOT,
-                slots: 1,
+                slots: PRINT_REPLY_SLOTS,
                 ..ReceiveEndpoint::default()
             }),
         );

@@ -1,0 +1,174 @@
+//! Boots a tiled system for a test and says what happened.
+//!
+//! Why it exists: the tests ask about activities, consoles and markers, not about files and images. What it deliberately
+//! does not know: what is expected.
+//!
+//! Systems lie in the folder `systems`; the platform `./shared.xml` that they may name is `tiled-gem5` with tiles that
+//! applications may share, made from the catalog's file.
+
+use bulkhead_abi::marker::MarkerKind;
+use bulkhead_machine::machine::Outcome;
+use bulkhead_machine::statistics::Statistics;
+use bulkhead_model::System;
+use bulkhead_runner::programs::Program;
+use bulkhead_runner::progress::Silent;
+use bulkhead_runner::session::{Observed, Plan};
+use bulkhead_runner::{boot_image, collect, place, run, session};
+use std::path::Path;
+
+/// What a test asks about.
+pub struct Report {
+    /// Exit code of the root manager; none if the run's duration ended first.
+    pub code: Option<u32>,
+    /// Everything on the console.
+    pub console: String,
+    /// Counters.
+    pub statistics: Statistics,
+    /// Digest over all that happened.
+    pub digest: String,
+    /// Ticks of a cycle of the applications' tiles.
+    pub cycle: u64,
+    markers: Vec<(u64, u16, u16, u16, u64)>,
+}
+
+impl Report {
+    /// How an activity stopped, in the kernel's words, without its number and tile.
+    pub fn stopped(&self, name: &str) -> Option<&str> {
+        let mark = format!("({name}) on tile ");
+        let line = self
+            .console
+            .lines()
+            .find(|line| line.starts_with("kernel: ") && line.contains(&mark))?;
+        line.split_once(" stopped: ").map(|(_, cause)| cause)
+    }
+
+    /// Lines that an application printed.
+    pub fn printed(&self, name: &str) -> Vec<&str> {
+        let mark = format!("[{name}] ");
+        self.console
+            .lines()
+            .filter_map(|line| line.strip_prefix(&mark))
+            .collect()
+    }
+
+    /// Cycles of all measured spans on a tile.
+    pub fn spans(&self, tile: u16) -> Vec<u64> {
+        self.pairs(MarkerKind::SpanBegin, MarkerKind::SpanEnd, Some(tile))
+    }
+
+    /// Cycles of all flows.
+    pub fn flows(&self) -> Vec<u64> {
+        self.pairs(MarkerKind::FlowBegin, MarkerKind::FlowEnd, None)
+    }
+
+    fn pairs(&self, begin: MarkerKind, end: MarkerKind, tile: Option<u16>) -> Vec<u64> {
+        let mut open = std::collections::BTreeMap::new();
+        let mut all = Vec::new();
+        for (tick, at, _, kind, value) in &self.markers {
+            if tile.is_some_and(|tile| tile != *at) {
+                continue;
+            }
+            if *kind == begin as u16 {
+                open.insert(*value, *tick);
+            } else if *kind == end as u16
+                && let Some(begin) = open.remove(value)
+            {
+                all.push((tick - begin) / self.cycle);
+            }
+        }
+        all
+    }
+
+    /// Values of all markers of a kind on a tile.
+    pub fn values(&self, kind: MarkerKind, tile: u16) -> Vec<u64> {
+        let wanted = self
+            .markers
+            .iter()
+            .filter(|m| m.3 == kind as u16 && m.1 == tile);
+        wanted.map(|m| m.4).collect()
+    }
+}
+
+/// Boots a system of the folder `systems`, or all of its variants, and reports in their order.
+pub fn boot(file: &str) -> Vec<Report> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("systems");
+    let text = std::fs::read_to_string(folder.join(file)).expect("the system is there");
+    boot_text(&text, &[])
+}
+
+/// Boots a system given as text, with overrides such as `app@tile=3`.
+pub fn boot_text(text: &str, overrides: &[&str]) -> Vec<Report> {
+    let root = place::root().expect("the checkout is there");
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let platform = std::fs::read_to_string(root.join("catalog/platforms/tiled-gem5.xml"))
+        .expect("the platform is there");
+    let shared = platform
+        .replace("name=\"tiled-gem5\"", "name=\"shared\"")
+        .replace("<tile id=", "<tile shared=\"true\" id=")
+        .replace("<tile shared=\"true\" id=\"0\"", "<tile id=\"0\"");
+    std::fs::write(folder.path().join("shared.xml"), shared).expect("a file can be written");
+    let path = folder.path().join("system.xml");
+    std::fs::write(&path, text).expect("a file can be written");
+    let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
+    let (system, library) = match run::load(&path, &overrides, &root) {
+        Ok(loaded) => loaded,
+        Err(error) => panic!("{error}"),
+    };
+    let names = ["tiled/kernel", "tiled/tilemux"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(system.programs());
+    let names: Vec<String> = names.collect();
+    let programs = match library.build(names.iter().map(String::as_str)) {
+        Ok(programs) => programs,
+        Err(error) => panic!("{error}"),
+    };
+    system
+        .runs()
+        .into_iter()
+        .map(|run| execute(run, &programs))
+        .collect()
+}
+
+fn execute(system: &System, programs: &[Program]) -> Report {
+    let needed = system.programs();
+    let is_module = |p: &&Program| p.name == "tiled/tilemux" || needed.contains(&p.name);
+    let modules: Vec<Program> = programs.iter().filter(is_module).cloned().collect();
+    let kernel = programs
+        .iter()
+        .find(|p| p.name == "tiled/kernel")
+        .expect("the kernel was built");
+    let description = bulkhead_model::canonical::for_chip(system);
+    let image = boot_image::assemble(system, kernel, &modules, &description).expect("all fits");
+    let ticks_per_second = system.platform.ticks_per_second();
+    let plan = Plan {
+        ticks: collect::ticks(system.duration, ticks_per_second),
+        trace: false,
+        slice: None,
+    };
+    let observed: Observed = match session::execute(system, &image, plan, "test", &Silent) {
+        Ok(observed) => observed,
+        Err(error) => panic!("{error}"),
+    };
+    let clock = system.platform.tiles[system.platform.tiles.len() - 1]
+        .pipeline
+        .clock
+        .frequency
+        .0;
+    Report {
+        code: match observed.outcome {
+            Outcome::Exit { code, .. } => Some(code),
+            Outcome::Limit => None,
+            other => panic!("the machine stopped: {other:?}\n{}", observed.console),
+        },
+        console: observed.console,
+        statistics: observed.statistics,
+        digest: observed.digest,
+        cycle: ticks_per_second / clock,
+        markers: observed
+            .markers
+            .iter()
+            .map(|m| (m.at, m.tile, m.activity, m.kind, m.value))
+            .collect(),
+    }
+}
