@@ -130,7 +130,11 @@ impl First {
     }
 
     fn forget_fills(&mut self, now: Tick) {
-        self.fills.retain(|f| f.1 > now);
+        if now >= self.fills_until {
+            self.fills.clear();
+        } else {
+            self.fills.retain(|f| f.1 > now);
+        }
     }
 }
 
@@ -141,6 +145,8 @@ pub struct Hierarchy {
     data: First,
     second: Option<(Cache, Tick)>,
     misses: Vec<Miss>,
+    /// Busy ones among them.
+    busy: usize,
     blocked: VecDeque<Blocked>,
     next_token: u32,
     line: u32,
@@ -171,6 +177,7 @@ impl Hierarchy {
                 };
                 outer_mshrs
             ],
+            busy: 0,
             blocked: VecDeque::new(),
             next_token: 0,
             line: l1d.line,
@@ -344,6 +351,9 @@ impl Hierarchy {
 
     /// Joins a line that is already on its way.
     fn join(&mut self, line: u64, waiter: Waiter) -> bool {
+        if self.busy == 0 {
+            return false;
+        }
         match self.misses.iter_mut().find(|m| m.busy && m.line == line) {
             Some(miss) => {
                 miss.waiters.push(waiter);
@@ -355,6 +365,9 @@ impl Hierarchy {
 
     /// Miss registers of the waiter's first-level cache that wait for memory.
     fn under_way(&self, waiter: Waiter) -> usize {
+        if self.busy == 0 {
+            return 0;
+        }
         let fetch = matches!(waiter, Waiter::Fetch { .. });
         self.misses
             .iter()
@@ -438,6 +451,7 @@ impl Hierarchy {
             return Some(now);
         }
         let miss = &mut self.misses[slot];
+        self.busy += 1;
         miss.busy = true;
         miss.line = line;
         miss.owner = owner;
@@ -506,6 +520,7 @@ impl Hierarchy {
         done: &mut Vec<(Waiter, Tick)>,
     ) -> Option<Arrived> {
         let miss = self.misses.get_mut(tag as usize).filter(|m| m.busy)?;
+        self.busy -= 1;
         miss.busy = false;
         let (line, owner, culprit) = (miss.line, miss.owner, miss.culprit);
         let waiters = std::mem::take(&mut miss.waiters);
@@ -682,7 +697,7 @@ impl Hierarchy {
 
     /// Misses under way.
     pub fn misses_under_way(&self) -> usize {
-        self.misses.iter().filter(|m| m.busy).count()
+        self.busy
     }
 }
 

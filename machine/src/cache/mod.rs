@@ -226,24 +226,33 @@ impl Cache {
             let mut order: Vec<usize> = (0..stamps.len()).collect();
             order.sort_by_key(|way| stamps[*way]);
             for (rank, way) in order.into_iter().enumerate() {
-                stamps[way] = rank as u32;
+                // 0 is for empty ways.
+                stamps[way] = rank as u32 + 1;
             }
         }
-        self.clock = self.ways as u32;
+        self.clock = self.ways as u32 + 1;
     }
 
     fn victim(&mut self, set: usize) -> usize {
-        let base = (set * 2 + 1) * self.ways;
         let allowed = |way: usize| self.way_mask >> way & 1 != 0;
+        if self.replacement == Replacement::Lru {
+            // Empty ways have the stamp 0, so they come first.
+            let base = (set * 2 + 1) * self.ways;
+            let stamps = &self.sets[base..base + self.ways];
+            let (mut victim, mut oldest) = (0, u32::MAX);
+            for (way, stamp) in stamps.iter().enumerate() {
+                if *stamp < oldest && allowed(way) {
+                    (victim, oldest) = (way, *stamp);
+                }
+            }
+            return victim;
+        }
         let tags = self.tags(set);
         if let Some(empty) = (0..self.ways).find(|w| allowed(*w) && tags[*w] == 0) {
             return empty;
         }
         match self.replacement {
-            Replacement::Lru => (0..self.ways)
-                .filter(|w| allowed(*w))
-                .min_by_key(|w| self.sets[base + w])
-                .unwrap_or(0),
+            Replacement::Lru => 0,
             Replacement::TreePlru => {
                 let (mut node, mut half, mut low) = (0, self.ways / 2, 0);
                 while half > 0 {
@@ -292,6 +301,11 @@ impl Cache {
             self.dirty[set] |= (dirty as u64) << way;
             return None;
         }
+        self.fill_absent(address, dirty, owner)
+    }
+
+    /// [`Cache::fill`] of a line that is not here.
+    pub fn fill_absent(&mut self, address: u64, dirty: bool, owner: Owner) -> Option<Evicted> {
         self.set_owner(owner);
         let set = self.set_of(address);
         let way = self.victim(set);
@@ -310,7 +324,8 @@ impl Cache {
             let place = base + self.departed_next[set] as usize;
             self.departed[place] = old;
             self.departed_by[place] = self.current as u16;
-            self.departed_next[set] = (self.departed_next[set] + 1) % self.ways as u8;
+            let next = self.departed_next[set] + 1;
+            self.departed_next[set] = if next as usize == self.ways { 0 } else { next };
         }
         self.sets[set * 2 * self.ways + way] = (address >> self.line_shift) as u32 + 1;
         self.owners[at] = self.current as u16;
@@ -322,14 +337,20 @@ impl Cache {
     /// Who pushed this line out, if it is among the last lines that left its set and it was somebody else than `owner`.
     /// Counts the miss as caused by him.
     pub fn culprit(&mut self, address: u64, owner: Owner) -> Option<Owner> {
+        // With one owner (beside nobody) there is nobody else to blame.
+        if self.statistics.len() <= 2 {
+            return None;
+        }
         let set = self.set_of(address);
         let tag = (address >> self.line_shift) as u32 + 1;
         let base = set * self.ways;
-        // The newest departure of the line counts.
-        let newest = self.departed_next[set] as usize;
-        let place = (1..=self.ways)
-            .map(|back| base + (newest + self.ways - back) % self.ways)
-            .find(|place| self.departed[*place] == tag)?;
+        // The newest departure of the line counts: from the one before the next place backwards, then from the end.
+        let departed = &self.departed[base..base + self.ways];
+        let (recent, ancient) = departed.split_at(self.departed_next[set] as usize);
+        let place = match recent.iter().rposition(|d| *d == tag) {
+            Some(place) => base + place,
+            None => base + recent.len() + ancient.iter().rposition(|d| *d == tag)?,
+        };
         let culprit = self.statistics[self.departed_by[place] as usize].0;
         if culprit == owner {
             return None;
@@ -343,6 +364,7 @@ impl Cache {
     pub fn invalidate(&mut self, address: u64) -> Option<bool> {
         let (set, way) = self.way_of(address)?;
         self.sets[set * 2 * self.ways + way] = 0;
+        self.sets[(set * 2 + 1) * self.ways + way] = 0;
         let dirty = self.dirty[set] >> way & 1 != 0;
         self.dirty[set] &= !(1 << way);
         Some(dirty)
@@ -351,7 +373,7 @@ impl Cache {
     /// Takes every line out. Nothing is written back: memory is current.
     pub fn invalidate_all(&mut self) {
         for set in self.sets.chunks_exact_mut(2 * self.ways) {
-            set[..self.ways].fill(0);
+            set.fill(0);
         }
         self.dirty.fill(0);
     }
