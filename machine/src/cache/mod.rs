@@ -67,6 +67,19 @@ pub struct Cache {
     statistics: Vec<(Owner, CacheStatistics)>,
 }
 
+/// Where `tag` is. The usual eight ways are compared at once, because where a line is cannot be predicted.
+#[inline]
+fn find(tags: &[u32], tag: u32) -> Option<usize> {
+    let Ok(tags) = <&[u32; 8]>::try_from(tags) else {
+        return tags.iter().position(|t| *t == tag);
+    };
+    let mut found = 0u32;
+    for (way, t) in tags.iter().enumerate() {
+        found |= ((*t == tag) as u32) << way;
+    }
+    (found != 0).then(|| found.trailing_zeros() as usize)
+}
+
 const NOBODY: Owner = Owner::new(u16::MAX, u16::MAX);
 
 impl Cache {
@@ -173,8 +186,9 @@ impl Cache {
         &self.sets[base..base + self.ways]
     }
 
+    #[inline(never)]
     fn access_other(&mut self, number: u64, set: usize, write: bool) -> bool {
-        match self.tags(set).iter().position(|t| *t == number as u32 + 1) {
+        match find(self.tags(set), number as u32 + 1) {
             Some(way) => {
                 self.touch(set, way);
                 self.statistics[self.current].1.hits += 1;
@@ -190,6 +204,7 @@ impl Cache {
         }
     }
 
+    #[inline(always)]
     fn touch(&mut self, set: usize, way: usize) {
         self.recent[set] = way as u8;
         match self.replacement {
@@ -200,26 +215,30 @@ impl Cache {
                 self.clock += 1;
                 self.sets[(set * 2 + 1) * self.ways + way] = self.clock;
             }
-            Replacement::TreePlru => {
-                // Each node on the way to the leaf points to the other half.
-                let (mut node, mut half, mut low) = (0, self.ways / 2, 0);
-                while half > 0 {
-                    let upper = way >= low + half;
-                    if upper {
-                        self.trees[set] &= !(1 << node);
-                        low += half;
-                    } else {
-                        self.trees[set] |= 1 << node;
-                    }
-                    node = 2 * node + 1 + upper as usize;
-                    half /= 2;
-                }
-            }
+            Replacement::TreePlru => self.touch_tree(set, way),
             Replacement::Random => {}
         }
     }
 
+    /// Each node on the way to the leaf points to the other half.
+    #[inline(never)]
+    fn touch_tree(&mut self, set: usize, way: usize) {
+        let (mut node, mut half, mut low) = (0, self.ways / 2, 0);
+        while half > 0 {
+            let upper = way >= low + half;
+            if upper {
+                self.trees[set] &= !(1 << node);
+                low += half;
+            } else {
+                self.trees[set] |= 1 << node;
+            }
+            node = 2 * node + 1 + upper as usize;
+            half /= 2;
+        }
+    }
+
     /// The clock is at its end: numbers the ways of each set anew, in their order.
+    #[cold]
     fn renumber(&mut self) {
         for set in self.sets.chunks_exact_mut(2 * self.ways) {
             let stamps = &mut set[self.ways..];
@@ -233,20 +252,37 @@ impl Cache {
         self.clock = self.ways as u32 + 1;
     }
 
+    #[inline(always)]
     fn victim(&mut self, set: usize) -> usize {
-        let allowed = |way: usize| self.way_mask >> way & 1 != 0;
-        if self.replacement == Replacement::Lru {
-            // Empty ways have the stamp 0, so they come first.
-            let base = (set * 2 + 1) * self.ways;
-            let stamps = &self.sets[base..base + self.ways];
-            let (mut victim, mut oldest) = (0, u32::MAX);
-            for (way, stamp) in stamps.iter().enumerate() {
-                if *stamp < oldest && allowed(way) {
-                    (victim, oldest) = (way, *stamp);
-                }
-            }
-            return victim;
+        if self.replacement != Replacement::Lru {
+            return self.victim_other(set);
         }
+        // Empty ways have the stamp 0, so they come first. Way and stamp in one number: a minimum without branches.
+        let base = (set * 2 + 1) * self.ways;
+        let stamps = &self.sets[base..base + self.ways];
+        let key = |way: usize, stamp: u32| (stamp as u64) << 8 | way as u64;
+        let oldest = if let Ok(stamps) = <&[u32; 8]>::try_from(stamps)
+            && self.way_mask == 0xFF
+        {
+            let mut oldest = u64::MAX;
+            for (way, stamp) in stamps.iter().enumerate() {
+                oldest = oldest.min(key(way, *stamp));
+            }
+            oldest
+        } else {
+            let keys = stamps
+                .iter()
+                .enumerate()
+                .map(|(way, stamp)| key(way, *stamp));
+            let allowed = keys.filter(|key| self.way_mask >> (key & 0xFF) & 1 != 0);
+            allowed.min().unwrap_or(0)
+        };
+        oldest as usize & 0xFF
+    }
+
+    #[inline(never)]
+    fn victim_other(&mut self, set: usize) -> usize {
+        let allowed = |way: usize| self.way_mask >> way & 1 != 0;
         let tags = self.tags(set);
         if let Some(empty) = (0..self.ways).find(|w| allowed(*w) && tags[*w] == 0) {
             return empty;
@@ -291,7 +327,7 @@ impl Cache {
     fn way_of(&self, address: u64) -> Option<(usize, usize)> {
         let set = self.set_of(address);
         let tag = (address >> self.line_shift) as u32 + 1;
-        let way = self.tags(set).iter().position(|t| *t == tag)?;
+        let way = find(self.tags(set), tag)?;
         Some((set, way))
     }
 
