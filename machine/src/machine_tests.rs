@@ -498,6 +498,62 @@ fn tiles_that_share_nothing_do_not_disturb_each_other() {
     );
 }
 
+/// Streams with a step, with or without stores, for ever.
+fn walker(bytes: u64, step: i32, store: bool) -> Program {
+    let mut p = Program::default();
+    p.li(S0, MEMORY_BASE + 0x10000)
+        .li(S1, MEMORY_BASE + 0x10000 + bytes);
+    let pass = p.here();
+    p.addi(T0, S0, 0);
+    let again = p.here();
+    p.load(T1, T0, 0).addi(T1, T1, 1);
+    if store {
+        p.store(T1, T0, 0);
+    }
+    p.marker(T1, 0x100).addi(T0, T0, step);
+    p.branch(4, T0, S1, again);
+    p.branch(0, ZERO, ZERO, pass);
+    p
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(12))]
+    /// Whatever adversaries do on routers and memories of their own, the victim's timeline is the same to the tick.
+    #[test]
+    fn no_adversary_reaches_a_tile_that_shares_nothing(
+        victim in (12u32..18, 1i32..30, proptest::prelude::any::<bool>()),
+        adversaries in proptest::collection::vec((12u32..18, 1i32..30, proptest::prelude::any::<bool>(), 0u64..2000), 3),
+    ) {
+        let run = |others: bool| {
+            let mut config = platform(PlatformKind::Tiled, 4, 4);
+            config.network.topology = Topology::StarMesh { columns: 2, rows: 2 };
+            for i in 0..4 {
+                config.tiles[i].router = i as u16;
+                config.memories[i].router = i as u16;
+            }
+            let mut machine = Machine::new(&config).unwrap();
+            give_memory(&mut machine, 0, 100, 0);
+            start(&mut machine, 0, &walker(1 << victim.0, victim.1 * 16, victim.2));
+            if others {
+                for (i, a) in adversaries.iter().enumerate() {
+                    let tile = i as u16 + 1;
+                    give_memory(&mut machine, tile, 100 + tile, 0);
+                    let program = walker(1 << a.0, a.1 * 16, a.2);
+                    machine.load_tile(tile, MEMORY_BASE, &program.bytes()).unwrap();
+                    // They begin at different moments.
+                    machine.run(RunLimit { ticks: machine.now() + a.3 }, None);
+                    machine.start_hart(tile, MEMORY_BASE, 0, 0).unwrap();
+                }
+            }
+            assert_eq!(machine.run(RunLimit { ticks: 200_000 }, None), Outcome::Limit);
+            timeline(&machine, 0)
+        };
+        let (alone, with) = (run(false), run(true));
+        proptest::prop_assert!(alone.len() > 100);
+        proptest::prop_assert_eq!(alone, with);
+    }
+}
+
 #[test]
 fn equal_runs_have_equal_digests() {
     let a = streams(2, &[0, 1, 0, 1]);
