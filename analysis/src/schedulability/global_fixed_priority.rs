@@ -59,11 +59,18 @@ struct Known {
     response: Time,
 }
 
+/// Work of a task in the window: without and with a job carried in.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    without: Time,
+    with: Time,
+}
+
 /// The tasks analysed so far, by decreasing priority, and memory to be reused.
 #[derive(Debug, Default)]
 struct Analysis {
     tasks: Vec<Known>,
-    gains: Vec<Time>,
+    work: Vec<Work>,
 }
 
 impl Analysis {
@@ -71,21 +78,21 @@ impl Analysis {
     fn add(&mut self, task: &Task, processors: usize) -> Option<Time> {
         let cost = task.cost;
         let mut window = cost;
-        // As many tasks as processors never wait.
-        if self.tasks.len() >= processors {
-            loop {
-                if window > task.deadline {
-                    return None;
-                }
-                let next = cost + self.interference(window, cost, processors) / processors as u64;
-                if next <= window {
-                    break;
-                }
-                window = next;
-            }
-        }
         if window > task.deadline {
             return None;
+        }
+        // As many tasks as processors never wait.
+        if self.tasks.len() >= processors {
+            // A job that responds within `window` leaves `room` in which the others do not fill all processors.
+            let longest = task.deadline - cost + 1;
+            let mut room = 1;
+            while let Some(next) = self.next_room(cost, room, processors) {
+                if next > longest {
+                    return None;
+                }
+                room = next;
+            }
+            window = cost + room - 1;
         }
         self.tasks.push(Known {
             cost,
@@ -95,32 +102,63 @@ impl Analysis {
         Some(window)
     }
 
-    /// Work of higher priority in a window of this length, of what can keep a job of `cost` waiting.
-    fn interference(&mut self, window: Time, cost: Time, processors: usize) -> Time {
-        let cap = window - cost + 1;
-        let carriers = processors - 1;
-        self.gains.clear();
-        let mut sum: Time = 0;
+    /// `None` if the others do not fill `room`; else the least room that is still possible.
+    ///
+    /// The published iteration moves by single ticks while more tasks than processors fill the room. Work never shrinks
+    /// with the window, so with the work of the current one it can be said how far the room must grow at least: no
+    /// solution is jumped over.
+    fn next_room(&mut self, cost: Time, room: Time, processors: usize) -> Option<Time> {
+        let window = cost + room - 1;
+        self.work.clear();
         for t in &self.tasks {
             // Without carry-in: jobs released at the start and as early as possible.
             let (full, rest) = (window / t.period, window % t.period);
-            let without = (full * t.cost + rest.min(t.cost)).min(cap);
-            sum += without;
+            let without = full * t.cost + rest.min(t.cost);
             // With carry-in: the last job ends as early as it can, the first as late as it may.
             let body = window.saturating_sub(t.cost);
             let (full, rest) = (body / t.period, body % t.period);
             let carried = (rest + t.response).saturating_sub(t.period).min(t.cost - 1);
-            let with = (full * t.cost + t.cost + carried).min(cap);
-            if with > without && carriers > 0 {
-                self.gains.push(with - without);
+            self.work.push(Work {
+                without,
+                with: full * t.cost + t.cost + carried,
+            });
+        }
+        // The tasks that gain most from a carried-in job have one: put them first.
+        let carriers = (processors - 1).min(self.work.len());
+        let gain = |w: &Work| w.with.min(room).saturating_sub(w.without.min(room));
+        if carriers > 0 && carriers < self.work.len() {
+            self.work
+                .select_nth_unstable_by(carriers - 1, |a, b| gain(b).cmp(&gain(a)));
+        }
+        for (index, work) in self.work.iter_mut().enumerate() {
+            if index < carriers {
+                work.without = work.with.max(work.without);
             }
         }
-        if self.gains.len() > carriers && carriers > 0 {
-            self.gains
-                .select_nth_unstable_by(carriers - 1, |a, b| b.cmp(a));
-            self.gains.truncate(carriers);
+        // From here on `without` is the work that counts.
+        let processors = processors as Time;
+        let mut next = room;
+        loop {
+            let (mut below, mut filling, mut least) = (0, 0, Time::MAX);
+            for work in &self.work {
+                if work.without < next {
+                    below += work.without;
+                } else {
+                    filling += 1;
+                    least = least.min(work.without);
+                }
+            }
+            if below + filling * next < processors * next {
+                return (next > room).then_some(next);
+            }
+            // Up to `least` the same tasks fill the room.
+            let enough = if filling < processors {
+                below / (processors - filling) + 1
+            } else {
+                Time::MAX
+            };
+            next = enough.min(least.saturating_add(1)).max(next + 1);
         }
-        sum + self.gains.iter().sum::<Time>()
     }
 }
 
@@ -155,7 +193,57 @@ mod tests {
         prop::collection::vec(task, 1..8)
     }
 
+    /// The iteration as it is published: one step of `cost + interference / processors` after the other.
+    fn as_published(tasks: &[Task], processors: usize) -> Vec<Option<Time>> {
+        let mut known: Vec<Known> = Vec::new();
+        for task in tasks {
+            let mut window = task.cost;
+            while known.len() >= processors && window <= task.deadline {
+                let cap = window - task.cost + 1;
+                let (mut sum, mut gains) = (0, Vec::new());
+                for t in &known {
+                    let without =
+                        (window / t.period * t.cost + (window % t.period).min(t.cost)).min(cap);
+                    let body = window.saturating_sub(t.cost);
+                    let early = (body % t.period)
+                        .saturating_sub(t.period - t.response)
+                        .min(t.cost - 1);
+                    let with = (body / t.period * t.cost + t.cost + early).min(cap);
+                    sum += without;
+                    gains.push(with.saturating_sub(without));
+                }
+                gains.sort_unstable_by(|a, b| b.cmp(a));
+                sum += gains.iter().take(processors - 1).sum::<u64>();
+                let next = task.cost + sum / processors as u64;
+                if next <= window {
+                    break;
+                }
+                window = next;
+            }
+            if window > task.deadline {
+                break;
+            }
+            known.push(Known {
+                cost: task.cost,
+                period: task.period,
+                response: window,
+            });
+        }
+        (0..tasks.len())
+            .map(|i| known.get(i).map(|k| k.response))
+            .collect()
+    }
+
     proptest! {
+        #[test]
+        fn equals_the_published_iteration(
+            parts in prop::collection::vec((1u64..200, 50u64..900, 1u64..900), 1..12),
+            processors in 1usize..5,
+        ) {
+            let tasks: Vec<_> = parts.iter().map(|&(c, t, d)| Task::constrained(c, t, d.min(t))).collect();
+            prop_assert_eq!(response_times(&tasks, processors).unwrap(), as_published(&tasks, processors));
+        }
+
         #[test]
         fn no_simulation_is_worse(tasks in systems(), processors in 1usize..4, seed: u64) {
             let bounds = response_times(&tasks, processors).unwrap();
