@@ -325,7 +325,8 @@ impl Machine {
         Ok(())
     }
 
-    /// All markers, sorted by time, then tile, then order of execution.
+    /// All markers, sorted by time, then tile, then order of execution. Of each tile the first four million are kept
+    /// ([`Statistics::markers_lost`] counts the others).
     pub fn markers(&self) -> Vec<Marker> {
         let mut all: Vec<Marker> = Vec::new();
         for tile in &self.tiles {
@@ -404,6 +405,7 @@ impl Machine {
             .collect();
         Statistics {
             ticks: self.now,
+            markers_lost: self.tiles.iter().map(|t| t.markers_lost()).sum(),
             harts,
             caches,
             memories,

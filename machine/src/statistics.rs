@@ -15,6 +15,8 @@ use crate::types::{Owner, Tick, TileId};
 pub struct Statistics {
     /// The moment up to which the machine has run.
     pub ticks: Tick,
+    /// Markers that were not kept because a tile made too many.
+    pub markers_lost: u64,
     /// Harts, by tile.
     pub harts: Vec<HartReport>,
     /// Caches, by tile, level and owner.

@@ -31,14 +31,14 @@ pub enum TileEvent {
     Packet(Box<Packet>),
     /// The unit asked for it.
     Unit(DtuEvent),
-    /// The timer reaches its compare register, if that has not been written since.
-    Timer(u32),
 }
+
+/// Markers kept for each tile (40 bytes each): a program may mark for ever.
+const MARKERS_MAX: usize = 1 << 22;
 
 /// Sources of events of one tick, in their order.
 const FROM_NETWORK: u32 = 0;
-const FROM_TIMER: u32 = 1;
-const FROM_UNIT: u32 = 2;
+const FROM_UNIT: u32 = 1;
 
 /// What a device wants from the hart, to be done when the hart does not run.
 #[derive(Clone, Copy, Debug)]
@@ -109,12 +109,15 @@ struct Local {
     /// Completion of that store.
     host_token: Option<(u32, Tick)>,
     clint: Clint,
-    timer_serial: u32,
+    /// When the timer reaches its compare register. Not in the queue, so that a program that writes the register again and
+    /// again does not fill it.
+    timer_at: Tick,
     uart: Option<Uart>,
     exit: bool,
     htif: Htif,
     end: Option<(Tick, End)>,
     markers: Vec<Marker>,
+    markers_lost: u64,
 }
 
 /// A processing tile.
@@ -187,12 +190,13 @@ impl Tile {
                 to_host: None,
                 host_token: None,
                 clint: Clint::new(platform.ticks_per_second, platform.timebase_hz),
-                timer_serial: 0,
+                timer_at: Tick::MAX,
                 uart: config.uart.then(Uart::new),
                 exit: config.exit,
                 htif: Htif::default(),
                 end: None,
                 markers: Vec::new(),
+                markers_lost: 0,
             },
             unit,
             caches,
@@ -253,6 +257,11 @@ impl Tile {
         &self.local.markers
     }
 
+    /// Markers that were not kept, because there were too many.
+    pub fn markers_lost(&self) -> u64 {
+        self.local.markers_lost
+    }
+
     /// How the tile ended, if it did.
     pub fn end(&self) -> Option<(Tick, End)> {
         self.local.end
@@ -292,7 +301,7 @@ impl Tile {
         } else {
             Tick::MAX
         };
-        hart.min(self.local.queue.next_time())
+        hart.min(self.local.next_event())
     }
 
     /// A moment before which this tile hands no packet to the network: a hart's miss leaves after the second level has
@@ -304,14 +313,14 @@ impl Tile {
         } else {
             Tick::MAX
         };
-        hart.min(self.local.queue.next_time())
+        hart.min(self.local.next_event())
     }
 
     /// Takes all events and blocks before `horizon`, or fewer: nothing that the tile itself asks for may be overtaken.
     pub fn run(&mut self, horizon: Tick, fabric: &mut Fabric) {
         self.local.limit = Tick::MAX;
         loop {
-            let event = self.local.queue.next_time();
+            let event = self.local.next_event();
             let end = horizon.min(self.local.limit);
             // A tile that ended the run stops at once: without other tiles, its window may be without end.
             if self.local.end.is_some() {
@@ -392,19 +401,20 @@ impl Tile {
     }
 
     fn take_event(&mut self, fabric: &mut Fabric) {
+        // Of one tick, the timer comes first.
+        if self.local.timer_at <= self.local.queue.next_time() {
+            let now = std::mem::replace(&mut self.local.timer_at, Tick::MAX);
+            self.local.now = now;
+            let signal = Signal::Line(InterruptLine::Timer, true);
+            self.local.signals.push(signal);
+            return self.settle(now, fabric);
+        }
         let Some((now, event)) = self.local.queue.pop() else {
             return;
         };
         self.local.now = now;
         match event {
             TileEvent::Packet(packet) => self.packet(now, packet, fabric),
-            TileEvent::Timer(serial) => {
-                if serial == self.local.timer_serial {
-                    self.local
-                        .signals
-                        .push(Signal::Line(InterruptLine::Timer, true));
-                }
-            }
             TileEvent::Unit(event) => {
                 self.with_unit(fabric, |unit, env| unit.event(env, event));
             }
@@ -517,6 +527,12 @@ fn hart_lookahead(config: &TileConfig) -> Tick {
 }
 
 impl Local {
+    /// The time of the next event.
+    #[inline]
+    fn next_event(&self) -> Tick {
+        self.queue.next_time().min(self.timer_at)
+    }
+
     fn finish(&mut self, at: Tick, end: End) {
         if self.end.is_none() {
             self.end = Some((at, end));

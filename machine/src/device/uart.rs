@@ -20,10 +20,14 @@ const DIVISOR_ACCESS: u8 = 0x80;
 const TRANSMITTER_EMPTY: u8 = 0x60;
 const DATA_READY: u8 = 1;
 
+/// Bytes of output that are kept: a program may print for ever.
+pub const OUTPUT_MAX: usize = 1 << 24;
+
 /// The console of a tile.
 #[derive(Clone, Debug, Default)]
 pub struct Uart {
     output: Vec<u8>,
+    lost: u64,
     input: VecDeque<u8>,
     divisor: [u8; 2],
     interrupt_enable: u8,
@@ -39,14 +43,23 @@ impl Uart {
         Self::default()
     }
 
-    /// Everything that was written.
+    /// Everything that was written, up to [`OUTPUT_MAX`] bytes.
     pub fn output(&self) -> &[u8] {
         &self.output
     }
 
     /// Appends to the output, as if the tile had written it.
     pub fn put(&mut self, byte: u8) {
-        self.output.push(byte);
+        if self.output.len() < OUTPUT_MAX {
+            self.output.push(byte);
+        } else {
+            self.lost += 1;
+        }
+    }
+
+    /// Bytes of output that were not kept.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// Bytes that the tile will read.
@@ -77,7 +90,7 @@ impl Uart {
         let latch = self.line_control & DIVISOR_ACCESS != 0;
         match offset {
             DATA | INTERRUPT_ENABLE if latch => self.divisor[offset as usize] = value,
-            DATA => self.output.push(value),
+            DATA => self.put(value),
             INTERRUPT_ENABLE => self.interrupt_enable = value & 0xF,
             INTERRUPT_IDENTIFICATION => self.fifo = value & 1 != 0,
             LINE_CONTROL => self.line_control = value,

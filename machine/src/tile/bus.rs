@@ -1,6 +1,6 @@
 //! The tile as its hart sees it.
 
-use super::{Below, End, FROM_TIMER, Local, Signal, TileEnv, TileEvent};
+use super::{Below, End, Local, MARKERS_MAX, Signal, TileEnv};
 use crate::cache::Hierarchy;
 use crate::cache::hierarchy::Outcome;
 use crate::device::clint::ClintEffect;
@@ -114,14 +114,10 @@ impl TileBus<'_> {
                 self.local.signals.push(signal);
             }
             ClintEffect::Timer(deadline) => {
-                self.local.timer_serial = self.local.timer_serial.wrapping_add(1);
                 let due = deadline <= now;
                 let signal = Signal::Line(InterruptLine::Timer, due);
                 self.local.signals.push(signal);
-                if !due && deadline != Tick::MAX {
-                    let event = TileEvent::Timer(self.local.timer_serial);
-                    self.local.queue.push(deadline, FROM_TIMER, event);
-                }
+                self.local.timer_at = if due { Tick::MAX } else { deadline };
             }
         }
         Some(())
@@ -299,7 +295,11 @@ impl Bus for TileBus<'_> {
             kind,
             value,
         };
-        self.local.markers.push(marker);
+        if self.local.markers.len() < MARKERS_MAX {
+            self.local.markers.push(marker);
+        } else {
+            self.local.markers_lost += 1;
+        }
         if let Some(observer) = &mut self.fabric.observer {
             observer.marker(&marker);
         }
@@ -308,7 +308,7 @@ impl Bus for TileBus<'_> {
     #[inline]
     fn limit(&self) -> Tick {
         if self.local.signals.is_empty() && !self.local.recall {
-            self.local.limit.min(self.local.queue.next_time())
+            self.local.limit.min(self.local.next_event())
         } else {
             0
         }
