@@ -40,8 +40,6 @@ pub enum Resource {
     Mshr(Level),
     /// The DTU was working on something else.
     DtuBusy,
-    /// The receive endpoint had no free slot.
-    ReceiverFull,
 }
 
 /// A cache of a tile.
@@ -77,7 +75,6 @@ impl fmt::Display for Resource {
             Resource::CacheSet(level) => write!(f, "{level} eviction"),
             Resource::Mshr(level) => write!(f, "{level} miss registers"),
             Resource::DtuBusy => f.write_str("DTU"),
-            Resource::ReceiverFull => f.write_str("receive endpoint full"),
         }
     }
 }
