@@ -30,7 +30,8 @@ pub struct Profile {
     pub app: usize,
     /// Ticks of a job without waiting for anybody else.
     pub compute: Ticks,
-    /// `compute` already contains the uncontended time of the transactions below (it was measured with them, alone).
+    /// `compute` already contains the uncontended time of the transactions below (it was measured with them, alone). Then
+    /// the lines below were counted too, and contain those that messages cost at both ends.
     pub compute_includes_network: bool,
     /// Cache lines read over the network.
     pub line_reads: u64,
@@ -184,8 +185,10 @@ impl<'a> SystemBounds<'a> {
             for (kind, count) in counts(profile) {
                 transactions.push((self.id(app, kind)?, count));
             }
-            for &(to, payload) in &profile.messages {
-                transactions.extend(self.local_blocks(app, to, payload)?);
+            if !profile.compute_includes_network {
+                for &(to, payload) in &profile.messages {
+                    transactions.extend(self.local_blocks(app, to, payload)?);
+                }
             }
             let mut compute = wake;
             if profile.compute_includes_network {
@@ -534,8 +537,10 @@ impl<'a> SystemBounds<'a> {
             .chain(received)
             .map(|payload| blocks(payload, block))
             .sum();
-        for kind in [Kind::LineRead, Kind::LineWrite] {
-            *listed.entry(kind).or_default() += local;
+        if !profile.compute_includes_network {
+            for kind in [Kind::LineRead, Kind::LineWrite] {
+                *listed.entry(kind).or_default() += local;
+            }
         }
         let numbered: BTreeMap<usize, Kind> =
             self.kinds[app].iter().map(|(k, &c)| (c, *k)).collect();
