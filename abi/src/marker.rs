@@ -5,6 +5,11 @@
 
 use crate::dtu::codes;
 
+/// Value of [`MarkerKind::ActivityFault`] after a panic.
+pub const PANIC: u64 = 0x100;
+/// Value of [`MarkerKind::ActivityFault`] after the heap was exhausted.
+pub const HEAP_EXHAUSTED: u64 = 0x101;
+
 codes! {
     /// What a marker says; the 12-bit immediate of the hint. Kinds from 0x100 are free for applications and are only
     /// recorded.
@@ -27,7 +32,8 @@ codes! {
         MeasureBegin = 8,
         /// Measurements are over.
         MeasureEnd = 9,
-        /// The activity stopped because of a fault (value: cause); emitted by TileMux.
+        /// The activity stopped by a mistake of its own; emitted by TileMux while it is still the current activity. Value: the
+        /// RISC-V cause of a fault, [`PANIC`] or [`HEAP_EXHAUSTED`].
         ActivityFault = 10,
         /// A 64-bit check value of the application (value: it), to be compared between runs.
         Check = 11,

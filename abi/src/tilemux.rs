@@ -80,6 +80,8 @@ codes! {
         NoTable = 4,
         /// The activity's state does not allow it.
         WrongState = 5,
+        /// TileMux does not answer; only the kernel says so. Its tile is lost, the others go on.
+        NoAnswer = 6,
     }
 }
 

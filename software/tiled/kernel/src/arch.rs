@@ -47,7 +47,7 @@ struct Memory {
     syscalls: [u8; 32 * 192],
     prints: [u8; 32 * 192],
     notifications: [u8; 32 * 128],
-    answers: [u8; 128],
+    answers: [u8; 32 * 128],
     heap: [u8; HEAP],
 }
 
@@ -56,7 +56,7 @@ static mut MEMORY: Memory = Memory {
     syscalls: [0; 32 * 192],
     prints: [0; 32 * 192],
     notifications: [0; 32 * 128],
-    answers: [0; 128],
+    answers: [0; 32 * 128],
     heap: [0; HEAP],
 };
 

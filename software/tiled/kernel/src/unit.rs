@@ -43,6 +43,10 @@ const PRINT_REPLIES: u16 = SYSCALL_REPLIES + SLOTS;
 /// Then, for each user tile, a memory endpoint to its registers and a send endpoint to its TileMux.
 const TILES: u16 = PRINT_REPLIES + SLOTS;
 
+/// TileMux answers a request within this time, in nanoseconds, or is believed to be broken: several times what mapping the
+/// largest memory takes on the slowest platform.
+const PATIENCE: u64 = 500_000_000;
+
 /// A message for the kernel.
 pub enum Received {
     /// An activity stopped.
@@ -77,6 +81,8 @@ pub struct Unit {
     stopped: VecDeque<(u16, u16, StopCause)>,
     /// The tile whose text has not ended its line.
     open_line: Option<u64>,
+    /// Number of the last request; the label of its answer.
+    request: u64,
 }
 
 impl Unit {
@@ -88,6 +94,7 @@ impl Unit {
             buffers: arch::Buffers::take(),
             stopped: VecDeque::new(),
             open_line: None,
+            request: 0,
         };
         let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
             Endpoint::Receive(ReceiveEndpoint {
@@ -108,7 +115,7 @@ impl Unit {
         dtu::set_endpoint(PRINTS, &prints);
         dtu::set_endpoint(
             ANSWERS,
-            &receive(buffers.answers, REQUEST_SLOT, 1, NO_ENDPOINT),
+            &receive(buffers.answers, REQUEST_SLOT, SLOTS, NO_ENDPOINT),
         );
         for (index, &tile) in unit.tiles.iter().enumerate() {
             let registers = Endpoint::Memory(MemoryEndpoint {
@@ -270,21 +277,30 @@ impl Hardware for Unit {
         let Some(endpoint) = self.endpoints_of(tile) else {
             return TileMuxError::BadRequest;
         };
+        self.request += 1;
         let data = self.buffers.fill(request.encode().as_slice().as_bytes());
-        if dtu::send(endpoint + 1, data, ANSWERS, 0).is_err() {
-            return TileMuxError::BadRequest;
+        // Without a credit, an earlier request was never answered.
+        if dtu::send(endpoint + 1, data, ANSWERS, self.request).is_err() {
+            return TileMuxError::NoAnswer;
         }
+        let end = dtu::time() + PATIENCE;
         loop {
-            if let Some(offset) = fetch(ANSWERS) {
-                let (_, payload) = self.buffers.message(self.buffers.answers, offset);
+            while let Some(offset) = fetch(ANSWERS) {
+                let (label, payload) = self.buffers.message(self.buffers.answers, offset);
                 let code = payload.chunks_exact(8).next().map(word);
                 check(dtu::acknowledge(ANSWERS, offset));
-                let answer = code.and_then(TileMuxError::from_code);
-                return answer.unwrap_or(TileMuxError::BadRequest);
+                // An answer that comes too late belongs to nobody.
+                if label == self.request {
+                    let answer = code.and_then(TileMuxError::from_code);
+                    return answer.unwrap_or(TileMuxError::BadRequest);
+                }
             }
             // A notification of the same tile may stand before the answer; it must not wait for room.
             self.fetch_stopped();
-            dtu::sleep(ANSWERS, 0);
+            let Some(left) = end.checked_sub(dtu::time()).filter(|left| *left > 0) else {
+                return TileMuxError::NoAnswer;
+            };
+            dtu::sleep(ANSWERS, left);
         }
     }
 

@@ -10,6 +10,7 @@ mod tile;
 
 use arch::Resume;
 use bulkhead_abi::dtu::NO_ENDPOINT;
+use bulkhead_abi::marker::{HEAP_EXHAUSTED, PANIC};
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::Ecall;
 use bulkhead_exec::round_robin::Decision;
@@ -50,7 +51,6 @@ impl TileMux {
                 }
             } else {
                 let pc = arch::context(self.place(id)).pc();
-                marker::activity_fault(cause);
                 self.stop(id, StopCause::Fault { cause, pc, value });
             }
         }
@@ -141,6 +141,12 @@ impl TileMux {
 
     /// Ends an activity and tells the kernel.
     fn stop(&mut self, id: u16, cause: StopCause) {
+        match cause {
+            StopCause::Fault { cause, .. } => marker::activity_fault(cause),
+            StopCause::Panic => marker::activity_fault(PANIC),
+            StopCause::OutOfMemory => marker::activity_fault(HEAP_EXHAUSTED),
+            StopCause::Exit(_) | StopCause::Killed => {}
+        }
         self.leave();
         self.running = None;
         self.mux.remove(&mut self.tile, id);
