@@ -13,6 +13,7 @@ pub mod fixed_priority;
 pub mod global_edf;
 pub mod global_fixed_priority;
 pub mod harmonic;
+pub mod mc2;
 pub mod memguard;
 pub mod memory_mutex;
 pub mod one_shot;
