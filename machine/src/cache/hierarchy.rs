@@ -578,32 +578,41 @@ impl Hierarchy {
             let unit = matches!(b.waiter, Waiter::Unit { .. }) && self.second.is_some();
             let under_way = self.under_way(b.waiter);
             let (first, level, write) = self.first(b.waiter);
-            first.forget_fills(now);
-            let first_full = !unit && first.fills.len() + under_way >= first.mshrs;
-            if first_full || self.misses.iter().all(|m| m.busy) {
+            // Lines on their way from the second level hold miss registers too, and nobody comes back when they arrive: the
+            // access goes on at the known moment at which one gets free. Only misses come back here.
+            let mut start = now;
+            first.forget_fills(start);
+            while !unit && first.fills.len() + under_way >= first.mshrs {
+                let Some(free) = first.fills.iter().map(|f| f.1).min() else {
+                    return;
+                };
+                start = free;
+                first.forget_fills(start);
+            }
+            if self.misses.iter().all(|m| m.busy) {
                 return;
             }
             self.blocked.pop_front();
             let level = if unit { Level::L2 } else { level };
             // The wait up to now is part of the account of the request that may follow.
-            let since = b.since.min(now);
+            let since = b.since.min(start);
             lower
                 .ledger()
-                .book(b.owner, holder, Resource::Mshr(level), now - since);
+                .book(b.owner, holder, Resource::Mshr(level), start - since);
             let ready = if unit {
                 if self
                     .second
                     .as_mut()
                     .is_some_and(|(c, _)| c.access(b.line, write))
                 {
-                    Some(now)
+                    Some(start)
                 } else {
-                    self.request(since, now, b.line, b.owner, b.waiter, None, lower)
+                    self.request(since, start, b.line, b.owner, b.waiter, None, lower)
                 }
             } else if self.first(b.waiter).0.cache.access(b.line, write) {
-                Some(now)
+                Some(start)
             } else {
-                self.second_level(since, now, b.line, b.owner, b.waiter, lower)
+                self.second_level(since, start, b.line, b.owner, b.waiter, lower)
             };
             if let Some(at) = ready {
                 done.push((b.waiter, at));

@@ -280,3 +280,39 @@ fn without_a_second_level_the_unit_uses_the_data_cache() {
         )]
     );
 }
+
+/// Accesses that wait for a miss register go on when a second-level hit gives one back, also when no miss is under way any
+/// more. (Found by the conformance programs: nobody came back for them.)
+#[test]
+fn waiting_behind_second_level_hits() {
+    let mut b = Bench::new();
+    let lines = [0x0, 0x40, 0x80];
+    for line in lines {
+        // Into both levels, then out of the first by two more lines of its set.
+        for (i, address) in [line, line + 0x200, line + 0x400].into_iter().enumerate() {
+            b.fill(1000 * i as Tick, address, false, A);
+        }
+    }
+    b.done.clear();
+    // Both miss registers wait for memory, and the three lines for them.
+    assert!(matches!(
+        b.data(10_000, 0x8_0100, false, A),
+        Outcome::Pending(_)
+    ));
+    assert!(matches!(
+        b.data(10_000, 0x8_0140, false, A),
+        Outcome::Pending(_)
+    ));
+    for line in lines {
+        assert!(matches!(
+            b.data(10_010, line, false, A),
+            Outcome::Pending(_)
+        ));
+    }
+    b.complete(10_500);
+    b.complete(10_504);
+    let times: Vec<Tick> = b.done.iter().map(|(_, at)| *at).collect();
+    // A second-level hit takes 24 ticks. One register is left for the three, which have it one after the other: that is decided
+    // when the first miss is back, before the second is.
+    assert_eq!(times, [10_500, 10_524, 10_548, 10_572, 10_504]);
+}

@@ -13,6 +13,9 @@ use bulkhead_machine::hart::{
 use crate::layout::*;
 use crate::random::Random;
 
+/// Ticks in which `mtime` counts one up.
+const TICKS_OF_TIMER: u64 = 10;
+
 /// Ticks that a batch may take for each test; a program that needs more never ends.
 const TICKS_PER_TEST: u64 = 20_000_000;
 
@@ -136,7 +139,7 @@ impl Bus for Flat {
     }
 
     fn timer(&self, now: u64) -> u64 {
-        now / 100
+        now / TICKS_OF_TIMER
     }
 
     fn limit(&self) -> u64 {
@@ -180,8 +183,13 @@ pub fn run(image: &[u8], tests: usize, delays: Option<u64>) -> Result<Vec<u8>, E
             bus.under_way.pop_first();
             hart.complete(token, at);
         }
-        // Near enough that a timer that becomes due is seen soon.
-        let horizon = bus.limit().min(now + 1000);
+        // The end of its ticks is looked for now and then.
+        let due_at = if due {
+            u64::MAX
+        } else {
+            bus.compare.saturating_mul(TICKS_OF_TIMER)
+        };
+        let horizon = bus.limit().min(due_at).min(now + TICKS_PER_TEST);
         let stop = hart.run(&mut bus, horizon);
         if let Some(value) = bus.exit {
             return if value == 0x5555 {
@@ -200,9 +208,9 @@ pub fn run(image: &[u8], tests: usize, delays: Option<u64>) -> Result<Vec<u8>, E
                     }
                 }
             }
-            Stop::WaitForInterrupt if bus.compare < limit / 100 => {
+            Stop::WaitForInterrupt if bus.compare < limit / TICKS_OF_TIMER => {
                 // Nothing else can happen before the timer.
-                let at = (bus.compare * 100).max(hart.time());
+                let at = (bus.compare * TICKS_OF_TIMER).max(hart.time());
                 hart.set_interrupt(InterruptLine::Timer, true, at);
             }
             other => return Err(Error::Stopped(format!("{other:?} at {:#x}", hart.pc()))),

@@ -106,6 +106,9 @@ pub fn run(image: &[u8], tests: usize) -> Result<Vec<u8>, Error> {
         Outcome::Limit => Err(Error::Timeout(
             machine.hart(TILE).map_or(0, |hart| hart.pc()),
         )),
-        other => Err(Error::Stopped(format!("{other:?}"))),
+        other => Err(Error::Stopped(format!(
+            "{other:?} at {:#x}",
+            machine.hart(TILE).map_or(0, |hart| hart.pc())
+        ))),
     }
 }

@@ -4,6 +4,11 @@ use super::{Builder, HALF, scratch};
 use crate::encode::{self, ATOMICS, Format, LR, Operands, SC};
 
 pub(super) fn generate(b: &mut Builder) {
+    operations(b, true);
+}
+
+/// Atomic operations, with pairs of LR and SC or without.
+pub(super) fn operations(b: &mut Builder, reservations: bool) {
     for _ in 0..150 {
         let size = if b.random.one_in(2) { 4 } else { 8 };
         let half = HALF as i64 / 2;
@@ -38,7 +43,7 @@ pub(super) fn generate(b: &mut Builder) {
                     ));
                 });
             }
-            4 => {
+            4 if reservations => {
                 let other = b.random.below(6);
                 b.chunk(|a, random| {
                     let (rs1, loaded) = (scratch(random), scratch(random));

@@ -1,5 +1,6 @@
 //! The generators, one file for each group of behaviour. The same category and seed always give the same program.
 
+mod asynchronous;
 mod atomic;
 mod control;
 mod csr;
@@ -47,6 +48,8 @@ pub enum Category {
     Pmp,
     /// Locked entries of physical memory protection.
     Locked,
+    /// Timer interrupts at any moment.
+    Asynchronous,
     /// Self-modified code.
     SelfModify,
     /// Random words as instructions.
@@ -57,7 +60,7 @@ pub enum Category {
 
 impl Category {
     /// All categories.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Integer,
         Self::Memory,
         Self::Atomic,
@@ -70,6 +73,7 @@ impl Category {
         Self::Paging,
         Self::Pmp,
         Self::Locked,
+        Self::Asynchronous,
         Self::SelfModify,
         Self::Fuzz,
         Self::Compressed,
@@ -91,6 +95,7 @@ impl Category {
             Self::Paging => "paging",
             Self::Pmp => "pmp",
             Self::Locked => "locked",
+            Self::Asynchronous => "asynchronous",
             Self::SelfModify => "selfmodify",
             Self::Fuzz => "fuzz",
             Self::Compressed => "compressed",
@@ -123,6 +128,7 @@ pub fn generate(category: Category, seed: u64) -> Program {
         Category::Paging => paging::generate(&mut builder),
         Category::Pmp => pmp::generate(&mut builder),
         Category::Locked => pmp::generate_locked(&mut builder),
+        Category::Asynchronous => asynchronous::generate(&mut builder),
         Category::SelfModify => selfmodify::generate(&mut builder),
         Category::Fuzz => fuzz::generate(&mut builder),
         Category::Compressed => fuzz::generate_compressed(&mut builder, seed),

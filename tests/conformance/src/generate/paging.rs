@@ -6,7 +6,7 @@
 
 use super::trap::{access, access_of_kind};
 use super::{Builder, switch};
-use crate::assembler::Assembler;
+use crate::assembler::{self, Assembler};
 use crate::encode::{self, SFENCE, word};
 use crate::layout::*;
 use crate::random::Random;
@@ -64,10 +64,20 @@ fn leaf(random: &mut Random, level: u64) -> u64 {
 pub(super) fn setup(b: &mut Builder) {
     b.data.resize(DATA_BYTES as usize, 0);
     for page in 0..DATA_BYTES as usize / 4096 {
-        // A return instruction at offset 64; another one whose halves lie in two pages.
-        b.data[page * 4096..page * 4096 + 2].fill(0);
-        b.data[page * 4096 + 64..page * 4096 + 68].copy_from_slice(&0x0000_8067u32.to_le_bytes());
-        b.data[page * 4096 + 4094..page * 4096 + 4096].copy_from_slice(&0x8067u16.to_le_bytes());
+        // Functions that tell in which page they are: at offset 64, and one whose first instruction lies in two pages.
+        let number = page as i64 + 1;
+        let mut function = Assembler::new();
+        function.i("addi", 30, 30, number << 4);
+        function.push(encode::jalr(0, 1, 0));
+        let inside = assembler::bytes(&function.finish());
+        let mut function = Assembler::new();
+        function.i("addi", 31, 31, number << 2);
+        function.push(encode::jalr(0, 1, 0));
+        let across = assembler::bytes(&function.finish());
+        let begin = page * 4096;
+        b.data[begin..begin + 6].copy_from_slice(&across[2..]);
+        b.data[begin + 64..begin + 72].copy_from_slice(&inside);
+        b.data[begin + 4094..begin + 4096].copy_from_slice(&across[..2]);
     }
     b.tables = vec![0; (PAGES * 4096) as usize];
     let pointer = |page: u64| entry(TABLES + page * 4096, VALID);
