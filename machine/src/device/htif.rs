@@ -44,6 +44,11 @@ impl Htif {
         (physical ^ self.tohost) < 64
     }
 
+    /// Whether the word lies in the 4 KiB page at this address.
+    pub fn is_in_page(&self, page: u64) -> bool {
+        self.tohost & !0xfff == page
+    }
+
     /// What the stored value means.
     pub fn effect(&self, value: u64) -> HtifEffect {
         let (device, command) = (value >> 56, value >> 48 & 0xFF);

@@ -57,6 +57,15 @@ pub struct DeviceWrite {
     pub sleep: bool,
 }
 
+/// Where a page of functional memory lies: a shortcut past the checks of [`Bus::read`] and [`Bus::write`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Which memory; for the bus to interpret.
+    pub memory: u32,
+    /// Offset in it of the first byte of the page.
+    pub offset: u64,
+}
+
 /// What the hart needs from its tile. All addresses are physical addresses of the tile; sizes are 1, 2, 4 or 8 bytes and
 /// functional accesses are naturally aligned or lie within one page.
 pub trait Bus {
@@ -68,6 +77,33 @@ pub trait Bus {
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault>;
     /// Functional write of the low `bytes` of `value`.
     fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault>;
+    /// The place of the page that contains `physical`, if every access of this kind to it is an access to memory and
+    /// allowed until the epoch changes. By default each page that is no device lies at its own address.
+    fn place(&self, physical: u64, write: bool) -> Option<Place> {
+        let _ = write;
+        (!self.is_device(physical)).then_some(Place {
+            memory: 0,
+            offset: physical & !0xfff,
+        })
+    }
+    /// [`Bus::read`] by place.
+    #[inline]
+    fn read_place(&mut self, memory: u32, offset: u64, bytes: u8) -> Result<u64, BusFault> {
+        let _ = memory;
+        self.read(offset, bytes)
+    }
+    /// [`Bus::write`] by place.
+    #[inline]
+    fn write_place(
+        &mut self,
+        memory: u32,
+        offset: u64,
+        bytes: u8,
+        value: u64,
+    ) -> Result<(), BusFault> {
+        let _ = memory;
+        self.write(offset, bytes, value)
+    }
     /// Whether a device answers here. The answer is the same for the whole 4 KiB page, and constant within an epoch.
     fn is_device(&self, physical: u64) -> bool;
     /// Reads a device register at this moment; every event before `now` has happened.

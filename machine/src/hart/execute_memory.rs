@@ -28,9 +28,10 @@ impl Core {
         op: &Op,
         address: u64,
     ) -> Result<u64, Exit> {
-        match self.mmu.quick(Need::Read, address) {
-            Some(physical) if address & (BYTES - 1) == 0 => {
-                let Ok(value) = bus.read(physical, BYTES as u8) else {
+        match self.mmu.quick_place(Need::Read, address) {
+            Some(quick) if address & (BYTES - 1) == 0 => {
+                let physical = quick.physical;
+                let Ok(value) = bus.read_place(quick.memory, quick.offset, BYTES as u8) else {
                     return Err(Self::fault(Need::Read, address));
                 };
                 self.statistics.loads += 1;
@@ -52,12 +53,16 @@ impl Core {
         address: u64,
         value: u64,
     ) -> Result<(), Exit> {
-        match self.mmu.quick(Need::Write, address) {
-            Some(physical) if address & (BYTES - 1) == 0 => {
+        match self.mmu.quick_place(Need::Write, address) {
+            Some(quick) if address & (BYTES - 1) == 0 => {
+                let physical = quick.physical;
                 if self.stores.is_full() {
                     self.wait_store_room(1, op.cycle as Tick * self.costs.cycle)?;
                 }
-                if bus.write(physical, BYTES as u8, value).is_err() {
+                if bus
+                    .write_place(quick.memory, quick.offset, BYTES as u8, value)
+                    .is_err()
+                {
                     return Err(Self::fault(Need::Write, address));
                 }
                 self.statistics.stores += 1;
@@ -231,8 +236,9 @@ impl Core {
             }
             return self.device_store(bus, first, address, bytes, value, offset);
         }
-        self.wait_store_room(2, offset)?;
-        if address & (bytes - 1) == 0 {
+        let aligned = address & (bytes - 1) == 0;
+        self.wait_store_room(if aligned { 1 } else { 2 }, offset)?;
+        if aligned {
             bus.write(first, bytes as u8, value)
                 .map_err(|_| Self::fault(Need::Write, address))?;
             self.statistics.stores += 1;

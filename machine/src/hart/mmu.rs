@@ -6,7 +6,7 @@
 //! first- and second-level TLBs, and the walker, whose reads cost time through the bus.
 
 use super::Stop;
-use super::bus::{Access, Bus, Timing};
+use super::bus::{Access, Bus, Place, Timing};
 use super::config::HartConfig;
 use super::core::{Core, Exception, Exit, Privilege};
 use super::csr::status;
@@ -32,12 +32,28 @@ struct QuickEntry {
     tag: u64,
     /// Physical minus virtual address.
     delta: u64,
+    /// Offset in the memory minus virtual address.
+    offset: u64,
+    memory: u32,
 }
 
 const EMPTY: QuickEntry = QuickEntry {
     tag: u64::MAX,
     delta: 0,
+    offset: 0,
+    memory: 0,
 };
+
+/// What the quick table knows of an address.
+#[derive(Clone, Copy)]
+pub struct Quick {
+    /// Physical address.
+    pub physical: u64,
+    /// Memory of `Bus::place`.
+    pub memory: u32,
+    /// Offset in it.
+    pub offset: u64,
+}
 
 /// An entry of a modelled TLB.
 #[derive(Clone, Copy, Debug)]
@@ -143,16 +159,30 @@ impl Mmu {
     /// The physical address if the page is in the quick table.
     #[inline(always)]
     pub fn quick(&self, need: Need, address: u64) -> Option<u64> {
-        let entry = &self.quick[need as usize][(address >> 12) as usize & (QUICK - 1)];
-        let context = self.contexts[(need as usize != Need::Execute as usize) as usize];
-        (entry.tag == (address >> 12) | context).then(|| address.wrapping_add(entry.delta))
+        self.quick_place(need, address).map(|quick| quick.physical)
     }
 
-    fn remember(&mut self, need: Need, address: u64, physical: u64) {
+    /// Physical address and place if the page is in the quick table.
+    #[inline(always)]
+    pub fn quick_place(&self, need: Need, address: u64) -> Option<Quick> {
+        let page = address >> 12;
+        let entry = &self.quick[need as usize][page as usize & (QUICK - 1)];
+        let context = self.contexts[(need as usize != Need::Execute as usize) as usize];
+        (entry.tag == page | context).then(|| Quick {
+            physical: address.wrapping_add(entry.delta),
+            memory: entry.memory,
+            offset: address.wrapping_add(entry.offset),
+        })
+    }
+
+    fn remember(&mut self, need: Need, address: u64, physical: u64, place: Place) {
+        let page = address >> 12;
         let context = self.contexts[(need != Need::Execute) as usize];
-        self.quick[need as usize][(address >> 12) as usize & (QUICK - 1)] = QuickEntry {
-            tag: (address >> 12) | context,
+        self.quick[need as usize][page as usize & (QUICK - 1)] = QuickEntry {
+            tag: page | context,
             delta: physical.wrapping_sub(address),
+            offset: place.offset.wrapping_sub(address & !0xfff),
+            memory: place.memory,
         };
     }
 
@@ -275,8 +305,10 @@ impl Core {
                 value: address,
             }));
         }
-        if !bus.is_device(physical) && self.pmp.uniform_page(physical) {
-            self.mmu.remember(need, address, physical);
+        if self.pmp.uniform_page(physical)
+            && let Some(place) = bus.place(physical, need == Need::Write)
+        {
+            self.mmu.remember(need, address, physical, place);
         }
         Ok(physical)
     }

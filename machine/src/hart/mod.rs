@@ -30,7 +30,7 @@ mod trap;
 #[cfg(test)]
 mod window_tests;
 
-pub use bus::{Access, Bus, BusFault, DeviceRead, DeviceWrite, Timing};
+pub use bus::{Access, Bus, BusFault, DeviceRead, DeviceWrite, Place, Timing};
 pub use config::HartConfig;
 pub use statistics::HartStatistics;
 

@@ -7,7 +7,7 @@ use crate::device::clint::ClintEffect;
 use crate::device::{HtifEffect, exit_code};
 use crate::dtu::{Dtu, WriteEffect};
 use crate::fabric::Fabric;
-use crate::hart::{Access, Bus, BusFault, DeviceRead, DeviceWrite, InterruptLine, Timing};
+use crate::hart::{Access, Bus, BusFault, DeviceRead, DeviceWrite, InterruptLine, Place, Timing};
 use crate::observe::Marker;
 use crate::types::{Owner, Tick};
 use bulkhead_abi::memory_map::{
@@ -165,9 +165,41 @@ impl Bus for TileBus<'_> {
             .local
             .window(physical, bytes as u64, false)
             .ok_or(BusFault)?;
-        let memory = self.fabric.memories[window.memory]
+        let memory = window.memory as u32;
+        self.read_place(memory, at, bytes)
+    }
+
+    #[inline]
+    fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault> {
+        let (window, at) = self
+            .local
+            .window(physical, bytes as u64, true)
+            .ok_or(BusFault)?;
+        let memory = window.memory as u32;
+        if self.local.htif.is_at(physical) {
+            self.local.to_host = Some(value);
+        }
+        self.write_place(memory, at, bytes, value)
+    }
+
+    fn place(&self, physical: u64, write: bool) -> Option<Place> {
+        let page = physical & !0xfff;
+        // A store to the host's word must pass through `write`.
+        if write && self.local.htif.is_in_page(page) {
+            return None;
+        }
+        let (window, offset) = self.local.window(page, 0x1000, write)?;
+        Some(Place {
+            memory: window.memory as u32,
+            offset,
+        })
+    }
+
+    #[inline]
+    fn read_place(&mut self, memory: u32, offset: u64, bytes: u8) -> Result<u64, BusFault> {
+        let memory = self.fabric.memories[memory as usize]
             .bytes
-            .get(at as usize..)
+            .get(offset as usize..)
             .ok_or(BusFault)?;
         let value = match bytes {
             8 => memory.first_chunk().map(|b| u64::from_le_bytes(*b)),
@@ -180,14 +212,16 @@ impl Bus for TileBus<'_> {
     }
 
     #[inline]
-    fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault> {
-        let (window, at) = self
-            .local
-            .window(physical, bytes as u64, true)
-            .ok_or(BusFault)?;
-        let memory = self.fabric.memories[window.memory]
+    fn write_place(
+        &mut self,
+        memory: u32,
+        offset: u64,
+        bytes: u8,
+        value: u64,
+    ) -> Result<(), BusFault> {
+        let memory = self.fabric.memories[memory as usize]
             .bytes
-            .get_mut(at as usize..)
+            .get_mut(offset as usize..)
             .ok_or(BusFault)?;
         let done = match bytes {
             8 => memory.first_chunk_mut().map(|b| *b = value.to_le_bytes()),
@@ -200,9 +234,6 @@ impl Bus for TileBus<'_> {
             1 => memory.first_mut().map(|b| *b = value as u8),
             _ => None,
         };
-        if self.local.htif.is_at(physical) {
-            self.local.to_host = Some(value);
-        }
         done.ok_or(BusFault)
     }
 
