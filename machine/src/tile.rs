@@ -172,8 +172,10 @@ impl Tile {
                 };
             }
         }
+        let mut hart = Hart::new(&config.hart, 0);
+        hart.set_data_sets((l1d.size / (l1d.ways as u64 * l1d.line as u64)) as u32);
         Some(Self {
-            hart: Hart::new(&config.hart, 0),
+            hart,
             local: Local {
                 id: config.id,
                 owner,

@@ -6,6 +6,7 @@ use super::bus::{Bus, Timing};
 use super::config::HartConfig;
 use super::counters::Counters;
 use super::csr::{Csrs, status};
+use super::lines::KnownLines;
 use super::mmu::{Mmu, Walk};
 use super::pending::{Completion, PendingLoads};
 use super::pmp::Pmp;
@@ -115,12 +116,8 @@ pub struct Core {
     /// No block starts and no device is accessed at or after this tick.
     pub horizon: Tick,
     pub mode: Mode,
-    /// The last data line accessed: surely in the first-level cache, or arriving there.
-    pub line: u64,
-    /// The last data line accessed if it is surely dirty there.
-    pub dirty_line: u64,
-    /// When that line arrives; 0 once it is known to be there.
-    pub line_ready: Tick,
+    /// Data lines that surely hit.
+    pub lines: KnownLines,
     /// The last instruction line fetched.
     pub fetch_line: u64,
     pub line_mask: u64,
@@ -139,7 +136,8 @@ pub struct Core {
 }
 
 impl Core {
-    pub fn new(config: &HartConfig, hart_id: u64) -> Self {
+    pub fn new(config: &HartConfig, hart_id: u64, data_sets: u32) -> Self {
+        let line = config.line.clamp(16, 128).next_power_of_two() as u64;
         let cycle = config.ticks_per_cycle.max(1);
         let ticks = |cycles: u32| cycles as Tick * cycle;
         Self {
@@ -170,11 +168,9 @@ impl Core {
             reset_time: 0,
             horizon: 0,
             mode: Mode::Halted,
-            line: NO_LINE,
-            dirty_line: NO_LINE,
-            line_ready: 0,
+            lines: KnownLines::new(line, data_sets as u64),
             fetch_line: NO_LINE,
-            line_mask: !(config.line.clamp(16, 128).next_power_of_two() as u64 - 1),
+            line_mask: !(line - 1),
             load_limit: config.load_buffer.clamp(1, 16) as usize,
             timed_walk: config.timed_walk,
             hardware_ad: config.hardware_ad,
@@ -216,8 +212,7 @@ impl Core {
 
     /// Forgets which lines are surely in the caches.
     pub fn forget_lines(&mut self) {
-        self.line = NO_LINE;
-        self.dirty_line = NO_LINE;
+        self.lines.forget();
         self.fetch_line = NO_LINE;
     }
 

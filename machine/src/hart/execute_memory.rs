@@ -5,7 +5,7 @@
 
 use super::Stop;
 use super::bus::{Access, Bus, Timing};
-use super::core::{Core, Exception, Exit, NO_LINE};
+use super::core::{Core, Exception, Exit};
 use super::isa::{Op, a};
 use super::mmu::access_fault;
 use super::pmp::Need;
@@ -35,7 +35,7 @@ impl Core {
                     return Err(Self::fault(Need::Read, address));
                 };
                 self.statistics.loads += 1;
-                if physical & self.line_mask != self.line || self.line_ready != 0 {
+                if !self.lines.load_hits(physical) {
                     self.time_load(bus, op, physical, Access::Load);
                 }
                 Ok(value)
@@ -66,7 +66,7 @@ impl Core {
                     return Err(Self::fault(Need::Write, address));
                 }
                 self.statistics.stores += 1;
-                if physical & self.line_mask != self.dirty_line || self.line_ready != 0 {
+                if !self.lines.store_hits(physical) {
                     self.time_store(bus, op, physical);
                 }
                 Ok(())
@@ -75,66 +75,34 @@ impl Core {
         }
     }
 
-    /// The answer for the line that was used last, without asking for it again.
-    #[inline]
-    fn known_timing(&mut self, now: Tick) -> Timing {
-        if now >= self.line_ready {
-            self.line_ready = 0;
-            Timing::Hit
-        } else {
-            Timing::Ready(self.line_ready)
-        }
-    }
-
-    /// Remembers the line of an access by the answer to it.
-    #[inline]
-    fn remember_line(&mut self, line: u64, timing: Timing, dirty: bool) {
-        let ready = match timing {
-            Timing::Hit => 0,
-            Timing::Ready(at) => at,
-            Timing::ReadyOnce(_) | Timing::Pending(_) => {
-                self.line = NO_LINE;
-                self.dirty_line = NO_LINE;
-                return;
-            }
-        };
-        if dirty {
-            self.dirty_line = line;
-        } else if self.line != line {
-            self.dirty_line = NO_LINE;
-        }
-        self.line = line;
-        self.line_ready = ready;
-    }
-
     /// Asks for the timing of a load (or atomic access) and lets its destination wait if it is not a hit.
     #[inline(never)]
     fn time_load<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, access: Access) {
         let now = self.base + op.cycle as Tick * self.costs.cycle;
-        let line = physical & self.line_mask;
-        let timing = if line == self.line && access == Access::Load {
-            self.known_timing(now)
+        let known = if access == Access::Load {
+            self.lines.timing(now, physical, false)
         } else {
-            let timing = bus.data(now, physical, access);
-            self.remember_line(line, timing, false);
-            timing
+            None
         };
+        let timing = known.unwrap_or_else(|| {
+            let timing = bus.data(now, physical, access);
+            self.lines.note(physical, timing, false);
+            timing
+        });
         if timing != Timing::Hit {
             self.note_load(bus, timing, op.masks().1);
         }
     }
 
+    /// Asks for the timing of a store and gives it a place in the store buffer if it is not a hit.
     #[inline(never)]
     fn time_store<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) {
         let now = self.base + op.cycle as Tick * self.costs.cycle;
-        let line = physical & self.line_mask;
-        let timing = if line == self.dirty_line {
-            self.known_timing(now)
-        } else {
+        let timing = self.lines.timing(now, physical, true).unwrap_or_else(|| {
             let timing = bus.data(now, physical, Access::Store);
-            self.remember_line(line, timing, true);
+            self.lines.note(physical, timing, true);
             timing
-        };
+        });
         if timing != Timing::Hit {
             self.note_store(bus, timing);
         }
@@ -190,7 +158,7 @@ impl Core {
                 .read(first, bytes as u8)
                 .map_err(|_| Self::fault(Need::Read, address))?;
             self.statistics.loads += 1;
-            if first & self.line_mask != self.line || self.line_ready != 0 {
+            if !self.lines.load_hits(first) {
                 self.time_load(bus, op, first, Access::Load);
             }
             return Ok(value);
@@ -242,7 +210,7 @@ impl Core {
             bus.write(first, bytes as u8, value)
                 .map_err(|_| Self::fault(Need::Write, address))?;
             self.statistics.stores += 1;
-            if first & self.line_mask != self.dirty_line || self.line_ready != 0 {
+            if !self.lines.store_hits(first) {
                 self.time_store(bus, op, first);
             }
             return Ok(());

@@ -17,6 +17,7 @@ mod execute;
 mod execute_memory;
 mod execute_system;
 mod isa;
+mod lines;
 mod mmu;
 mod pending;
 mod pmp;
@@ -104,23 +105,31 @@ pub struct Hart {
     blocks: BlockCache,
     resume: Option<Resume>,
     config: HartConfig,
+    data_sets: u32,
 }
 
 impl Hart {
     /// A halted hart with this `mhartid`.
     pub fn new(config: &HartConfig, hart_id: u64) -> Self {
         Self {
-            core: Core::new(config, hart_id),
+            core: Core::new(config, hart_id, 1),
             blocks: BlockCache::new(config),
             resume: None,
             config: config.clone(),
+            data_sets: 1,
         }
+    }
+
+    /// Says how many sets the first-level data cache has (a power of two), from the next reset on. The hart then remembers the
+    /// lines that it used last in several sets and does not ask for their timing; without it, one line.
+    pub fn set_data_sets(&mut self, sets: u32) {
+        self.data_sets = sets;
     }
 
     /// Resets the architectural and timing state and starts at `pc` in machine mode at the tick `at`. Statistics go on.
     pub fn reset(&mut self, pc: u64, at: Tick) {
         let statistics = self.core.statistics;
-        self.core = Core::new(&self.config, self.core.hart_id);
+        self.core = Core::new(&self.config, self.core.hart_id, self.data_sets);
         self.core.statistics = statistics;
         self.core.pc = pc;
         self.core.base = at;

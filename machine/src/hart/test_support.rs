@@ -131,6 +131,9 @@ pub struct FlatBus {
     pub data_log: Vec<(Tick, u64, Access)>,
     token: u32,
     pub epoch: u32,
+    /// Instead of made-up latencies: an LRU cache with 16 sets of two lines each (with
+    /// the tick of their arrival), oldest first.
+    pub cache: Option<Vec<Vec<(u64, Tick)>>>,
 }
 
 impl FlatBus {
@@ -147,6 +150,7 @@ impl FlatBus {
             data_log: Vec::new(),
             token: 0,
             epoch: 0,
+            cache: None,
         }
     }
 
@@ -206,6 +210,24 @@ impl Bus for FlatBus {
     }
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing {
         self.data_log.push((now, physical, access));
+        if let Some(sets) = &mut self.cache {
+            let line = physical >> 6;
+            let set = &mut sets[line as usize & 15];
+            let known = set
+                .iter()
+                .position(|other| other.0 == line)
+                .map(|place| set.remove(place));
+            if known.is_none() && set.len() == 2 {
+                set.remove(0);
+            }
+            let arrival = known.map_or(now + 17, |known| known.1);
+            set.push((line, arrival));
+            return if arrival <= now {
+                Timing::Hit
+            } else {
+                Timing::Ready(arrival)
+            };
+        }
         self.timing(now, physical, access == Access::Store)
     }
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault> {
