@@ -19,6 +19,7 @@ pub mod place;
 pub mod programs;
 pub mod progress;
 pub mod report;
+pub mod reproduce;
 pub mod result;
 pub mod run;
 pub mod session;

@@ -1,9 +1,33 @@
 //! `bulkhead reproduce`.
 
-use super::Outcome;
-use crate::arguments::Reproduce;
+use super::{Outcome, print_json, say};
+use crate::arguments::{Figure, Paper, Reproduce};
+use crate::progress::Bars;
+use bulkhead_runner::{Error, place, reproduce};
 
 /// Runs the experiments.
-pub fn reproduce(_options: &Reproduce) -> Outcome {
-    Ok(1)
+pub fn reproduce(options: &Reproduce) -> Outcome {
+    let Paper::M3 = options.paper;
+    let wants = |figure| options.figure.is_none_or(|one| one == figure);
+    let wanted = reproduce::Wanted {
+        table1: wants(Figure::Table1),
+        figure4: wants(Figure::Figure4),
+        figure5: wants(Figure::Figure5),
+        quick: options.quick,
+    };
+    let all = reproduce::m3(wanted, &Bars::new())?;
+    place::write(&options.out.join("report.html"), reproduce::report(&all)?)?;
+    let json =
+        serde_json::to_string_pretty(&all).map_err(|error| Error::Report(error.to_string()))?;
+    place::write(&options.out.join("result.json"), json)?;
+    if options.json {
+        print_json(&all)?;
+    } else {
+        say(&format!(
+            "{}\nFiles in {}:\n  report.html\n  result.json",
+            reproduce::summary(&all),
+            options.out.display()
+        ));
+    }
+    Ok(all.code())
 }
