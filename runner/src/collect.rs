@@ -229,12 +229,15 @@ pub fn incidents(
         .map(|notice| {
             let place = address(&notice.what).and_then(|pc| locate(&notice.name, pc));
             Incident {
-                at: fault_times.get(&notice.tile).copied().unwrap_or(0),
+                at: fault_times.get(&notice.tile).copied(),
                 tile: notice.tile,
-                application: notice.name,
-                what: match place {
-                    Some(place) => format!("{} in {place}", notice.what),
-                    None => notice.what,
+                application: notice.name.clone(),
+                what: match (place, panic_message(console, &notice.name)) {
+                    (Some(place), _) => format!("{} in {place}", notice.what),
+                    (None, Some(message)) if notice.what.ends_with("panic") => {
+                        format!("{}: {message}", notice.what)
+                    }
+                    (None, _) => notice.what,
                 },
             }
         })
@@ -247,7 +250,7 @@ pub fn incidents(
             .collect();
         if let Some(first) = misses.first() {
             all.push(Incident {
-                at: first.at,
+                at: Some(first.at),
                 tile: app.tile,
                 application: app.name.clone(),
                 what: format!(
@@ -259,6 +262,15 @@ pub fn incidents(
         }
     }
     all
+}
+
+/// What a program said when it panicked.
+fn panic_message(console: &str, name: &str) -> Option<String> {
+    let own = format!("[{name}] ");
+    let mut lines = console.lines().filter_map(|line| line.strip_prefix(&own));
+    let place = lines.find_map(|line| line.strip_prefix("panicked at "))?;
+    let message = lines.next().unwrap_or_default();
+    Some(format!("{message} at {}", place.trim_end_matches(':')))
 }
 
 /// The program counter in `... at 0x1234, ...`.

@@ -115,7 +115,12 @@ impl Library {
             for (package, _) in &ours {
                 command.args(["-p", package]);
             }
-            run(command, "the programs of the chip")?
+            let home = cargo_home();
+            run(
+                command,
+                "the programs of the chip",
+                &[(&home, "cargo"), (&self.root, ".")],
+            )?
         };
         let mut programs = Vec::new();
         for name in wanted {
@@ -125,7 +130,7 @@ impl Library {
                     .cloned()
                     .ok_or_else(|| missing(name))?,
                 (None, Some(Own::Elf(path))) => path,
-                (None, Some(Own::Package(folder))) => one_binary(&folder, name)?,
+                (None, Some(Own::Package(folder))) => one_binary(&folder, name, &self.root)?,
                 (None, None) => {
                     return Err(Error::input(
                         format!("there is no program `{name}`"),
@@ -140,6 +145,14 @@ impl Library {
         }
         Ok(programs)
     }
+}
+
+/// Where Cargo keeps the sources of packages.
+fn cargo_home() -> PathBuf {
+    std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")))
+        .unwrap_or_default()
 }
 
 fn no_cargo(error: &std::io::Error) -> Error {
@@ -191,8 +204,23 @@ fn known(metadata: &Value) -> BTreeMap<String, (String, String)> {
     found
 }
 
+/// Flags that keep this machine's folders out of programs, so that they are the same wherever they are built.
+fn remap(folders: &[(&Path, &str)]) -> String {
+    let flags: Vec<String> = folders
+        .iter()
+        // A name with quotes cannot stand in Cargo's configuration; its program then has long paths, and works.
+        .filter(|(from, _)| !from.display().to_string().contains(['"', '\\', '\'']))
+        .map(|(from, to)| format!("\"--remap-path-prefix={}={to}\"", from.display()))
+        .collect();
+    format!("target.{TARGET}.rustflags=[{}]", flags.join(","))
+}
+
 /// Runs a build; gives the executables by package and binary.
-fn run(mut command: Command, what: &str) -> Result<BTreeMap<(String, String), PathBuf>, Error> {
+fn run(
+    mut command: Command,
+    what: &str,
+    folders: &[(&Path, &str)],
+) -> Result<BTreeMap<(String, String), PathBuf>, Error> {
     // The order of arguments is free in Cargo except that the sub-command comes first, so it is put together here.
     let rest: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
     let folder = command.get_current_dir().map(Path::to_path_buf);
@@ -207,6 +235,8 @@ fn run(mut command: Command, what: &str) -> Result<BTreeMap<(String, String), Pa
         "--bins",
         "--message-format",
         "json-render-diagnostics",
+        "--config",
+        &remap(folders),
     ]);
     command.args(rest);
     if let Some(folder) = folder {
@@ -259,10 +289,17 @@ fn package_name(identifier: &str) -> String {
 }
 
 /// Builds a user's package, which must have exactly one binary.
-fn one_binary(folder: &Path, name: &str) -> Result<PathBuf, Error> {
+fn one_binary(folder: &Path, name: &str, root: &Path) -> Result<PathBuf, Error> {
+    let folder = std::fs::canonicalize(folder).map_err(|error| Error::file(folder, error))?;
     let mut command = cargo();
-    command.current_dir(folder);
-    let built = run(command, name)?;
+    command.current_dir(&folder);
+    // Of several prefixes that fit, the compiler takes the last.
+    let home = cargo_home();
+    let built = run(
+        command,
+        name,
+        &[(&home, "cargo"), (root, "bulkhead"), (&folder, ".")],
+    )?;
     let mut paths = built.into_values();
     match (paths.next(), paths.next()) {
         (Some(path), None) => Ok(path),
@@ -304,6 +341,15 @@ mod tests {
         let key = ("bulkhead-control".to_owned(), "sensor".to_owned());
         assert_eq!(found.get(&key), Some(&PathBuf::from("/w/target/sensor")));
         assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn odd_folders_are_left_out_of_the_flags() {
+        let flags = remap(&[(Path::new("/a/b"), "."), (Path::new("/a\"b"), "x")]);
+        assert_eq!(
+            flags,
+            "target.riscv64gc-unknown-none-elf.rustflags=[\"--remap-path-prefix=/a/b=.\"]"
+        );
     }
 
     #[test]

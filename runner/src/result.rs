@@ -236,8 +236,8 @@ pub struct Counter {
 /// Something that went wrong on the chip.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incident {
-    /// Time in ticks.
-    pub at: u64,
+    /// Time in ticks, if something marked it.
+    pub at: Option<u64>,
     /// Tile.
     pub tile: u16,
     /// Application.

@@ -366,7 +366,7 @@ fn incident_section(result: &RunResult) -> Markup {
             div.scroll { table {
                 tr { th { "variant" } th { "time" } th { "tile" } th.text { "application" } th.text { "what" } }
                 @for v in &result.variants { @for i in &v.incidents {
-                    tr { td { (v.name) } td { (span(result.microseconds(i.at))) } td { (i.tile) } td.text { (i.application) } td.text { (i.what) } }
+                    tr { td { (v.name) } td { @match i.at { Some(at) => (span(result.microseconds(at))), None => "-" } } td { (i.tile) } td.text { (i.application) } td.text { (i.what) } }
                 } }
             } }
         }

@@ -231,14 +231,13 @@ fn endings(result: &RunResult, out: &mut String) {
     }
     for variant in &result.variants {
         for incident in &variant.incidents {
+            let time = incident.at.map_or(String::new(), |at| {
+                format!(" at {:.3} us", result.microseconds(at))
+            });
             let _ = writeln!(
                 out,
-                "  {} at {:.3} us, tile {}, {}: {}",
-                variant.name,
-                result.microseconds(incident.at),
-                incident.tile,
-                incident.application,
-                incident.what
+                "  {}{time}, tile {}, {}: {}",
+                variant.name, incident.tile, incident.application, incident.what
             );
         }
     }

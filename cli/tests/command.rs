@@ -1,0 +1,226 @@
+//! The command as users type it: exit codes, messages, and the commands of the book.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .canonicalize()
+        .expect("the checkout is there")
+}
+
+fn bulkhead(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bulkhead"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("BULKHEAD_ROOT", root())
+        .output()
+        .expect("the command starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Commands of the blocks that begin with "```console runnable".
+fn runnable(page: &str) -> Vec<Vec<String>> {
+    let mut commands = Vec::new();
+    let mut inside = false;
+    for line in page.lines() {
+        if line.starts_with("```") {
+            inside = line.trim() == "```console runnable";
+        } else if let (true, Some(command)) = (inside, line.strip_prefix("$ bulkhead ")) {
+            commands.push(command.split_whitespace().map(str::to_owned).collect());
+        }
+    }
+    commands
+}
+
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(pages(&path));
+        } else if path.extension().is_some_and(|ending| ending == "md") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn commands_of_the_book_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut count = 0;
+    for page in pages(&root().join("docs"))
+        .into_iter()
+        .chain([root().join("README.md")])
+    {
+        for command in runnable(&std::fs::read_to_string(&page).expect("readable")) {
+            let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+            let output = bulkhead(folder.path(), &arguments);
+            assert!(
+                output.status.success(),
+                "{}: bulkhead {}: {}",
+                page.display(),
+                command.join(" "),
+                text(&output.stderr)
+            );
+            assert!(!output.stdout.is_empty(), "{}", command.join(" "));
+            count += 1;
+        }
+    }
+    assert!(count >= 4, "the tutorial has commands");
+}
+
+#[test]
+fn bad_input_is_explained_and_nothing_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("bad.xml");
+    std::fs::write(
+        &file,
+        "<system name=\"s\" platform=\"tiled-gem5\" duration=\"5\"/>\n",
+    )
+    .expect("writes");
+    let cases: [(&[&str], &str); 7] = [
+        (&["run", "bad.xml"], "has no unit"),
+        (&["run", "nowhere.xml"], "nowhere.xml"),
+        (&["run", "quickstrat"], "quickstart"),
+        (&["run", "quickstart", "--variant", "other"], "no variant"),
+        (&["run", "quickstart", "--set", "nothing@here=1"], "nothing"),
+        (&["boot", "bad.xml"], "not an ELF file"),
+        (&["new", "Upper"], "no name for an application"),
+    ];
+    for (arguments, expected) in cases {
+        let output = bulkhead(folder.path(), arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{arguments:?}: {}",
+            text(&output.stderr)
+        );
+        assert!(
+            text(&output.stderr).contains(expected),
+            "{arguments:?}: {}",
+            text(&output.stderr)
+        );
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+    assert!(!folder.path().join("out").exists(), "nothing was run");
+}
+
+#[test]
+fn a_new_application_builds_and_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert!(bulkhead(folder.path(), &["new", "blink"]).status.success());
+    let output = bulkhead(
+        folder.path(),
+        &["run", "blink/system.xml", "--out", "result", "--no-trace"],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stdout).contains("blink"),
+        "{}",
+        text(&output.stdout)
+    );
+    let console =
+        std::fs::read_to_string(folder.path().join("result/blink.console.txt")).expect("written");
+    assert!(
+        console.contains("[blink] hello from blink: 10 jobs"),
+        "{console}"
+    );
+    assert!(
+        console.contains("[blink] done, 0 deadlines missed"),
+        "{console}"
+    );
+    let result =
+        std::fs::read_to_string(folder.path().join("result/result.json")).expect("written");
+    let folder_name = folder.path().display().to_string();
+    assert!(
+        !result.contains(&folder_name),
+        "a folder of the host stands in the result"
+    );
+}
+
+/// A program that is not in the repository, built here.
+fn program(folder: &Path, name: &str, body: &str) -> PathBuf {
+    let source = folder.join(format!("{name}.rs"));
+    let code = format!(
+        "#![no_std]\n#![no_main]\ncore::arch::global_asm!(\".globl _start\", \"_start:\", \"la sp, 0x80100000\", \"call program\", \"1: j 1b\");\n\
+         #[unsafe(no_mangle)]\nextern \"C\" fn program() {{\n    for byte in b\"hello\\n\" {{ unsafe {{ (0x1000_0000 as *mut u8).write_volatile(*byte) }} }}\n{body}\n}}\n\
+         #[panic_handler]\nfn panic(_: &core::panic::PanicInfo) -> ! {{ loop {{}} }}\n"
+    );
+    std::fs::write(&source, code).expect("writes");
+    let elf = folder.join(format!("{name}.elf"));
+    let status = Command::new("rustc")
+        .args([
+            "--edition",
+            "2024",
+            "--target",
+            "riscv64gc-unknown-none-elf",
+            "-g",
+            "-C",
+            "opt-level=1",
+        ])
+        .args([
+            "-C",
+            "panic=abort",
+            "-C",
+            "link-arg=--image-base=0x80000000",
+            "-o",
+        ])
+        .arg(&elf)
+        .arg(&source)
+        .current_dir(root())
+        .status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "rustc builds {name}"
+    );
+    elf
+}
+
+#[test]
+fn any_bare_metal_program_boots() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let exit =
+        |code: u32| format!("    unsafe {{ (0x10_0000 as *mut u32).write_volatile({code}) }}");
+    let boot = |name: &str, body: &str, more: &[&str]| {
+        let elf = program(folder.path(), name, body);
+        let mut arguments = vec!["boot", elf.to_str().expect("a name")];
+        arguments.extend(more);
+        let output = bulkhead(folder.path(), &arguments);
+        (output.status.code(), text(&output.stdout))
+    };
+    let (code, out) = boot("good", &exit(0x5555), &[]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.starts_with("hello\nexit code 0\n"), "{out}");
+    assert!(out.contains("l1i.misses"), "{out}");
+
+    let (code, out) = boot("seven", &exit(7 << 16 | 0x3333), &[]);
+    assert_eq!(code, Some(4), "{out}");
+    assert!(out.contains("exit code 7"), "{out}");
+
+    let (code, out) = boot("trap", "    unsafe { core::arch::asm!(\"unimp\") };", &[]);
+    assert_eq!(code, Some(4), "{out}");
+    assert!(
+        out.contains("nobody handles this trap: illegal instruction"),
+        "{out}"
+    );
+    assert!(out.contains("trap.rs:"), "function, file and line: {out}");
+
+    let (code, out) = boot("endless", "    loop {}", &["--max-cycles", "100000"]);
+    assert_eq!(code, Some(4), "{out}");
+    assert!(
+        out.contains("the limit of 100000 cycles is reached"),
+        "{out}"
+    );
+
+    let (code, out) = boot("traced", &exit(0x5555), &["--trace", "t.pftrace", "--json"]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.trim_start().starts_with('{'), "{out}");
+    assert!(std::fs::metadata(folder.path().join("t.pftrace")).is_ok_and(|file| file.len() > 0));
+}

@@ -1,0 +1,44 @@
+//! Helpers for tests of whole systems.
+//!
+//! Why it exists: every test here builds the chip's programs, boots the tiled OS and looks at the result as a user does.
+//! What it deliberately does not know: the insides of any part.
+
+use bulkhead_runner::progress::Silent;
+use bulkhead_runner::result::{RunResult, VariantResult};
+use bulkhead_runner::run::{Finished, Options, run};
+use std::path::{Path, PathBuf};
+
+/// A system of this folder.
+pub fn system(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("systems")
+        .join(format!("{name}.xml"))
+}
+
+/// Runs a system with overrides, all variants.
+///
+/// # Panics
+/// If it cannot be run: the test has failed.
+pub fn finished(system: impl Into<PathBuf>, overrides: &[&str], traces: bool) -> Finished {
+    let options = Options {
+        system: system.into(),
+        overrides: overrides.iter().map(|&text| text.to_owned()).collect(),
+        variants: Vec::new(),
+        traces,
+    };
+    match run(&options, &Silent) {
+        Ok(finished) => finished,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The variant with this name.
+///
+/// # Panics
+/// If there is none.
+pub fn variant<'a>(result: &'a RunResult, name: &str) -> &'a VariantResult {
+    match result.variants.iter().find(|variant| variant.name == name) {
+        Some(variant) => variant,
+        None => panic!("no variant {name}"),
+    }
+}

@@ -1,0 +1,67 @@
+//! An application that misbehaves harms nobody, and the report says what it did.
+
+use bulkhead_system_tests::{finished, system, variant};
+
+/// Variant, what the report must say of the attacker (nothing: it ends well or runs on), and in which file it happened.
+const EXPECTED: [(&str, &str, &str); 19] = [
+    ("load", "stopped: load page fault", "probe.rs:"),
+    ("store", "stopped: store page fault", "probe.rs:"),
+    ("execute", "stopped: instruction page fault", ""),
+    ("privileged", "stopped: illegal instruction", "probe.rs:"),
+    ("breakpoint", "stopped: breakpoint", "probe.rs:"),
+    ("panic", "stopped: panic", "fault.rs:"),
+    ("call", "stopped: unknown environment call", "probe.rs:"),
+    ("heap", "stopped: heap exhausted", ""),
+    ("stack", "stopped: store page fault", "stack.rs:"),
+    ("spin", "", ""),
+    ("chatter", "", ""),
+    ("memory-load", "stopped: load page fault", "probe.rs:"),
+    ("memory-store", "stopped: store page fault", "probe.rs:"),
+    ("own-registers", "", ""),
+    (
+        "privileged-registers",
+        "stopped: store page fault",
+        "probe.rs:",
+    ),
+    (
+        "external-registers",
+        "stopped: store page fault",
+        "probe.rs:",
+    ),
+    (
+        "endpoint-registers",
+        "stopped: store page fault",
+        "probe.rs:",
+    ),
+    ("endpoints", "", ""),
+    ("syscalls", "", ""),
+];
+
+#[test]
+fn the_control_loop_goes_on_beside_every_attacker() {
+    let finished = finished(system("hostile"), &[], false);
+    assert_eq!(finished.result.variants.len(), EXPECTED.len());
+    for (name, what, file) in EXPECTED {
+        let variant = variant(&finished.result, name);
+        let flow = &variant.flows[0];
+        assert_eq!(
+            (flow.latency.count, flow.misses, flow.lost),
+            (10, 0, 0),
+            "{name}"
+        );
+        let said: Vec<&str> = variant.incidents.iter().map(|i| i.what.as_str()).collect();
+        if what.is_empty() {
+            assert!(said.is_empty(), "{name}: {said:?}");
+        } else {
+            assert_eq!(said.len(), 1, "{name}: {said:?}");
+            assert!(
+                said[0].starts_with(what) && said[0].contains(file),
+                "{name}: {said:?}"
+            );
+            assert_eq!(variant.incidents[0].application, "attacker", "{name}");
+        }
+    }
+    assert!(finished.result.held(), "{:?}", finished.result.verdicts);
+    // A program faulted, and the command's exit code says so.
+    assert_eq!(finished.code(), 4);
+}
