@@ -5,6 +5,7 @@
 
 use crate::collect::{kind, ticks};
 use crate::names::Names;
+use crate::report::format::grouped;
 use crate::result::{Bound, FlowResult, RequestResult, VariantResult, Verdict};
 use crate::session::Counts;
 use bulkhead_abi::dtu::CHUNK_MAX;
@@ -240,8 +241,9 @@ fn message_bytes(system: &System, from: usize, to: usize) -> u64 {
         .unwrap_or(0)
 }
 
-/// What was promised for a variant, and whether it held.
-pub fn verdicts(system: &System, variant: &VariantResult) -> Vec<Verdict> {
+/// What was promised for a variant, and whether it held. `cycle`: ticks of a cycle of the reference clock.
+pub fn verdicts(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Verdict> {
+    let cycles = |ticks: u64| grouped(ticks.div_ceil(cycle.max(1)));
     let mut all = Vec::new();
     let mut add = |what: String, held: bool| {
         all.push(Verdict {
@@ -254,8 +256,10 @@ pub fn verdicts(system: &System, variant: &VariantResult) -> Vec<Verdict> {
         if let Some(bound) = &flow.bound {
             add(
                 format!(
-                    "flow {}: worst {} ticks within the bound of {}",
-                    flow.name, flow.latency.max, bound.ticks
+                    "flow {}: worst {} cycles within the bound of {}",
+                    flow.name,
+                    cycles(flow.latency.max),
+                    cycles(bound.ticks)
                 ),
                 flow.latency.max <= bound.ticks,
             );
@@ -283,8 +287,11 @@ pub fn verdicts(system: &System, variant: &VariantResult) -> Vec<Verdict> {
         if let Some(bound) = &request.bound {
             add(
                 format!(
-                    "{} of {}: worst {} ticks within the bound of {}",
-                    request.kind, request.application, request.worst, bound.ticks
+                    "{} of {}: worst {} cycles within the bound of {}",
+                    request.kind,
+                    request.application,
+                    cycles(request.worst),
+                    cycles(bound.ticks)
                 ),
                 request.worst <= bound.ticks,
             );

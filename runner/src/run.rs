@@ -314,7 +314,11 @@ fn finish(
     let mut verdicts = Vec::new();
     for (job, variant) in jobs.iter().zip(&mut variants) {
         bounds::add(&job.system, variant, &alone);
-        verdicts.extend(bounds::verdicts(&job.system, variant));
+        verdicts.extend(bounds::verdicts(
+            &job.system,
+            reference_cycle(system),
+            variant,
+        ));
     }
     let ticks_per_second = system.platform.ticks_per_second();
     Finished {

@@ -85,17 +85,28 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 fn promises(result: &RunResult) -> Markup {
+    let failed = result.verdicts.iter().filter(|v| !v.held).count();
     html! {
         @if !result.verdicts.is_empty() {
-            table {
-                tr { th.text { "variant" } th.text { "promise" } th.text { "" } }
-                @for verdict in &result.verdicts {
-                    tr {
-                        td { (verdict.variant) } td.text { (verdict.what) }
-                        td.text { @if verdict.held { span.good { "held" } } @else { span.bad { "FAILED" } } }
-                    }
-                }
+            p {
+                (result.verdicts.len()) " promises were checked: every bound against the worst observation, every promised deadline. "
+                @if failed == 0 { span.good { "All of them held." } } @else { span.bad { (failed) " FAILED." } }
             }
+            (verdicts(result, false))
+            details { summary { "Promises that held" } (verdicts(result, true)) }
+        }
+    }
+}
+
+fn verdicts(result: &RunResult, held: bool) -> Markup {
+    html! {
+        @if result.verdicts.iter().any(|v| v.held == held) {
+            div.scroll { table {
+                tr { th.text { "variant" } th.text { "promise" } }
+                @for verdict in result.verdicts.iter().filter(|v| v.held == held) {
+                    tr { td { (verdict.variant) } td.text { (verdict.what) } }
+                }
+            } }
         }
     }
 }
@@ -114,8 +125,11 @@ fn flow_section(result: &RunResult, name: &str) -> Result<Markup, Error> {
     let Some((_, first)) = rows.first() else {
         return Ok(html! {});
     };
+    // A deadline far above all samples would press them onto the axis; the text names it anyway.
+    let highest = rows.iter().map(|(_, f)| f.latency.max).max().unwrap_or(0);
     let deadline = first
         .deadline
+        .filter(|d| *d <= highest.saturating_mul(3))
         .map(|d| ("deadline".to_owned(), result.microseconds(d)));
     let latencies = |flow: &FlowResult| -> Vec<f64> {
         flow.samples
@@ -150,12 +164,14 @@ fn flow_section(result: &RunResult, name: &str) -> Result<Markup, Error> {
         x: "end-to-end latency in us",
         y: "samples at or below in %",
         log_x: true,
+        legend_below: true,
         levels: Vec::new(),
     };
     let time_axes = Axes {
         x: "begin in ms of simulated time",
         y: "latency in us",
         log_x: false,
+        legend_below: false,
         levels: deadline.into_iter().collect(),
     };
     Ok(html! {
@@ -224,6 +240,7 @@ fn span_section(result: &RunResult, applications: &[&str]) -> Result<Markup, Err
             x: "span in us",
             y: "samples at or below in %",
             log_x: true,
+            legend_below: true,
             levels: Vec::new(),
         };
         charts.push((application, chart(&axes, &series, Mark::Line)?));

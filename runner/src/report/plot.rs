@@ -57,6 +57,8 @@ pub struct Axes<'a> {
     pub log_x: bool,
     /// Horizontal lines with a name: deadlines, limits.
     pub levels: Vec<(String, f64)>,
+    /// The legend stands at the lower right, where a rising curve leaves room, not at the upper right.
+    pub legend_below: bool,
 }
 
 fn range(values: impl Iterator<Item = f64>, from_zero: bool) -> Range<f64> {
@@ -190,7 +192,11 @@ where
             .background_style(WHITE.mix(0.85))
             .border_style(RGBColor(220, 220, 220))
             .label_font((FONT, 13))
-            .position(SeriesLabelPosition::UpperRight)
+            .position(if axes.legend_below {
+                SeriesLabelPosition::LowerRight
+            } else {
+                SeriesLabelPosition::UpperRight
+            })
             .draw()
             .map_err(failed)?;
         area.present().map_err(failed)?;
@@ -401,6 +407,7 @@ mod tests {
             x: "time in ms",
             y: "latency in us",
             log_x: false,
+            legend_below: false,
             levels: vec![("deadline".to_owned(), 4.0)],
         };
         let svg = chart(&axes, &series, Mark::Line).expect("draws");
@@ -420,6 +427,7 @@ mod tests {
             x: "x",
             y: "y",
             log_x: true,
+            legend_below: false,
             levels: Vec::new(),
         };
         assert!(chart(&axes, &[], Mark::Dots).is_ok());

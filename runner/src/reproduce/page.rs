@@ -253,6 +253,7 @@ fn sweep(all: &Reproduced) -> Result<Markup, Error> {
         x: "limit of each background tile in MiB/s",
         y: "slowdown of memory accesses",
         log_x: true,
+        legend_below: false,
         levels: vec![("undisturbed".to_owned(), 1.0)],
     };
     Ok(html! {
