@@ -1,6 +1,6 @@
 //! The quickstart shows what it is for: disturbance without regulation, none worth naming with it, bounds that hold.
 
-use bulkhead_system_tests::{finished, variant};
+use bulkhead_whole_system_tests::{finished, variant};
 
 #[test]
 fn regulation_protects_the_loop_and_every_promise_holds() {
