@@ -211,7 +211,6 @@ fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Option<Bound> {
                     .get(position + 1)
                     .map(|&to| vec![(to, message_bytes(system, app, to))])
                     .unwrap_or_default(),
-                ..Profile::default()
             }
         })
         .collect();
