@@ -29,7 +29,8 @@ pub struct Environment {
     pub activity: u16,
     /// The tile that it runs on.
     pub tile: u16,
-    /// Not zero while other activities live on this tile: then waiting must go through TileMux. Kept by TileMux.
+    /// Not zero while other activities live on this tile, or its processor time is limited: then waiting must go through
+    /// TileMux. Kept by TileMux.
     pub shared: u32,
     /// Frequency of the `time` CSR in hertz.
     pub timebase: u64,

@@ -100,3 +100,36 @@ fn activities_that_share_a_tile() {
     assert_eq!((checks.len(), checks[0]), (2, checks[1]));
     assert_eq!(checks, report.values(MarkerKind::Check, 1));
 }
+
+#[test]
+fn senseless_commands_change_nothing_for_others() {
+    let reports = boot("random.xml");
+    let [alone, beside] = &reports[..] else {
+        panic!("two variants")
+    };
+    let good = [
+        "witness-1",
+        "witness-2",
+        "witness-3",
+        "sensor",
+        "controller",
+        "actuator",
+    ];
+    for report in [alone, beside] {
+        assert_eq!(report.code, Some(0), "{}", report.console);
+        assert!(
+            good.iter()
+                .all(|name| report.stopped(name) == Some("exit 0"))
+        );
+        assert_eq!(report.flows().len(), 8);
+    }
+    // What they compute is the same, even where they share the tile.
+    for tile in 1..=4 {
+        let sorted = |report: &Report| {
+            let mut values = report.values(MarkerKind::Check, tile);
+            values.sort_unstable();
+            values
+        };
+        assert_eq!(sorted(alone), sorted(beside), "tile {tile}");
+    }
+}

@@ -54,6 +54,8 @@ pub struct Activity {
     pub space: AddressSpace,
     /// Token bucket for its traffic.
     pub bucket: u8,
+    /// Its processor time is limited, so its waiting must not count as running.
+    limited: bool,
     state: State,
 }
 
@@ -128,7 +130,9 @@ impl Mux {
                 budget,
                 period,
             } => {
-                self.activity(activity).ok_or(TileMuxError::NoActivity)?;
+                let target = self.activity_mut(activity);
+                let target = target.ok_or(TileMuxError::NoActivity)?;
+                target.limited = true;
                 let budget = Budget {
                     amount: budget,
                     period,
@@ -136,6 +140,7 @@ impl Mux {
                 if !self.policy.set_budget(activity, budget, now) {
                     return Err(TileMuxError::BadRequest);
                 }
+                self.tell_shared(machine);
             }
             Request::Start {
                 activity,
@@ -189,6 +194,7 @@ impl Mux {
             id,
             space,
             bucket: 0,
+            limited: false,
             state: State::Created,
         });
         self.policy.add(id);
@@ -204,12 +210,14 @@ impl Mux {
         }
     }
 
-    /// Writes into every environment page whether the tile is shared.
+    /// Writes into every environment page whether the activity must wait through TileMux: because others want the hart
+    /// meanwhile, or because its own time is limited.
     fn tell_shared(&self, machine: &mut impl Machine) {
         let started = |a: &&Activity| a.state != State::Created;
         let living = self.activities.iter().flatten().filter(started);
-        let shared = u32::from(living.clone().count() > 1);
+        let others = living.clone().count() > 1;
         for activity in living {
+            let shared = u32::from(others || activity.limited);
             let environment = activity.space.translate(machine, ENVIRONMENT_BASE);
             if let Some((physical, _)) = environment {
                 machine.write_half(physical + SHARED_OFFSET, shared);

@@ -237,6 +237,8 @@ fn budgets_let_others_run() {
         period: 1000,
     };
     assert_eq!(mux.request(&mut tile, budget, 0), Ok(None));
+    // Its sleep shall not be charged, so it must sleep through TileMux.
+    assert_eq!(tile.halves[&(region(1) + SHARED_OFFSET)], 1);
     assert_eq!(
         mux.decide(0),
         Decision::Run {
