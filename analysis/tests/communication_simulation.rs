@@ -456,3 +456,54 @@ fn one_link_by_hand() {
     .unwrap();
     assert_eq!(bound.path, 73);
 }
+
+/// Numbers that stand at the edges of their types.
+fn edge() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        Just(1),
+        Just(u64::MAX),
+        Just(u64::MAX - 1),
+        0u64..1000,
+        any::<u64>()
+    ]
+}
+
+proptest! {
+    /// Whatever stands in a scenario: an answer or an error, in finite time, and no panic.
+    #[test]
+    fn no_scenario_panics(n in prop::collection::vec(edge(), 24), slots in prop::collection::vec(any::<u32>(), 3), flags: [bool; 4]) {
+        let resource = |i: usize| Resource {
+            name: format!("r{i}"),
+            arbitration: if flags[i] { Arbitration::RoundRobin } else { Arbitration::ArrivalOrder },
+            outage: flags[i + 2].then_some(Outage { period: n[3 * i], jitter: n[3 * i + 1], duration: n[3 * i + 2] }),
+        };
+        let class = |i: usize| TransactionClass {
+            name: "c".into(),
+            charge: n[6 + i],
+            outstanding: slots[i],
+            least_round_trip: n[9 + i],
+            demand: None,
+            steps: vec![
+                Step { resource: Some(0), input: i as u16, occupancy: n[12 + i], tail: n[15 + i], latency: n[18 + i] },
+                Step { resource: Some(1 + i / 2 * 6), input: 0, occupancy: n[12 + i], tail: 0, latency: n[18 + i] },
+            ],
+        };
+        let scenario = NetworkScenario {
+            ticks_per_second: n[21],
+            resources: vec![resource(0), resource(1)],
+            sources: (0..3).map(|i| Source {
+                name: "s".into(),
+                tile: i as u16,
+                regulator: (i == 1).then_some(Regulator { rate: n[22], limit: n[23], period: n[20] }),
+                classes: vec![class(i)],
+            }).collect(),
+        };
+        for source in 0..4 {
+            let id = TransactionId { source, class: 0 };
+            let _ = transaction_bound(&scenario, id);
+            let stage = Stage { name: "w".into(), compute: n[0], transactions: vec![(id, n[1])] };
+            let _ = flow_bound(&scenario, &Work { stages: vec![stage], covers_sources: flags[0] });
+        }
+    }
+}

@@ -146,15 +146,17 @@ pub fn flow_bound(
         let mut network = 0u128;
         for &(id, count) in &stage.transactions {
             let (_, class) = scenario.class(id)?;
-            network += u128::from(count) * class.uncontended();
+            network = network.saturating_add(u128::from(count).saturating_mul(class.uncontended()));
             *counts.entry(id).or_default() += u128::from(count);
         }
-        uncontended += u128::from(stage.compute) + network;
+        uncontended = uncontended
+            .saturating_add(u128::from(stage.compute))
+            .saturating_add(network);
         stages.push((stage.name.clone(), stage.compute, fit(network)?));
     }
     counts.retain(|_, count| *count > 0);
     let bucket = bucket_waits(scenario, &counts, work.covers_sources)?;
-    let fixed = uncontended + bucket;
+    let fixed = uncontended.saturating_add(bucket);
 
     let mut resources = Vec::new();
     for index in 0..scenario.resources.len() {
@@ -239,7 +241,12 @@ fn bucket_waits(
                     .map(|c| (number * u128::from(c.outstanding), c.charge)),
             );
         }
-        sum += own_bucket(regulator, &transactions, largest, scenario.ticks_per_second);
+        sum = sum.saturating_add(own_bucket(
+            regulator,
+            &transactions,
+            largest,
+            scenario.ticks_per_second,
+        ));
     }
     Ok(sum)
 }
@@ -352,7 +359,7 @@ fn single(
     let rivals = rivals(scenario, resource, Some(id));
     let shared = &scenario.resources[resource];
     let tail = scenario.tail(resource);
-    let down = |w| tail + outages(shared.outage.as_ref(), w);
+    let down = |w| outages(shared.outage.as_ref(), w).saturating_add(tail);
     let order = order_bound(shared.arbitration, &rivals, input);
     let order = least_window(u128::MAX, |w| order.saturating_add(down(w)))
         .ok_or(CommunicationError::TooLarge)?;

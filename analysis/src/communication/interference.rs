@@ -73,8 +73,8 @@ impl<'a> Rival<'a> {
         // each token: the fractional knapsack, which is never below the best choice of whole transactions.
         let mut order: Vec<&User> = self.users.iter().collect();
         order.sort_by(|a, b| {
-            let left = a.occupancy * u128::from(b.class.charge);
-            let right = b.occupancy * u128::from(a.class.charge);
+            let left = a.occupancy.saturating_mul(b.class.charge.into());
+            let right = b.occupancy.saturating_mul(a.class.charge.into());
             right.cmp(&left)
         });
         let mut service = 0u128;
@@ -86,7 +86,9 @@ impl<'a> Rival<'a> {
             if let (Some(left), charge @ 1..) = (&mut tokens, u128::from(user.class.charge)) {
                 let affordable = *left / charge;
                 if affordable < later {
-                    part = (*left % charge * user.occupancy).div_ceil(charge);
+                    part = (*left % charge)
+                        .saturating_mul(user.occupancy)
+                        .div_ceil(charge);
                     later = affordable;
                     *left = 0;
                 } else {
@@ -109,7 +111,7 @@ impl User<'_> {
         let slots = u128::from(self.outstanding);
         let trips = match u128::from(self.class.least_round_trip) {
             0 => u128::MAX,
-            trip => slots.saturating_mul((window + self.occupancy) / trip + 1),
+            trip => slots.saturating_mul(window.saturating_add(self.occupancy) / trip + 1),
         };
         let demand = self.class.demand.map_or(u128::MAX, |d| d.in_window(window));
         trips.min(demand)
@@ -146,12 +148,9 @@ pub(super) fn own_bucket(
     });
     let room = (u128::from(regulator.limit).saturating_sub(u128::from(largest))) * second >= gain;
     let together = if room && debt == 0 {
-        refills(
-            transactions
-                .iter()
-                .map(|&(count, charge)| count * u128::from(charge))
-                .sum(),
-        )
+        refills(transactions.iter().fold(0u128, |sum, &(count, charge)| {
+            sum.saturating_add(count.saturating_mul(charge.into()))
+        }))
     } else {
         u128::MAX
     };
@@ -162,7 +161,8 @@ pub(super) fn own_bucket(
 /// Time without service in a window of length `window`.
 pub(super) fn outages(outage: Option<&Outage>, window: u128) -> u128 {
     outage.map_or(0, |o| {
-        ((window + u128::from(o.jitter)) / u128::from(o.period) + 1) * u128::from(o.duration)
+        let starts = window.saturating_add(o.jitter.into()) / u128::from(o.period.max(1)) + 1;
+        starts.saturating_mul(o.duration.into())
     })
 }
 

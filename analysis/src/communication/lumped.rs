@@ -18,8 +18,10 @@ fn span(step: &Step) -> u128 {
 /// Time in which some resource serves nobody, or somebody who is gone.
 fn unavailable(scenario: &NetworkScenario, window: u128) -> u128 {
     let all = scenario.resources.iter().enumerate();
-    all.map(|(index, r)| scenario.tail(index) + outages(r.outage.as_ref(), window))
-        .sum()
+    all.fold(0u128, |sum, (index, r)| {
+        sum.saturating_add(scenario.tail(index))
+            .saturating_add(outages(r.outage.as_ref(), window))
+    })
 }
 
 fn rivals(scenario: &NetworkScenario, victim: Option<TransactionId>) -> Vec<Rival<'_>> {
@@ -79,7 +81,9 @@ pub(super) fn lumped(
             cap = cap
                 .zip(one)
                 .map(|(c, w)| c.saturating_add(u128::from(count).saturating_mul(w)));
-            own += u128::from(count) * class.steps.iter().map(span).sum::<u128>();
+            own = own.saturating_add(
+                u128::from(count).saturating_mul(class.steps.iter().map(span).sum()),
+            );
             sources.push(id.source);
         }
     }

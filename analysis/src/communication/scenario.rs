@@ -109,7 +109,8 @@ impl Demand {
     /// Transactions that are under way at some moment of a window of this length, at most: those of the periods that began
     /// in it or up to `jitter` before.
     pub(super) fn in_window(&self, window: u128) -> u128 {
-        let periods = (window + u128::from(self.jitter)) / u128::from(self.period.max(1)) + 1;
+        let periods =
+            window.saturating_add(self.jitter.into()) / u128::from(self.period.max(1)) + 1;
         u128::from(self.count).saturating_mul(periods)
     }
 }
