@@ -273,9 +273,9 @@ proptest! {
         let mut now = 0;
         for (step, id, value) in steps {
             match step {
-                0 => if !alive.contains_key(&id) {
+                0 => if let std::collections::btree_map::Entry::Vacant(place) = alive.entry(id) {
                     start(&mut mux, &mut tile, id);
-                    alive.insert(id, true);
+                    place.insert(true);
                 },
                 1 => {
                     mux.remove(&mut tile, id);
