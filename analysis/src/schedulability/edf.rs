@@ -219,9 +219,10 @@ mod tests {
         #[test]
         fn equals_the_synchronous_schedule(tasks in systems()) {
             // An overload may take longer to show than the simulation lasts.
-            prop_assume!(compare_with(&tasks, 1).is_le());
-            let missed = Simulation::new(Policy::EarliestDeadline, 1).synchronous(&tasks, 500).missed;
-            prop_assert_eq!(schedulable(&tasks).unwrap(), !missed.contains(&true));
+            if compare_with(&tasks, 1).is_le() {
+                let missed = Simulation::new(Policy::EarliestDeadline, 1).synchronous(&tasks, 500).missed;
+                prop_assert_eq!(schedulable(&tasks).unwrap(), !missed.contains(&true));
+            }
         }
 
         #[test]
