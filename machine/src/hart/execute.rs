@@ -5,7 +5,7 @@
 
 use super::block::{Block, BlockCache};
 use super::bus::Bus;
-use super::core::{Core, Exception, Exit, Mode};
+use super::core::{Core, Exception, Exit, Mode, NO_LINE};
 use super::isa::{Kind, Op, SINK, Unit, float, m};
 use super::pmp::Need;
 use super::trap::cause;
@@ -27,7 +27,7 @@ pub enum End {
 /// The next block in the usual case: no interrupt, time left, a decoded block in the line that was fetched last.
 #[inline(always)]
 pub fn quick_block(core: &Core, blocks: &BlockCache) -> Option<usize> {
-    if core.base >= core.horizon || core.interrupt_wakes() || core.forget_blocks {
+    if !core.may_go_on() {
         return None;
     }
     let physical = core.mmu.quick(Need::Execute, core.pc)?;
@@ -51,20 +51,29 @@ pub fn run_blocks<B: Bus>(
     let mut operations = blocks.operations(block);
     let mut index = start;
     let mut counted = start;
+    let mut beginning = (core.pc, core.fetch_line);
     macro_rules! next_block {
-        () => {
+        () => {{
+            index = 0;
+            counted = 0;
+            // A loop of one block: nothing that could have changed its translation or its decoding.
+            let again = (core.pc, core.fetch_line) == beginning
+                && core.fetch_line != NO_LINE
+                && !block.straddles;
+            if again && core.may_go_on() {
+                continue;
+            }
             match quick_block(core, blocks) {
                 Some(next) => {
                     current = next;
                     block = blocks.block(current);
                     operations = blocks.operations(block);
-                    index = 0;
-                    counted = 0;
+                    beginning = (core.pc, core.fetch_line);
                     continue;
                 }
                 None => return (End::Done, current),
             }
-        };
+        }};
     }
     macro_rules! leave {
         ($exit:expr) => {{
@@ -282,6 +291,12 @@ fn word(value: u32) -> u64 {
 }
 
 impl Core {
+    /// Whether the next block can start without a look at anything else.
+    #[inline(always)]
+    fn may_go_on(&self) -> bool {
+        self.base < self.horizon && !self.interrupt_wakes() && !self.forget_blocks
+    }
+
     #[inline(always)]
     fn set_f(&mut self, register: u8, value: u64) {
         self.f[register as usize & 31] = value;

@@ -24,10 +24,12 @@ enum Step {
     Marker(u32),
     NextPage,
     Sleep,
+    Loop(u32, i32),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let r = 1u32..12;
+    let r2 = r.clone();
     let offset = -2000i32..2000;
     prop_oneof![
         6 => (r.clone(), r.clone(), r.clone(), 0u32..8).prop_map(|(a, b, c, f)| Step::Alu(a, b, c, f)),
@@ -46,6 +48,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => r.prop_map(Step::Marker),
         2 => Just(Step::NextPage),
         1 => Just(Step::Sleep),
+        2 => (r2, 1i32..9).prop_map(|(a, n)| Step::Loop(a, n)),
     ]
 }
 
@@ -62,7 +65,8 @@ fn program(steps: &[Step], rounds: i32) -> Assembler {
         .li(16, DATA)
         .li(17, DEVICE)
         .li(18, DATA)
-        .li(15, 0x1008);
+        .li(15, 0x1008)
+        .add(22, 18, 0);
     a.li(6, 8 << 60 | ROOT >> 12)
         .csrw(0x180, 6)
         .addi(6, 0, -1)
@@ -102,6 +106,16 @@ fn program(steps: &[Step], rounds: i32) -> Assembler {
             Step::NextPage => {
                 a.add(19, 16, 15).i(0x13, 1, 19, 19, 48);
                 a.i(0x13, 5, 19, 19, 48).add(16, 18, 19)
+            }
+            // A loop of one block that walks through memory; right also for a branch into the middle of it.
+            Step::Loop(rd, rounds) => {
+                a.addi(21, 0, rounds).add(22, 16, 0);
+                let top = a.here();
+                a.ld(rd, 22, 0)
+                    .sd(21, 22, 8)
+                    .addi(22, 22, 64)
+                    .addi(21, 21, -1);
+                a.branch(5, 21, 0, top)
             }
             Step::Sleep => a.sd(0, 17, 0x700).addi(0, 0, 0),
         };
