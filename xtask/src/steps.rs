@@ -21,6 +21,8 @@ enum Action {
 struct Step {
     name: &'static str,
     action: Action,
+    /// An environment variable to set to 1.
+    variable: Option<&'static str>,
 }
 
 fn cargo() -> OsString {
@@ -40,6 +42,7 @@ fn step(name: &'static str, arguments: &[&str]) -> Step {
     Step {
         name,
         action: Action::Cargo(arguments.iter().map(|&a| a.to_owned()).collect()),
+        variable: None,
     }
 }
 
@@ -63,6 +66,7 @@ fn over(name: &'static str, before: &[&str], packages: Vec<String>, after: &[&st
         return Step {
             name,
             action: Action::Skip("no such package in this workspace".to_owned()),
+            variable: None,
         };
     }
     let mut arguments: Vec<String> = before.iter().map(|&a| a.to_owned()).collect();
@@ -71,6 +75,7 @@ fn over(name: &'static str, before: &[&str], packages: Vec<String>, after: &[&st
     Step {
         name,
         action: Action::Cargo(arguments),
+        variable: None,
     }
 }
 
@@ -97,6 +102,7 @@ fn run_steps(root: &Path, title: &str, steps: Vec<Step>) -> bool {
                     .args(&arguments)
                     .current_dir(root)
                     .env("BULKHEAD_ROOT", root)
+                    .envs(step.variable.map(|name| (name, "1")))
                     .status()
                     .is_ok_and(|status| status.success());
                 failed += usize::from(!good);
@@ -134,7 +140,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
         ),
         over(
             "pure crates of the chip",
-            &["test", "--quiet"],
+            &["test", "--quiet", "--lib"],
             select(&packages, |p| for_the_chip(p) && p.host_tests),
             &[],
         ),
@@ -151,6 +157,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
         let name: &'static str = match package.folder.rsplit('/').next() {
             Some("conformance") => "conformance",
             Some("system") => "whole systems",
+            Some("tiled") => "the tiled OS",
             _ => "further tests",
         };
         if name == "conformance" && !works("qemu-system-riscv64", "--version") {
@@ -159,9 +166,27 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
                 action: Action::Skip(
                     "qemu-system-riscv64 is missing: apt-get install qemu-system-misc".to_owned(),
                 ),
+                variable: None,
             });
         } else {
             steps.push(step(name, &arguments));
+        }
+        if name == "whole systems" {
+            // After the optimised build: the same inputs must give the same ticks in this one.
+            let mut again = step(
+                "determinism, debug build",
+                &[
+                    "test",
+                    "--quiet",
+                    "-p",
+                    &package.name,
+                    "--test",
+                    "determinism",
+                    "builds_are_equal",
+                ],
+            );
+            again.variable = Some("BULKHEAD_COMPARE_BUILDS");
+            steps.push(again);
         }
     }
     steps.push(if works("xmllint", "--version") {
@@ -173,6 +198,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
         Step {
             name: "schema accepts the catalog",
             action: Action::Skip("xmllint is missing: apt-get install libxml2-utils".to_owned()),
+            variable: None,
         }
     });
     steps.push(step(
@@ -201,6 +227,7 @@ pub fn ci(root: &Path) -> Result<bool, String> {
         steps.push(Step {
             name: "formatting",
             action: Action::Skip("rustfmt is missing: rustup component add rustfmt".to_owned()),
+            variable: None,
         });
     }
     if works("cargo-clippy", "--version") {
@@ -213,7 +240,7 @@ pub fn ci(root: &Path) -> Result<bool, String> {
         ));
         steps.push(over(
             "lints of the pure crates",
-            &["clippy", "--quiet", "--all-targets"],
+            &["clippy", "--quiet", "--lib"],
             select(&packages, |p| for_the_chip(p) && p.host_tests),
             &strict,
         ));
@@ -227,6 +254,7 @@ pub fn ci(root: &Path) -> Result<bool, String> {
         steps.push(Step {
             name: "lints",
             action: Action::Skip("clippy is missing: rustup component add clippy".to_owned()),
+            variable: None,
         });
     }
     Ok(run_steps(root, "Checks", steps))
