@@ -163,6 +163,29 @@ mod tests {
         assert_eq!(bounds(&tasks, 2).unwrap(), Some(vec![117, 70, 44]));
     }
 
+    /// Two processors that are there for 2 of 4, by hand: rates 1/2, shortages 1. Two tasks (1, 10):
+    /// x = (1 + 2 * 2) / (1 - 1/10 - 1/10) = 6.25.
+    #[test]
+    fn partial_processors_by_hand() {
+        let half = Supply {
+            rate: ratio(1, 2).unwrap(),
+            shortage: integer(1),
+        };
+        let tasks = [Task::new(1, 10), Task::new(1, 10)];
+        assert_eq!(
+            with_supply(&tasks, &[half.clone(), half.clone()]).unwrap(),
+            Some(vec![8, 8])
+        );
+        assert_eq!(
+            with_supply(&[Task::new(9, 10), Task::new(9, 10)], &[half.clone(), half]).unwrap(),
+            None
+        );
+        assert_eq!(
+            with_supply(&tasks, &[Supply::full()]).unwrap(),
+            Some(vec![0, 0])
+        );
+    }
+
     #[test]
     fn corner_cases() {
         assert_eq!(bounds(&[], 3).unwrap(), Some(vec![]));

@@ -181,6 +181,24 @@ mod tests {
         assert_eq!(tdma.memory_time(0, 0, 0), Ok(Some(0)));
     }
 
+    /// By hand: rounds of 6, 2 usable of 3: transfers of 4 and 4 take 4 slots: 4 * 6 + 3 = 27. Intervals of the tasks: 27 and
+    /// 30. The first waits for the second's interval, then one to be loaded, its own, and its unload: 30 + 27 + 27 + 27. The
+    /// second: one to be loaded, one of the first, its own, its unload: 27 + 27 + 30 + 27.
+    #[test]
+    fn by_hand() {
+        let tdma = Tdma {
+            slots: vec![3, 3],
+            usable: vec![2, 2],
+        };
+        let task = |cost, period| PhasedTask {
+            task: Task::new(cost, period),
+            load: 4,
+            unload: 4,
+        };
+        let responses = response_times(&[task(20, 400), task(30, 500)], &tdma, 0).unwrap();
+        assert_eq!(responses, [Some(111), Some(111)]);
+    }
+
     fn phased() -> impl Strategy<Value = Vec<PhasedTask>> {
         let task =
             (1u64..40, 200u64..600, 1u64..8, 1u64..8).prop_map(|(c, t, load, unload)| PhasedTask {
