@@ -30,6 +30,13 @@ struct Range {
     end: u64,
 }
 
+impl Range {
+    /// Whether any byte from `start` up to `end` is in it. A top-of-range entry that ends before it begins has no bytes.
+    fn touches(&self, start: u64, end: u64) -> bool {
+        start < self.end && self.start < end && self.start < self.end
+    }
+}
+
 /// The registers and the ranges that they stand for.
 #[derive(Clone, Default)]
 pub struct Pmp {
@@ -113,12 +120,11 @@ impl Pmp {
     /// and must match all bytes.
     pub fn allows(&self, address: u64, bytes: u64, need: Need, machine: bool) -> bool {
         if !self.active {
-            // No entry is implemented as "on": as QEMU, everything is allowed until the first entry is configured.
-            return true;
+            return machine;
         }
         let end = address.saturating_add(bytes);
         for (range, config) in self.ranges.iter().zip(self.config) {
-            if address < range.end && range.start < end {
+            if range.touches(address, end) {
                 let whole = address >= range.start && end <= range.end;
                 let bit = match need {
                     Need::Read => R,
@@ -135,7 +141,7 @@ impl Pmp {
     pub fn uniform_page(&self, address: u64) -> bool {
         let (start, end) = (address & !0xfff, (address & !0xfff) + 0x1000);
         for range in &self.ranges {
-            if start < range.end && range.start < end {
+            if range.touches(start, end) {
                 return start >= range.start && end <= range.end;
             }
         }
@@ -150,7 +156,9 @@ mod tests {
     #[test]
     fn napot_tor_and_partial_matches() {
         let mut pmp = Pmp::default();
-        assert!(pmp.allows(0x8000_0000, 8, Need::Read, false));
+        // No entry is on: only machine mode passes (section 3.7.1).
+        assert!(!pmp.allows(0x8000_0000, 8, Need::Read, false));
+        assert!(pmp.allows(0x8000_0000, 8, Need::Read, true));
         // Entry 0: NAPOT 4 KiB at 0x8000_1000, read only. Entry 1: top of range up to 0x8000_0000 from entry 0's address.
         pmp.set_address_register(0, (0x8000_1000 | 0x7ff) >> 2);
         pmp.set_config_register(0, 0x19);
@@ -161,6 +169,23 @@ mod tests {
         assert!(!pmp.allows(0x8000_2000, 8, Need::Read, false)); // no match
         assert!(pmp.allows(0x8000_2000, 8, Need::Read, true));
         assert!(pmp.uniform_page(0x8000_1000) && pmp.uniform_page(0x8000_2000));
+    }
+
+    /// Found by the conformance programs.
+    #[test]
+    fn empty_ranges_match_nothing() {
+        let mut pmp = Pmp::default();
+        for (entry, address) in [
+            (0, 0x8000_1000 >> 2),
+            (1, 0x8000_1000 >> 2),
+            (2, u64::MAX >> 10),
+        ] {
+            pmp.set_address_register(entry, address);
+        }
+        // Entry 1: top of range from its own end, nothing allowed; entry 2: everything.
+        pmp.set_config_register(0, 0x1f_0800);
+        assert!(pmp.allows(0x8000_0ffc, 8, Need::Read, false));
+        assert!(pmp.uniform_page(0x8000_0000));
     }
 
     #[test]

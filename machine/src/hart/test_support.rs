@@ -55,6 +55,13 @@ impl Assembler {
     pub fn csrw(&mut self, csr: u32, rs1: u32) -> &mut Self {
         self.i(0x73, 1, 0, rs1, csr as i32)
     }
+    /// Opens the whole physical memory to the lower modes: four instructions, of which `x6` is left changed.
+    pub fn open_protection(&mut self) -> &mut Self {
+        self.addi(6, 0, -1)
+            .csrw(0x3b0, 6)
+            .addi(6, 0, 0x1f)
+            .csrw(0x3a0, 6)
+    }
     pub fn csrr(&mut self, rd: u32, csr: u32) -> &mut Self {
         self.i(0x73, 2, rd, 0, csr as i32)
     }

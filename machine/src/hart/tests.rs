@@ -164,6 +164,7 @@ fn trap_without_handler_is_reported() {
 #[test]
 fn user_mode_call_returns_to_machine_mode() {
     let (hart, _, stop) = run(&guarded(|a| {
+        a.open_protection();
         // mepc = two instructions behind mret, MPP = user.
         a.r(0x17, 0, 0, 6, 0, 0)
             .addi(6, 6, 16)
@@ -174,7 +175,7 @@ fn user_mode_call_returns_to_machine_mode() {
     assert_eq!(stop, Stop::WaitForInterrupt);
     assert_eq!(
         (hart.csr(0x342), hart.csr(0x341)),
-        (Some(8), Some(BASE + 8 * 4))
+        (Some(8), Some(BASE + 12 * 4))
     );
     assert_eq!(hart.privilege(), Privilege::Machine);
 }
@@ -239,6 +240,7 @@ fn sv39_translates_superpages_and_sets_accessed_and_dirty() {
     // A 2 MiB page: virtual 0x4000_0000 to BASE; supervisor mode stores through it.
     let (root, middle) = (BASE + 0x10000, BASE + 0x11000);
     let program = guarded(|a| {
+        a.open_protection();
         a.li(6, 8 << 60 | root >> 12).csrw(0x180, 6);
         a.li(6, 0x4000_0000 + 0x200)
             .csrw(0x341, 6)

@@ -67,6 +67,7 @@ fn program(steps: &[Step], rounds: i32) -> Assembler {
         .li(18, DATA)
         .li(15, 0x1008)
         .add(22, 18, 0);
+    a.open_protection();
     a.li(6, 8 << 60 | ROOT >> 12)
         .csrw(0x180, 6)
         .addi(6, 0, -1)
