@@ -130,6 +130,8 @@ pub struct FlatBus {
     pub memory: Vec<u8>,
     /// 0: everything hits. Otherwise seeds the latencies.
     pub seed: u64,
+    /// If not 0: what every data access takes.
+    pub constant: Tick,
     accesses: u64,
     /// What will happen, by time and sequence.
     pub events: BTreeMap<(Tick, u32), Event>,
@@ -150,6 +152,7 @@ impl FlatBus {
         Self {
             memory,
             seed,
+            constant: 0,
             accesses: 0,
             events: BTreeMap::new(),
             markers: Vec::new(),
@@ -171,6 +174,9 @@ impl FlatBus {
     }
 
     fn timing(&mut self, now: Tick, physical: u64, write: bool) -> Timing {
+        if self.constant != 0 {
+            return Timing::ReadyOnce(now + self.constant);
+        }
         if self.seed == 0 {
             return Timing::Hit;
         }
@@ -213,6 +219,9 @@ impl FlatBus {
 
 impl Bus for FlatBus {
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing {
+        if self.constant != 0 {
+            return Timing::Hit;
+        }
         self.timing(now, physical, false)
     }
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing {

@@ -350,3 +350,77 @@ fn counters_count_and_stop() {
     assert_eq!(hart.register(4), hart.register(5));
     assert_eq!([7, 8].map(|r| hart.register(r)), [100, 100]);
 }
+
+/// The times of the markers of a program on a bus where data accesses take `latency` ticks (0: hits).
+fn marker_times(
+    config: HartConfig,
+    latency: Tick,
+    build: impl FnOnce(&mut Assembler),
+) -> Vec<Tick> {
+    let program = assemble(build);
+    let mut hart = Hart::new(&config, 0);
+    hart.reset(BASE, 0);
+    let mut bus = FlatBus::new(&program.bytes(), 0);
+    bus.constant = latency;
+    assert_eq!(hart.run(&mut bus, 1_000_000), Stop::WaitForInterrupt);
+    bus.markers.iter().map(|marker| marker.0).collect()
+}
+
+#[test]
+fn jumps_branches_and_returns_cost_their_penalties() {
+    let config = HartConfig {
+        predictor_entries: 0,
+        branch_penalty: 7,
+        jump_penalty: 2,
+        ..HartConfig::default()
+    };
+    let times = marker_times(config, 0, |a| {
+        a.jal(0, 1).marker(0, 0x100); // jump at 0, two more: marker at 3
+        a.branch(0, 1, 0, 4).addi(0, 0, 0); // taken forward at 4, predicted "not taken": next at 12
+        a.marker(0, 0x101); // 12
+        a.branch(1, 1, 0, 0).marker(0, 0x102); // backward at 13, not taken but predicted: marker at 21
+        a.jal(1, 10).marker(0, 0x103).word(WFI); // call at 22; after the return: marker
+        a.i(0x67, 0, 0, 1, 0); // return at 25, predicted: marker at 28
+    });
+    assert_eq!(times, [3, 12, 21, 28]);
+}
+
+#[test]
+fn a_full_store_buffer_stalls_until_its_oldest_store_completes() {
+    let config = HartConfig {
+        store_buffer: 2,
+        ..HartConfig::default()
+    };
+    let times = marker_times(config, 40, |a| {
+        a.r(0x17, 0, 0, 2, 0, 0); // 0
+        a.sd(0, 2, 0).sd(0, 2, 64).marker(0, 0x100); // stores at 1 and 2; marker at 3
+        a.sd(0, 2, 128).marker(0, 0x101); // place free at 41: marker at 42
+        a.word(FENCE).marker(0, 0x102); // the last store, at 41, completes at 81
+        a.word(WFI);
+    });
+    assert_eq!(times, [3, 42, 82]);
+}
+
+#[test]
+fn traps_cost_their_entry_and_return() {
+    let config = HartConfig {
+        trap_entry: 9,
+        ..HartConfig::default()
+    };
+    let times = marker_times(config, 0, |a| {
+        // 0: jump over the handler (1 more cycle for the jump); handler: marker, skip the call, return.
+        a.jal(5, 6)
+            .marker(0, 0x100)
+            .csrr(6, 0x341)
+            .addi(6, 6, 4)
+            .csrw(0x341, 6)
+            .word(MRET);
+        a.csrw(0x305, 5)
+            .marker(0, 0x101)
+            .word(ECALL)
+            .marker(0, 0x102)
+            .word(WFI);
+    });
+    // jal 0 to 1, csrw 2, marker 3, ecall 4; handler from 4 + 9 = 13: marker 13, mret at 17; next at 18 + 9.
+    assert_eq!(times, [3, 13, 27]);
+}
