@@ -43,6 +43,8 @@ pub struct Fabric {
     /// Requests that will have arrived at a memory tile.
     arrivals: EventQueue<(u16, Box<Packet>)>,
     processing: usize,
+    /// For each processing tile: its requests without answer, and the requests on their way to it.
+    busy: Vec<u32>,
 }
 
 impl Fabric {
@@ -66,6 +68,7 @@ impl Fabric {
             observer: None,
             arrivals: EventQueue::new(),
             processing: config.tiles.len(),
+            busy: vec![0; config.tiles.len()],
         }
     }
 
@@ -73,6 +76,30 @@ impl Fabric {
     #[inline]
     pub fn next_time(&self) -> Tick {
         self.network.next_time().min(self.arrivals.next_time())
+    }
+
+    /// Takes a packet from a processing tile; gives the time of its first event.
+    ///
+    /// # Errors
+    /// The packet, if its source or destination does not exist.
+    pub fn send(&mut self, at: Tick, packet: Box<Packet>) -> Result<Tick, Box<Packet>> {
+        let ends = [packet.source, packet.destination].map(|id| self.network.position(id));
+        let request = !packet.kind.is_response();
+        let head = self.network.inject(at, packet)?;
+        if request {
+            for position in ends.into_iter().flatten() {
+                if let Some(busy) = self.busy.get_mut(position) {
+                    *busy += 1;
+                }
+            }
+        }
+        Ok(head)
+    }
+
+    /// Whether a packet that exists already, or its answer, may arrive at a processing tile (position).
+    #[inline]
+    pub fn may_arrive(&self, position: usize) -> bool {
+        self.busy[position] != 0
     }
 
     /// Processes the next event; gives a packet that will arrive at a processing tile.
@@ -90,6 +117,7 @@ impl Fabric {
             ),
         }?;
         if delivery.position < self.processing {
+            self.busy[delivery.position] = self.busy[delivery.position].saturating_sub(1);
             return Some(delivery);
         }
         let memory = (delivery.position - self.processing) as u16;

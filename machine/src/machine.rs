@@ -5,11 +5,12 @@
 //! **Conservative windows.** A tile acts on the fabric only through the network: a packet that it hands over at `t` is first
 //! seen by the fabric at `t + entry` (interface), and an event of the fabric at `t` is first seen by a tile at `t + exit`
 //! (serialisation, link, interface). So if no tile can hand over a packet before `t`, the fabric may process every event
-//! before `t + entry`; and if the fabric's next event is at `n`, every tile may run up to `n + exit`, as long as it stays
-//! within `entry + exit` of the next possible packets of the other tiles. Within its window a tile takes its own events and its hart's blocks in the order of
-//! their times. Hence the order in which a tile sees things depends only on their times, never on how windows fall: a
-//! tile that shares nothing has the same timeline whatever others do. This is the conservative scheme of Chandy and Misra
-//! (IEEE Transactions on Software Engineering 5, 1979) with the network's latency as lookahead.
+//! before `t + entry`. A tile for which something is under way may run up to `n + exit`, `n` being the fabric's next event;
+//! and every tile up to the next possible command of another tile's unit + `across` (entry, injection link, router, exit).
+//! Within its window a tile takes its own events and its hart's blocks in the order of their times. Hence the order in which
+//! a tile sees things depends only on their times, never on how windows fall: a tile that shares nothing has the same
+//! timeline whatever others do. This is the conservative scheme of Chandy and Misra (IEEE Transactions on Software
+//! Engineering 5, 1979) with the network's latency as lookahead.
 
 use crate::config::{ConfigError, PlatformConfig, PlatformKind};
 use crate::dtu::{Dtu, TileKind};
@@ -91,6 +92,18 @@ struct Times {
     next: Tick,
     /// The earliest moment at which it may hand a packet to the network.
     packet: Tick,
+    /// The same for packets to another processing tile.
+    command: Tick,
+}
+
+impl Times {
+    fn of(tile: &Tile) -> Self {
+        Self {
+            next: tile.next_time(),
+            packet: tile.next_packet(),
+            command: tile.next_command(),
+        }
+    }
 }
 
 /// A chip that can run.
@@ -103,6 +116,8 @@ pub struct Machine {
     now: Tick,
     entry: Tick,
     exit: Tick,
+    /// Least time from the hand-over of a packet to its arrival at another tile.
+    across: Tick,
 }
 
 impl Machine {
@@ -137,6 +152,7 @@ impl Machine {
             fabric.network.entry_lookahead(),
             fabric.network.exit_lookahead(),
         );
+        let across = entry + fabric.network.turn_lookahead() + exit;
         Ok(Self {
             config: config.clone(),
             tiles,
@@ -145,6 +161,7 @@ impl Machine {
             now: 0,
             entry,
             exit,
+            across,
         })
     }
 
@@ -442,10 +459,7 @@ impl Machine {
             tile.synchronise(&self.fabric);
         }
         self.times.clear();
-        self.times.extend(self.tiles.iter().map(|t| Times {
-            next: t.next_time(),
-            packet: t.next_packet(),
-        }));
+        self.times.extend(self.tiles.iter().map(Times::of));
         let mut windows = 0u32;
         loop {
             windows = windows.wrapping_add(1);
@@ -461,18 +475,11 @@ impl Machine {
     }
 
     fn window(&mut self, limit: Tick) -> Option<Outcome> {
-        // The earliest next moment, and the two earliest possible packets.
-        let (mut first, mut packet, mut second, mut who) =
-            (Tick::MAX, Tick::MAX, Tick::MAX, usize::MAX);
-        for (i, times) in self.times.iter().enumerate() {
+        let mut first = Tick::MAX;
+        let mut packet = Tick::MAX;
+        for times in &self.times {
             first = first.min(times.next);
-            if times.packet < packet {
-                second = packet;
-                packet = times.packet;
-                who = i;
-            } else {
-                second = second.min(times.packet);
-            }
+            packet = packet.min(times.packet);
         }
         // The fabric goes first: it may be ahead of the tiles by the entry lookahead.
         loop {
@@ -487,19 +494,10 @@ impl Machine {
             self.tiles[position].deliver(at, delivery.packet);
             let times = &mut self.times[position];
             times.next = times.next.min(at);
+            times.packet = times.packet.min(at);
+            times.command = times.command.min(at);
             first = first.min(at);
-            if at < times.packet {
-                times.packet = at;
-                if at < packet {
-                    if who != position {
-                        second = packet;
-                    }
-                    packet = at;
-                    who = position;
-                } else if who != position {
-                    second = second.min(at);
-                }
-            }
+            packet = packet.min(at);
         }
         let fabric_next = self.fabric.next_time();
         if first >= limit && fabric_next >= limit {
@@ -509,19 +507,32 @@ impl Machine {
             self.now = self.now.max(limit);
             return Some(Outcome::Limit);
         }
-        let from_fabric = fabric_next.saturating_add(self.exit).min(limit);
-        let lookahead = self.entry + self.exit;
+        // The two earliest moments at which a tile may send something to another one.
+        let (mut command, mut second, mut who) = (Tick::MAX, Tick::MAX, usize::MAX);
+        for (i, times) in self.times.iter().enumerate() {
+            if times.command < command {
+                second = command;
+                command = times.command;
+                who = i;
+            } else {
+                second = second.min(times.command);
+            }
+        }
+        let arrival = fabric_next.saturating_add(self.exit);
         let mut ended = false;
         for (i, tile) in self.tiles.iter_mut().enumerate() {
-            let others = if i == who { second } else { packet };
-            let horizon = from_fabric.min(others.saturating_add(lookahead));
+            let others = if i == who { second } else { command };
+            // Nothing for this tile is under way: somebody else would have to be reached first and send it something.
+            let others = if self.fabric.may_arrive(i) {
+                arrival.min(others.saturating_add(self.across))
+            } else {
+                arrival.min(others).saturating_add(self.across)
+            };
+            let horizon = others.min(limit);
             if self.times[i].next < horizon {
                 tile.run(horizon, &mut self.fabric);
                 ended |= tile.end().is_some();
-                self.times[i] = Times {
-                    next: tile.next_time(),
-                    packet: tile.next_packet(),
-                };
+                self.times[i] = Times::of(tile);
             }
         }
         if first != Tick::MAX {

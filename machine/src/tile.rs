@@ -130,6 +130,7 @@ pub struct Tile {
     state: HartState,
     done: Vec<(Waiter, Tick)>,
     hart_lookahead: Tick,
+    command_lookahead: Tick,
 }
 
 impl Tile {
@@ -205,7 +206,8 @@ impl Tile {
             runnable: false,
             state: HartState::Halted,
             done: Vec::new(),
-            hart_lookahead: hart_lookahead(config),
+            hart_lookahead: miss_lookahead(config).min(command_lookahead(config)),
+            command_lookahead: command_lookahead(config),
         })
     }
 
@@ -312,6 +314,18 @@ impl Tile {
     pub fn next_packet(&self) -> Tick {
         let hart = if self.runnable {
             self.hart.time().saturating_add(self.hart_lookahead)
+        } else {
+            Tick::MAX
+        };
+        hart.min(self.local.next_event())
+    }
+
+    /// A moment before which this tile hands no packet for another processing tile to the network: commands of the unit
+    /// start up first.
+    #[inline]
+    pub fn next_command(&self) -> Tick {
+        let hart = if self.runnable {
+            self.hart.time().saturating_add(self.command_lookahead)
         } else {
             Tick::MAX
         };
@@ -519,13 +533,17 @@ impl Tile {
     }
 }
 
-/// Least time from an action of the hart to a packet that it causes.
-fn hart_lookahead(config: &TileConfig) -> Tick {
-    let miss = config.l2.as_ref().map_or(0, |c| c.latency * c.cycle);
-    let command = config.dtu.as_ref().map_or(Tick::MAX, |d| {
+/// Least time from a miss of the hart to its packet.
+fn miss_lookahead(config: &TileConfig) -> Tick {
+    config.l2.as_ref().map_or(0, |c| c.latency * c.cycle)
+}
+
+/// Least time from a write of the hart to a register of the unit to a packet of the command. Harts without units reach each
+/// other through memory, so that they must not be far apart either.
+fn command_lookahead(config: &TileConfig) -> Tick {
+    config.dtu.as_ref().map_or(miss_lookahead(config), |d| {
         d.read.min(d.write).min(d.send).min(d.reply) * d.cycle
-    });
-    miss.min(command)
+    })
 }
 
 impl Local {
@@ -617,7 +635,7 @@ impl Local {
 
     /// Sends a packet at `at`.
     fn send(&mut self, at: Tick, packet: Packet, fabric: &mut Fabric) {
-        match fabric.network.inject(at, packet) {
+        match fabric.send(at, Box::new(packet)) {
             Ok(head) => {
                 let back = head + fabric.network.exit_lookahead();
                 self.limit = self.limit.min(back);

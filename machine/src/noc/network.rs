@@ -182,6 +182,11 @@ impl Network {
         (1 + self.config.link + self.config.interface) * self.config.cycle
     }
 
+    /// Least time from the first event of a packet here to its last one: an injection link and a router.
+    pub fn turn_lookahead(&self) -> Tick {
+        (self.config.link + self.config.router) * self.config.cycle
+    }
+
     /// The time of the next event.
     pub fn next_time(&self) -> Tick {
         self.queue.next_time()
