@@ -11,7 +11,7 @@
 //! and writes through the second level (the first-level data cache without one); its writes take the line out of the first
 //! level, and a write of a whole line needs no read.
 
-use super::{Cache, CacheStatistics};
+use super::{Cache, CacheStatistics, Evicted};
 use crate::config::CacheConfig;
 use crate::ledger::{Ledger, Level, Resource};
 use crate::noc::Account;
@@ -406,7 +406,13 @@ impl Hierarchy {
                         .ledger()
                         .book(owner, culprit, Resource::CacheSet(level), latency);
                 }
-                self.fill_first(now, line, owner, waiter, lower);
+                // The first level has been asked: the line is not there.
+                let (first, _, write) = self.first(waiter);
+                if let Some(evicted) = first.cache.fill_absent(line, write, owner)
+                    && evicted.dirty
+                {
+                    self.write_down(now, evicted, owner, lower);
+                }
                 let (first, _, _) = self.first(waiter);
                 first.fills.push((line, ready));
                 first.fills_until = first.fills_until.max(ready);
@@ -471,12 +477,15 @@ impl Hierarchy {
         lower: &mut L,
     ) {
         let (first, _, write) = self.first(waiter);
-        let Some(evicted) = first.cache.fill(line, write, owner) else {
-            return;
-        };
-        if !evicted.dirty {
-            return;
+        if let Some(evicted) = first.cache.fill(line, write, owner)
+            && evicted.dirty
+        {
+            self.write_down(now, evicted, owner, lower);
         }
+    }
+
+    /// A dirty line has left the first level because of `owner`.
+    fn write_down<L: Lower>(&mut self, now: Tick, evicted: Evicted, owner: Owner, lower: &mut L) {
         match &mut self.second {
             Some((cache, _)) => {
                 if !cache.mark_dirty(evicted.address) {

@@ -140,10 +140,15 @@ impl Cache {
     }
 
     /// Accesses are counted for this owner from now on.
+    #[inline]
     pub fn set_owner(&mut self, owner: Owner) {
-        if self.statistics[self.current].0 == owner {
-            return;
+        if self.statistics[self.current].0 != owner {
+            self.change_owner(owner);
         }
+    }
+
+    #[inline(never)]
+    fn change_owner(&mut self, owner: Owner) {
         self.current = match self.statistics.iter().position(|s| s.0 == owner) {
             Some(at) => at,
             None => {
@@ -372,11 +377,16 @@ impl Cache {
 
     /// Who pushed this line out, if it is among the last lines that left its set and it was somebody else than `owner`.
     /// Counts the miss as caused by him.
+    #[inline]
     pub fn culprit(&mut self, address: u64, owner: Owner) -> Option<Owner> {
         // With one owner (beside nobody) there is nobody else to blame.
         if self.statistics.len() <= 2 {
             return None;
         }
+        self.culprit_among_many(address, owner)
+    }
+
+    fn culprit_among_many(&mut self, address: u64, owner: Owner) -> Option<Owner> {
         let set = self.set_of(address);
         let tag = (address >> self.line_shift) as u32 + 1;
         let base = set * self.ways;
