@@ -12,22 +12,19 @@ use crate::observe::Observer;
 use crate::types::{Tick, TileId};
 use bulkhead_abi::dtu::DtuError;
 
-/// A memory tile: a controller and the bytes.
+/// A memory tile without its bytes.
 #[derive(Debug)]
 pub struct MemoryTile {
     /// Number on the network.
     pub id: TileId,
     /// The controller.
     pub dram: Dram,
-    /// The bytes; the host gives pages when they are touched.
-    pub bytes: Vec<u8>,
 }
 
-impl MemoryTile {
-    fn range(&self, address: u64, bytes: u32) -> Option<std::ops::Range<usize>> {
-        let end = address.checked_add(bytes as u64)?;
-        (end <= self.bytes.len() as u64).then_some(address as usize..end as usize)
-    }
+/// Where an access lies in a memory, if it does.
+fn range(memory: &[u8], address: u64, bytes: u32) -> Option<std::ops::Range<usize>> {
+    let end = address.checked_add(bytes as u64)?;
+    (end <= memory.len() as u64).then_some(address as usize..end as usize)
 }
 
 /// Everything between the tiles.
@@ -36,6 +33,8 @@ pub struct Fabric {
     pub network: Network,
     /// Memory tiles, in the order of the configuration.
     pub memories: Vec<MemoryTile>,
+    /// Their bytes, apart because harts use them with every load and store. The host gives pages when they are touched.
+    pub ram: Vec<Vec<u8>>,
     /// All waits.
     pub ledger: Ledger,
     /// Takes reports, if anybody wants them.
@@ -61,8 +60,12 @@ impl Fabric {
                 .map(|m| MemoryTile {
                     id: m.id,
                     dram: Dram::new(&m.dram, m.id),
-                    bytes: vec![0; m.size as usize],
                 })
+                .collect(),
+            ram: config
+                .memories
+                .iter()
+                .map(|m| vec![0; m.size as usize])
                 .collect(),
             ledger: Ledger::new(),
             observer: None,
@@ -142,7 +145,8 @@ impl Fabric {
             }
             _ => return,
         };
-        let range = memory.range(address, bytes);
+        let ram = &mut self.ram[index];
+        let range = range(ram, address, bytes);
         let error = range.is_none();
         let mut done = now;
         if let Some(range) = range {
@@ -179,11 +183,11 @@ impl Fabric {
             } = &packet.kind
                 && data.len() == range.len()
             {
-                memory.bytes[range.clone()].copy_from_slice(data);
+                ram[range.clone()].copy_from_slice(data);
             }
             if !write {
                 use crate::noc::Transaction::CacheRead;
-                let data = (packet.transaction != CacheRead).then(|| memory.bytes[range].into());
+                let data = (packet.transaction != CacheRead).then(|| ram[range].into());
                 let kind = PacketKind::ReadResponse { error, data, bytes };
                 return self.respond(done, packet, account, kind);
             }

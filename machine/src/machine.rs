@@ -194,8 +194,8 @@ impl Machine {
     /// # Errors
     /// If there is no such memory tile.
     pub fn memory(&self, id: TileId) -> Result<&[u8], MachineError> {
-        let memory = self.fabric.memories.iter().find(|m| m.id == id);
-        Ok(&memory.ok_or(MachineError::NoMemory(id))?.bytes)
+        let memory = self.fabric.memories.iter().position(|m| m.id == id);
+        Ok(&self.fabric.ram[memory.ok_or(MachineError::NoMemory(id))?])
     }
 
     /// Puts bytes into a memory tile, without timing.
@@ -208,17 +208,17 @@ impl Machine {
         address: u64,
         bytes: &[u8],
     ) -> Result<(), MachineError> {
-        let memory = self.fabric.memories.iter_mut().find(|m| m.id == id);
-        let memory = memory.ok_or(MachineError::NoMemory(id))?;
+        let memory = self.fabric.memories.iter().position(|m| m.id == id);
+        let memory = &mut self.fabric.ram[memory.ok_or(MachineError::NoMemory(id))?];
         let outside = MachineError::OutsideMemory {
             address,
             bytes: bytes.len() as u64,
         };
         let end = address
             .checked_add(bytes.len() as u64)
-            .filter(|end| *end <= memory.bytes.len() as u64)
+            .filter(|end| *end <= memory.len() as u64)
             .ok_or(outside)?;
-        memory.bytes[address as usize..end as usize].copy_from_slice(bytes);
+        memory[address as usize..end as usize].copy_from_slice(bytes);
         Ok(())
     }
 

@@ -52,13 +52,13 @@ enum Signal {
 /// A protection window, ready for use.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
-    /// Bytes from the start of the window; 0: nothing here.
-    size: u64,
+    /// Bytes from the start of the window that may be read.
+    readable: u64,
+    /// Bytes from the start of the window that may be written.
+    writable: u64,
     memory: usize,
     tile: TileId,
     base: u64,
-    read: bool,
-    write: bool,
 }
 
 /// A cache line's request that waits until the unit, which asked for it, can charge it.
@@ -163,13 +163,13 @@ impl Tile {
         {
             for (i, window) in windows.iter_mut().enumerate() {
                 let base = i as u64 * PMP_WINDOW_SIZE;
+                let size = memory.size.saturating_sub(base).min(PMP_WINDOW_SIZE);
                 *window = Window {
-                    size: memory.size.saturating_sub(base).min(PMP_WINDOW_SIZE),
+                    readable: size,
+                    writable: size,
                     memory: 0,
                     tile: memory.id,
                     base,
-                    read: true,
-                    write: true,
                 };
             }
         }
@@ -565,8 +565,12 @@ impl Local {
         let relative = physical.wrapping_sub(MEMORY_BASE);
         let window = self.windows.get((relative / PMP_WINDOW_SIZE) as usize)?;
         let offset = relative % PMP_WINDOW_SIZE;
-        let allowed = if write { window.write } else { window.read };
-        (allowed && offset + bytes <= window.size).then_some((window, window.base + offset))
+        let size = if write {
+            window.writable
+        } else {
+            window.readable
+        };
+        (offset + bytes <= size).then_some((window, window.base + offset))
     }
 
     fn synchronise(&mut self, unit: &Dtu, caches: &mut Hierarchy, fabric: &Fabric) {
@@ -588,23 +592,29 @@ impl Local {
                     .iter()
                     .position(|m| m.id == endpoint.target_tile)
             {
-                let size = fabric.memories[memory].bytes.len() as u64;
+                let size = endpoint
+                    .size
+                    .min((fabric.ram[memory].len() as u64).saturating_sub(endpoint.base))
+                    .min(PMP_WINDOW_SIZE);
+                let with = |right| {
+                    if endpoint.rights as u64 & right != 0 {
+                        size
+                    } else {
+                        0
+                    }
+                };
                 *window = Window {
-                    size: endpoint
-                        .size
-                        .min(size.saturating_sub(endpoint.base))
-                        .min(PMP_WINDOW_SIZE),
+                    readable: with(TLB_READ),
+                    writable: with(TLB_WRITE),
                     memory,
                     tile: endpoint.target_tile,
                     base: endpoint.base,
-                    read: endpoint.rights as u64 & TLB_READ != 0,
-                    write: endpoint.rights as u64 & TLB_WRITE != 0,
                 };
             }
         }
         // Lines are tagged with tile-physical addresses: a window that means other memory now makes them worthless.
         let moved = |(old, new): (&Window, &Window)| {
-            old.size != 0 && (old.memory, old.base) != (new.memory, new.base)
+            old.readable.max(old.writable) != 0 && (old.memory, old.base) != (new.memory, new.base)
         };
         if before.iter().zip(&self.windows).any(moved) {
             caches.invalidate_all();

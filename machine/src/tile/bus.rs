@@ -98,7 +98,7 @@ impl TileBus<'_> {
                 }
                 if let Some((window, at)) = self.local.window(physical, 8, true) {
                     let (memory, at) = (window.memory, at as usize);
-                    if let Some(word) = self.fabric.memories[memory].bytes.get_mut(at..at + 8) {
+                    if let Some(word) = self.fabric.ram[memory].get_mut(at..at + 8) {
                         word.fill(0);
                     }
                 }
@@ -197,8 +197,7 @@ impl Bus for TileBus<'_> {
 
     #[inline]
     fn read_place(&mut self, memory: u32, offset: u64, bytes: u8) -> Result<u64, BusFault> {
-        let memory = self.fabric.memories[memory as usize]
-            .bytes
+        let memory = self.fabric.ram[memory as usize]
             .get(offset as usize..)
             .ok_or(BusFault)?;
         let value = match bytes {
@@ -219,8 +218,7 @@ impl Bus for TileBus<'_> {
         bytes: u8,
         value: u64,
     ) -> Result<(), BusFault> {
-        let memory = self.fabric.memories[memory as usize]
-            .bytes
+        let memory = self.fabric.ram[memory as usize]
             .get_mut(offset as usize..)
             .ok_or(BusFault)?;
         let done = match bytes {

@@ -72,18 +72,14 @@ impl Env for TileEnv<'_> {
 
     fn local_read(&self, physical: u64, buffer: &mut [u8]) -> Result<(), LocalFault> {
         let (memory, at) = self.range(physical, buffer.len(), false)?;
-        let bytes = self.fabric.memories[memory]
-            .bytes
-            .get(at..at + buffer.len());
+        let bytes = self.fabric.ram[memory].get(at..at + buffer.len());
         buffer.copy_from_slice(bytes.ok_or(LocalFault { address: physical })?);
         Ok(())
     }
 
     fn local_write(&mut self, physical: u64, data: &[u8]) -> Result<(), LocalFault> {
         let (memory, at) = self.range(physical, data.len(), true)?;
-        let bytes = self.fabric.memories[memory]
-            .bytes
-            .get_mut(at..at + data.len());
+        let bytes = self.fabric.ram[memory].get_mut(at..at + data.len());
         bytes
             .ok_or(LocalFault { address: physical })?
             .copy_from_slice(data);
