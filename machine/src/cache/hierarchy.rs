@@ -124,9 +124,14 @@ impl First {
         if now >= self.fills_until {
             return Some(Outcome::Hit);
         }
+        Some(self.hit_among_fills(now, address))
+    }
+
+    #[inline(never)]
+    fn hit_among_fills(&self, now: Tick, address: u64) -> Outcome {
         let line = self.cache.line_of(address);
         let ready = self.fills.iter().find(|f| f.0 == line && f.1 > now);
-        Some(ready.map_or(Outcome::Hit, |f| Outcome::Ready(f.1)))
+        ready.map_or(Outcome::Hit, |f| Outcome::Ready(f.1))
     }
 
     fn forget_fills(&mut self, now: Tick) {
