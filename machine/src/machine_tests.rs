@@ -477,110 +477,6 @@ fn streams(memories: u16, of: &[u16]) -> Machine {
 }
 
 #[test]
-fn tiles_that_share_nothing_do_not_disturb_each_other() {
-    // On a crossbar, tiles with memory tiles of their own share no link.
-    let alone = streams(4, &[0]);
-    let with_others = streams(4, &[0, 1, 2, 3]);
-    assert_eq!(timeline(&alone, 0), timeline(&with_others, 0));
-    assert!(timeline(&alone, 0).len() > 1);
-    let disturbed = streams(4, &[0, 0, 0, 0]);
-    assert!(timeline(&disturbed, 0).last() != timeline(&alone, 0).last());
-    let ledger = disturbed.ledger();
-    let culprits = ledger.culprits_of(Owner::new(0, dtu::TILEMUX_ACTIVITY), false);
-    assert!(culprits.iter().filter(|b| b.culprit.tile != 0).count() == 3);
-    // Alone, nobody but itself and the refresh is to blame.
-    assert!(
-        alone
-            .ledger()
-            .bookings()
-            .iter()
-            .all(|b| b.victim == b.culprit)
-    );
-}
-
-/// Streams with a step, with or without stores, for ever.
-fn walker(bytes: u64, step: i32, store: bool) -> Program {
-    let mut p = Program::default();
-    p.li(S0, MEMORY_BASE + 0x10000)
-        .li(S1, MEMORY_BASE + 0x10000 + bytes);
-    let pass = p.here();
-    p.addi(T0, S0, 0);
-    let again = p.here();
-    p.load(T1, T0, 0).addi(T1, T1, 1);
-    if store {
-        p.store(T1, T0, 0);
-    }
-    p.marker(T1, 0x100).addi(T0, T0, step);
-    p.branch(4, T0, S1, again);
-    p.branch(0, ZERO, ZERO, pass);
-    p
-}
-
-proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(12))]
-    /// Whatever adversaries do on routers and memories of their own, the victim's timeline is the same to the tick.
-    #[test]
-    fn no_adversary_reaches_a_tile_that_shares_nothing(
-        victim in (12u32..18, 1i32..30, proptest::prelude::any::<bool>()),
-        adversaries in proptest::collection::vec((12u32..18, 1i32..30, proptest::prelude::any::<bool>(), 0u64..2000), 3),
-    ) {
-        let run = |others: bool| {
-            let mut config = platform(PlatformKind::Tiled, 4, 4);
-            config.network.topology = Topology::StarMesh { columns: 2, rows: 2 };
-            for i in 0..4 {
-                config.tiles[i].router = i as u16;
-                config.memories[i].router = i as u16;
-            }
-            let mut machine = Machine::new(&config).unwrap();
-            give_memory(&mut machine, 0, 100, 0);
-            start(&mut machine, 0, &walker(1 << victim.0, victim.1 * 16, victim.2));
-            if others {
-                for (i, a) in adversaries.iter().enumerate() {
-                    let tile = i as u16 + 1;
-                    give_memory(&mut machine, tile, 100 + tile, 0);
-                    let program = walker(1 << a.0, a.1 * 16, a.2);
-                    machine.load_tile(tile, MEMORY_BASE, &program.bytes()).unwrap();
-                    // They begin at different moments.
-                    machine.run(RunLimit { ticks: machine.now() + a.3 }, None);
-                    machine.start_hart(tile, MEMORY_BASE, 0, 0).unwrap();
-                }
-            }
-            assert_eq!(machine.run(RunLimit { ticks: 200_000 }, None), Outcome::Limit);
-            timeline(&machine, 0)
-        };
-        let (alone, with) = (run(false), run(true));
-        proptest::prop_assert!(alone.len() > 100);
-        proptest::prop_assert_eq!(alone, with);
-    }
-}
-
-#[test]
-fn equal_runs_have_equal_digests() {
-    let a = streams(2, &[0, 1, 0, 1]);
-    let b = streams(2, &[0, 1, 0, 1]);
-    let c = streams(2, &[0, 1, 1, 1]);
-    assert_eq!(a.digest(), b.digest());
-    assert_ne!(a.digest(), c.digest());
-}
-
-#[test]
-fn a_run_in_pieces_is_the_same_run() {
-    let whole = streams(2, &[0, 1, 0, 1]);
-    let mut pieces = Machine::new(&platform(PlatformKind::Tiled, 4, 2)).unwrap();
-    for tile in 0..4u16 {
-        give_memory(&mut pieces, tile, 100 + tile % 2, tile as u64 * (1 << 20));
-        start(&mut pieces, tile, &stream(0x14000));
-    }
-    for i in 1..=240 {
-        assert_eq!(
-            pieces.run(RunLimit { ticks: i * 10_000 }, None),
-            Outcome::Limit
-        );
-    }
-    assert_eq!(whole.digest(), pieces.digest());
-}
-
-#[test]
 fn token_buckets_slow_cache_misses_down() {
     let mut machine = Machine::new(&platform(PlatformKind::Tiled, 1, 1)).unwrap();
     give_memory(&mut machine, 0, 100, 0);
@@ -618,8 +514,8 @@ fn way_masks_are_kept() {
     );
 }
 
-#[test]
-fn two_tiles_exchange_messages() {
+/// Tile 0 sends three messages to tile 1, which answers with the payload + 1.
+fn messages() -> Machine {
     let mut machine = Machine::new(&platform(PlatformKind::Tiled, 2, 1)).unwrap();
     for tile in 0..2u16 {
         give_memory(&mut machine, tile, 100, tile as u64 * (1 << 20));
@@ -740,6 +636,12 @@ fn two_tiles_exchange_messages() {
     server.branch(0, ZERO, ZERO, serve);
     start(&mut machine, 0, &client);
     start(&mut machine, 1, &server);
+    machine
+}
+
+#[test]
+fn two_tiles_exchange_messages() {
+    let mut machine = messages();
     let outcome = machine.run(LIMIT, None);
     assert!(
         matches!(
@@ -766,12 +668,7 @@ fn two_tiles_exchange_messages() {
         .latency(client, Transaction::Message)
         .unwrap();
     assert_eq!(latency.total.count(), 3);
-    let markers = machine.markers();
-    eprintln!(
-        "round trips in ticks: {:?}",
-        markers
-            .chunks(3)
-            .map(|c| c[2].tick - c[0].tick)
-            .collect::<Vec<_>>()
-    );
 }
+
+#[path = "machine_isolation_tests.rs"]
+mod isolation;
