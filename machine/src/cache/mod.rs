@@ -14,7 +14,8 @@ use crate::types::Owner;
 /// What a cache did for one owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
-    /// Accesses that found their line.
+    /// Accesses that found their line. In a first-level cache without the hart's repeated accesses to the line that it used
+    /// last (in a set): it does not ask for those. The hart's loads and stores count all.
     pub hits: u64,
     /// Accesses that did not.
     pub misses: u64,
