@@ -156,6 +156,40 @@ pub fn add(system: &System, variant: &mut VariantResult, alone: &[Alone]) {
     }
 }
 
+/// Bounds of every request that an application may make, without any observation: what `check` prints.
+pub fn of_requests(system: &System) -> Vec<RequestResult> {
+    let Ok(bounds) = SystemBounds::new(system, &[]) else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for app in &system.apps {
+        for (transaction, _) in ANALYSED {
+            let mut request = RequestResult {
+                application: app.name.clone(),
+                kind: kind(transaction).unwrap_or_default().to_owned(),
+                to: format!("memory {}", app.memory_tile),
+                count: 0,
+                worst: 0,
+                bound: None,
+                lumped: None,
+            };
+            request_bound(system, &bounds, &mut request);
+            if request.bound.is_some() {
+                all.push(request);
+            }
+        }
+    }
+    all
+}
+
+/// Transactions whose bounds are known, by the machine's and the analysis' names.
+const ANALYSED: [(Transaction, Kind); 4] = [
+    (Transaction::CacheRead, Kind::LineRead),
+    (Transaction::CacheWrite, Kind::LineWrite),
+    (Transaction::DmaRead, Kind::DmaRead),
+    (Transaction::DmaWrite, Kind::DmaWrite),
+];
+
 fn request_bound(system: &System, bounds: &SystemBounds<'_>, request: &mut RequestResult) {
     let Some(app) = system
         .apps
@@ -168,13 +202,7 @@ fn request_bound(system: &System, bounds: &SystemBounds<'_>, request: &mut Reque
     if system.apps[app].limit.is_some() {
         return;
     }
-    let wanted = [
-        (Transaction::CacheRead, Kind::LineRead),
-        (Transaction::CacheWrite, Kind::LineWrite),
-        (Transaction::DmaRead, Kind::DmaRead),
-        (Transaction::DmaWrite, Kind::DmaWrite),
-    ];
-    let Some((_, analysed)) = wanted
+    let Some((_, analysed)) = ANALYSED
         .into_iter()
         .find(|(transaction, _)| kind(*transaction) == Some(request.kind.as_str()))
     else {
@@ -297,4 +325,141 @@ pub fn verdicts(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Ver
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::distribution;
+    use crate::result::{End, Sample};
+    use bulkhead_machine::types::Owner;
+    use bulkhead_model::{LoadOptions, load_system};
+
+    fn variant(name: &str) -> System {
+        let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
+        let mut all = system.variants.into_iter();
+        all.find(|one| one.variant.as_deref() == Some(name))
+            .expect("there")
+    }
+
+    fn flow(latencies: &[u64]) -> FlowResult {
+        FlowResult {
+            name: "loop".to_owned(),
+            from: "sensor".to_owned(),
+            to: "actuator".to_owned(),
+            through: vec!["controller".to_owned()],
+            deadline: Some(1000),
+            misses: latencies.iter().filter(|&&l| l > 1000).count() as u64,
+            lost: 0,
+            latency: distribution(latencies.iter().copied()),
+            samples: vec![Sample {
+                number: 1,
+                begin: 150,
+                latency: latencies[0],
+            }],
+            bound: None,
+        }
+    }
+
+    fn result(flow: FlowResult) -> VariantResult {
+        VariantResult {
+            name: "regulated".to_owned(),
+            ticks: 0,
+            end: End::Duration,
+            instructions: 0,
+            digest: String::new(),
+            flows: vec![flow],
+            spans: Vec::new(),
+            requests: Vec::new(),
+            interference: Vec::new(),
+            tiles: Vec::new(),
+            incidents: Vec::new(),
+            checks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_deadline_is_promised_only_where_the_others_are_limited() {
+        for (name, alone, kept) in [
+            ("alone", true, true),
+            ("unregulated", false, false),
+            ("regulated", false, true),
+        ] {
+            let system = variant(name);
+            let members = members(&system, &flow(&[1]));
+            assert_eq!(members.len(), 3, "{name}");
+            assert_eq!(is_alone(&system, &members), alone, "{name}");
+            assert_eq!(promised(&system, &members), kept, "{name}");
+        }
+    }
+
+    #[test]
+    fn start_up_does_not_count_as_a_job() {
+        let system = variant("alone");
+        let names = Names::new(&system, "");
+        let count = |reads| Counts::from([((Owner::new(2, 2), Transaction::CacheRead), reads)]);
+        // The first sample begins at 150, so the slice from 100 on is the first that counts.
+        let slices = [(0, count(900)), (100, count(7)), (200, count(5))];
+        let alone = alone(&system, &names, &flow(&[40]), &slices).expect("a sample");
+        assert_eq!(alone.jobs[0].line_reads, 7);
+        assert_eq!(alone.worst, 40);
+    }
+
+    #[test]
+    fn a_late_sample_and_an_exceeded_bound_fail() {
+        let system = variant("regulated");
+        let mut good = result(flow(&[900]));
+        good.flows[0].bound = Some(Bound {
+            ticks: 900,
+            method: String::new(),
+            covers: String::new(),
+        });
+        assert!(
+            verdicts(&system, 2, &good)
+                .iter()
+                .all(|verdict| verdict.held)
+        );
+        let mut bad = result(flow(&[1200]));
+        bad.flows[0].bound = Some(Bound {
+            ticks: 1199,
+            method: String::new(),
+            covers: String::new(),
+        });
+        assert!(
+            verdicts(&system, 2, &bad)
+                .iter()
+                .all(|verdict| !verdict.held)
+        );
+    }
+
+    #[test]
+    fn limits_tighten_the_bound_of_a_flow() {
+        let known = |app| Job {
+            app,
+            line_reads: 10,
+            line_writes: 2,
+            chunks_read: 2,
+            chunks_written: 1,
+        };
+        let bound = |name: &str| {
+            let system = variant(name);
+            let apps = members(&system, &flow(&[1]));
+            let alone = Alone {
+                flow: "loop".to_owned(),
+                worst: 30_000,
+                jobs: apps.iter().map(|&app| known(app)).collect(),
+            };
+            flow_bound(&system, &apps, &alone).map(|bound| bound.ticks)
+        };
+        let (alone, regulated) = (
+            bound("alone").expect("finite"),
+            bound("regulated").expect("finite"),
+        );
+        assert!(alone >= 30_000, "the measured latency is inside: {alone}");
+        assert!(
+            regulated > alone,
+            "others cost something: {regulated} > {alone}"
+        );
+        assert!(bound("unregulated").is_none_or(|loose| loose > regulated));
+    }
 }

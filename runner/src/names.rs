@@ -10,6 +10,11 @@ use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use std::collections::BTreeMap;
 
+/// The first activity that the kernel makes: the root manager.
+const MANAGER: usize = KERNEL_ACTIVITY as usize + 1;
+/// Activities that the kernel can have.
+const ACTIVITIES: u16 = 32;
+
 /// Names of a system's parts.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
@@ -17,6 +22,8 @@ pub struct Names {
     /// Applications and managers of a tile.
     tiles: BTreeMap<u16, Vec<String>>,
     activities: BTreeMap<u16, String>,
+    /// Tile and name of each application, in the order in which a single manager creates them.
+    order: Vec<(u16, String)>,
 }
 
 /// Something that the kernel said about an activity.
@@ -62,6 +69,12 @@ impl Names {
         Self {
             kernel_tile: system.kernel_tile,
             tiles,
+            order: if system.managers.len() == 1 {
+                let apps = system.apps.iter();
+                apps.map(|app| (app.tile, app.name.clone())).collect()
+            } else {
+                Vec::new()
+            },
             activities: console
                 .lines()
                 .filter_map(notice)
@@ -76,6 +89,18 @@ impl Names {
             return vec!["kernel".to_owned()];
         }
         self.tiles.get(&tile).cloned().unwrap_or_default()
+    }
+
+    /// Owners that may appear, with their names.
+    pub fn all(&self) -> Vec<(Owner, String)> {
+        let mut all = Vec::new();
+        for &tile in self.tiles.keys() {
+            for activity in KERNEL_ACTIVITY + 1..ACTIVITIES {
+                let owner = Owner::new(tile, activity);
+                all.push((owner, self.owner(owner)));
+            }
+        }
+        all
     }
 
     /// Who an activity of a tile is.
@@ -95,7 +120,15 @@ impl Names {
             (IDLE_ACTIVITY, _) => format!("tile {tile}"),
             (KERNEL_ACTIVITY, []) => format!("tile {tile}"),
             (_, [one]) => one.clone(),
-            (_, _) => format!("activity {activity} on tile {tile}"),
+            // The kernel counts activities from the manager on.
+            (_, _) => match self
+                .order
+                .get(usize::from(activity).wrapping_sub(MANAGER + 1))
+            {
+                Some((its_tile, name)) if *its_tile == tile => name.clone(),
+                _ if usize::from(activity) == MANAGER => "root".to_owned(),
+                _ => format!("activity {activity} on tile {tile}"),
+            },
         }
     }
 }
@@ -130,5 +163,10 @@ mod tests {
         assert_eq!(name(5, 3), "hog-1");
         assert_eq!(name(5, TILEMUX_ACTIVITY), "hog-1 (TileMux)");
         assert_eq!(name(6, 9), "other");
+        assert!(
+            names
+                .all()
+                .contains(&(Owner::new(2, 2), "sensor".to_owned()))
+        );
     }
 }

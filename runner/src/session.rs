@@ -7,6 +7,7 @@ use crate::boot_image::BootImage;
 use crate::convert::convert;
 use crate::error::Error;
 use crate::measure::MarkerEvent;
+use crate::names::Names;
 use crate::progress::{Progress, Stage};
 use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
@@ -99,10 +100,11 @@ pub fn execute(
         )
         .map_err(|error| machine_error(&error))?;
     if plan.trace {
-        machine.set_observer(Some(Box::new(Tracer::new(
-            &config,
-            TraceOptions::default(),
-        ))));
+        let mut tracer = Tracer::new(&config, TraceOptions::default());
+        for (owner, name) in Names::new(system, "").all() {
+            tracer.name_activity(owner, &name);
+        }
+        machine.set_observer(Some(Box::new(tracer)));
     }
 
     let per_microsecond = (config.ticks_per_second / 1_000_000).max(1);

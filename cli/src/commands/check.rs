@@ -2,7 +2,10 @@
 
 use super::{Outcome, print_json, say};
 use crate::arguments::Check;
-use bulkhead_runner::{place, run};
+use bulkhead_runner::report::format::grouped;
+use bulkhead_runner::report::table::{plain, render};
+use bulkhead_runner::result::Bound;
+use bulkhead_runner::{bounds, place, run};
 use serde_json::json;
 
 /// Validates a description and says what is in it.
@@ -29,6 +32,32 @@ pub fn check(options: &Check) -> Outcome {
             "  variant {name}: {} applications, {}\n",
             variant.apps.len(),
             variant.duration
+        ));
+    }
+    let cycle = run::reference_cycle(&system).max(1);
+    let mut table = plain(&["variant", "application", "request", "bound", "lumped bound"]);
+    let mut any = false;
+    for (name, variant) in &variants {
+        for request in bounds::of_requests(variant) {
+            any = true;
+            let cycles = |bound: &Option<Bound>| {
+                bound
+                    .as_ref()
+                    .map_or("-".to_owned(), |bound| grouped(bound.ticks.div_ceil(cycle)))
+            };
+            table.add_row(vec![
+                name.clone(),
+                request.application.clone(),
+                request.kind.clone(),
+                cycles(&request.bound),
+                cycles(&request.lumped),
+            ]);
+        }
+    }
+    if any {
+        text.push_str(&format!(
+            "\nBounds of one request each, in cycles of the user tiles:\n{}",
+            render(&table)
         ));
     }
     say(&text);
