@@ -438,8 +438,8 @@ mod tests {
             app,
             line_reads: 10,
             line_writes: 2,
-            chunks_read: 2,
-            chunks_written: 1,
+            chunks_read: 0,
+            chunks_written: 0,
         };
         let bound = |name: &str| {
             let system = variant(name);
