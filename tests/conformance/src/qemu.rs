@@ -5,6 +5,7 @@
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::layout::DRAM_BYTES;
@@ -12,9 +13,68 @@ use crate::layout::DRAM_BYTES;
 /// The program that is started.
 pub const PROGRAM: &str = "qemu-system-riscv64";
 
-/// RV64GC without what the machine does not have. The interrupt architecture is on because without it QEMU takes the pending
-/// interrupt of the lowest number instead of that of the highest priority.
-const CPU: &str = "rv64,h=false,zba=false,zbb=false,zbc=false,zbs=false,sstc=false,Zihintpause=true,x-smaia=true,x-ssaia=true";
+/// Extensions that the machine does not have; those of them that this QEMU knows are turned off.
+const OFF: &[&str] = &[
+    "h",
+    "zba",
+    "zbb",
+    "zbc",
+    "zbs",
+    "zfa",
+    "zfh",
+    "zfhmin",
+    "zawrs",
+    "zacas",
+    "zicbom",
+    "zicbop",
+    "zicboz",
+    "zicond",
+    "zihintntl",
+    "zimop",
+    "zcmop",
+    "sstc",
+    "svinval",
+    "svnapot",
+    "svpbmt",
+    "sscofpmf",
+];
+
+/// Turned on where QEMU knows them: the interrupt architecture, because without it QEMU takes the pending interrupt of the
+/// lowest number instead of that of the highest priority; and A and D bits set by the walker.
+const ON: &[&str] = &["x-smaia", "x-ssaia", "smaia", "ssaia", "svadu"];
+
+/// The processor and its options, as far as this QEMU knows them.
+fn cpu() -> Result<&'static str, Error> {
+    static CPU: OnceLock<String> = OnceLock::new();
+    if let Some(cpu) = CPU.get() {
+        return Ok(cpu);
+    }
+    let output = Command::new(PROGRAM)
+        .args(["-device", "rv64-riscv-cpu,help"])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(missing)?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let knows = |option: &&&str| {
+        text.lines()
+            .any(|line| line.trim_start().starts_with(&format!("{option}=<")))
+    };
+    let mut cpu = "rv64".to_owned();
+    for (options, value) in [(OFF, "off"), (ON, "on")] {
+        for option in options.iter().filter(knows) {
+            cpu += &format!(",{option}={value}");
+        }
+    }
+    Ok(CPU.get_or_init(|| cpu))
+}
+
+fn missing(error: std::io::Error) -> Error {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        Error::Missing
+    } else {
+        Error::Io(error)
+    }
+}
 
 /// Longest run of one batch; a program that runs into it never ends.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -64,7 +124,7 @@ pub fn run(image: &[u8]) -> Result<Vec<u8>, Error> {
             "-machine",
             "virt,memory-backend=ram",
             "-cpu",
-            CPU,
+            cpu()?,
             "-bios",
             "none",
             "-smp",
@@ -90,13 +150,7 @@ pub fn run(image: &[u8]) -> Result<Vec<u8>, Error> {
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| {
-            if error.kind() == std::io::ErrorKind::NotFound {
-                Error::Missing
-            } else {
-                Error::Io(error)
-            }
-        })?;
+        .map_err(missing)?;
     let begin = Instant::now();
     let mut pause = Duration::from_millis(2);
     let status = loop {

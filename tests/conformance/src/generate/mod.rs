@@ -8,6 +8,7 @@ mod float;
 mod fuzz;
 mod integer;
 mod interrupt;
+mod jumps;
 mod memory;
 mod paging;
 mod pmp;
@@ -34,6 +35,8 @@ pub enum Category {
     Float,
     /// Branches and jumps.
     Control,
+    /// Jumps and branches of every length.
+    Jumps,
     /// CSR instructions in machine mode.
     Csr,
     /// Exceptions in all modes, delegated or not.
@@ -60,12 +63,13 @@ pub enum Category {
 
 impl Category {
     /// All categories.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Integer,
         Self::Memory,
         Self::Atomic,
         Self::Float,
         Self::Control,
+        Self::Jumps,
         Self::Csr,
         Self::Trap,
         Self::Privilege,
@@ -88,6 +92,7 @@ impl Category {
             Self::Atomic => "atomic",
             Self::Float => "float",
             Self::Control => "control",
+            Self::Jumps => "jumps",
             Self::Csr => "csr",
             Self::Trap => "trap",
             Self::Privilege => "privilege",
@@ -121,6 +126,7 @@ pub fn generate(category: Category, seed: u64) -> Program {
         Category::Atomic => atomic::generate(&mut builder),
         Category::Float => float::generate(&mut builder),
         Category::Control => control::generate(&mut builder),
+        Category::Jumps => jumps::generate(&mut builder),
         Category::Csr => csr::generate(&mut builder),
         Category::Trap => trap::generate(&mut builder),
         Category::Privilege => privilege::generate(&mut builder),

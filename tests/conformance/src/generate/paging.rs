@@ -104,6 +104,15 @@ pub(super) fn setup(b: &mut Builder) {
     }
 }
 
+/// Maps one page for user mode, for everything, with nothing else in its gigabyte.
+pub(super) fn map_alone(b: &mut Builder, virtual_address: u64, physical: u64) {
+    let index = |level: u64| virtual_address >> (12 + 9 * level) & 511;
+    set(b, 0, index(2), entry(TABLES + 4 * 4096, VALID));
+    set(b, 4, index(1), entry(TABLES + 5 * 4096, VALID));
+    let all = VALID | READ | WRITE | EXECUTE | USER | ACCESSED | DIRTY;
+    set(b, 5, index(0), entry(physical, all));
+}
+
 /// Random entries for entries 0 and 511 of the root, their tables, and some gigabyte pages.
 fn random_tables(b: &mut Builder) {
     set(b, 0, 0, entry(TABLES + 4 * 4096, VALID));

@@ -38,7 +38,7 @@ pub(super) fn generate(b: &mut Builder) {
                 a.csr("csrrw", 0, 0x3b7, 5);
                 configuration = configuration & !0 >> 8 | 0x1d << 56;
             }
-            a.li(5, u64::from(everything) * 0x1f << 56);
+            a.li(5, (u64::from(everything) * 0x1f) << 56);
             a.csr("csrrw", 0, 0x3a2, 5);
             a.li(5, configuration);
             a.csr("csrrw", 0, 0x3a0, 5);
