@@ -5,7 +5,7 @@
 //! an image says where memory is.
 
 use object::elf::{EM_RISCV, ET_DYN, ET_EXEC, FileHeader64, PT_INTERP, PT_LOAD};
-use object::read::elf::{FileHeader as _, ProgramHeader as _};
+use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
 use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,6 +21,8 @@ pub struct Segment {
     pub data: Vec<u8>,
     /// Bytes in memory, at least as many as in the file; the rest is zero.
     pub size: u64,
+    /// Leading bytes that belong to no section: the file's own headers, which GNU ld likes to map.
+    pub headers: u64,
 }
 
 /// Why a file cannot be run.
@@ -168,6 +170,7 @@ impl Image {
             };
             return Err(ImageError::NotExecutable { name, kind });
         }
+        let first_section = first_section(header, bytes);
         let mut segments = Vec::new();
         let entry = header.e_entry(endian);
         let mut entry_found = false;
@@ -202,10 +205,16 @@ impl Image {
                         entry_found = true;
                         physical_entry = address + (entry - virtual_address);
                     }
+                    let headers = if segment.p_offset(endian) == 0 {
+                        first_section.min(data.len() as u64)
+                    } else {
+                        0
+                    };
                     segments.push(Segment {
                         address,
                         data,
                         size,
+                        headers,
                     });
                 }
                 _ => {}
@@ -226,6 +235,20 @@ impl Image {
             entry: physical_entry,
             segments,
         })
+    }
+
+    /// Drops file headers that the linker mapped before the start of memory: they are no part of the program, and with
+    /// `ld -Ttext=ADDRESS` they come just before it.
+    pub fn trim_headers(&mut self, memory_start: u64) {
+        for segment in &mut self.segments {
+            let before = memory_start.saturating_sub(segment.address);
+            if before != 0 && before <= segment.headers {
+                segment.data.drain(..before as usize);
+                segment.address += before;
+                segment.size -= before;
+                segment.headers -= before;
+            }
+        }
     }
 
     /// Checks that every segment lies in `[memory_start, memory_start + memory_size)`.
@@ -264,6 +287,18 @@ impl Image {
     pub fn fromhost(&self) -> Option<u64> {
         self.symbol("fromhost")
     }
+}
+
+/// Offset in the file of the first section that is loaded; 0 if the file has no section table.
+fn first_section(header: &FileHeader64<LittleEndian>, bytes: &[u8]) -> u64 {
+    let endian = LittleEndian;
+    let sections = header.section_headers(endian, bytes).unwrap_or(&[]);
+    sections
+        .iter()
+        .filter(|s| s.sh_flags(endian) & u64::from(object::elf::SHF_ALLOC) != 0)
+        .map(|s| s.sh_offset(endian))
+        .min()
+        .unwrap_or(0)
 }
 
 fn machine_name(machine: u16) -> String {

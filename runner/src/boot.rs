@@ -68,7 +68,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
             "name a static RV64GC program in ELF format",
         )
     })?;
-    let image = Image::parse(&name, &bytes).map_err(|error| {
+    let mut image = Image::parse(&name, &bytes).map_err(|error| {
         Error::input(
             error.to_string(),
             "build it for riscv64gc-unknown-none-elf, statically linked",
@@ -89,6 +89,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
         .map(|memory| memory.size)
         .next()
         .unwrap_or(0);
+    image.trim_headers(MEMORY_BASE);
     image.check_fits(MEMORY_BASE, size).map_err(|error| {
         Error::input(
             error.to_string(),

@@ -41,8 +41,17 @@ pub fn of_tile(statistics: &Statistics, hart: &HartReport) -> Vec<Counter> {
             by_others += cache.counters.misses_by_others;
             write_backs += cache.counters.write_backs;
         }
-        if hits + misses > 0 {
-            all.push(counter(format!("{name}.hits"), hits));
+        // A hart does not ask its first level again for the line that it used last (see `machine::cache`), so what hits
+        // there follows from its own counts; fetches are counted in lines, and only their misses mean something.
+        let hits = match level {
+            Level::L1i => None,
+            Level::L1d => Some((c.loads + c.stores).saturating_sub(misses)),
+            Level::L2 => Some(hits),
+        };
+        if hits.unwrap_or(0) + misses > 0 {
+            if let Some(hits) = hits {
+                all.push(counter(format!("{name}.hits"), hits));
+            }
             all.push(counter(format!("{name}.misses"), misses));
             all.push(counter(format!("{name}.misses by others"), by_others));
             all.push(counter(format!("{name}.write-backs"), write_backs));

@@ -156,3 +156,35 @@ proptest! {
         }
     }
 }
+
+/// GNU ld maps the file's headers below `-Ttext`; they are no part of the program.
+#[test]
+fn headers_below_memory_are_dropped_and_nothing_else() {
+    let with_text_at = |text: u64| {
+        let header = (1, 0, 0x7fff_f000, 0x7fff_f000, 0x1010, 0x1010);
+        let mut file = program(&[header]);
+        file.resize(file.len().next_multiple_of(8), 0);
+        let sections = file.len() as u64;
+        file[40..48].copy_from_slice(&sections.to_le_bytes());
+        file[60..62].copy_from_slice(&2u16.to_le_bytes());
+        file.extend([0; 64]);
+        for word in [1u32, 1] {
+            file.extend(word.to_le_bytes()); // name, PROGBITS
+        }
+        for word in [6, 0x7fff_f000 + text, text, 16, 0, 4, 0] {
+            file.extend(u64::to_le_bytes(word)); // flags, address, offset, size, link and info, alignment, entry size
+        }
+        file
+    };
+    let mut good = Image::parse("a.elf", &with_text_at(0x1000)).expect("good");
+    assert!(good.check_fits(0x8000_0000, 0x1000).is_err());
+    good.trim_headers(0x8000_0000);
+    good.check_fits(0x8000_0000, 0x1000).expect("fits");
+    assert_eq!(good.segments[0].address, 0x8000_0000);
+    assert_eq!(good.segments[0].data.len(), 16);
+    assert_eq!(good.segments[0].size, 16);
+    // Code below memory is not dropped.
+    let mut bad = Image::parse("a.elf", &with_text_at(0xff0)).expect("good");
+    bad.trim_headers(0x8000_0000);
+    assert!(bad.check_fits(0x8000_0000, 0x1000).is_err());
+}
