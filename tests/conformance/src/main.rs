@@ -3,9 +3,9 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use bulkhead_conformance::check;
 use bulkhead_conformance::generate::Category;
 use bulkhead_conformance::program::Program;
+use bulkhead_conformance::{check, compare};
 use clap::Parser;
 
 /// Compares the hart with QEMU on generated programs.
@@ -32,6 +32,9 @@ struct Options {
     /// Write the memory with which the programs start, to stand at 0x80000000, to this file.
     #[arg(long)]
     image: Option<std::path::PathBuf>,
+    /// Print what is not compared, and why.
+    #[arg(long)]
+    differences: bool,
 }
 
 fn seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
@@ -68,6 +71,15 @@ fn reference(programs: &[Program]) -> ExitCode {
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    if options.differences {
+        for (_, item, bits, why) in compare::DIFFERENCES {
+            println!("{item}, bits {bits:#x}: {why}");
+        }
+        for (what, why) in compare::LEFT_OUT {
+            println!("{what}: {why}");
+        }
+        return ExitCode::SUCCESS;
+    }
     let categories = if options.category.is_empty() {
         Category::ALL.to_vec()
     } else {
