@@ -150,7 +150,8 @@ impl Bus for Flat {
     fn marker(&mut self, _: u64, _: u16, _: u64) {}
 }
 
-/// Runs memory `image` from its first byte and returns the memory afterwards. `delays` seeds the delays of a slow memory.
+/// Runs memory `image` from its first byte and returns the memory afterwards. `delays` seeds the delays
+/// of a slow memory, to which a hart with the smallest buffers goes.
 ///
 /// # Errors
 /// When the programs do not end as they should.
@@ -167,7 +168,21 @@ pub fn run(image: &[u8], tests: usize, delays: Option<u64>) -> Result<Vec<u8>, E
         under_way: BTreeSet::new(),
         token: 0,
     };
-    let mut hart = Hart::new(&HartConfig::default(), 0);
+    let mut config = HartConfig::default();
+    if delays.is_some() {
+        // As little of everything as there may be.
+        config = HartConfig {
+            line: 16,
+            predictor_entries: 0,
+            return_stack: 0,
+            store_buffer: 1,
+            load_buffer: 1,
+            tlb_entries: 4,
+            l2_tlb_entries: 0,
+            ..config
+        };
+    }
+    let mut hart = Hart::new(&config, 0);
     hart.reset(DRAM, 0);
     let limit = TICKS_PER_TEST * (tests as u64 + 1);
     loop {
