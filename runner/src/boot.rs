@@ -4,6 +4,7 @@
 
 use crate::convert::convert;
 use crate::counters;
+use crate::device_tree::device_tree;
 use crate::error::{Error, exit};
 use crate::place;
 use crate::progress::{Progress, Stage};
@@ -54,6 +55,8 @@ pub struct Booted {
     pub code: u8,
 }
 
+/// Alignment of the device tree: a page, more than the 8 bytes that its specification asks for.
+const TREE_ALIGNMENT: u64 = 4096;
 /// Simulated seconds without `--max-cycles`: long enough for any test, and an end at last.
 const SECONDS: u64 = 3600;
 
@@ -110,8 +113,22 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
             .set_tohost(tile, tohost)
             .map_err(|error| failed(&error))?;
     }
+    // As QEMU does: the tree lies at the end of memory, its address in `a1`; a program that fills even that gets none.
+    let tree = device_tree(&config, size)?;
+    let place = (MEMORY_BASE + size).saturating_sub(tree.len() as u64) & !(TREE_ALIGNMENT - 1);
+    let room = place >= MEMORY_BASE
+        && image
+            .segments
+            .iter()
+            .all(|segment| segment.address + segment.size <= place);
+    if room {
+        machine
+            .load_tile(tile, place, &tree)
+            .map_err(|error| failed(&error))?;
+    }
+    let argument = if room { place } else { 0 };
     machine
-        .start_hart(tile, image.entry, 0, 0)
+        .start_hart(tile, image.entry, 0, argument)
         .map_err(|error| failed(&error))?;
     if options.trace.is_some() {
         machine.set_observer(Some(Box::new(Tracer::new(

@@ -11,6 +11,7 @@ pub mod bounds;
 pub mod collect;
 pub mod convert;
 pub mod counters;
+pub mod device_tree;
 pub mod error;
 pub mod measure;
 pub mod names;

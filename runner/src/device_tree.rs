@@ -1,0 +1,112 @@
+//! The device tree that a platform without an operating system hands to its program.
+//!
+//! Why it exists: on QEMU's `virt` machine software finds the address of a flattened device tree in `a1`, and firmware such
+//! as OpenSBI does not start without one. What it deliberately does not know: what the program does with it.
+
+use crate::error::Error;
+use bulkhead_abi::memory_map::{
+    CLINT_BASE, CLINT_SIZE, EXIT_BASE, EXIT_PASS, MEMORY_BASE, UART_BASE, UART_SIZE,
+};
+use bulkhead_machine::config::PlatformConfig;
+use vm_fdt::{FdtWriter, FdtWriterResult};
+
+/// Handle of the interrupt controller of the hart.
+const HART_INTERRUPTS: u32 = 1;
+/// Interrupt numbers of the CLINT at the hart: machine software and machine timer (privileged specification).
+const CLINT_INTERRUPTS: [u32; 4] = [HART_INTERRUPTS, 3, HART_INTERRUPTS, 7];
+/// Input clock of the console, as on QEMU's `virt`; the rate of characters is not modelled.
+const UART_CLOCK: u32 = 3_686_400;
+
+/// The tree of the platform's first tile, with `memory` bytes of memory.
+///
+/// # Errors
+/// The tree could not be written.
+pub fn device_tree(config: &PlatformConfig, memory: u64) -> Result<Vec<u8>, Error> {
+    write(config, memory).map_err(|error| Error::Machine(format!("device tree: {error}")))
+}
+
+fn write(config: &PlatformConfig, memory: u64) -> FdtWriterResult<Vec<u8>> {
+    let tile = &config.tiles[0];
+    let timebase = u32::try_from(config.timebase_hz).unwrap_or(u32::MAX);
+    let mut tree = FdtWriter::new()?;
+    let root = tree.begin_node("")?;
+    tree.property_u32("#address-cells", 2)?;
+    tree.property_u32("#size-cells", 2)?;
+    tree.property_string("compatible", "riscv-virtio")?;
+    tree.property_string("model", &format!("bulkhead,{}", config.name))?;
+
+    let chosen = tree.begin_node("chosen")?;
+    if tile.uart {
+        tree.property_string("stdout-path", &format!("/soc/serial@{UART_BASE:x}"))?;
+    }
+    tree.end_node(chosen)?;
+
+    let node = tree.begin_node(&format!("memory@{MEMORY_BASE:x}"))?;
+    tree.property_string("device_type", "memory")?;
+    tree.property_array_u64("reg", &[MEMORY_BASE, memory])?;
+    tree.end_node(node)?;
+
+    let cpus = tree.begin_node("cpus")?;
+    tree.property_u32("#address-cells", 1)?;
+    tree.property_u32("#size-cells", 0)?;
+    tree.property_u32("timebase-frequency", timebase)?;
+    let cpu = tree.begin_node("cpu@0")?;
+    tree.property_string("device_type", "cpu")?;
+    tree.property_u32("reg", 0)?;
+    tree.property_string("status", "okay")?;
+    tree.property_string("compatible", "riscv")?;
+    tree.property_string("riscv,isa", "rv64imafdc_zicsr_zifencei")?;
+    tree.property_string("mmu-type", "riscv,sv39")?;
+    let interrupts = tree.begin_node("interrupt-controller")?;
+    tree.property_u32("#interrupt-cells", 1)?;
+    tree.property_null("interrupt-controller")?;
+    tree.property_string("compatible", "riscv,cpu-intc")?;
+    tree.property_phandle(HART_INTERRUPTS)?;
+    tree.end_node(interrupts)?;
+    tree.end_node(cpu)?;
+    tree.end_node(cpus)?;
+
+    let soc = tree.begin_node("soc")?;
+    tree.property_u32("#address-cells", 2)?;
+    tree.property_u32("#size-cells", 2)?;
+    tree.property_string("compatible", "simple-bus")?;
+    tree.property_null("ranges")?;
+    let clint = tree.begin_node(&format!("clint@{CLINT_BASE:x}"))?;
+    tree.property_string_list(
+        "compatible",
+        vec!["sifive,clint0".to_owned(), "riscv,clint0".to_owned()],
+    )?;
+    tree.property_array_u64("reg", &[CLINT_BASE, CLINT_SIZE])?;
+    tree.property_array_u32("interrupts-extended", &CLINT_INTERRUPTS)?;
+    tree.end_node(clint)?;
+    if tile.uart {
+        let serial = tree.begin_node(&format!("serial@{UART_BASE:x}"))?;
+        tree.property_string("compatible", "ns16550a")?;
+        tree.property_array_u64("reg", &[UART_BASE, UART_SIZE])?;
+        tree.property_u32("clock-frequency", UART_CLOCK)?;
+        tree.end_node(serial)?;
+    }
+    if tile.exit {
+        let test = tree.begin_node(&format!("test@{EXIT_BASE:x}"))?;
+        tree.property_string_list(
+            "compatible",
+            vec![
+                "sifive,test1".to_owned(),
+                "sifive,test0".to_owned(),
+                "syscon".to_owned(),
+            ],
+        )?;
+        tree.property_array_u64("reg", &[EXIT_BASE, 0x1000])?;
+        tree.property_phandle(HART_INTERRUPTS + 1)?;
+        tree.end_node(test)?;
+        let poweroff = tree.begin_node("poweroff")?;
+        tree.property_string("compatible", "syscon-poweroff")?;
+        tree.property_u32("regmap", HART_INTERRUPTS + 1)?;
+        tree.property_u32("offset", 0)?;
+        tree.property_u32("value", EXIT_PASS)?;
+        tree.end_node(poweroff)?;
+    }
+    tree.end_node(soc)?;
+    tree.end_node(root)?;
+    tree.finish()
+}
