@@ -1,6 +1,7 @@
 //! Equal inputs give equal ticks: over repeated runs, with and without a trace, in other folders, in debug and release.
 
 use bulkhead_whole_system_tests::finished;
+use sha2::{Digest, Sha256};
 
 const SHORT: &[&str] = &["@duration=6ms", "sensor/argument[samples]@value=3"];
 
@@ -33,11 +34,17 @@ fn runs_are_equal() {
 /// test suite runs it in debug and in release.
 #[test]
 fn builds_are_equal() {
-    let result = finished("quickstart", SHORT, false).result;
+    let run = finished("quickstart", SHORT, true);
+    let result = run.result;
+    // Statistics, ledger, markers and the trace.
     let digests: String = result
         .variants
         .iter()
-        .map(|v| format!("{} {}\n", v.name, v.digest))
+        .zip(&run.traces)
+        .map(|(variant, trace)| {
+            let trace = Sha256::digest(trace.as_deref().expect("a trace"));
+            format!("{} {} {trace:x}\n", variant.name, variant.digest)
+        })
         .collect();
     let inputs: String = result
         .provenance
