@@ -6,7 +6,7 @@
 use crate::collect::{kind, ticks};
 use crate::names::Names;
 use crate::report::format::grouped;
-use crate::result::{Bound, FlowResult, RequestResult, VariantResult, Verdict};
+use crate::result::{Bound, End, FlowResult, RequestResult, VariantResult, Verdict};
 use crate::session::Counts;
 use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_analysis::communication as analysis;
@@ -280,6 +280,14 @@ pub fn verdicts(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Ver
         });
     };
     for flow in &variant.flows {
+        if flow.latency.count == 0 {
+            let advice = match variant.end {
+                End::Duration => "; the system must first start, so give it a longer duration",
+                _ => "",
+            };
+            add(format!("flow {}: not one sample{advice}", flow.name), false);
+            continue;
+        }
         if let Some(bound) = &flow.bound {
             add(
                 format!(
@@ -306,7 +314,7 @@ pub fn verdicts(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Ver
                     flow.misses,
                     flow.latency.count + flow.lost
                 ),
-                flow.misses <= allowed && flow.latency.count > 0,
+                flow.misses <= allowed,
             );
         }
     }
@@ -331,7 +339,7 @@ pub fn verdicts(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Ver
 mod tests {
     use super::*;
     use crate::measure::distribution;
-    use crate::result::{End, Sample};
+    use crate::result::Sample;
     use bulkhead_machine::types::Owner;
     use bulkhead_model::{LoadOptions, load_system};
 
@@ -403,6 +411,18 @@ mod tests {
         let alone = alone(&system, &names, &flow(&[40]), &slices).expect("a sample");
         assert_eq!(alone.jobs[0].line_reads, 7);
         assert_eq!(alone.worst, 40);
+    }
+
+    #[test]
+    fn a_flow_without_samples_keeps_no_promise() {
+        let system = variant("unregulated");
+        let mut none = flow(&[900]);
+        none.latency = distribution([]);
+        let all = verdicts(&system, 2, &result(none));
+        assert!(
+            all.iter()
+                .any(|one| !one.held && one.what.contains("not one sample"))
+        );
     }
 
     #[test]
