@@ -30,22 +30,7 @@ fn cache(size: u64, ways: u32, latency: u64, mshrs: u32) -> CacheConfig {
 fn unit() -> DtuConfig {
     DtuConfig {
         cycle: 4,
-        endpoints: 192,
-        buckets: 4,
-        tlb_entries: 32,
-        tlb_latency: 3,
-        block: 64,
-        parallel: 4,
-        refill: 1000,
-        bucket_limit: 16384,
-        read: 20,
-        write: 14,
-        send: 21,
-        reply: 25,
-        receive: 20,
-        fetch: 8,
-        acknowledge: 10,
-        outstanding: 8,
+        ..DtuConfig::default()
     }
 }
 

@@ -148,6 +148,32 @@ pub struct DtuConfig {
     pub outstanding: u32,
 }
 
+/// The unit of the tiled OS as its authors model it in gem5 (`catalog/platforms/tiled-gem5.xml` names the sources), with
+/// one tick a cycle; but eight chunks under way, so that whoever tests the unit also tests that they overlap.
+impl Default for DtuConfig {
+    fn default() -> Self {
+        Self {
+            cycle: 1,
+            endpoints: 192,
+            buckets: 4,
+            tlb_entries: 32,
+            tlb_latency: 3,
+            block: 64,
+            parallel: 4,
+            refill: 1000,
+            bucket_limit: 16 << 10,
+            read: 20,
+            write: 14,
+            send: 21,
+            reply: 25,
+            receive: 20,
+            fetch: 8,
+            acknowledge: 10,
+            outstanding: 8,
+        }
+    }
+}
+
 /// A DRAM channel. Latencies in cycles of its clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DramConfig {

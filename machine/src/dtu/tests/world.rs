@@ -21,21 +21,8 @@ pub fn config() -> DtuConfig {
     DtuConfig {
         cycle: 2,
         endpoints: 32,
-        buckets: 4,
         tlb_entries: 8,
-        tlb_latency: 3,
-        block: 64,
-        parallel: 4,
-        refill: 1000,
-        bucket_limit: 16 << 10,
-        read: 20,
-        write: 14,
-        send: 21,
-        reply: 25,
-        receive: 20,
-        fetch: 8,
-        acknowledge: 10,
-        outstanding: 8,
+        ..DtuConfig::default()
     }
 }
 
