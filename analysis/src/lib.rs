@@ -6,5 +6,6 @@
 
 pub mod communication;
 pub mod exact;
+pub mod mc2;
 pub mod network_calculus;
 pub mod schedulability;
