@@ -18,7 +18,8 @@ fn every(count: usize, left: usize, plan: &mut Vec<usize>, each: &mut dyn FnMut(
 /// The definition, word by word: all plans, the constraints, the order.
 fn brute_force(problem: &WayProblem) -> Option<WayPlan> {
     let count = problem.processors.len();
-    let mut best: Option<((u64, i128, Vec<usize>), WayPlan)> = None;
+    type Key = (u64, i128, Vec<usize>);
+    let mut best: Option<(Key, WayPlan)> = None;
     every(count + 2, problem.ways, &mut Vec::new(), &mut |ways| {
         let (locked, processors, level_c) = (ways[0], &ways[1..=count], ways[count + 1]);
         if !problem.locked.contains(&locked) || level_c < problem.minimum_level_c {
