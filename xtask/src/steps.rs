@@ -158,6 +158,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
             Some("conformance") => "conformance",
             Some("system") => "whole systems",
             Some("tiled") => "the tiled OS",
+            Some("optimiser") => "optimiser against HiGHS",
             _ => "further tests",
         };
         if name == "conformance" && !works("qemu-system-riscv64", "--version") {
