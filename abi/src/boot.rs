@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First bytes of a boot table: "BULKHEAD".
 pub const BOOT_MAGIC: u64 = u64::from_le_bytes(*b"BULKHEAD");
 /// Version of the layout.
-pub const BOOT_VERSION: u32 = 1;
+pub const BOOT_VERSION: u32 = 2;
 
 /// Start of the table.
 #[derive(
@@ -59,6 +59,10 @@ pub struct BootTile {
     pub endpoints: u32,
     /// Harts.
     pub harts: u32,
+    /// A [`crate::tilemux::TilePolicy`] (processing tiles).
+    pub policy: u32,
+    /// Time slice of its TileMux in nanoseconds, not 0 (processing tiles).
+    pub slice: u32,
 }
 
 /// Bytes of a module's name.

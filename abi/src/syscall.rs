@@ -206,6 +206,8 @@ pub enum Syscall {
         budget: u64,
         /// Nanoseconds.
         period: u64,
+        /// Greater is more urgent, on tiles with fixed priorities.
+        priority: u8,
     },
     /// Starts an activity.
     Start {
@@ -350,7 +352,14 @@ impl Syscall {
                 activity,
                 budget,
                 period,
-            } => words.push(&[Number::SetBudget as u64, activity.into(), budget, period]),
+                priority,
+            } => words.push(&[
+                Number::SetBudget as u64,
+                activity.into(),
+                budget,
+                period,
+                priority.into(),
+            ]),
             Syscall::Start {
                 activity,
                 entry,
@@ -436,6 +445,7 @@ impl Syscall {
                 activity: r.half()?,
                 budget: r.word()?,
                 period: r.word()?,
+                priority: r.byte()?,
             },
             Number::Start => Syscall::Start {
                 activity: r.half()?,

@@ -63,7 +63,22 @@ pub struct TileMuxConfig {
     pub timebase: u64,
     /// Time slice in nanoseconds.
     pub slice: u64,
+    /// A [`TilePolicy`].
+    pub policy: u64,
 }
+
+codes! {
+    /// How TileMux orders the activities of its tile.
+    TilePolicy: u64 {
+        /// Round robin with time slices.
+        Throughput = 0,
+        /// Fixed priorities.
+        Realtime = 1,
+    }
+}
+
+/// Time slice in nanoseconds where the description gives none: 1 ms, as in the tiled OS.
+pub const DEFAULT_SLICE: u32 = 1_000_000;
 
 codes! {
     /// Outcome of a request; the one word of a reply.
@@ -117,7 +132,7 @@ pub enum Request {
         /// Bucket of the tile's unit.
         bucket: u8,
     },
-    /// Sets its budget in nanoseconds a period.
+    /// Sets its budget in nanoseconds a period, and its priority.
     SetBudget {
         /// The activity.
         activity: u16,
@@ -125,6 +140,8 @@ pub enum Request {
         budget: u64,
         /// Nanoseconds.
         period: u64,
+        /// Greater is more urgent; means something on tiles with [`TilePolicy::Realtime`] only. Who has no budget has 0.
+        priority: u8,
     },
     /// Starts it.
     Start {
@@ -166,7 +183,8 @@ impl Request {
                 activity,
                 budget,
                 period,
-            } => words.push(&[4, activity.into(), budget, period]),
+                priority,
+            } => words.push(&[4, activity.into(), budget, period, priority.into()]),
             Request::Start {
                 activity,
                 entry,
@@ -203,6 +221,7 @@ impl Request {
                 activity,
                 budget: r.word()?,
                 period: r.word()?,
+                priority: r.byte()?,
             },
             5 => Request::Start {
                 activity,

@@ -126,7 +126,15 @@ fn write_system(writer: &mut Writer, system: &System, complete: bool) {
     if complete {
         write_platform(writer, &system.platform);
     }
-    write_subsystem(writer, system, 0);
+    write_subsystem(writer, system, 0, complete);
+    for mux in &system.tilemux {
+        writer
+            .start("tilemux")
+            .attribute("tile", mux.tile)
+            .attribute("policy", mux.policy.name())
+            .time("slice", mux.slice)
+            .end();
+    }
     for flow in &system.flows {
         writer
             .start("flow")
@@ -141,7 +149,7 @@ fn write_system(writer: &mut Writer, system: &System, complete: bool) {
     writer.end();
 }
 
-fn write_subsystem(writer: &mut Writer, system: &System, manager: usize) {
+fn write_subsystem(writer: &mut Writer, system: &System, manager: usize, complete: bool) {
     for (index, domain) in system.domains.iter().enumerate() {
         if domain.manager != manager {
             continue;
@@ -151,7 +159,7 @@ fn write_subsystem(writer: &mut Writer, system: &System, manager: usize) {
             .attribute("name", &domain.name)
             .attribute("criticality", domain.criticality);
         for app in system.apps.iter().filter(|app| app.domain == index) {
-            write_app(writer, system, app);
+            write_app(writer, system, app, complete);
         }
         writer.end();
     }
@@ -163,13 +171,13 @@ fn write_subsystem(writer: &mut Writer, system: &System, manager: usize) {
                 .attribute("tile", below.tile)
                 .attribute("program", &below.program)
                 .size("memory", below.memory);
-            write_subsystem(writer, system, index);
+            write_subsystem(writer, system, index, complete);
             writer.end();
         }
     }
 }
 
-fn write_app(writer: &mut Writer, system: &System, app: &App) {
+fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
     writer
         .start("app")
         .attribute("name", &app.name)
@@ -196,8 +204,12 @@ fn write_app(writer: &mut Writer, system: &System, app: &App) {
         writer
             .start("cpu")
             .time("quota", cpu.budget)
-            .time("period", cpu.period)
-            .end();
+            .time("period", cpu.period);
+        // What the chip's manager reads is always there; 0 is no value of a description.
+        if !complete || cpu.priority > 0 {
+            writer.attribute("priority", cpu.priority);
+        }
+        writer.end();
     }
     if let Some(task) = app.task {
         writer

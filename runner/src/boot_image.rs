@@ -10,8 +10,10 @@ use bulkhead_abi::boot::{
     TILE_PROCESSING,
 };
 use bulkhead_abi::memory_map::MEMORY_BASE;
+use bulkhead_abi::tilemux as abi;
 use bulkhead_machine::image::Image;
 use bulkhead_model::System;
+use bulkhead_model::system::TilePolicy;
 use zerocopy::IntoBytes;
 
 /// Modules and free memory start at multiples of this.
@@ -116,6 +118,11 @@ fn boot_table(system: &System, modules: &[BootModule], free_start: u64, free_end
         frequency: tile.pipeline.clock.frequency.0,
         endpoints: tile.dtu.as_ref().map_or(0, |dtu| dtu.endpoints),
         harts: 1,
+        policy: match system.tilemux(tile.id).policy {
+            TilePolicy::Throughput => abi::TilePolicy::Throughput as u32,
+            TilePolicy::Realtime => abi::TilePolicy::Realtime as u32,
+        },
+        slice: (system.tilemux(tile.id).slice.0 / 1000) as u32,
         ..BootTile::default()
     });
     let memories = platform.memories.iter().map(|memory| BootTile {

@@ -53,9 +53,30 @@ pub const ELEMENTS: &[ElementRule] = &[
             any("domain"),
             any("manager"),
             any("include"),
+            any("tilemux"),
             any("flow"),
             any("variant"),
         ],
+    },
+    ElementRule {
+        name: "tilemux",
+        about: "The multiplexer of a tile: lets applications share the tile, and says how.",
+        attributes: &[
+            required("tile", TILE, "The tile."),
+            default(
+                "policy",
+                Choice(&["throughput", "realtime"]),
+                "throughput",
+                "`throughput`: time slices for everybody in turn. `realtime`: fixed priorities; applications without <cpu> come last.",
+            ),
+            default(
+                "slice",
+                Time,
+                "1ms",
+                "Time slice for those of equal rank: 10us to 1s.",
+            ),
+        ],
+        children: &[],
     },
     ElementRule {
         name: "include",
@@ -170,6 +191,11 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "Time in each period, or a percentage of the period.",
             ),
             default("period", Time, "10ms", "The period."),
+            optional(
+                "priority",
+                Integer { min: 1, max: 250 },
+                "On a tile with fixed priorities: greater is more urgent. Without any on the tile, the shorter the deadline of the <task> (without one: the period), the more urgent.",
+            ),
         ],
         children: &[],
     },

@@ -45,6 +45,8 @@ pub struct System {
     pub domains: Vec<Domain>,
     /// Applications in the order of the file.
     pub apps: Vec<App>,
+    /// Multiplexers that the file sets up; all others are round robin with slices of [`SLICE`].
+    pub tilemux: Vec<TileMux>,
     /// Flows in the order of the file.
     pub flows: Vec<Flow>,
     /// Name of the variant that this is, if it is one.
@@ -144,7 +146,43 @@ pub struct Cpu {
     pub budget: Time,
     /// The period.
     pub period: Time,
+    /// Greater is more urgent; 0 on tiles with [`TilePolicy::Throughput`], where it means nothing.
+    pub priority: u8,
 }
+
+/// How the multiplexer of a tile orders its applications.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TilePolicy {
+    /// Round robin with time slices.
+    Throughput,
+    /// Fixed priorities; who has no `cpu` comes last.
+    Realtime,
+}
+
+impl TilePolicy {
+    /// The word in descriptions.
+    pub const fn name(self) -> &'static str {
+        match self {
+            TilePolicy::Throughput => "throughput",
+            TilePolicy::Realtime => "realtime",
+        }
+    }
+}
+
+/// The multiplexer of a tile that applications may share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TileMux {
+    /// The tile.
+    pub tile: u16,
+    /// The order.
+    pub policy: TilePolicy,
+    /// Time slice for those of equal rank.
+    pub slice: Time,
+}
+
+/// Time slice where the description gives none: 1 ms, as in the tiled OS.
+pub const SLICE: Time = Time(1_000_000_000);
 
 /// What an application does periodically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -217,6 +255,16 @@ impl System {
     /// The application with this name.
     pub fn app(&self, name: &str) -> Option<&App> {
         self.apps.iter().find(|app| app.name == name)
+    }
+
+    /// The multiplexer of a tile.
+    pub fn tilemux(&self, tile: u16) -> TileMux {
+        let found = self.tilemux.iter().find(|mux| mux.tile == tile).copied();
+        found.unwrap_or(TileMux {
+            tile,
+            policy: TilePolicy::Throughput,
+            slice: SLICE,
+        })
     }
 
     /// The systems to run, in order: the variants, or the system itself if there are none.

@@ -5,7 +5,7 @@
 use super::check::{self, Places};
 use super::{
     App, Argument, Cpu, Domain, Flow, Limit, MANAGER_PROGRAM, Manager, Mgate, PAGE, ROOT_MANAGER,
-    Rgate, Sgate, System, Task,
+    Rgate, Sgate, System, Task, TileMux, TilePolicy,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::load::Programs;
@@ -52,6 +52,8 @@ pub fn read(
     reader.gates();
     reader.place_tiles();
     let flows = reader.flows();
+    let tilemux = reader.tilemux();
+    reader.priorities(&tilemux);
     let Reader {
         managers,
         domains,
@@ -72,6 +74,7 @@ pub fn read(
         managers,
         domains,
         apps,
+        tilemux,
         flows,
         variant: None,
         variant_about: None,
@@ -90,6 +93,10 @@ struct Reader<'a, 'p> {
     apps: Vec<App>,
     errors: &'p mut Vec<Diagnostic>,
 }
+
+/// Least and greatest time slice in picoseconds: a slice is worth many switches, and four bytes hold its nanoseconds.
+const SLICE_MIN: u64 = 10_000_000;
+const SLICE_MAX: u64 = 1_000_000_000_000;
 
 /// Stands for "not yet placed"; no tile has this number, because the tables end at 4095.
 const UNPLACED: u16 = u16::MAX;
@@ -416,7 +423,11 @@ impl<'a> Reader<'a, '_> {
                     Quota::Time(time) => time,
                     Quota::Share(share) => share_of(period, share.0),
                 };
-                Cpu { budget, period }
+                Cpu {
+                    budget,
+                    period,
+                    priority: cpu.maybe_integer("priority").unwrap_or(0) as u8,
+                }
             });
         }
     }
@@ -475,15 +486,112 @@ impl<'a> Reader<'a, '_> {
             ));
         }
         match taken.iter().find(|place| place.0 == id) {
-            Some((_, first)) if !found.shared => Err((
+            Some((_, first)) if !found.shared && !self.may_share(id) => Err((
                 Problem::TileNotShared {
                     tile,
                     first: first.clone(),
                     second: name.into(),
                 },
-                format!("{help}; or write shared=\"true\" at the platform's tile"),
+                format!("{help}; or write <tilemux tile=\"{id}\"/> into the system to share it"),
             )),
             _ => Ok(()),
+        }
+    }
+
+    /// Whether the system says how the tile is shared.
+    fn may_share(&self, id: u16) -> bool {
+        let mut muxes = self.root.all("tilemux");
+        muxes.any(|mux| mux.maybe_integer("tile") == Some(u64::from(id)))
+    }
+
+    fn tilemux(&mut self) -> Vec<TileMux> {
+        let mut all: Vec<TileMux> = Vec::new();
+        for node in self.root.all("tilemux") {
+            let tile = node.integer("tile") as u16;
+            let slice = node.time("slice");
+            let mut error = |problem, place, help: &str| {
+                let error = Diagnostic::new(problem, node.place(place), help);
+                self.errors.push(error);
+            };
+            if self.platform.tile(tile).is_none_or(|t| t.privileged) {
+                let name = tile.to_string();
+                let help = "name a tile that runs applications";
+                error(Problem::Unknown { kind: "tile", name }, "tile", help);
+            } else if all.iter().any(|mux| mux.tile == tile) {
+                let what = format!("tile {tile} has two <tilemux>");
+                error(Problem::Inconsistent(what), "tile", "leave one of them out");
+            } else if !(SLICE_MIN..=SLICE_MAX).contains(&slice.0) {
+                let what = format!("a time slice of {slice} is not between 10us and 1s");
+                error(Problem::Inconsistent(what), "slice", "1ms is usual");
+            }
+            all.push(TileMux {
+                tile,
+                policy: match node.text("policy").as_str() {
+                    "realtime" => TilePolicy::Realtime,
+                    _ => TilePolicy::Throughput,
+                },
+                slice,
+            });
+        }
+        all
+    }
+
+    /// Priorities of a tile are either all given, or follow from deadlines.
+    fn priorities(&mut self, muxes: &[TileMux]) {
+        for index in 0..self.apps.len() {
+            let realtime = muxes
+                .iter()
+                .any(|mux| mux.tile == self.apps[index].tile && mux.policy == TilePolicy::Realtime);
+            let Some(element) = self.places.apps[index].child("cpu") else {
+                continue;
+            };
+            let given = element.maybe_integer("priority");
+            if !realtime {
+                if given.is_some() {
+                    let what = "a priority means nothing on a tile with time slices".to_owned();
+                    let help = format!(
+                        "write <tilemux tile=\"{}\" policy=\"realtime\"/> into the system, or leave it out",
+                        self.apps[index].tile
+                    );
+                    let place = element.place("priority");
+                    let error = Diagnostic::new(Problem::Inconsistent(what), place, help);
+                    self.errors.push(error);
+                }
+                continue;
+            }
+            let tile = self.apps[index].tile;
+            let same: Vec<usize> = (0..self.apps.len())
+                .filter(|other| self.apps[*other].tile == tile && self.apps[*other].cpu.is_some())
+                .collect();
+            let has = |other: usize| {
+                let cpu = self.places.apps[other].child("cpu");
+                cpu.is_some_and(|cpu| cpu.maybe_integer("priority").is_some())
+            };
+            if given.is_some() {
+                continue;
+            }
+            if same.iter().any(|other| has(*other)) {
+                let what =
+                    format!("some <cpu> on tile {tile} have a priority and this one has not");
+                let help = "give all of them a priority, or none: then the shorter the deadline, the more urgent";
+                let place = element.place("quota");
+                let error = Diagnostic::new(Problem::Inconsistent(what), place, help);
+                self.errors.push(error);
+                continue;
+            }
+            let urgency = |app: usize| {
+                let app = &self.apps[app];
+                let period = app.cpu.map_or(u64::MAX, |cpu| cpu.period.0);
+                app.task.map_or(period, |task| task.deadline.0)
+            };
+            let own = (urgency(index), index);
+            let behind = same
+                .iter()
+                .filter(|other| (urgency(**other), **other) > own);
+            let priority = 1 + behind.count() as u8;
+            if let Some(cpu) = &mut self.apps[index].cpu {
+                cpu.priority = priority;
+            }
         }
     }
 

@@ -6,4 +6,5 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod round_robin;
+pub mod account;
+pub mod tile;

@@ -44,7 +44,10 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
     let users: Vec<Tile> = tiles
         .iter()
         .filter(|t| t.kind == TILE_PROCESSING && tile_of(t) != own_tile)
-        .map(|t| Tile::new(tile_of(t), t.frequency, t.endpoints as u16))
+        .map(|t| {
+            let tile = Tile::new(tile_of(t), t.frequency, t.endpoints as u16);
+            tile.scheduled(t.policy, t.slice)
+        })
         .collect();
     let modules = modules
         .iter()

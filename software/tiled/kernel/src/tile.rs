@@ -8,7 +8,7 @@ use crate::memory::Range;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::BUCKET_COUNT;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
-use bulkhead_abi::tilemux::FIRST_ENDPOINT;
+use bulkhead_abi::tilemux::{DEFAULT_SLICE, FIRST_ENDPOINT};
 
 /// A memory window of a tile.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,10 @@ pub struct Tile {
     pub id: u16,
     /// Clock of its hart in hertz.
     pub frequency: u64,
+    /// How its TileMux schedules: an `abi::tilemux::TilePolicy`.
+    pub policy: u32,
+    /// Time slice of its TileMux in nanoseconds.
+    pub slice: u32,
     /// Its unit's endpoints.
     pub endpoints: EndpointTable,
     /// Its memory windows; empty until it is configured.
@@ -50,10 +54,19 @@ impl Tile {
         Self {
             id,
             frequency,
+            policy: 0,
+            slice: DEFAULT_SLICE,
             endpoints: EndpointTable::new(endpoints, FIRST_ENDPOINT),
             windows: Vec::new(),
             buckets: 1,
         }
+    }
+
+    /// The same with another schedule: an `abi::tilemux::TilePolicy` and a slice in nanoseconds.
+    pub const fn scheduled(mut self, policy: u32, slice: u32) -> Self {
+        self.policy = policy;
+        self.slice = slice;
+        self
     }
 
     /// Number of the window that an added region would get, if there is one.

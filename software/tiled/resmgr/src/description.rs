@@ -29,8 +29,8 @@ pub struct App {
     pub arguments: Vec<(String, String)>,
     /// Bytes a second, bytes at once.
     pub limit: Option<(u64, u64)>,
-    /// Nanoseconds in each period of nanoseconds.
-    pub budget: Option<(u64, u64)>,
+    /// Nanoseconds in each period of nanoseconds, and its priority.
+    pub budget: Option<(u64, u64, u8)>,
     /// Period and deadline in nanoseconds.
     pub task: Option<(u64, u64)>,
     /// Receive gates.
@@ -177,7 +177,8 @@ fn app(node: &Node) -> Result<App> {
             }
             "cpu" => {
                 let quota = value(&child, "quota", quantity::time)?;
-                app.budget = Some((quota, value(&child, "period", quantity::time)?));
+                let priority = value(&child, "priority", |text| text.parse().ok())?;
+                app.budget = Some((quota, value(&child, "period", quantity::time)?, priority));
             }
             "task" => {
                 let period = value(&child, "period", quantity::time)?;
@@ -242,7 +243,7 @@ mod tests {
     <domain name="logger" criticality="D">
       <app name="hog" tile="5" program="adversary/memcpy" memory="1048576B" memory-tile="8" background="true">
         <limit noc="8388608B/s" burst="4096B"/>
-        <cpu quota="2500000ns" period="10000000ns"/>
+        <cpu quota="2500000ns" period="10000000ns" priority="3"/>
         <mgate name="buffer" size="8192B" rights="rw" memory-tile="8"/>
       </app>
     </domain>
@@ -274,7 +275,7 @@ mod tests {
             }
         );
         assert_eq!(apps[2].limit, Some((8 << 20, 4096)));
-        assert_eq!(apps[2].budget, Some((2_500_000, 10_000_000)));
+        assert_eq!(apps[2].budget, Some((2_500_000, 10_000_000, 3)));
         assert_eq!(apps[2].memory_gates[0].rights, 3);
         let foreground: Vec<bool> = apps.iter().map(|a| a.foreground).collect();
         assert_eq!(foreground, [true, true, false]);

@@ -267,11 +267,12 @@ fn create<'a>(app: &'a App, apps: &[App]) -> Result<Draft<'a>, Failure> {
         };
         call("set a limit", &request)?;
     }
-    if let Some((budget, period)) = app.budget {
+    if let Some((budget, period, priority)) = app.budget {
         let request = Syscall::SetBudget {
             activity,
             budget,
             period,
+            priority,
         };
         call("set a budget", &request)?;
     }

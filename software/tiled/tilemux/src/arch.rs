@@ -7,8 +7,9 @@
 
 use crate::TileMux;
 use bulkhead_abi::message::{HEADER_SIZE, Header};
-use bulkhead_abi::tilemux::{TILEMUX_CONFIG, TileMuxConfig};
+use bulkhead_abi::tilemux::{TILEMUX_CONFIG, TileMuxConfig, TilePolicy};
 use bulkhead_abi::words::Words;
+use bulkhead_exec::tile::Policy;
 use bulkhead_hal::csr;
 use bulkhead_hal::trap::{Context, SP};
 use bulkhead_tilemux::mux::{ACTIVITIES, Entry};
@@ -65,9 +66,13 @@ extern "C" fn start() -> ! {
     // What user mode reaches is decided by page tables alone: one entry that allows everything.
     csr::set_pmpaddr0(u64::MAX >> 10);
     csr::set_pmpcfg0(0x1f);
+    let policy = match TilePolicy::from_code(config.policy) {
+        Some(TilePolicy::Realtime) => Policy::Realtime,
+        _ => Policy::Throughput,
+    };
     // SAFETY: runs once, before the first trap.
     let tilemux = unsafe { &mut *TILEMUX.0.get() };
-    let tilemux = tilemux.insert(TileMux::new(config.slice.max(1)));
+    let tilemux = tilemux.insert(TileMux::new(policy, config.slice.max(1)));
     let Resume::Place(place) = tilemux.schedule() else {
         panic!("nobody to resume")
     };

@@ -13,7 +13,7 @@ use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::marker::{HEAP_EXHAUSTED, PANIC};
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::Ecall;
-use bulkhead_exec::round_robin::Decision;
+use bulkhead_exec::tile::{Decision, Policy};
 use bulkhead_hal::trap::{A0, A1, A7};
 use bulkhead_hal::{dtu, marker};
 use bulkhead_tilemux::mux::{Mux, is_environment_call, panic_cause};
@@ -31,9 +31,9 @@ struct TileMux {
 }
 
 impl TileMux {
-    fn new(slice: u64) -> Self {
+    fn new(policy: Policy, slice: u64) -> Self {
         Self {
-            mux: Mux::new(slice),
+            mux: Mux::new(policy, slice),
             tile: Tile::new(),
             running: None,
         }
@@ -179,10 +179,10 @@ impl TileMux {
             let now = dtu::time();
             if let Some((id, since)) = was_running {
                 // An activity that has just been stopped is not there any more.
-                self.mux.charge(id, now - since, now);
+                self.mux.charge(id, since, now);
             }
             while let Some((activity, endpoint)) = self.tile.take_core_request() {
-                self.mux.message(activity, endpoint);
+                self.mux.message(activity, endpoint, now);
             }
             self.tile.take_timer();
             self.tile.take_print_answer();

@@ -8,7 +8,8 @@ use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
 use bulkhead_abi::memory_map::DTU_BASE;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{Request, TileMuxError};
-use bulkhead_exec::round_robin::{Budget, Decision, RoundRobin};
+use bulkhead_exec::account::Budget;
+use bulkhead_exec::tile::{Decision, Policy, Scheduler};
 use bulkhead_hal::paging::{AddressSpace, MapError, PAGE, Rights, TableMemory};
 
 /// Activities on a tile at most.
@@ -63,15 +64,15 @@ pub struct Activity {
 #[derive(Debug)]
 pub struct Mux {
     activities: [Option<Activity>; ACTIVITIES],
-    policy: RoundRobin<ACTIVITIES>,
+    scheduler: Scheduler<ACTIVITIES>,
 }
 
 impl Mux {
-    /// None, with slices of so many nanoseconds.
-    pub const fn new(slice: u64) -> Self {
+    /// None, with a policy and slices of so many nanoseconds.
+    pub const fn new(policy: Policy, slice: u64) -> Self {
         Self {
             activities: [None; ACTIVITIES],
-            policy: RoundRobin::new(slice),
+            scheduler: Scheduler::new(policy, slice),
         }
     }
 
@@ -129,6 +130,7 @@ impl Mux {
                 activity,
                 budget,
                 period,
+                priority,
             } => {
                 let target = self.activity_mut(activity);
                 let target = target.ok_or(TileMuxError::NoActivity)?;
@@ -137,7 +139,7 @@ impl Mux {
                     amount: budget,
                     period,
                 };
-                if !self.policy.set_budget(activity, budget, now) {
+                if !self.scheduler.set_budget(activity, budget, priority, now) {
                     return Err(TileMuxError::BadRequest);
                 }
                 self.tell_shared(machine);
@@ -148,7 +150,7 @@ impl Mux {
                 stack,
             } => {
                 self.created(activity)?.state = State::Ready;
-                self.policy.set_ready(activity, true);
+                self.scheduler.set_ready(activity, true, now);
                 self.tell_shared(machine);
                 return Ok(Some((activity, Entry { entry, stack })));
             }
@@ -197,7 +199,7 @@ impl Mux {
             limited: false,
             state: State::Created,
         });
-        self.policy.add(id);
+        self.scheduler.add(id);
         Ok(())
     }
 
@@ -205,7 +207,7 @@ impl Mux {
     pub fn remove(&mut self, machine: &mut impl Machine, id: u16) {
         if let Some(place) = self.place(id) {
             self.activities[place] = None;
-            self.policy.remove(id);
+            self.scheduler.remove(id);
             self.tell_shared(machine);
         }
     }
@@ -267,12 +269,12 @@ impl Mux {
         }
         if let Some(activity) = self.activity_mut(id) {
             activity.state = State::Waiting { endpoint, until };
-            self.policy.set_ready(id, false);
+            self.scheduler.set_ready(id, false, now);
         }
     }
 
     /// A message for an activity came while it did not run.
-    pub fn message(&mut self, id: u16, endpoint: u16) {
+    pub fn message(&mut self, id: u16, endpoint: u16, now: u64) {
         if let Some(activity) = self.activity_mut(id)
             && let State::Waiting {
                 endpoint: wanted, ..
@@ -280,18 +282,18 @@ impl Mux {
             && (wanted == endpoint || wanted == NO_ENDPOINT)
         {
             activity.state = State::Ready;
-            self.policy.set_ready(id, true);
+            self.scheduler.set_ready(id, true, now);
         }
     }
 
     /// An activity gives the rest of its slice away.
     pub fn give_way(&mut self, id: u16) {
-        self.policy.to_end(id);
+        self.scheduler.to_end(id);
     }
 
-    /// An activity ran for so long.
-    pub fn charge(&mut self, id: u16, duration: u64, now: u64) {
-        self.policy.charge(id, duration, now);
+    /// An activity ran from one moment to another.
+    pub fn charge(&mut self, id: u16, start: u64, end: u64) {
+        self.scheduler.charge(id, start, end);
     }
 
     /// Who runs now; and when TileMux must be asked again.
@@ -303,7 +305,7 @@ impl Mux {
             {
                 if until <= now {
                     activity.state = State::Ready;
-                    self.policy.set_ready(activity.id, true);
+                    self.scheduler.set_ready(activity.id, true, until);
                 } else {
                     wake = Some(wake.map_or(until, |w| w.min(until)));
                 }
@@ -313,7 +315,7 @@ impl Mux {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        match self.policy.decide(now) {
+        match self.scheduler.decide(now) {
             Decision::Run { id, until } => Decision::Run {
                 id,
                 until: earlier(until),

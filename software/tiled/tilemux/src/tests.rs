@@ -6,7 +6,7 @@ use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
 use bulkhead_abi::memory_map::DTU_BASE;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{Request, TileMuxError, table_pages};
-use bulkhead_exec::round_robin::Decision;
+use bulkhead_exec::tile::{Decision, Policy};
 use bulkhead_hal::paging::TableMemory;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -81,7 +81,7 @@ fn start(mux: &mut Mux, tile: &mut Tile, id: u16) {
 
 #[test]
 fn alone_nobody_is_interrupted() {
-    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
     assert_eq!(mux.decide(0), Decision::Idle { until: None });
     start(&mut mux, &mut tile, 1);
     assert_eq!(mux.decide(0), Decision::Run { id: 1, until: None });
@@ -90,7 +90,7 @@ fn alone_nobody_is_interrupted() {
 
 #[test]
 fn sharing_is_told_to_everybody_and_ends() {
-    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
     start(&mut mux, &mut tile, 1);
     start(&mut mux, &mut tile, 2);
     for id in [1, 2] {
@@ -103,7 +103,7 @@ fn sharing_is_told_to_everybody_and_ends() {
             until: Some(SLICE)
         }
     );
-    mux.charge(1, SLICE, SLICE);
+    mux.charge(1, 0, SLICE);
     assert_eq!(
         mux.decide(SLICE),
         Decision::Run {
@@ -119,13 +119,13 @@ fn sharing_is_told_to_everybody_and_ends() {
 
 #[test]
 fn waiting_ends_by_message_or_time() {
-    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
     start(&mut mux, &mut tile, 1);
     mux.wait(&tile, 1, 20, 500, 0);
     assert_eq!(mux.decide(0), Decision::Idle { until: Some(500) });
-    mux.message(1, 21);
+    mux.message(1, 21, 0);
     assert_eq!(mux.decide(0), Decision::Idle { until: Some(500) });
-    mux.message(1, 20);
+    mux.message(1, 20, 0);
     assert_eq!(mux.decide(0), Decision::Run { id: 1, until: None });
     mux.wait(&tile, 1, 20, 500, 0);
     assert_eq!(mux.decide(500), Decision::Run { id: 1, until: None });
@@ -141,7 +141,7 @@ fn waiting_ends_by_message_or_time() {
 
 #[test]
 fn the_unit_gets_only_what_the_activity_may_use() {
-    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
     start(&mut mux, &mut tile, 1);
     let page = |n: u64| ENVIRONMENT_BASE + n * 4096;
     assert!(mux.translate(&mut tile, 1, page(0) + 77, TLB_READ));
@@ -164,7 +164,7 @@ fn the_unit_gets_only_what_the_activity_may_use() {
 
 #[test]
 fn requests_are_checked() {
-    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
     start(&mut mux, &mut tile, 1);
     let mut refused = |request, error| assert_eq!(mux.request(&mut tile, request, 0), Err(error));
     let create = |activity, table_pages| Request::Create {
@@ -199,6 +199,7 @@ fn requests_are_checked() {
             activity: 1,
             budget: 2,
             period: 1,
+            priority: 0,
         },
         TileMuxError::BadRequest,
     );
@@ -213,7 +214,7 @@ fn requests_are_checked() {
 
 #[test]
 fn there_is_room_for_sixteen() {
-    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
     for id in 1..=16 {
         start(&mut mux, &mut tile, id);
     }
@@ -229,12 +230,13 @@ fn there_is_room_for_sixteen() {
 
 #[test]
 fn budgets_let_others_run() {
-    let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
     start(&mut mux, &mut tile, 1);
     let budget = Request::SetBudget {
         activity: 1,
-        budget: 100,
-        period: 1000,
+        budget: 10_000,
+        period: 100_000,
+        priority: 0,
     };
     assert_eq!(mux.request(&mut tile, budget, 0), Ok(None));
     // Its sleep shall not be charged, so it must sleep through TileMux.
@@ -243,16 +245,21 @@ fn budgets_let_others_run() {
         mux.decide(0),
         Decision::Run {
             id: 1,
-            until: Some(100)
+            until: Some(10_000)
         }
     );
-    mux.charge(1, 100, 100);
-    assert_eq!(mux.decide(100), Decision::Idle { until: Some(1000) });
+    mux.charge(1, 0, 10_000);
     assert_eq!(
-        mux.decide(1000),
+        mux.decide(10_000),
+        Decision::Idle {
+            until: Some(100_000)
+        }
+    );
+    assert_eq!(
+        mux.decide(100_000),
         Decision::Run {
             id: 1,
-            until: Some(1100)
+            until: Some(110_000)
         }
     );
 }
@@ -268,7 +275,7 @@ proptest! {
     /// Whatever the kernel asks and applications do, somebody who is ready runs, and only the living run.
     #[test]
     fn somebody_ready_runs(steps in proptest::collection::vec((0u8..6, 1u16..6, 0u64..2000), 1..100)) {
-        let (mut mux, mut tile) = (Mux::new(SLICE), Tile::default());
+        let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
         let mut alive: BTreeMap<u16, bool> = BTreeMap::new();
         let mut now = 0;
         for (step, id, value) in steps {
@@ -286,14 +293,15 @@ proptest! {
                     alive.insert(id, false);
                 },
                 3 => {
-                    mux.message(id, 20);
+                    mux.message(id, 20, now);
                     alive.entry(id).and_modify(|ready| *ready = true);
                 }
                 4 => mux.give_way(id),
                 _ => {
+                    let start = now;
                     now += value;
                     if let Decision::Run { id, .. } = mux.decide(now) {
-                        mux.charge(id, value, now);
+                        mux.charge(id, start, now);
                     }
                 }
             }

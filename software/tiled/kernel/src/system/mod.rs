@@ -64,8 +64,6 @@ pub struct Place {
 
 /// Names under which the boot modules may hold TileMux.
 pub const TILEMUX_NAMES: [&str; 2] = ["tilemux", "tiled/tilemux"];
-/// Time slice of TileMux in nanoseconds: 1 ms, as in the tiled OS.
-pub const SLICE: u64 = 1_000_000;
 
 /// A memory tile and what may be given away of it.
 #[derive(Clone, Copy, Debug)]
@@ -262,6 +260,7 @@ impl System {
                 activity,
                 budget,
                 period,
+                priority,
             } => {
                 self.created(caller, activity)?;
                 if budget == 0 || budget > period {
@@ -274,6 +273,7 @@ impl System {
                         activity,
                         budget,
                         period,
+                        priority,
                     },
                 )?;
             }

@@ -3,7 +3,7 @@
 //! Why it exists: a tile that nobody configured stays dark. What it deliberately does not know: which activities come.
 
 use super::gates::memory_endpoint;
-use super::{SLICE, System, TILEMUX_NAMES};
+use super::{System, TILEMUX_NAMES};
 use crate::hardware::{Hardware, Region};
 use crate::load;
 use crate::memory::PAGE;
@@ -113,7 +113,8 @@ impl System {
         let config = TileMuxConfig {
             tile: tile.id.into(),
             timebase: self.timebase,
-            slice: SLICE,
+            slice: tile.slice.into(),
+            policy: tile.policy.into(),
         };
         let id = tile.id;
         hardware.write(region, TILEMUX_CONFIG - TILEMUX_BASE, config.as_bytes());

@@ -393,6 +393,7 @@ fn arguments_are_checked() {
             activity: app,
             budget: 2,
             period: 1,
+            priority: 0,
         },
         BadArgument,
     );

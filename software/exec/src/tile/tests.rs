@@ -1,0 +1,281 @@
+//! Both policies against members whose behaviour is random.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+type Run = (u16, u64, u64);
+
+/// Runs the policy for members that are always ready; returns who ran when.
+fn simulate(policy: &mut Scheduler<8>, end: u64) -> Vec<Run> {
+    let mut now = 0;
+    let mut log = Vec::new();
+    while now < end {
+        match policy.decide(now) {
+            Decision::Run { id, until } => {
+                let until = until.unwrap_or(end).min(end);
+                assert!(until > now, "the policy must let time pass");
+                log.push((id, now, until));
+                policy.charge(id, now, until);
+                now = until;
+            }
+            Decision::Idle { until } => now = until.unwrap_or(end).max(now + 1),
+        }
+    }
+    log
+}
+
+fn budget(amount: u64, period: u64) -> Budget {
+    Budget { amount, period }
+}
+
+/// Nanoseconds of a unit in these tests: far above the least run.
+const UNIT: u64 = 100_000;
+
+#[test]
+fn one_member_is_never_interrupted() {
+    for policy in [Policy::Throughput, Policy::Realtime] {
+        let mut policy = Scheduler::<8>::new(policy, 10);
+        assert_eq!(policy.decide(5), Decision::Idle { until: None });
+        assert!(policy.add(7));
+        assert!(!policy.add(7));
+        assert_eq!(policy.decide(5), Decision::Idle { until: None });
+        policy.set_ready(7, true, 5);
+        assert_eq!(policy.decide(5), Decision::Run { id: 7, until: None });
+    }
+}
+
+#[test]
+fn slices_alternate() {
+    let mut policy = Scheduler::<8>::new(Policy::Throughput, 10);
+    for id in [1, 2, 3] {
+        policy.add(id);
+        policy.set_ready(id, true, 0);
+    }
+    let log = simulate(&mut policy, 50);
+    let expected = [
+        (1, 0, 10),
+        (2, 10, 20),
+        (3, 20, 30),
+        (1, 30, 40),
+        (2, 40, 50),
+    ];
+    assert_eq!(log, expected);
+    policy.remove(3);
+    policy.set_ready(2, false, 50);
+    assert_eq!(policy.decide(50), Decision::Run { id: 1, until: None });
+}
+
+#[test]
+fn a_budget_ends_a_run_and_comes_back() {
+    let mut policy = Scheduler::<8>::new(Policy::Throughput, 100 * UNIT);
+    policy.add(1);
+    policy.set_ready(1, true, 0);
+    assert!(!policy.set_budget(1, budget(5, 4), 0, 0));
+    assert!(policy.set_budget(1, budget(4 * UNIT, 20 * UNIT), 0, 0));
+    let runs = [(1, 0, 4), (1, 20, 24), (1, 40, 44)];
+    let runs = runs.map(|(id, a, b)| (id, a * UNIT, b * UNIT));
+    assert_eq!(simulate(&mut policy, 60 * UNIT), runs);
+}
+
+#[test]
+fn the_most_urgent_runs_and_is_stopped_by_its_budget() {
+    let mut policy = Scheduler::<8>::new(Policy::Realtime, 100 * UNIT);
+    for (id, priority) in [(1, 1), (2, 9)] {
+        policy.add(id);
+        policy.set_budget(id, budget(4 * UNIT, 10 * UNIT), priority, 0);
+        policy.set_ready(id, true, 0);
+    }
+    policy.add(3);
+    policy.set_ready(3, true, 0);
+    let runs = [
+        (2, 0, 4),
+        (1, 4, 8),
+        (3, 8, 10),
+        (2, 10, 14),
+        (1, 14, 18),
+        (3, 18, 20),
+    ];
+    let runs = runs.map(|(id, a, b)| (id, a * UNIT, b * UNIT));
+    assert_eq!(simulate(&mut policy, 20 * UNIT), runs);
+    assert!(policy.is_indifferent(2, 1) && !policy.is_indifferent(1, 2));
+}
+
+#[test]
+fn the_queue_is_bounded() {
+    let mut policy = Scheduler::<2>::new(Policy::Realtime, 1);
+    assert!(policy.add(1) && policy.add(2) && !policy.add(3));
+    policy.remove(1);
+    assert!(policy.add(3));
+    assert_eq!(policy.len(), 2);
+    assert!(!policy.is_empty());
+}
+
+/// A member of a random tile.
+#[derive(Clone, Debug)]
+struct Random {
+    budget: Option<Budget>,
+    priority: u8,
+    /// Works so long, then pauses so long, again and again.
+    pattern: Vec<(u64, u64)>,
+}
+
+fn member() -> impl Strategy<Value = Random> {
+    let budget = proptest::option::of((1u64..20, 0u64..60));
+    let pattern = proptest::collection::vec((1u64..30, 0u64..40), 1..6);
+    (budget, 0u8..4, pattern).prop_map(|(shares, priority, pattern)| Random {
+        budget: shares.map(|(amount, spare)| budget_of(amount, spare)),
+        priority,
+        pattern: pattern
+            .into_iter()
+            .map(|(a, b)| (a * UNIT / 7, b * UNIT / 7))
+            .collect(),
+    })
+}
+
+fn budget_of(amount: u64, spare: u64) -> Budget {
+    budget(amount * UNIT, (amount + spare) * UNIT)
+}
+
+/// What the simulation saw.
+struct Seen {
+    runs: Vec<Run>,
+    /// Who was ready when somebody ran: (moment, who ran, who was ready with a budget).
+    ready: Vec<(u64, u16, Vec<u16>)>,
+}
+
+/// Members follow their patterns; the caller asks late by `late` at the end of every run.
+fn behave(policy: Policy, members: &[Random], slice: u64, late: u64, end: u64) -> Seen {
+    let mut scheduler = Scheduler::<8>::new(policy, slice);
+    // For each: step, work left of it, or when it ends its pause.
+    let mut states: Vec<(usize, u64, Option<u64>)> = Vec::new();
+    for (id, member) in members.iter().enumerate() {
+        scheduler.add(id as u16);
+        if let Some(budget) = member.budget {
+            assert!(scheduler.set_budget(id as u16, budget, member.priority, 0));
+        }
+        scheduler.set_ready(id as u16, true, 0);
+        states.push((0, member.pattern[0].0, None));
+    }
+    let (mut now, mut seen) = (
+        0,
+        Seen {
+            runs: vec![],
+            ready: vec![],
+        },
+    );
+    while now < end {
+        let mut wake = end;
+        for (id, state) in states.iter_mut().enumerate() {
+            match state.2 {
+                Some(until) if until <= now => {
+                    state.2 = None;
+                    scheduler.set_ready(id as u16, true, now);
+                }
+                Some(until) => wake = wake.min(until),
+                None => {}
+            }
+        }
+        match scheduler.decide(now) {
+            Decision::Run { id, until } => {
+                let able = scheduler.members().filter(|m| m.end_of_run(now).is_some());
+                seen.ready.push((now, id, able.map(|m| m.id).collect()));
+                let state = &mut states[usize::from(id)];
+                let asked = until.unwrap_or(end).min(wake);
+                assert!(asked > now);
+                // Who is done asks by itself, others are interrupted late.
+                let run = (asked + late - now).min(state.1);
+                seen.runs.push((id, now, now + run));
+                scheduler.charge(id, now, now + run);
+                now += run;
+                state.1 -= run;
+                if state.1 == 0 {
+                    let pattern = &members[usize::from(id)].pattern;
+                    let pause = pattern[state.0].1;
+                    state.0 = (state.0 + 1) % pattern.len();
+                    state.1 = pattern[state.0].0;
+                    if pause > 0 {
+                        state.2 = Some(now + pause);
+                        scheduler.set_ready(id, false, now);
+                    }
+                }
+            }
+            Decision::Idle { until } => {
+                assert!(scheduler.members().all(|m| m.end_of_run(now).is_none()));
+                now = until.unwrap_or(end).min(wake).max(now + 1);
+            }
+        }
+    }
+    seen
+}
+
+fn used_in(runs: &[Run], id: u16, from: u64, to: u64) -> u64 {
+    let own = runs.iter().filter(|(who, ..)| *who == id);
+    own.map(|(_, a, b)| (*b).min(to).saturating_sub((*a).max(from)))
+        .sum()
+}
+
+proptest! {
+    /// Throughput: in no window of a period's length anybody has more than his budget and one late interrupt; who has no
+    /// budget waits for at most one slice (and its lateness) of everybody else.
+    #[test]
+    fn throughput_keeps_budgets_and_starves_nobody(
+        members in proptest::collection::vec(member(), 1..7), slice in 1u64..10, late in 0u64..3000
+    ) {
+        let slice = slice * UNIT / 3;
+        let seen = behave(Policy::Throughput, &members, slice, late, 2000 * UNIT);
+        for (id, member) in members.iter().enumerate() {
+            let id = id as u16;
+            let own: Vec<_> = seen.runs.iter().filter(|(who, ..)| *who == id).collect();
+            if let Some(budget) = member.budget {
+                for (_, start, end) in &own {
+                    for from in [*start, end.saturating_sub(budget.period)] {
+                        let used = used_in(&seen.runs, id, from, from + budget.period);
+                        prop_assert!(used <= budget.amount + late, "{id}: {used} of {} from {from}", budget.amount);
+                    }
+                }
+            } else {
+                let mut waited: BTreeMap<u16, u64> = BTreeMap::new();
+                for (at, who, able) in &seen.ready {
+                    if *who == id || !able.contains(&id) {
+                        waited.clear();
+                    } else if let Some((_, a, b)) = seen.runs.iter().find(|(_, a, _)| a == at) {
+                        let all = waited.entry(*who).or_default();
+                        *all += b - a;
+                        prop_assert!(*all <= slice + late, "{id} waits for {who}: {all}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Realtime: nobody runs while somebody more urgent could, and the work that was released in a window of a period's
+    /// length uses no more than the budget and the late interrupts of the window.
+    #[test]
+    fn realtime_keeps_the_order_and_the_budgets(
+        members in proptest::collection::vec(member(), 1..7), slice in 1u64..10, late in 0u64..3000
+    ) {
+        let seen = behave(Policy::Realtime, &members, slice * UNIT / 3, late, 2000 * UNIT);
+        let priority = |id: u16| members[usize::from(id)].budget.map_or(0, |_| members[usize::from(id)].priority);
+        for (at, who, able) in &seen.ready {
+            let most = able.iter().map(|id| priority(*id)).max();
+            prop_assert!(Some(priority(*who)) == most, "{who} at {at}: {able:?}");
+        }
+        for (id, member) in members.iter().enumerate() {
+            let Some(budget) = member.budget else { continue };
+            let id = id as u16;
+            // In the long run the share holds, whatever was held back at the window's start.
+            let total = used_in(&seen.runs, id, 0, 2000 * UNIT);
+            let periods = (2000 * UNIT).div_ceil(budget.period);
+            prop_assert!(total <= periods * budget.amount + late, "{id}: {total}");
+            // Nothing is held back of the most urgent, if its equals have no work.
+            let alone = (0..members.len() as u16).all(|other| other == id || priority(other) < priority(id));
+            if alone {
+                for (_, start, _) in seen.runs.iter().filter(|(who, ..)| *who == id) {
+                    let used = used_in(&seen.runs, id, *start, start + budget.period);
+                    prop_assert!(used <= budget.amount + 2 * late, "{id}: {used} of {}", budget.amount);
+                }
+            }
+        }
+    }
+}
