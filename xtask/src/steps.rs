@@ -5,6 +5,7 @@
 
 use crate::tree::{self, Package};
 use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -14,8 +15,17 @@ const TARGET: &str = "riscv64gc-unknown-none-elf";
 enum Action {
     /// Cargo with these arguments.
     Cargo(Vec<String>),
+    /// Python with these arguments. Exit code 77: not possible here, and the last line on standard error says why.
+    Python(Vec<String>),
     /// Not possible here, because of this.
     Skip(String),
+}
+
+/// What became of a step.
+enum Outcome {
+    Passed,
+    Failed,
+    Skipped(String),
 }
 
 struct Step {
@@ -43,6 +53,37 @@ fn step(name: &'static str, arguments: &[&str]) -> Step {
         name,
         action: Action::Cargo(arguments.iter().map(|&a| a.to_owned()).collect()),
         variable: None,
+    }
+}
+
+/// The extension module of the Python package: nothing to link it with outside of an interpreter.
+fn for_python(package: &Package) -> bool {
+    package.folder == "python"
+}
+
+/// Runs Python; what it says on standard error is shown at once.
+fn run_python(root: &Path, arguments: &[String]) -> Outcome {
+    let child = Command::new("python3")
+        .args(arguments)
+        .current_dir(root)
+        .env("BULKHEAD_ROOT", root)
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = child else {
+        return Outcome::Skipped("python3 cannot be started".to_owned());
+    };
+    let mut last = String::new();
+    if let Some(stderr) = child.stderr.take() {
+        for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line).into_owned();
+            eprintln!("{line}");
+            last = line;
+        }
+    }
+    match child.wait().ok().and_then(|status| status.code()) {
+        Some(0) => Outcome::Passed,
+        Some(77) => Outcome::Skipped(last),
+        _ => Outcome::Failed,
     }
 }
 
@@ -82,22 +123,26 @@ fn over(name: &'static str, before: &[&str], packages: Vec<String>, after: &[&st
 fn run_steps(root: &Path, title: &str, steps: Vec<Step>) -> bool {
     let begin = Instant::now();
     let mut lines = Vec::new();
-    let (mut failed, mut skipped) = (0, 0);
+    let (mut failed, mut skipped) = (0usize, 0usize);
     let count = steps.len();
     for (index, step) in steps.into_iter().enumerate() {
-        match step.action {
-            Action::Skip(reason) => {
-                skipped += 1;
-                lines.push(format!("  skipped  {:<28} {reason}", step.name));
+        let start = Instant::now();
+        let announce = |program: &str, arguments: &[String]| {
+            eprintln!(
+                "== {}/{count} {}: {program} {}",
+                index + 1,
+                step.name,
+                arguments.join(" ")
+            );
+        };
+        let outcome = match step.action {
+            Action::Skip(reason) => Outcome::Skipped(reason),
+            Action::Python(arguments) => {
+                announce("python3", &arguments);
+                run_python(root, &arguments)
             }
             Action::Cargo(arguments) => {
-                eprintln!(
-                    "== {}/{count} {}: cargo {}",
-                    index + 1,
-                    step.name,
-                    arguments.join(" ")
-                );
-                let start = Instant::now();
+                announce("cargo", &arguments);
                 let good = Command::new(cargo())
                     .args(&arguments)
                     .current_dir(root)
@@ -105,15 +150,30 @@ fn run_steps(root: &Path, title: &str, steps: Vec<Step>) -> bool {
                     .envs(step.variable.map(|name| (name, "1")))
                     .status()
                     .is_ok_and(|status| status.success());
-                failed += usize::from(!good);
-                lines.push(format!(
-                    "  {}  {:<28} {:.1} s",
-                    if good { "passed " } else { "FAILED " },
-                    step.name,
-                    start.elapsed().as_secs_f64()
-                ));
+                if good {
+                    Outcome::Passed
+                } else {
+                    Outcome::Failed
+                }
             }
-        }
+        };
+        let word = match outcome {
+            Outcome::Skipped(reason) => {
+                skipped += 1;
+                lines.push(format!("  skipped  {:<28} {reason}", step.name));
+                continue;
+            }
+            Outcome::Passed => "passed ",
+            Outcome::Failed => {
+                failed += 1;
+                "FAILED "
+            }
+        };
+        lines.push(format!(
+            "  {word}  {:<28} {:.1} s",
+            step.name,
+            start.elapsed().as_secs_f64()
+        ));
     }
     println!("\n{title}:");
     for line in lines {
@@ -127,6 +187,20 @@ fn run_steps(root: &Path, title: &str, steps: Vec<Step>) -> bool {
     failed == 0
 }
 
+/// The Python package: built into an environment of its own, checked and tested there, on a cluster of processes too.
+fn python_step() -> Step {
+    let action = if works("python3", "--version") {
+        Action::Python(vec!["python/develop.py".to_owned(), "test".to_owned()])
+    } else {
+        Action::Skip("python3 is missing: apt-get install python3 python3-venv".to_owned())
+    };
+    Step {
+        name: "python package",
+        action,
+        variable: None,
+    }
+}
+
 /// The whole test suite; `only` selects steps by a part of their name.
 pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
     let packages = tree::packages(root)?;
@@ -135,7 +209,9 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
         over(
             "host crates",
             &["test", "--quiet"],
-            select(&packages, |p| !for_the_chip(p) && !is_test(p)),
+            select(&packages, |p| {
+                !for_the_chip(p) && !is_test(p) && !for_python(p)
+            }),
             &[],
         ),
         over(
@@ -202,6 +278,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
             variable: None,
         }
     });
+    steps.push(python_step());
     steps.push(step(
         "laws (tidy)",
         &["run", "--quiet", "-p", "xtask", "--", "tidy"],

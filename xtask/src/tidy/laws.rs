@@ -22,6 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workloads", &["abi", "software", "workloads"]),
     ("runner", &["abi", "model", "machine", "analysis"]),
     ("cli", &["model", "runner"]),
+    ("python", &["model", "analysis", "runner"]),
     ("xtask", &[]),
     (
         "tests",

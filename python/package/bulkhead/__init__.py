@@ -1,0 +1,56 @@
+"""Bulkhead: schedulability analyses and studies of mixed-criticality systems.
+
+The computation is Bulkhead's Rust library; times are integers, verdicts are exact, and the same inputs give the same
+digits on every machine and with any number of threads or workers.
+"""
+
+from . import analysis, files
+from ._native import (
+    BulkheadError,
+    FileError,
+    InternalError,
+    StudyError,
+    TableError,
+    TaskError,
+    __version__,
+)
+from .tasks import (
+    LIMIT,
+    CacheTask,
+    Flow,
+    LevelTask,
+    Mc2Guarantees,
+    Mc2Processor,
+    Mc2System,
+    PhasedTask,
+    PlacedTask,
+    Slot,
+    Table,
+    Task,
+    utilisation,
+)
+
+__all__ = [
+    "LIMIT",
+    "BulkheadError",
+    "CacheTask",
+    "FileError",
+    "Flow",
+    "InternalError",
+    "LevelTask",
+    "Mc2Guarantees",
+    "Mc2Processor",
+    "Mc2System",
+    "PhasedTask",
+    "PlacedTask",
+    "Slot",
+    "StudyError",
+    "Table",
+    "TableError",
+    "Task",
+    "TaskError",
+    "__version__",
+    "analysis",
+    "files",
+    "utilisation",
+]
