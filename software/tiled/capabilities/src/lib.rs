@@ -1,0 +1,99 @@
+//! Capabilities of the tiled OS: who holds which right, from which other right it was derived, and which quota moved with it.
+//!
+//! Why it exists: the kernel hands out every resource of the chip, and an error in this arithmetic would give the same
+//! resource to two owners or lose it. So it stands alone: pure, without `unsafe`, without allocation (all memory is given at
+//! construction), tested against a simple model. What it deliberately does not know: messages, registers, addresses of
+//! activities. It says *what* must be undone ([`Removed`]); the kernel does it.
+//!
+//! # Structure
+//! Every right is a node of one fixed arena. A node depends on up to [`EDGES`] older nodes: the one that it was derived from,
+//! the activity that holds it, and what its quota comes from. Dependencies lead to older nodes only, so they have no
+//! cycles. A node is removed when nothing depends on it; revocation removes the dependents first, one after the other.
+//!
+//! # Quota
+//! Derivation takes quota out of the parent and remembers how much; removal gives exactly that back. What a node itself costs
+//! in kernel memory is charged to the purse of who caused it. Purses together hold as much as the arena has room for, so a
+//! charge that succeeded cannot run out of nodes.
+//!
+//! # Steps
+//! Every operation counts the nodes and dependencies that it visits; `*_STEPS` state the worst case. Revocation is a machine
+//! that is driven from outside, [`REVOKE_STEPS`] at most at a time, so whoever is more important waits for one step.
+//! Revocations nest: one of a higher level may run between two steps of another, on overlapping trees, too.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod check;
+mod exchange;
+mod gate;
+mod links;
+mod node;
+mod object;
+mod resource;
+mod revoke;
+mod space;
+
+pub use node::{EDGES, LEVELS, Node, NodeId, Slot};
+pub use object::{Memory, NO_OWNER, Object, QUOTAS, Quota, Receive, Request, Tile, UNREGULATED};
+pub use revoke::{Progress, Removed};
+pub use space::{Holder, HolderId, Space, Storage};
+
+#[cfg(test)]
+mod tests;
+
+/// Names that an activity may use for its capabilities: `0..SELECTORS`, chosen by itself.
+pub const SELECTORS: usize = 1024;
+/// Derivations in a row at most; this bounds the look at a node's ancestors.
+pub const DEPTH_MAX: u8 = 24;
+/// Pieces that are cut out of one memory at most; this bounds the search for a gap. Pieces can be cut further.
+pub const PIECES_MAX: u8 = 64;
+
+/// Worst-case steps of a look-up.
+pub const LOOKUP_STEPS: u32 = 1;
+/// Worst-case steps to make a node whose other operands were found: its ancestors, each with what it depends on.
+pub const MAKE_STEPS: u32 = (DEPTH_MAX as u32 + 1) * (EDGES as u32 + 1) * 2 + 4 * LOOKUP_STEPS;
+/// Worst-case steps to create an activity: the search for a place, one step for each that the storage has, and
+/// [`MAKE_STEPS`].
+pub const fn activity_steps(holders: usize) -> u32 {
+    MAKE_STEPS + holders as u32
+}
+/// Worst-case steps to cut memory: the search for a gap, and [`MAKE_STEPS`].
+pub const CUT_STEPS: u32 = MAKE_STEPS + PIECES_MAX as u32;
+/// Worst-case steps of one call of [`Space::step`].
+pub const REVOKE_STEPS: u32 = 2 * EDGES as u32 + LEVELS as u32 + 2;
+
+/// Why an operation was refused. Nothing has changed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// There is no such activity.
+    NoHolder,
+    /// The selector names nothing, or is none.
+    NoCapability,
+    /// The selector for the result is in use, or is none.
+    SelectorTaken,
+    /// The capability is of another kind.
+    WrongKind,
+    /// The capability or something that it depends on is being revoked.
+    Revoked,
+    /// More quota than there is.
+    NoQuota,
+    /// The purse of the caller is empty.
+    NoKernelMemory,
+    /// No gap of that size, or too many pieces.
+    NoMemory,
+    /// Rights, range or number outside of what the parent has.
+    OutOfBounds,
+    /// Too many derivations in a row.
+    TooDeep,
+    /// All places for activities are taken.
+    NoPlace,
+    /// A revocation of this level is under way.
+    Busy,
+    /// The receive gate has fewer slots left than credits were asked for.
+    NoCredits,
+    /// The semaphore or gate is in a state that does not allow it.
+    WrongState,
+}
+
+/// Result of an operation.
+pub type Result<T> = core::result::Result<T, Error>;

@@ -1,0 +1,135 @@
+//! Nodes of the arena.
+//!
+//! Why it exists: the layout of a node, and nothing about what is done with it. What it deliberately does not know: rules.
+
+use crate::object::Object;
+
+/// Number of a node. Valid as long as the node lives; whoever keeps one longer compares [`Node::birth`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeId(pub u16);
+
+impl NodeId {
+    /// No node.
+    pub const NONE: NodeId = NodeId(u16::MAX);
+
+    pub(crate) fn index(self) -> usize {
+        self.0.into()
+    }
+
+    /// Whether this is a node's number at all.
+    pub fn is_some(self) -> bool {
+        self != Self::NONE
+    }
+}
+
+/// Dependencies of a node at most.
+pub const EDGES: usize = 4;
+/// The node that it was derived from.
+pub(crate) const ORIGIN: usize = 0;
+/// The activity that holds it.
+pub(crate) const HOLDER: usize = 1;
+/// Further dependencies: what it takes quota from.
+pub(crate) const EXTRA: usize = 2;
+/// And another.
+pub(crate) const EXTRA2: usize = 3;
+
+/// Revocations that may be under way at once, one a level; a higher one may come between the steps of a lower one.
+pub const LEVELS: usize = 4;
+
+/// A dependency: node and which of its edges, in one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot(pub(crate) u16);
+
+impl Slot {
+    pub(crate) const NONE: Slot = Slot(u16::MAX);
+
+    pub(crate) fn new(node: NodeId, edge: usize) -> Self {
+        Slot(node.0 * EDGES as u16 + edge as u16)
+    }
+
+    pub(crate) fn node(self) -> NodeId {
+        NodeId(self.0 / EDGES as u16)
+    }
+
+    pub(crate) fn edge(self) -> usize {
+        usize::from(self.0) % EDGES
+    }
+}
+
+/// A dependency and its neighbours among all that depend on the same node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    pub to: NodeId,
+    pub next: Slot,
+    pub previous: Slot,
+}
+
+impl Edge {
+    pub const NONE: Edge = Edge {
+        to: NodeId::NONE,
+        next: Slot::NONE,
+        previous: Slot::NONE,
+    };
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Free,
+    Alive,
+    /// On the path of a revocation: nothing may be derived from it any more.
+    Dying,
+}
+
+/// On the path of no revocation.
+pub(crate) const OFF_PATH: u16 = u16::MAX;
+/// Start of the path of a revocation.
+pub(crate) const ROOT: u16 = u16::MAX - 1;
+
+/// A capability.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    pub(crate) state: State,
+    /// Derivations between it and an object that the kernel made at boot.
+    pub(crate) depth: u8,
+    /// Whether it stands for the object of another node.
+    pub(crate) copy: bool,
+    pub(crate) object: Object,
+    /// The node that owns the object: itself unless it is a copy.
+    pub(crate) owner: NodeId,
+    pub(crate) edges: [Edge; EDGES],
+    pub(crate) first: Slot,
+    /// Where a revocation of each level came from when it came here.
+    pub(crate) via: [u16; LEVELS],
+    /// Selector of its holder, [`NO_SELECTOR`] if it has none.
+    pub(crate) selector: u16,
+    /// The purse that paid for it, and how much.
+    pub(crate) purse: NodeId,
+    pub(crate) cost: u64,
+    pub(crate) birth: u64,
+}
+
+/// A node without a name.
+pub(crate) const NO_SELECTOR: u16 = u16::MAX;
+
+impl Node {
+    /// A free place in the arena.
+    pub const FREE: Node = Node {
+        state: State::Free,
+        depth: 0,
+        copy: false,
+        object: Object::Service,
+        owner: NodeId::NONE,
+        edges: [Edge::NONE; EDGES],
+        first: Slot::NONE,
+        via: [OFF_PATH; LEVELS],
+        selector: NO_SELECTOR,
+        purse: NodeId::NONE,
+        cost: 0,
+        birth: 0,
+    };
+
+    /// Distinguishes all nodes that ever lived.
+    pub fn birth(&self) -> u64 {
+        self.birth
+    }
+}

@@ -1,0 +1,142 @@
+//! What capabilities are to, and the quotas that tiles have.
+//!
+//! Why it exists: one place says what each kind carries. What it deliberately does not know: who holds it.
+
+use crate::node::NodeId;
+
+/// Number of quotas that a tile capability has.
+pub const QUOTAS: usize = 5;
+/// A rate without a limit; only the capabilities of whole tiles and what shares theirs have it.
+pub const UNREGULATED: u64 = u64::MAX;
+
+/// The quotas of a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Quota {
+    /// Endpoints of its unit.
+    Endpoints = 0,
+    /// Execution time of its hart in nanoseconds a second.
+    Cpu = 1,
+    /// Traffic in bytes a second.
+    NocRate = 2,
+    /// Traffic in bytes at once.
+    NocBurst = 3,
+    /// Pages for page tables.
+    PageTables = 4,
+}
+
+/// What a derived tile capability is to have; where it says nothing, it shares what its parent has.
+pub type Request = [Option<u64>; QUOTAS];
+
+/// A tile and its quotas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Number on the network.
+    pub tile: u16,
+    /// Period in which the execution time is given, in nanoseconds.
+    pub period: u64,
+    /// What is left of its own quotas.
+    pub left: [u64; QUOTAS],
+    /// What it was given.
+    pub given: [u64; QUOTAS],
+    /// The node whose quota it uses: itself, or an ancestor.
+    pub owner: [NodeId; QUOTAS],
+}
+
+/// A range of a memory tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// The memory tile.
+    pub tile: u16,
+    /// First byte.
+    pub base: u64,
+    /// Bytes.
+    pub size: u64,
+    /// 1: read, 2: write, 4: execute.
+    pub rights: u8,
+    /// Bytes that are not cut out.
+    pub free: u64,
+    /// Pieces that are cut out, in the order of their addresses.
+    pub(crate) first: NodeId,
+    pub(crate) next: NodeId,
+    pub(crate) previous: NodeId,
+    pub(crate) pieces: u8,
+    /// The memory that this was cut out of, if it was.
+    pub(crate) cut_from: NodeId,
+}
+
+/// A gate that receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receive {
+    /// Slots of its buffer.
+    pub slots: u8,
+    /// Bytes of a slot.
+    pub slot_size: u16,
+    /// Slots that no sender has a credit for.
+    pub left: u8,
+    /// Where it receives, once it is active.
+    pub place: Option<(u16, u16)>,
+}
+
+/// The object of a capability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// A server's offer; derived from the gate at which the kernel asks it.
+    Service,
+    /// A client's session with a service.
+    Session {
+        /// The server's own number for it.
+        ident: u64,
+    },
+    /// Memory.
+    Memory(Memory),
+    /// A gate that receives.
+    Receive(Receive),
+    /// A gate that sends; derived from the one that receives.
+    Send {
+        /// What the receiver sees.
+        label: u64,
+        /// Messages under way at most.
+        credits: u8,
+    },
+    /// Pages of an activity; derived from memory.
+    Mapping {
+        /// First virtual address.
+        address: u64,
+        /// Pages.
+        pages: u64,
+        /// Pages of page tables that were taken from the tile's quota.
+        tables: u64,
+    },
+    /// An activity.
+    Activity {
+        /// Its place among the holders.
+        holder: u16,
+    },
+    /// A tile with quotas.
+    Tile(Tile),
+    /// Endpoints of a tile; derived from the gate or memory that they were configured from.
+    Endpoint {
+        /// The tile.
+        tile: u16,
+        /// The first endpoint.
+        endpoint: u16,
+        /// Endpoints: more than one if there are rights to reply.
+        count: u16,
+    },
+    /// Kernel memory: a purse that pays for kernel objects.
+    KernelMemory {
+        /// Bytes left.
+        left: u64,
+        /// Bytes given.
+        given: u64,
+    },
+    /// A semaphore.
+    Semaphore {
+        /// How often it can be taken without waiting.
+        value: u32,
+    },
+}
+
+/// No owner: the place of a quota that is not there.
+pub const NO_OWNER: NodeId = NodeId(u16::MAX);

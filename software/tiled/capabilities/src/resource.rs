@@ -1,0 +1,465 @@
+//! Deriving resources: tiles with their quotas, kernel memory, memory; activities, mappings, semaphores.
+//!
+//! Why it exists: here quota moves. What it deliberately does not know: how a quota is enforced.
+
+use crate::node::{NO_SELECTOR, NodeId};
+use crate::object::{Memory, Object, QUOTAS, Quota, Request, Tile, UNREGULATED};
+use crate::space::{HolderId, Plan, Space};
+use crate::{Error, PIECES_MAX, Result};
+
+/// Nanoseconds of a second.
+const SECOND: u64 = 1_000_000_000;
+
+/// Takes `amount` from what is left; what is not regulated has always enough.
+pub(crate) fn take(left: u64, amount: u64) -> Option<u64> {
+    if amount == UNREGULATED {
+        return None;
+    }
+    match left {
+        UNREGULATED => Some(UNREGULATED),
+        left => left.checked_sub(amount),
+    }
+}
+
+/// Puts back what [`take`] took.
+pub(crate) fn give(left: u64, amount: u64) -> u64 {
+    match left {
+        UNREGULATED => UNREGULATED,
+        left => left.saturating_add(amount),
+    }
+}
+
+impl Space<'_> {
+    pub(crate) fn tile(&self, id: NodeId) -> Result<Tile> {
+        match *self.object(id) {
+            Object::Tile(tile) => Ok(tile),
+            _ => Err(Error::WrongKind),
+        }
+    }
+
+    pub(crate) fn memory(&self, id: NodeId) -> Result<Memory> {
+        match *self.object(id) {
+            Object::Memory(memory) => Ok(memory),
+            _ => Err(Error::WrongKind),
+        }
+    }
+
+    /// What is left of a quota in the node that owns it.
+    pub(crate) fn left(&mut self, owner: NodeId, quota: Quota) -> Option<&mut u64> {
+        match &mut self.nodes[owner.index()].object {
+            Object::Tile(tile) => Some(&mut tile.left[quota as usize]),
+            _ => None,
+        }
+    }
+
+    /// Execution time in nanoseconds a second that `budget` in each `period` is, rounded up.
+    fn share(budget: u64, period: u64) -> Result<u64> {
+        if period == 0 || budget > period {
+            return Err(Error::OutOfBounds);
+        }
+        let share = (u128::from(budget) * u128::from(SECOND)).div_ceil(period.into());
+        u64::try_from(share).map_err(|_| Error::OutOfBounds)
+    }
+
+    /// Derives a tile capability that has the quotas of `request` for itself, moved out of `source`, and shares the others
+    /// with it. The execution time is given as nanoseconds in each `period` (of nanoseconds); rate and burst come together.
+    ///
+    /// # Errors
+    /// [`Error::NoQuota`] if one of them is more than what is left, [`Error::OutOfBounds`] if a request makes no sense, and
+    /// what every operation says of its operands.
+    pub fn derive_tile(
+        &mut self,
+        caller: HolderId,
+        source: u16,
+        target: u16,
+        request: Request,
+        period: u64,
+    ) -> Result<NodeId> {
+        let origin = self.find(caller, source)?;
+        let parent = self.tile(origin)?;
+        let mut object = Tile {
+            left: [0; QUOTAS],
+            given: [0; QUOTAS],
+            period: parent.period,
+            ..parent
+        };
+        if request[Quota::NocRate as usize].is_some() != request[Quota::NocBurst as usize].is_some()
+        {
+            return Err(Error::OutOfBounds);
+        }
+        for (quota, wanted) in request.into_iter().enumerate() {
+            let Some(mut amount) = wanted else { continue };
+            if quota == Quota::Cpu as usize {
+                amount = Self::share(amount, period)?;
+                object.period = period;
+            }
+            self.visit(1);
+            let owner = parent.owner[quota];
+            let Object::Tile(from) = self.nodes[owner.index()].object else {
+                return Err(Error::WrongKind);
+            };
+            take(from.left[quota], amount).ok_or(Error::NoQuota)?;
+            object.given[quota] = amount;
+            object.left[quota] = amount;
+            object.owner[quota] = NodeId::NONE;
+        }
+        let id = self.make(Plan {
+            object: Object::Tile(object),
+            origin,
+            holder: caller,
+            selector: target,
+            extra: [NodeId::NONE; 2],
+            payer: caller,
+            original: None,
+        })?;
+        for quota in 0..QUOTAS {
+            if object.owner[quota].is_some() {
+                continue;
+            }
+            if let Object::Tile(own) = &mut self.nodes[id.index()].object {
+                own.owner[quota] = id;
+            }
+            if let Object::Tile(from) = &mut self.nodes[parent.owner[quota].index()].object {
+                // Checked above.
+                from.left[quota] = take(from.left[quota], object.given[quota]).unwrap_or(0);
+            }
+        }
+        Ok(id)
+    }
+
+    /// Moves `bytes` of kernel memory from a purse to a new one.
+    ///
+    /// # Errors
+    /// [`Error::NoQuota`] if the purse has less, and what every operation says of its operands.
+    pub fn derive_kernel_memory(
+        &mut self,
+        caller: HolderId,
+        source: u16,
+        target: u16,
+        bytes: u64,
+    ) -> Result<NodeId> {
+        let origin = self.find(caller, source)?;
+        let Object::KernelMemory { left, .. } = *self.object(origin) else {
+            return Err(Error::WrongKind);
+        };
+        // The new purse itself is charged, too, perhaps to the same one.
+        let cost = if self.owner(self.purse(caller)?) == self.owner(origin) {
+            Self::NODE_COST
+        } else {
+            0
+        };
+        let needed = bytes.checked_add(cost).ok_or(Error::NoQuota)?;
+        left.checked_sub(needed).ok_or(Error::NoQuota)?;
+        let id = self.make(Plan {
+            object: Object::KernelMemory {
+                left: bytes,
+                given: bytes,
+            },
+            origin,
+            holder: caller,
+            selector: target,
+            extra: [NodeId::NONE; 2],
+            payer: caller,
+            original: None,
+        })?;
+        if let Object::KernelMemory { left, .. } = self.object_mut(origin) {
+            // Checked above, with the charge for the new purse.
+            *left -= bytes;
+        }
+        Ok(id)
+    }
+
+    /// Cuts `size` bytes, aligned to `align`, out of memory for exclusive use: the first gap that is large enough.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`] if there is no such gap or there are too many pieces, [`Error::OutOfBounds`] for a size of 0 or an
+    /// alignment that is no power of two, and what every operation says of its operands.
+    pub fn cut_memory(
+        &mut self,
+        caller: HolderId,
+        source: u16,
+        target: u16,
+        size: u64,
+        align: u64,
+    ) -> Result<NodeId> {
+        if size == 0 || !align.is_power_of_two() {
+            return Err(Error::OutOfBounds);
+        }
+        let origin = self.find(caller, source)?;
+        let pool = self.memory(origin)?;
+        let owner = self.owner(origin);
+        if pool.pieces >= PIECES_MAX || size > pool.free {
+            return Err(Error::NoMemory);
+        }
+        let end = pool.base + pool.size;
+        let mut before = NodeId::NONE;
+        let mut after = pool.first;
+        let mut start = pool.base.checked_next_multiple_of(align);
+        let base = loop {
+            self.visit(1);
+            let limit = match after.is_some() {
+                true => self.memory(after)?.base,
+                false => end,
+            };
+            let fits = start.and_then(|s| s.checked_add(size));
+            if let (Some(start), Some(fits)) = (start, fits)
+                && fits <= limit
+            {
+                break start;
+            }
+            if !after.is_some() {
+                return Err(Error::NoMemory);
+            }
+            let piece = self.memory(after)?;
+            start = (piece.base + piece.size).checked_next_multiple_of(align);
+            before = after;
+            after = piece.next;
+        };
+        let id = self.make(Plan {
+            object: Object::Memory(Memory {
+                base,
+                size,
+                free: size,
+                first: NodeId::NONE,
+                next: after,
+                previous: before,
+                pieces: 0,
+                cut_from: owner,
+                ..pool
+            }),
+            origin,
+            holder: caller,
+            selector: target,
+            extra: [NodeId::NONE; 2],
+            payer: caller,
+            original: None,
+        })?;
+        if after.is_some()
+            && let Object::Memory(next) = &mut self.nodes[after.index()].object
+        {
+            next.previous = id;
+        }
+        if before.is_some()
+            && let Object::Memory(previous) = &mut self.nodes[before.index()].object
+        {
+            previous.next = id;
+        }
+        if let Object::Memory(pool) = &mut self.nodes[owner.index()].object {
+            if !before.is_some() {
+                pool.first = id;
+            }
+            pool.free -= size;
+            pool.pieces += 1;
+        }
+        Ok(id)
+    }
+
+    /// Derives access to a part of memory with some of the rights. The parent keeps its own access to it.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for more than the parent has, and what every operation says of its operands.
+    pub fn derive_memory(
+        &mut self,
+        caller: HolderId,
+        source: u16,
+        target: u16,
+        (offset, size): (u64, u64),
+        rights: u8,
+    ) -> Result<NodeId> {
+        let origin = self.find(caller, source)?;
+        let parent = self.memory(origin)?;
+        let end = offset.checked_add(size).ok_or(Error::OutOfBounds)?;
+        if size == 0 || end > parent.size || rights == 0 || rights & !parent.rights != 0 {
+            return Err(Error::OutOfBounds);
+        }
+        self.make(Plan {
+            object: Object::Memory(Memory {
+                base: parent.base + offset,
+                size,
+                rights,
+                free: size,
+                first: NodeId::NONE,
+                next: NodeId::NONE,
+                previous: NodeId::NONE,
+                pieces: 0,
+                cut_from: NodeId::NONE,
+                ..parent
+            }),
+            origin,
+            holder: caller,
+            selector: target,
+            extra: [NodeId::NONE; 2],
+            payer: caller,
+            original: None,
+        })
+    }
+
+    /// Creates an activity on a tile, with a purse that pays for what it will cause. It ends when the tile capability, the purse or
+    /// its memory is revoked.
+    ///
+    /// # Errors
+    /// [`Error::NoPlace`], and what every operation says of its operands.
+    pub fn create_activity(
+        &mut self,
+        caller: HolderId,
+        target: u16,
+        tile: u16,
+        purse: u16,
+        memory: u16,
+    ) -> Result<(NodeId, HolderId)> {
+        let tile = self.find(caller, tile)?;
+        self.tile(tile)?;
+        let purse = self.find(caller, purse)?;
+        if !matches!(self.object(purse), Object::KernelMemory { .. }) {
+            return Err(Error::WrongKind);
+        }
+        let memory = self.find(caller, memory)?;
+        self.memory(memory)?;
+        self.visit(self.holders.len() as u32);
+        let mut places = self.holders.iter();
+        let place = places
+            .position(|h| !h.node.is_some())
+            .ok_or(Error::NoPlace)?;
+        let id = self.make(Plan {
+            object: Object::Activity {
+                holder: place as u16,
+            },
+            origin: tile,
+            holder: caller,
+            selector: target,
+            extra: [purse, memory],
+            payer: caller,
+            original: None,
+        })?;
+        let holder = &mut self.holders[place];
+        holder.node = id;
+        holder.purse = purse;
+        holder.tile = tile;
+        Ok((id, HolderId(place as u16)))
+    }
+
+    /// The activity that a selector names.
+    ///
+    /// # Errors
+    /// [`Error::WrongKind`], and what every operation says of its operands.
+    pub fn activity(&mut self, caller: HolderId, selector: u16) -> Result<HolderId> {
+        match self.look(caller, selector)?.1 {
+            Object::Activity { holder } => Ok(HolderId(holder)),
+            _ => Err(Error::WrongKind),
+        }
+    }
+
+    /// The tile capability that an activity was started with.
+    ///
+    /// # Errors
+    /// [`Error::NoHolder`].
+    pub fn tile_of(&self, holder: HolderId) -> Result<NodeId> {
+        self.purse(holder)?;
+        Ok(self.holders[usize::from(holder.0)].tile)
+    }
+
+    /// Maps memory into an activity: `pages` from `address` on, for which `tables` pages of page tables are taken from the quota
+    /// of its tile capability.
+    ///
+    /// # Errors
+    /// [`Error::NoQuota`] without that many page tables, and what every operation says of its operands.
+    pub fn map(
+        &mut self,
+        caller: HolderId,
+        memory: u16,
+        activity: HolderId,
+        (address, pages): (u64, u64),
+        tables: u64,
+    ) -> Result<NodeId> {
+        let origin = self.find(caller, memory)?;
+        self.memory(origin)?;
+        let tile = self.tile_of(activity)?;
+        let owner = self.tile(tile)?.owner[Quota::PageTables as usize];
+        let rest = self.left(owner, Quota::PageTables).map(|left| *left);
+        let rest = rest
+            .and_then(|left| take(left, tables))
+            .ok_or(Error::NoQuota)?;
+        let id = self.make(Plan {
+            object: Object::Mapping {
+                address,
+                pages,
+                tables,
+            },
+            origin,
+            holder: activity,
+            selector: NO_SELECTOR,
+            extra: [tile, NodeId::NONE],
+            payer: caller,
+            original: None,
+        })?;
+        if let Some(left) = self.left(owner, Quota::PageTables) {
+            *left = rest;
+        }
+        Ok(id)
+    }
+
+    /// Creates a semaphore.
+    ///
+    /// # Errors
+    /// What every operation says of its operands.
+    pub fn create_semaphore(
+        &mut self,
+        caller: HolderId,
+        target: u16,
+        value: u32,
+    ) -> Result<NodeId> {
+        self.make(Plan {
+            object: Object::Semaphore { value },
+            origin: NodeId::NONE,
+            holder: caller,
+            selector: target,
+            extra: [NodeId::NONE; 2],
+            payer: caller,
+            original: None,
+        })
+    }
+
+    /// Takes a semaphore if its value is not 0; says whether it did, and which node owns it.
+    ///
+    /// # Errors
+    /// What every operation says of its operands.
+    pub fn semaphore_down(&mut self, caller: HolderId, selector: u16) -> Result<(NodeId, bool)> {
+        let id = self.find(caller, selector)?;
+        let owner = self.owner(id);
+        match self.object_mut(id) {
+            Object::Semaphore { value: 0 } => Ok((owner, false)),
+            Object::Semaphore { value } => {
+                *value -= 1;
+                Ok((owner, true))
+            }
+            _ => Err(Error::WrongKind),
+        }
+    }
+
+    /// Adds one to a semaphore; returns the node that owns it.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] if it would overflow, and what every operation says of its operands.
+    pub fn semaphore_up(&mut self, caller: HolderId, selector: u16) -> Result<NodeId> {
+        let id = self.find(caller, selector)?;
+        let owner = self.owner(id);
+        match self.object_mut(id) {
+            Object::Semaphore { value } => {
+                *value = value.checked_add(1).ok_or(Error::OutOfBounds)?;
+                Ok(owner)
+            }
+            _ => Err(Error::WrongKind),
+        }
+    }
+
+    /// Takes one from a semaphore for somebody who waited; whether there was one.
+    pub fn semaphore_take(&mut self, owner: NodeId) -> bool {
+        match &mut self.nodes[owner.index()].object {
+            Object::Semaphore { value } if *value > 0 => {
+                *value -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Revocation: removes a capability and everything that depends on it, one at a time.
+//!
+//! Why it exists: a large tree must not keep anybody waiting, so the work is a machine with small steps. What it deliberately does
+//! not know: when it is driven, and how an endpoint is invalidated.
+//!
+//! From where it stands the machine goes down to any dependent, marks it and remembers where it came from; what has no
+//! dependents is removed, and the machine goes back. Nothing can be derived from what is marked. Dependencies lead to
+//! older nodes only, so it cannot come to the same node twice; when a revocation of another level removes a node on its way, that
+//! one is told.
+
+use crate::node::{
+    EDGES, EXTRA, HOLDER, LEVELS, NO_SELECTOR, NodeId, OFF_PATH, ORIGIN, ROOT, State,
+};
+use crate::object::{Object, QUOTAS, Quota};
+use crate::resource::give;
+use crate::space::{HolderId, Space};
+use crate::{Error, Result};
+
+/// A revocation under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Revocation {
+    current: NodeId,
+    /// The root stays.
+    keep: bool,
+}
+
+/// What was removed and must be undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// Its number, free now.
+    pub node: NodeId,
+    /// Distinguishes it from all others that had this number.
+    pub birth: u64,
+    /// What it was.
+    pub object: Object,
+    /// Whether it only stood for the object of another node; then there is nothing to undo.
+    pub copy: bool,
+    /// The activity that held it.
+    pub holder: HolderId,
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Went on.
+    Working,
+    /// Removed a node.
+    Removed(Removed),
+    /// There is nothing left to do.
+    Done,
+}
+
+impl Space<'_> {
+    /// Begins to revoke a capability of the caller with all that depends on it; with `keep`, only what depends on it.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if a revocation of this level is under way, [`Error::OutOfBounds`] for a level that there is not, and what every
+    /// operation says of its operands.
+    pub fn revoke(
+        &mut self,
+        level: usize,
+        caller: HolderId,
+        selector: u16,
+        keep: bool,
+    ) -> Result<()> {
+        let id = self.find(caller, selector)?;
+        self.remove(level, id, keep)
+    }
+
+    /// Begins to end an activity: all that it holds, and all that depends on that.
+    ///
+    /// # Errors
+    /// As [`revoke`](Self::revoke); [`Error::NoHolder`].
+    pub fn end_activity(&mut self, level: usize, holder: HolderId) -> Result<()> {
+        let record = self.holders.get(usize::from(holder.0));
+        let node = record.map(|h| h.node).filter(|node| node.is_some());
+        let node = node.ok_or(Error::NoHolder)?;
+        if holder == Self::KERNEL {
+            return Err(Error::NoHolder);
+        }
+        self.remove(level, node, false)
+    }
+
+    /// Begins to remove a node that is known by its number.
+    ///
+    /// # Errors
+    /// As [`revoke`](Self::revoke).
+    pub fn remove(&mut self, level: usize, id: NodeId, keep: bool) -> Result<()> {
+        match self.revocations.get(level) {
+            Some(None) => {}
+            Some(Some(_)) => return Err(Error::Busy),
+            None => return Err(Error::OutOfBounds),
+        }
+        self.visit(1);
+        let node = &mut self.nodes[id.index()];
+        node.state = State::Dying;
+        node.via[level] = ROOT;
+        self.revocations[level] = Some(Revocation { current: id, keep });
+        Ok(())
+    }
+
+    /// Whether a revocation of this level is under way.
+    pub fn is_revoking(&self, level: usize) -> bool {
+        matches!(self.revocations.get(level), Some(Some(_)))
+    }
+
+    /// Does one step of the revocation of a level: visits at most [`crate::REVOKE_STEPS`] nodes and dependencies.
+    pub fn step(&mut self, level: usize) -> Progress {
+        let Some(Some(Revocation { current, keep })) = self.revocations.get(level).copied() else {
+            return Progress::Done;
+        };
+        self.visit(1);
+        let first = self.nodes[current.index()].first;
+        if first != crate::node::Slot::NONE {
+            let next = first.node();
+            self.visit(1);
+            let node = &mut self.nodes[next.index()];
+            node.state = State::Dying;
+            node.via[level] = current.0;
+            self.revocations[level] = Some(Revocation {
+                current: next,
+                keep,
+            });
+            return Progress::Working;
+        }
+        if keep && self.nodes[current.index()].via[level] == ROOT {
+            let node = &mut self.nodes[current.index()];
+            node.via[level] = OFF_PATH;
+            if node.via == [OFF_PATH; LEVELS] {
+                node.state = State::Alive;
+            }
+            self.revocations[level] = None;
+            return Progress::Done;
+        }
+        Progress::Removed(self.take_out(current))
+    }
+
+    /// Removes a node without dependents, gives its quota back and corrects the paths that led through it.
+    fn take_out(&mut self, id: NodeId) -> Removed {
+        let node = self.nodes[id.index()];
+        let holder = self.holder_of(id);
+        if !node.copy {
+            self.give_back(id, &node.object);
+        }
+        if let Object::KernelMemory { left, .. } = &mut self.nodes[node.purse.index()].object {
+            *left += node.cost;
+        }
+        if node.selector != NO_SELECTOR {
+            let table = &mut self.holders[usize::from(holder.0)].table;
+            table[usize::from(node.selector)] = NodeId::NONE;
+        }
+        if let (Object::Activity { holder }, false) = (node.object, node.copy) {
+            self.holders[usize::from(holder)].node = NodeId::NONE;
+        }
+        for edge in 0..EDGES {
+            self.unlink(id, edge);
+        }
+        for level in 0..LEVELS {
+            self.visit(1);
+            match (node.via[level], &mut self.revocations[level]) {
+                (OFF_PATH, _) | (_, None) => {}
+                (ROOT, revocation) => *revocation = None,
+                (via, Some(revocation)) => revocation.current = NodeId(via),
+            }
+        }
+        self.put_free(id);
+        Removed {
+            node: id,
+            birth: node.birth,
+            object: node.object,
+            copy: node.copy,
+            holder,
+        }
+    }
+
+    fn give_back(&mut self, id: NodeId, object: &Object) {
+        let origin = self.nodes[id.index()].edges[ORIGIN].to;
+        match *object {
+            Object::Tile(tile) if origin.is_some() => {
+                let Object::Tile(parent) = *self.object(origin) else {
+                    return;
+                };
+                for quota in 0..QUOTAS {
+                    if tile.owner[quota] == id
+                        && let Object::Tile(from) =
+                            &mut self.nodes[parent.owner[quota].index()].object
+                    {
+                        from.left[quota] = give(from.left[quota], tile.given[quota]);
+                    }
+                }
+            }
+            Object::KernelMemory { given, .. } if origin.is_some() => {
+                if let Object::KernelMemory { left, .. } = self.object_mut(origin) {
+                    *left += given;
+                }
+            }
+            Object::Memory(memory) if memory.cut_from.is_some() => {
+                if memory.next.is_some()
+                    && let Object::Memory(next) = &mut self.nodes[memory.next.index()].object
+                {
+                    next.previous = memory.previous;
+                }
+                if memory.previous.is_some()
+                    && let Object::Memory(previous) =
+                        &mut self.nodes[memory.previous.index()].object
+                {
+                    previous.next = memory.next;
+                }
+                if let Object::Memory(pool) = &mut self.nodes[memory.cut_from.index()].object {
+                    if !memory.previous.is_some() {
+                        pool.first = memory.next;
+                    }
+                    pool.free += memory.size;
+                    pool.pieces -= 1;
+                }
+            }
+            Object::Send { credits, .. } => {
+                if let Object::Receive(gate) = self.object_mut(origin) {
+                    gate.left += credits;
+                }
+            }
+            Object::Endpoint { count, .. } => {
+                if let Object::Receive(gate) = self.object_mut(origin) {
+                    gate.place = None;
+                }
+                self.return_quota(id, Quota::Endpoints, count.into());
+            }
+            Object::Mapping { tables, .. } => self.return_quota(id, Quota::PageTables, tables),
+            _ => {}
+        }
+    }
+
+    fn return_quota(&mut self, id: NodeId, quota: Quota, amount: u64) {
+        let tile = self.nodes[id.index()].edges[EXTRA].to;
+        let Ok(tile) = self.tile(tile) else { return };
+        if let Some(left) = self.left(tile.owner[quota as usize], quota) {
+            *left = give(*left, amount);
+        }
+    }
+
+    /// The next node that an activity holds, for reports; `None` at the end.
+    pub fn held_by(&self, holder: HolderId) -> impl Iterator<Item = (u16, NodeId)> + '_ {
+        let table = self.holders.get(usize::from(holder.0));
+        let entries = table.into_iter().flat_map(|h| h.table.iter().enumerate());
+        entries
+            .filter(|(_, id)| id.is_some())
+            .map(|(selector, id)| (selector as u16, *id))
+    }
+
+    /// The nodes derived from, held by or otherwise dependent on a node: at most `limit` of them are looked at.
+    pub fn dependents(&self, id: NodeId, limit: usize) -> impl Iterator<Item = NodeId> + '_ {
+        let mut slot = self.nodes[id.index()].first;
+        core::iter::from_fn(move || {
+            if slot == crate::node::Slot::NONE {
+                return None;
+            }
+            let node = slot.node();
+            slot = self.nodes[node.index()].edges[slot.edge()].next;
+            Some(node)
+        })
+        .take(limit)
+    }
+}
+
+const _: () = assert!(HOLDER < EDGES);

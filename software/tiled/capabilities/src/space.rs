@@ -1,0 +1,428 @@
+//! The arena, the holders, and how a node is made.
+//!
+//! Why it exists: all memory of the crate, and the one way to make a node. What it deliberately does not know: kinds.
+
+use crate::node::{EDGES, EXTRA, EXTRA2, HOLDER, LEVELS, NO_SELECTOR, Node, NodeId, ORIGIN, State};
+use crate::object::{Memory, NO_OWNER, Object, QUOTAS, Tile, UNREGULATED};
+use crate::revoke::Revocation;
+use crate::{DEPTH_MAX, Error, Result, SELECTORS};
+
+/// Number of a holder: an activity's place in the table of holders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HolderId(pub u16);
+
+/// An activity as a holder of capabilities.
+#[derive(Clone, Copy, Debug)]
+pub struct Holder {
+    /// Its node; none if the place is free.
+    pub(crate) node: NodeId,
+    /// What pays for the kernel objects that it causes.
+    pub(crate) purse: NodeId,
+    /// The tile capability that it was started with.
+    pub(crate) tile: NodeId,
+    pub(crate) table: [NodeId; SELECTORS],
+}
+
+impl Holder {
+    /// A free place.
+    pub const FREE: Holder = Holder {
+        node: NodeId::NONE,
+        purse: NodeId::NONE,
+        tile: NodeId::NONE,
+        table: [NodeId::NONE; SELECTORS],
+    };
+}
+
+/// The memory of a [`Space`].
+#[derive(Debug)]
+pub struct Storage<'m> {
+    /// One for each capability; at most 16 383.
+    pub nodes: &'m mut [Node],
+    /// One for each activity, the kernel included.
+    pub holders: &'m mut [Holder],
+}
+
+/// All capabilities of a system.
+#[derive(Debug)]
+pub struct Space<'m> {
+    pub(crate) nodes: &'m mut [Node],
+    pub(crate) holders: &'m mut [Holder],
+    pub(crate) free: NodeId,
+    pub(crate) births: u64,
+    pub(crate) steps: u64,
+    pub(crate) revocations: [Option<Revocation>; LEVELS],
+    /// What the kernel's purse held in the beginning.
+    pub(crate) total: u64,
+}
+
+/// What a node needs to be made.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan {
+    pub object: Object,
+    /// Derived from.
+    pub origin: NodeId,
+    /// Who will hold it.
+    pub holder: HolderId,
+    pub selector: u16,
+    pub extra: [NodeId; 2],
+    /// Who pays.
+    pub payer: HolderId,
+    /// The node whose object it stands for, if it is a copy.
+    pub original: Option<NodeId>,
+}
+
+/// Bytes that a node is charged with.
+pub const NODE_COST: u64 = size_of::<Node>() as u64;
+/// Bytes that an activity is charged with beside its node: its place among the holders.
+pub const HOLDER_COST: u64 = size_of::<Holder>() as u64;
+
+/// The kernel as a holder; it owns everything at boot.
+const KERNEL: HolderId = HolderId(0);
+
+impl<'m> Space<'m> {
+    /// Bytes that a node costs its purse.
+    pub const NODE_COST: u64 = NODE_COST;
+    /// Bytes that an activity costs beside its node.
+    pub const HOLDER_COST: u64 = HOLDER_COST;
+    /// The kernel itself, holder of all objects that exist at boot.
+    pub const KERNEL: HolderId = KERNEL;
+
+    /// An empty space: only the kernel, at place 0, with a purse that covers all nodes of the storage.
+    ///
+    /// # Panics
+    /// If the storage holds fewer than four nodes or no holder: a mistake of the kernel, at boot.
+    pub fn new(storage: Storage<'m>) -> Self {
+        let Storage { nodes, holders } = storage;
+        let usable = nodes.len().min(usize::from(u16::MAX) / EDGES);
+        let nodes = &mut nodes[..usable];
+        assert!(
+            usable >= 4 && !holders.is_empty(),
+            "no memory for capabilities"
+        );
+        holders.fill(Holder::FREE);
+        for (i, node) in nodes.iter_mut().enumerate() {
+            *node = Node::FREE;
+            let next = i + 1;
+            node.edges[0].to = if next < usable {
+                NodeId(next as u16)
+            } else {
+                NodeId::NONE
+            };
+        }
+        // Two nodes are the kernel's own: its activity and its purse.
+        // All money is worth nodes, so whoever can pay gets one, whatever others did.
+        let total = (usable as u64 - 2) * NODE_COST;
+        let mut space = Self {
+            nodes,
+            holders,
+            free: NodeId(0),
+            births: 0,
+            steps: 0,
+            revocations: [None; LEVELS],
+            total,
+        };
+        let purse = space.boot_node(Object::KernelMemory {
+            left: total,
+            given: total,
+        });
+        let kernel = space.boot_node(Object::Activity { holder: 0 });
+        space.holders[0].node = kernel;
+        space.holders[0].purse = purse;
+        space
+    }
+
+    /// A node without parents and costs.
+    fn boot_node(&mut self, object: Object) -> NodeId {
+        // `new` has at least four nodes.
+        let id = self.take_free().unwrap_or(NodeId(0));
+        self.nodes[id.index()] = Node {
+            state: State::Alive,
+            object,
+            owner: id,
+            birth: self.births,
+            ..Node::FREE
+        };
+        id
+    }
+
+    /// A purse of the kernel with `bytes` of what it has left, to be given to the first manager.
+    ///
+    /// # Errors
+    /// [`Error::SelectorTaken`], [`Error::NoKernelMemory`].
+    pub fn add_kernel_memory(&mut self, selector: u16, bytes: u64) -> Result<NodeId> {
+        let own = self.holders[0].purse;
+        let needed = bytes.checked_add(NODE_COST);
+        let needed = needed.ok_or(Error::NoKernelMemory)?;
+        match *self.object(own) {
+            Object::KernelMemory { left, .. } if needed <= left => {}
+            _ => return Err(Error::NoKernelMemory),
+        }
+        let id = self.make(Plan {
+            object: Object::KernelMemory {
+                left: bytes,
+                given: bytes,
+            },
+            origin: own,
+            holder: KERNEL,
+            selector,
+            extra: [NodeId::NONE; 2],
+            payer: KERNEL,
+            original: None,
+        })?;
+        if let Object::KernelMemory { left, .. } = self.object_mut(own) {
+            *left -= bytes;
+        }
+        Ok(id)
+    }
+
+    /// A whole tile, held by the kernel. `None` in `noc_rate`: its traffic is not regulated.
+    ///
+    /// # Errors
+    /// [`Error::SelectorTaken`], [`Error::NoKernelMemory`].
+    pub fn add_tile(
+        &mut self,
+        selector: u16,
+        tile: u16,
+        endpoints: u64,
+        page_tables: u64,
+        noc: Option<(u64, u64)>,
+    ) -> Result<NodeId> {
+        let (rate, burst) = noc.unwrap_or((UNREGULATED, UNREGULATED));
+        let second = 1_000_000_000;
+        let quota = [endpoints, second, rate, burst, page_tables];
+        let object = Object::Tile(Tile {
+            tile,
+            period: second,
+            left: quota,
+            given: quota,
+            owner: [NO_OWNER; QUOTAS],
+        });
+        let id = self.add(selector, object)?;
+        if let Object::Tile(tile) = &mut self.nodes[id.index()].object {
+            tile.owner = [id; QUOTAS];
+        }
+        Ok(id)
+    }
+
+    /// A range of memory, held by the kernel.
+    ///
+    /// # Errors
+    /// [`Error::SelectorTaken`], [`Error::NoKernelMemory`], [`Error::OutOfBounds`] if it wraps.
+    pub fn add_memory(
+        &mut self,
+        selector: u16,
+        tile: u16,
+        base: u64,
+        size: u64,
+        rights: u8,
+    ) -> Result<NodeId> {
+        base.checked_add(size).ok_or(Error::OutOfBounds)?;
+        self.add(
+            selector,
+            Object::Memory(Memory {
+                tile,
+                base,
+                size,
+                rights,
+                free: size,
+                first: NodeId::NONE,
+                next: NodeId::NONE,
+                previous: NodeId::NONE,
+                pieces: 0,
+                cut_from: NodeId::NONE,
+            }),
+        )
+    }
+
+    fn add(&mut self, selector: u16, object: Object) -> Result<NodeId> {
+        self.make(Plan {
+            object,
+            origin: NodeId::NONE,
+            holder: KERNEL,
+            selector,
+            extra: [NodeId::NONE; 2],
+            payer: KERNEL,
+            original: None,
+        })
+    }
+
+    /// Counts visits.
+    pub(crate) fn visit(&mut self, count: u32) {
+        self.steps += u64::from(count);
+    }
+
+    /// Nodes and dependencies visited since the space was made.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The purse that pays for what an activity causes.
+    pub(crate) fn purse(&self, holder: HolderId) -> Result<NodeId> {
+        let holder = self.holders.get(usize::from(holder.0));
+        let holder = holder.filter(|h| h.node.is_some()).ok_or(Error::NoHolder)?;
+        if self.nodes[holder.node.index()].state != State::Alive {
+            return Err(Error::NoHolder);
+        }
+        Ok(holder.purse)
+    }
+
+    /// The node that a selector of an activity names.
+    ///
+    /// # Errors
+    /// [`Error::NoHolder`], [`Error::NoCapability`], [`Error::Revoked`].
+    pub fn find(&mut self, holder: HolderId, selector: u16) -> Result<NodeId> {
+        self.visit(1);
+        self.purse(holder)?;
+        let table = &self.holders[usize::from(holder.0)].table;
+        let id = table.get(usize::from(selector)).copied();
+        let id = id.filter(|id| id.is_some()).ok_or(Error::NoCapability)?;
+        match self.nodes[id.index()].state {
+            State::Alive => Ok(id),
+            _ => Err(Error::Revoked),
+        }
+    }
+
+    /// The object of a node; of a copy, the object that it stands for.
+    pub fn object(&self, id: NodeId) -> &Object {
+        let owner = self.nodes[id.index()].owner;
+        &self.nodes[owner.index()].object
+    }
+
+    pub(crate) fn object_mut(&mut self, id: NodeId) -> &mut Object {
+        let owner = self.nodes[id.index()].owner;
+        &mut self.nodes[owner.index()].object
+    }
+
+    /// The object that a selector names, and the node that owns it.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn look(&mut self, holder: HolderId, selector: u16) -> Result<(NodeId, Object)> {
+        let id = self.find(holder, selector)?;
+        Ok((id, *self.object(id)))
+    }
+
+    /// The node that owns the object of a node.
+    pub fn owner(&self, id: NodeId) -> NodeId {
+        self.nodes[id.index()].owner
+    }
+
+    /// A number that no other node ever had or will have.
+    pub fn birth(&self, id: NodeId) -> u64 {
+        self.nodes[id.index()].birth
+    }
+
+    /// Whether a node is the one that was born then.
+    pub fn is(&self, id: NodeId, birth: u64) -> bool {
+        let node = self.nodes.get(id.index());
+        node.is_some_and(|n| n.state == State::Alive && n.birth == birth)
+    }
+
+    /// The activity that holds a node.
+    pub fn holder_of(&self, id: NodeId) -> HolderId {
+        let activity = self.nodes[id.index()].edges[HOLDER].to;
+        if activity.is_some()
+            && let Object::Activity { holder } = self.nodes[activity.index()].object
+        {
+            return HolderId(holder);
+        }
+        KERNEL
+    }
+
+    /// The node that a node was derived from, if there is one.
+    pub fn origin(&self, id: NodeId) -> Option<NodeId> {
+        let to = self.nodes[id.index()].edges[ORIGIN].to;
+        to.is_some().then_some(to)
+    }
+
+    /// What is left in the purse of an activity, in bytes.
+    ///
+    /// # Errors
+    /// [`Error::NoHolder`].
+    pub fn kernel_memory_left(&self, holder: HolderId) -> Result<u64> {
+        let purse = self.purse(holder)?;
+        match *self.object(purse) {
+            Object::KernelMemory { left, .. } => Ok(left),
+            _ => Ok(0),
+        }
+    }
+
+    /// Whether a selector is free.
+    pub(crate) fn check_selector(&self, holder: HolderId, selector: u16) -> Result<()> {
+        self.purse(holder)?;
+        if selector == NO_SELECTOR {
+            return Ok(());
+        }
+        let table = &self.holders[usize::from(holder.0)].table;
+        match table.get(usize::from(selector)) {
+            Some(&NodeId::NONE) => Ok(()),
+            _ => Err(Error::SelectorTaken),
+        }
+    }
+
+    /// Makes a node. All checks come before the first change.
+    pub(crate) fn make(&mut self, plan: Plan) -> Result<NodeId> {
+        self.check_selector(plan.holder, plan.selector)?;
+        let mut depth = 0;
+        for from in [plan.origin, plan.extra[0], plan.extra[1]] {
+            if from.is_some() && self.nodes[from.index()].state != State::Alive {
+                return Err(Error::Revoked);
+            }
+        }
+        if plan.origin.is_some() {
+            if !self.is_live(plan.origin) {
+                return Err(Error::Revoked);
+            }
+            depth = self.nodes[plan.origin.index()].depth + 1;
+            if depth > DEPTH_MAX {
+                return Err(Error::TooDeep);
+            }
+        }
+        let cost = match plan.object {
+            Object::Activity { .. } if plan.original.is_none() => NODE_COST + HOLDER_COST,
+            _ => NODE_COST,
+        };
+        let purse = self.purse(plan.payer)?;
+        if !self.is_live(purse) {
+            return Err(Error::Revoked);
+        }
+        let purse = self.nodes[purse.index()].owner;
+        let Object::KernelMemory { left, .. } = &mut self.nodes[purse.index()].object else {
+            return Err(Error::WrongKind);
+        };
+        let rest = left.checked_sub(cost).ok_or(Error::NoKernelMemory)?;
+        if !self.free.is_some() {
+            return Err(Error::NoKernelMemory);
+        }
+        *left = rest;
+        // A free node was seen above.
+        let id = self.take_free().ok_or(Error::NoKernelMemory)?;
+        self.nodes[id.index()] = Node {
+            state: State::Alive,
+            depth,
+            object: plan.object,
+            copy: plan.original.is_some(),
+            owner: plan.original.unwrap_or(id),
+            selector: plan.selector,
+            purse,
+            cost,
+            birth: self.births,
+            ..Node::FREE
+        };
+        let holder = self.holders[usize::from(plan.holder.0)].node;
+        self.link(id, HOLDER, holder);
+        for (edge, to) in [
+            (ORIGIN, plan.origin),
+            (EXTRA, plan.extra[0]),
+            (EXTRA2, plan.extra[1]),
+        ] {
+            if to.is_some() {
+                self.link(id, edge, to);
+            }
+        }
+        if plan.selector != NO_SELECTOR {
+            self.holders[usize::from(plan.holder.0)].table[usize::from(plan.selector)] = id;
+        }
+        Ok(id)
+    }
+}

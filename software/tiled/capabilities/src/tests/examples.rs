@@ -1,0 +1,237 @@
+//! Worked examples: the one of the paper, and one for each rule.
+
+use super::{KERNEL, MEMORY, PURSE, SMALL_TILE, TILE, activity, finish, space};
+use crate::{Error, Object, Progress, Quota, Request, Space};
+
+fn tile(space: &mut Space, selector: u16) -> [u64; 5] {
+    match space.look(KERNEL, selector).unwrap().1 {
+        Object::Tile(tile) => tile.left,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn request(values: &[(Quota, u64)]) -> Request {
+    let mut request = Request::default();
+    for (quota, value) in values {
+        request[*quota as usize] = Some(*value);
+    }
+    request
+}
+
+/// m3-rtas24, Section IV-C: a tile capability with 1 s of CPU time and 4 GB/s; 0.5 s and 3 GB/s are moved to a new one.
+#[test]
+fn the_example_of_the_paper() {
+    const GB: u64 = 1_000_000_000;
+    let mut space = space(32);
+    let wanted = request(&[
+        (Quota::Cpu, 500_000_000),
+        (Quota::NocRate, 3 * GB),
+        (Quota::NocBurst, 32768),
+    ]);
+    space
+        .derive_tile(KERNEL, SMALL_TILE, 10, wanted, 1_000_000_000)
+        .unwrap();
+    let (parent, child) = (tile(&mut space, SMALL_TILE), tile(&mut space, 10));
+    assert_eq!(parent[1..4], [500_000_000, GB, 32768]);
+    assert_eq!(child[1..4], [500_000_000, 3 * GB, 32768]);
+    // What is not asked for is shared.
+    assert_eq!((parent[0], child[0]), (20, 0));
+    space.check().unwrap();
+
+    // No more than there is.
+    let more = request(&[(Quota::NocRate, GB + 1), (Quota::NocBurst, 1)]);
+    assert_eq!(
+        space.derive_tile(KERNEL, SMALL_TILE, 11, more, 1),
+        Err(Error::NoQuota)
+    );
+    // Revocation gives all of it back.
+    space.revoke(0, KERNEL, 10, false).unwrap();
+    assert_eq!(finish(&mut space, 0), 1);
+    assert_eq!(
+        tile(&mut space, SMALL_TILE)[1..4],
+        [1_000_000_000, 4 * GB, 65536]
+    );
+    space.check().unwrap();
+}
+
+#[test]
+fn execution_time_is_a_share_rounded_up_and_given_back_exactly() {
+    let mut space = space(32);
+    // 1 ns in each 3 ns: 333 333 334 ns a second.
+    for at in 10..12 {
+        let third = request(&[(Quota::Cpu, 1)]);
+        space.derive_tile(KERNEL, TILE, at, third, 3).unwrap();
+    }
+    assert_eq!(tile(&mut space, TILE)[1], 333_333_332);
+    let third = request(&[(Quota::Cpu, 1)]);
+    assert_eq!(
+        space.derive_tile(KERNEL, TILE, 12, third, 3),
+        Err(Error::NoQuota)
+    );
+    for at in 10..12 {
+        space.revoke(1, KERNEL, at, false).unwrap();
+        finish(&mut space, 1);
+    }
+    assert_eq!(tile(&mut space, TILE)[1], 1_000_000_000);
+    for (budget, period) in [(1, 0), (4, 3)] {
+        let wanted = request(&[(Quota::Cpu, budget)]);
+        assert_eq!(
+            space.derive_tile(KERNEL, TILE, 12, wanted, period),
+            Err(Error::OutOfBounds)
+        );
+    }
+}
+
+#[test]
+fn quota_that_is_shared_is_taken_from_who_owns_it() {
+    let mut space = space(32);
+    space
+        .derive_tile(KERNEL, SMALL_TILE, 10, Request::default(), 0)
+        .unwrap();
+    let endpoints = request(&[(Quota::Endpoints, 15)]);
+    space.derive_tile(KERNEL, 10, 11, endpoints, 0).unwrap();
+    assert_eq!(tile(&mut space, SMALL_TILE)[0], 5);
+    let endpoints = request(&[(Quota::Endpoints, 6)]);
+    assert_eq!(
+        space.derive_tile(KERNEL, SMALL_TILE, 12, endpoints, 0),
+        Err(Error::NoQuota)
+    );
+    space.check().unwrap();
+}
+
+#[test]
+fn memory_is_cut_without_overlap_and_joined_again() {
+    let mut space = space(32);
+    for at in 10..14 {
+        space
+            .cut_memory(KERNEL, MEMORY, at, 0x1000, 0x1000)
+            .unwrap();
+    }
+    let base = |space: &mut Space, at| match space.look(KERNEL, at).unwrap().1 {
+        Object::Memory(memory) => memory.base,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(base(&mut space, 13), 0x4000);
+    space.revoke(0, KERNEL, 11, false).unwrap();
+    finish(&mut space, 0);
+    // The gap is used again if it suffices.
+    space
+        .cut_memory(KERNEL, MEMORY, 14, 0x2000, 0x1000)
+        .unwrap();
+    assert_eq!(base(&mut space, 14), 0x5000);
+    space.cut_memory(KERNEL, MEMORY, 15, 0x800, 0x1000).unwrap();
+    assert_eq!(base(&mut space, 15), 0x2000);
+    assert_eq!(
+        space.cut_memory(KERNEL, MEMORY, 16, 1 << 20, 1),
+        Err(Error::NoMemory)
+    );
+    space.check().unwrap();
+}
+
+#[test]
+fn everything_of_an_activity_goes_with_it() {
+    let mut space = space(256);
+    let a = activity(&mut space, TILE, 10, 4096);
+    let b = activity(&mut space, TILE, 20, 4096);
+    let before = (tile(&mut space, TILE), space.kernel_memory_left(b).unwrap());
+    let buffer = space.find(KERNEL, 11).unwrap();
+    space.create_receive(a, 1, 4, 64).unwrap();
+    // Nobody can send before the gate is active.
+    space.create_send(a, 1, 2, 7, 3).unwrap();
+    assert_eq!(
+        space.activate(a, 2, a, (30, 1), None),
+        Err(Error::WrongState)
+    );
+    space.activate(a, 1, a, (20, 5), Some(buffer)).unwrap();
+    assert_eq!(space.create_send(a, 1, 3, 7, 2), Err(Error::NoCredits));
+    // b obtains the sending end and makes it active on its own account.
+    space.copy(b, (a, 2), (b, 5)).unwrap();
+    space.activate(b, 5, b, (30, 1), None).unwrap();
+    assert_eq!(tile(&mut space, TILE)[0], before.0[0] - 6);
+    space.check().unwrap();
+
+    // The end of a also invalidates b's endpoint, and b gets back what it paid.
+    space.end_activity(2, a).unwrap();
+    let mut endpoints = Vec::new();
+    loop {
+        match space.step(2) {
+            Progress::Removed(removed) => {
+                if let Object::Endpoint { endpoint, .. } = removed.object {
+                    endpoints.push((endpoint, removed.holder));
+                }
+            }
+            Progress::Working => {}
+            Progress::Done => break,
+        }
+    }
+    endpoints.sort();
+    assert_eq!(endpoints, [(20, a), (30, b)]);
+    assert_eq!(
+        (tile(&mut space, TILE), space.kernel_memory_left(b).unwrap()),
+        before
+    );
+    assert_eq!(space.find(b, 5), Err(Error::NoCapability));
+    space.check().unwrap();
+}
+
+#[test]
+fn a_purse_that_is_revoked_ends_who_lives_from_it() {
+    let mut space = space(256);
+    let a = activity(&mut space, TILE, 10, 4096);
+    let b = activity(&mut space, TILE, 20, 4096);
+    space.create_semaphore(a, 1, 1).unwrap();
+    space.copy(a, (a, 1), (b, 1)).unwrap();
+    space.revoke(0, KERNEL, 10, false).unwrap();
+    finish(&mut space, 0);
+    assert_eq!(space.find(a, 1), Err(Error::NoHolder));
+    assert_eq!(space.find(b, 1), Err(Error::NoCapability));
+    // Its place is free for another.
+    let c = activity(&mut space, TILE, 30, 4096);
+    assert_eq!(c, a);
+    space.check().unwrap();
+}
+
+#[test]
+fn what_an_activity_causes_is_limited_by_its_purse() {
+    let mut space = space(256);
+    let bytes = 3 * Space::NODE_COST;
+    let a = activity(&mut space, TILE, 10, bytes);
+    for selector in 0..3 {
+        space.create_semaphore(a, selector, 0).unwrap();
+    }
+    assert_eq!(space.create_semaphore(a, 3, 0), Err(Error::NoKernelMemory));
+    space.revoke(0, a, 1, false).unwrap();
+    finish(&mut space, 0);
+    space.create_semaphore(a, 3, 0).unwrap();
+    assert_eq!(space.kernel_memory_left(a), Ok(0));
+    let left = space.look(KERNEL, PURSE).unwrap().1;
+    assert!(matches!(left, Object::KernelMemory { .. }));
+}
+
+#[test]
+fn sessions_go_with_their_service_and_services_with_their_gate() {
+    let mut space = space(256);
+    let server = activity(&mut space, TILE, 10, 8192);
+    let client = activity(&mut space, TILE, 20, 8192);
+    space.create_receive(server, 1, 4, 64).unwrap();
+    let service = space.create_service(server, 1, 2).unwrap();
+    space.copy(client, (server, 2), (client, 7)).unwrap();
+    space.create_session(client, 7, 8, 42).unwrap();
+    assert_eq!(space.session(client, 8), Ok((service, 42)));
+    space.revoke(0, server, 1, false).unwrap();
+    assert_eq!(finish(&mut space, 0), 4);
+    assert_eq!(space.session(client, 8), Err(Error::NoCapability));
+    space.check().unwrap();
+}
+
+#[test]
+fn semaphores_count() {
+    let mut space = space(32);
+    let id = space.create_semaphore(KERNEL, 10, 1).unwrap();
+    assert_eq!(space.semaphore_down(KERNEL, 10), Ok((id, true)));
+    assert_eq!(space.semaphore_down(KERNEL, 10), Ok((id, false)));
+    assert_eq!(space.semaphore_up(KERNEL, 10), Ok(id));
+    assert!(space.semaphore_take(id));
+    assert!(!space.semaphore_take(id));
+    assert_eq!(space.semaphore_down(KERNEL, TILE), Err(Error::WrongKind));
+}
