@@ -5,4 +5,14 @@
 //! [`crate::schedulability::mc2`]; this module only chooses.
 
 pub mod buffers;
+pub mod generate;
+pub mod inflation;
+pub mod judge;
+pub mod parameters;
+pub mod partition;
+pub mod placement;
+pub mod schemes;
+pub mod statistics;
+pub mod study;
+pub mod task_system;
 pub mod ways;

@@ -1,0 +1,415 @@
+//! One system under one scheme: from costs to the tables of phase three, and its verdict.
+//!
+//! Why it exists: this is the study's inner loop. What schemes share (costs, the two partitions, interrupts) is computed once for
+//! a system; what differs is a few sums. Memory is used again from system to system.
+//!
+//! The tests, with costs of [`super::inflation`]:
+//! * level A on its processor by costs of level A, levels A and B by costs of level B: harmonic periods and synchronous starts, so
+//!   a utilisation of one suffices (tables, and rate-monotonic priorities);
+//! * level C by the condition of bounded tardiness in what is left ([`crate::schedulability::tardiness::with_supply`]).
+//!
+//! Overheads: each job pays two scheduling decisions and a release; each job of levels A and B on processor 0 pays all interrupts
+//! that can come within its period (section 6.1), level C loses them from the capacity of processor 0 (processor-centric
+//! accounting, Brandenburg et al. 2011); a job of level B loads its cache again for every release instant of a shorter period on
+//! its processor (synchronous harmonic releases coincide), a job of level C once.
+
+use super::generate::{self, Stream};
+use super::inflation::{
+    AVERAGE, Curves, FIXED, GREATEST, SystemCosts, WAYS, locking, portion, scaled,
+};
+use super::parameters::{MILLION, StudyParameters};
+use super::partition::{Packing, Weight};
+use super::placement::{LEVEL_C, Placement, bank_of, long_periods};
+use super::schemes::{Messages, Scheme};
+use super::task_system::{Level, Scenario, TaskSystem};
+use super::ways::{ONE, Scratch, WayPlan, WayProblem};
+
+/// Demand of one processor over the longest period, in ns: by number of own ways, and by number of locked ways on top.
+#[derive(Clone, Copy, Debug)]
+struct Demand {
+    own: [u64; WAYS],
+    locked: [u64; WAYS],
+}
+
+const NOTHING: Demand = Demand {
+    own: [0; WAYS],
+    locked: [0; WAYS],
+};
+
+/// Judges systems of one parameter set. Holds memory to work in: one for each thread.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    /// The system at hand.
+    pub system: TaskSystem,
+    /// Its costs.
+    pub costs: SystemCosts,
+    /// The plan of the last schedulable verdict.
+    pub plan: WayPlan,
+    /// The problem of the last verdict.
+    pub problem: WayProblem,
+    /// Where buffers lay under it.
+    pub placement: Placement,
+    packings: [Packing; 2],
+    weights: Vec<Weight>,
+    long: Vec<bool>,
+    order: Vec<u32>,
+    /// Periods of levels A and B with all interrupts that can come within one.
+    interrupts: Vec<(u64, u64)>,
+    /// Share of processor 0 for interrupts on average, in parts of [`ONE`].
+    interrupt_share: u64,
+    /// Times for messages of each task: without and with locked ways.
+    message_ends: Vec<[u64; 2]>,
+    demands: Vec<[Demand; 3]>,
+    /// Shortest period of each processor, for both partitions.
+    shortest: [Vec<u64>; 2],
+    scratch: Scratch,
+}
+
+const A: usize = 0;
+const B: usize = 1;
+const C: usize = 2;
+
+impl Judge {
+    /// For systems of these parameters, which must be valid.
+    pub fn new(parameters: &StudyParameters) -> Self {
+        Self {
+            system: TaskSystem::default(),
+            costs: SystemCosts::default(),
+            plan: WayPlan::default(),
+            problem: WayProblem::new(parameters.ways as usize, parameters.processors as usize),
+            placement: Placement::default(),
+            packings: [Packing::default(), Packing::default()],
+            weights: Vec::new(),
+            long: Vec::new(),
+            order: Vec::new(),
+            interrupts: Vec::new(),
+            interrupt_share: 0,
+            message_ends: Vec::new(),
+            demands: Vec::new(),
+            shortest: [Vec::new(), Vec::new()],
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Generates a system, and computes what all schemes share.
+    pub fn generate(
+        &mut self,
+        parameters: &StudyParameters,
+        curves: &Curves,
+        scenario: Scenario,
+        utilisation: u64,
+        stream: &mut Stream,
+    ) {
+        generate::generate(parameters, scenario, utilisation, stream, &mut self.system);
+        self.prepare(parameters, curves);
+    }
+
+    /// Computes what all schemes share, for [`Self::system`].
+    pub fn prepare(&mut self, parameters: &StudyParameters, curves: &Curves) {
+        let processors = parameters.processors as usize;
+        self.costs.compute(parameters, curves, &self.system);
+        long_periods(&self.system, &mut self.long, &mut self.order);
+        self.interrupts(parameters);
+        let fair = (parameters.ways / (parameters.processors + 1)) as usize;
+        self.weights.clear();
+        for task in self.costs.tasks.iter().take_while(|t| t.level != Level::C) {
+            let factor = task.factor(GREATEST, curves, 0, 0);
+            let decay = curves.way(task.way_curve)[fair];
+            let cost = task.cost(GREATEST, factor, decay) + task.kernel[GREATEST];
+            let b = share(cost, task.period);
+            self.weights.push(Weight {
+                a: if task.level == Level::A {
+                    portion(b, parameters.level_a_over_b)
+                } else {
+                    0
+                },
+                b,
+                interrupts: share(in_period(&self.interrupts, task.period), task.period),
+            });
+        }
+        let [alone, grouped] = &mut self.packings;
+        alone.pack(processors, &self.weights, &[]);
+        grouped.pack(processors, &self.weights, &self.system.chains);
+        for (packing, shortest) in self.packings.iter().zip(&mut self.shortest) {
+            shortest.clear();
+            shortest.resize(processors, u64::MAX);
+            for (&p, task) in packing.processor.iter().zip(&self.costs.tasks) {
+                let shortest = &mut shortest[usize::from(p)];
+                *shortest = task.period.min(*shortest);
+            }
+        }
+    }
+
+    fn interrupts(&mut self, parameters: &StudyParameters) {
+        self.interrupts.clear();
+        for task in self.costs.tasks.iter().take_while(|t| t.level != Level::C) {
+            if !self
+                .interrupts
+                .iter()
+                .any(|&(period, _)| period == task.period)
+            {
+                self.interrupts.push((task.period, 0));
+            }
+        }
+        let average = portion(parameters.interrupt, parameters.average_interference);
+        self.interrupt_share = 0;
+        for task in self.costs.tasks.iter().filter(|t| t.interrupts > 0) {
+            for (period, sum) in &mut self.interrupts {
+                *sum += (period.div_ceil(task.period) + 1) * task.interrupts * parameters.interrupt;
+            }
+            self.interrupt_share += share(task.interrupts * average, task.period);
+        }
+    }
+
+    /// Is the system schedulable under a scheme? [`Self::plan`] then holds the ways.
+    pub fn judge(&mut self, parameters: &StudyParameters, curves: &Curves, scheme: Scheme) -> bool {
+        let grouped = scheme.messages() == Messages::Optimised;
+        self.placement.place(
+            scheme,
+            parameters.processors as usize,
+            &self.system,
+            &self.costs,
+            &self.packings[usize::from(grouped)].processor,
+            &self.long,
+        );
+        let locked = self.messages(parameters, scheme);
+        self.demands(parameters, curves, scheme, &locked);
+        self.level_c(parameters, curves);
+        self.problem.minimum_level_c = parameters.minimum_level_c as usize;
+        self.problem.solve_into(&mut self.scratch, &mut self.plan)
+    }
+
+    /// The processor of each task of levels A and B under a scheme.
+    pub fn processors(&self, scheme: Scheme) -> &[u8] {
+        &self.packings[usize::from(scheme.messages() == Messages::Optimised)].processor
+    }
+
+    /// Fills [`Self::message_ends`]: for each task of levels A and B the greatest time for messages that no locking changes, and
+    /// marks how much locking can save. Returns the decay over locked ways.
+    fn messages(&mut self, parameters: &StudyParameters, scheme: Scheme) -> [u64; WAYS] {
+        let count = self.weights.len();
+        let processors = parameters.processors as usize;
+        let processor =
+            &self.packings[usize::from(scheme.messages() == Messages::Optimised)].processor;
+        self.message_ends.clear();
+        self.message_ends.resize(count, [0; 2]);
+        let mut bytes = 0;
+        for (buffer, ends) in self.system.buffers.iter().zip(&self.costs.accesses) {
+            if buffer.sender as usize >= count {
+                continue;
+            }
+            let from = processor[buffer.sender as usize];
+            let together = from == processor[buffer.receiver as usize];
+            let eliminated = together
+                && match scheme.messages() {
+                    Messages::Optimised => true,
+                    Messages::Random => bank_of(buffer.random_bank, processors) == from,
+                    Messages::LevelC => false,
+                };
+            let lockable = scheme.messages() == Messages::Optimised && !eliminated;
+            if lockable {
+                bytes += buffer.bytes;
+            }
+            for end in ends {
+                let [fixed, saved] = &mut self.message_ends[end.task as usize];
+                if eliminated {
+                    *fixed += end.eliminated[GREATEST];
+                } else if lockable {
+                    *fixed += end.locked[GREATEST];
+                    *saved += end.bypassed[GREATEST] - end.locked[GREATEST];
+                } else {
+                    *fixed += end.bypassed[GREATEST];
+                }
+            }
+        }
+        let most = if bytes == 0 {
+            0
+        } else {
+            // Nobody needs more than what holds all buffers, with the decay down to a thousandth.
+            let useful =
+                bytes.div_ceil(parameters.way_bytes) * 7_000 / parameters.locking_constants;
+            (useful + 1).min(parameters.ways - parameters.minimum_level_c)
+        };
+        self.problem.locked = 0..=most as usize;
+        locking(parameters, bytes)
+    }
+
+    /// Fills the processors' tables.
+    fn demands(
+        &mut self,
+        parameters: &StudyParameters,
+        curves: &Curves,
+        scheme: Scheme,
+        locked: &[u64; WAYS],
+    ) {
+        let (processors, ways) = (parameters.processors as usize, parameters.ways as usize);
+        let grouped = usize::from(scheme.messages() == Messages::Optimised);
+        let most_locked = *self.problem.locked.end();
+        // Periods are harmonic: the longest is a multiple of each.
+        let longest = self.interrupts.iter().map(|i| i.0).max().unwrap_or(1);
+        self.demands.clear();
+        self.demands.resize(processors, [NOTHING; 3]);
+        for (index, task) in self.costs.tasks[..self.weights.len()].iter().enumerate() {
+            let p = usize::from(self.packings[grouped].processor[index]);
+            let jobs = longest / task.period;
+            let bank = self.placement.io[index];
+            let copies = u64::from(usize::from(bank) != p) + u64::from(task.intermediate);
+            let [fixed, saved] = self.message_ends[index];
+            let preemptions = if task.level == Level::B {
+                task.period / self.shortest[grouped][p] - 1
+            } else {
+                0
+            };
+            let interrupts = if p == 0 {
+                in_period(&self.interrupts, task.period)
+            } else {
+                0
+            };
+            let devices = self.placement.bank_devices[p];
+            let table = curves.way(task.way_curve);
+            let demand = &mut self.demands[p];
+            for (which, inflation, foreign) in [
+                (
+                    GREATEST,
+                    parameters.copy_inflation,
+                    self.placement.foreign[p] * FIXED,
+                ),
+                (
+                    AVERAGE,
+                    parameters.copy_inflation_average,
+                    self.placement.foreign_share[p],
+                ),
+            ] {
+                let factor = task.factor(which, curves, devices, foreign);
+                let average = |greatest: u64| {
+                    if which == GREATEST {
+                        greatest
+                    } else {
+                        // The same share of its greatest time as the task's whole cost.
+                        (greatest * task.idle[AVERAGE]).div_ceil(task.idle[GREATEST].max(1))
+                    }
+                };
+                let extra = copies * portion(task.copy[which], inflation)
+                    + task.kernel[which]
+                    + preemptions * task.reload[which]
+                    + average(fixed)
+                    + if which == GREATEST { interrupts } else { 0 };
+                let messages = task.messages[which];
+                for (w, &decay) in table[..=ways].iter().enumerate() {
+                    // The idle cost holds messages by concurrency elimination; `extra` says what they cost instead.
+                    let cost = task.cost(which, factor, decay) - messages + extra;
+                    if which == AVERAGE {
+                        demand[C].own[w] += jobs * cost;
+                    } else {
+                        demand[B].own[w] += jobs * cost;
+                        if task.level == Level::A {
+                            demand[A].own[w] += jobs * portion(cost, parameters.level_a_over_b);
+                        }
+                    }
+                }
+                if saved > 0 {
+                    let saved = average(saved);
+                    for (l, &left) in locked[..=most_locked].iter().enumerate() {
+                        let cost = scaled(saved, left);
+                        if which == AVERAGE {
+                            demand[C].locked[l] += jobs * cost;
+                        } else {
+                            demand[B].locked[l] += jobs * cost;
+                            if task.level == Level::A {
+                                demand[A].locked[l] +=
+                                    jobs * portion(cost, parameters.level_a_over_b);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        for (p, (demand, table)) in self
+            .demands
+            .iter()
+            .zip(&mut self.problem.processors)
+            .enumerate()
+        {
+            let more = if p == 0 { self.interrupt_share } else { 0 };
+            for l in 0..=most_locked {
+                for w in 0..=ways - l {
+                    let at = l * (ways + 1) + w;
+                    let of = |level: usize| {
+                        let demand = &demand[level];
+                        share((demand.own[w] + demand.locked[l]).min(longest * 8), longest)
+                    };
+                    table.a[at] = of(A);
+                    table.ab_b[at] = of(B);
+                    table.ab_c[at] = of(C) + more;
+                }
+            }
+        }
+    }
+
+    /// Fills the tables of level C: what it needs does not depend on locked ways.
+    fn level_c(&mut self, parameters: &StudyParameters, curves: &Curves) {
+        let ways = parameters.ways as usize;
+        let others = parameters.processors as usize - 1;
+        let devices = self.placement.level_c_devices / parameters.level_c_banks.max(1);
+        let mut total = [0u64; WAYS];
+        let mut largest = [[0u64; 16]; WAYS];
+        for task in &self.costs.tasks[self.weights.len()..] {
+            let factor = task.factor(AVERAGE, curves, devices, self.placement.level_c_share);
+            let table = curves.way(task.way_curve);
+            let copies = 1 + u64::from(task.intermediate);
+            let extra = portion(
+                copies * task.copy[AVERAGE] + task.messages[AVERAGE],
+                parameters.copy_inflation_average,
+            ) + task.kernel[AVERAGE]
+                + task.reload[AVERAGE];
+            for w in 0..=ways {
+                let one = share(task.cost(AVERAGE, factor, table[w]) + extra, task.period);
+                total[w] += one;
+                insert(&mut largest[w][..others.max(1)], one);
+            }
+        }
+        for w in 0..=ways {
+            // A task that needs more than a processor has no bound: no share is left for such a number.
+            let highest = largest[w][0];
+            let sum: u64 = largest[w][..others].iter().sum();
+            let needed = if highest > ONE {
+                u64::MAX / 4
+            } else {
+                sum + others as u64 * highest
+            };
+            for l in self.problem.locked.clone() {
+                let at = l * (ways + 1) + w;
+                self.problem.c_total[at] = total[w];
+                self.problem.c_largest[at] = needed;
+            }
+        }
+    }
+}
+
+/// Keeps the largest values in descending order.
+fn insert(largest: &mut [u64], value: u64) {
+    let mut value = value;
+    for slot in largest {
+        if value > *slot {
+            std::mem::swap(slot, &mut value);
+        }
+    }
+}
+
+/// A share of a processor in parts of [`ONE`], rounded up; times stay far below 2^31 ns times the longest overload that counts.
+fn share(time: u64, period: u64) -> u64 {
+    time.checked_mul(ONE).map_or_else(
+        || {
+            (u128::from(time) * u128::from(ONE))
+                .div_ceil(u128::from(period))
+                .min(u128::from(u64::MAX / 64)) as u64
+        },
+        |scaled| scaled.div_ceil(period),
+    )
+}
+
+fn in_period(interrupts: &[(u64, u64)], period: u64) -> u64 {
+    interrupts.iter().find(|i| i.0 == period).map_or(0, |i| i.1)
+}
+
+const _: () = assert!(MILLION < FIXED && (LEVEL_C as u64) > super::parameters::MOST_PROCESSORS);
