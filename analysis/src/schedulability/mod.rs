@@ -15,6 +15,7 @@ pub mod global_fixed_priority;
 pub mod harmonic;
 pub mod mc2;
 pub mod memguard;
+pub mod memory_banks;
 pub mod memory_mutex;
 pub mod one_shot;
 pub mod partitioning;
