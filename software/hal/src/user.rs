@@ -72,6 +72,22 @@ pub fn message<'a>(address: u64) -> (&'a bulkhead_abi::message::Header, &'a [u8]
     }
 }
 
+/// The first eight bytes of a message's payload, if it has as many. One load, because slots are aligned, and started
+/// before the length is known, because a slot holds at least 32 bytes of payload.
+#[inline(always)]
+pub fn message_word(address: u64) -> Option<u64> {
+    use bulkhead_abi::message::HEADER_SIZE;
+    let (header, _) = message(address);
+    // SAFETY: as for `message`; the payload begins at a multiple of 32 bytes. Volatile, so that it stays in front.
+    let word = unsafe {
+        (address as *const u8)
+            .add(HEADER_SIZE)
+            .cast::<u64>()
+            .read_volatile()
+    };
+    (header.length >= 8).then_some(word)
+}
+
 /// Defines the entry of an application in the crate that uses it: `_start` calls `bulkhead_start` of `lib`.
 #[macro_export]
 macro_rules! user_entry {

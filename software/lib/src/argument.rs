@@ -39,6 +39,20 @@ pub fn value<T: FromStr>(name: &str, default: T) -> T {
     }
 }
 
+/// A time such as `20us` in nanoseconds, or the default if the description does not give it.
+///
+/// # Panics
+/// If it is given, but no time.
+pub fn time(name: &str, default: u64) -> u64 {
+    match text(name) {
+        None => default,
+        Some(text) => match bulkhead_common::quantity::time(text) {
+            Some(time) => time,
+            None => panic!("argument `{name}`: `{text}` is not a time such as `20us`"),
+        },
+    }
+}
+
 /// The entry of a gate, if the activity has it.
 pub(crate) fn gate(name: &str, kind: GateKind) -> Option<&'static GateEntry> {
     let mut gates = tables().0.iter();

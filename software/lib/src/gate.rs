@@ -178,10 +178,21 @@ impl SendGate {
     }
 }
 
+/// Drops answers to messages of [`SendGate::send`], which would keep [`time::wait_any`] from sleeping.
+pub(crate) fn drop_answers() {
+    let environment = user::environment();
+    if ONE_WAY_USED.load(Ordering::Relaxed) {
+        while let Ok(Some(answer)) = fetch(environment.call_reply, environment.call_buffer) {
+            drop(answer);
+        }
+    }
+}
+
 /// The receiving end of channels.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiveGate {
     endpoint: u16,
+    slots: u8,
     buffer: u64,
 }
 
@@ -202,8 +213,14 @@ impl ReceiveGate {
         let entry = argument::gate(name, GateKind::Receive)?;
         Some(Self {
             endpoint: entry.endpoint,
+            slots: entry.size as u8,
             buffer: entry.buffer,
         })
+    }
+
+    /// Messages that it holds.
+    pub fn slots(&self) -> u8 {
+        self.slots
     }
 
     /// Number of the endpoint.
@@ -252,8 +269,7 @@ fn fetch(endpoint: u16, buffer: u64) -> Result<Option<Message>> {
         match dtu::fetch(endpoint) {
             Ok(Some(offset)) => {
                 return Ok(Some(Message {
-                    endpoint,
-                    offset,
+                    place: u64::from(endpoint) << 8 | u64::from(offset) << 32,
                     address: buffer + u64::from(offset),
                 }));
             }
@@ -294,12 +310,23 @@ fn receive_shared(endpoint: u16, buffer: u64) -> Result<Message> {
 /// A received message; its slot is freed when it is replied to, acknowledged or dropped.
 #[derive(Debug)]
 pub struct Message {
-    endpoint: u16,
-    offset: u32,
+    /// Endpoint in bits 23..8, offset in the buffer in bits 63..32, as commands have them. Two words of one kind travel in registers; three of
+    /// different kinds are taken apart into bytes on the hot path.
+    place: u64,
     address: u64,
 }
 
 impl Message {
+    #[inline(always)]
+    fn endpoint(&self) -> u16 {
+        (self.place >> 8) as u16
+    }
+
+    #[inline(always)]
+    fn offset(&self) -> u32 {
+        (self.place >> 32) as u32
+    }
+
     /// The header that the DTU wrote.
     #[inline(always)]
     pub fn header(&self) -> &Header {
@@ -318,6 +345,18 @@ impl Message {
         user::message(self.address).1
     }
 
+    /// The first eight bytes of the payload as a number, if it has as many.
+    #[inline(always)]
+    pub fn word(&self) -> Option<u64> {
+        user::message_word(self.address)
+    }
+
+    /// The payload behind the first eight bytes.
+    #[inline(always)]
+    pub fn rest(&self) -> &[u8] {
+        self.payload().get(8..).unwrap_or_default()
+    }
+
     /// Replies, which frees the slot and gives the sender its credit back. The data must not cross a page.
     ///
     /// # Errors
@@ -325,7 +364,7 @@ impl Message {
     #[inline(always)]
     pub fn reply(self, data: &[u8]) -> Result<()> {
         let result = repeat(data.as_ptr() as u64, TLB_READ, || {
-            dtu::reply(self.endpoint, self.offset, data)
+            dtu::reply(self.endpoint(), self.offset(), data)
         });
         if result.is_ok() {
             core::mem::forget(self);
@@ -347,7 +386,7 @@ impl Message {
 impl Drop for Message {
     #[inline(always)]
     fn drop(&mut self) {
-        while dtu::acknowledge(self.endpoint, self.offset) == Err(DtuError::Aborted) {}
+        while dtu::acknowledge(self.endpoint(), self.offset()) == Err(DtuError::Aborted) {}
     }
 }
 

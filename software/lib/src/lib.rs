@@ -22,13 +22,16 @@
 extern crate alloc;
 
 pub mod argument;
+pub mod client;
 pub mod gate;
 mod runtime;
+pub mod server;
 pub mod syscall;
 pub mod task;
 pub mod time;
 
 pub use bulkhead_abi as abi;
+pub use bulkhead_common as common;
 pub use bulkhead_hal as hal;
 pub use bulkhead_hal::marker;
 pub use runtime::{Console, environment, exit, name, start};

@@ -1,0 +1,17 @@
+//! What clients and services of the tiled OS share and what needs no hardware: typed messages, the protocols of the
+//! services, and the policy by which a server takes requests.
+//!
+//! Why it exists: these are decisions and layouts, so they run under the host's tests. What it deliberately does not know:
+//! gates, endpoints, and how time passes. Times are nanoseconds.
+#![no_std]
+#![warn(missing_docs)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod account;
+pub mod message;
+pub mod quantity;
+pub mod status;
+pub mod waiting;

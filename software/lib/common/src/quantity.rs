@@ -1,0 +1,42 @@
+//! Times in arguments: `250us`, `1ms`, or plain nanoseconds.
+//!
+//! Why it exists: the limits of a server are arguments of the description, which are plain text. What it deliberately does
+//! not know: what is measured.
+
+/// Nanoseconds of a text such as `250us`; a plain number is nanoseconds.
+pub fn time(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "" | "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units() {
+        assert_eq!(time("250us"), Some(250_000));
+        assert_eq!(time("1ms"), Some(1_000_000));
+        assert_eq!(time("3s"), Some(3_000_000_000));
+        assert_eq!(time("17"), Some(17));
+        assert_eq!(time("17ns"), Some(17));
+        for bad in [
+            "",
+            "ms",
+            "1m",
+            "-1ms",
+            "1.5ms",
+            "99999999999999999999",
+            "20000000000s",
+        ] {
+            assert_eq!(time(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Outcomes of requests: the first word of every reply.
+//!
+//! Why it exists: clients of all services read the same codes. What it deliberately does not know: services.
+
+macro_rules! status {
+    ($($(#[$about:meta])* $name:ident = $code:literal,)*) => {
+        /// Why a request failed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(u64)]
+        pub enum Status { $($(#[$about])* $name = $code,)* }
+
+        impl Status {
+            /// All of them, in the order of their codes.
+            pub const ALL: &[Status] = &[$(Status::$name),*];
+
+            /// The status of a code; none for 0, which means success, and for unknown codes.
+            pub const fn from_code(code: u64) -> Option<Self> {
+                match code {
+                    $($code => Some(Status::$name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+status! {
+    /// The service has no such operation.
+    UnknownOperation = 1,
+    /// The request is too short, or a field is out of its range.
+    BadRequest = 2,
+    /// The request cannot be finished within the client's limit or budget of processor time.
+    TooLong = 3,
+    /// The service serves no more clients of this kind, or the client holds too much.
+    TooMany = 4,
+    /// No such file, folder, pipe or timer.
+    NotFound = 5,
+    /// It exists already.
+    Exists = 6,
+    /// No room in the service's memory or image.
+    NoSpace = 7,
+    /// A folder is needed here.
+    NotAFolder = 8,
+    /// A file is needed here.
+    IsAFolder = 9,
+    /// The folder is not empty.
+    NotEmpty = 10,
+    /// The client has no such handle.
+    InvalidHandle = 11,
+    /// The client may not do this.
+    NoRights = 12,
+    /// The other side has gone.
+    Closed = 13,
+    /// The data are damaged.
+    Corrupt = 14,
+    /// It is in use.
+    Busy = 15,
+    /// The transfer itself failed; the unit's error is lost with the service.
+    Transfer = 16,
+    /// The answer is no answer to the request.
+    BadReply = 17,
+}
+
+impl Status {
+    /// Its code on the wire, never 0.
+    pub const fn code(self) -> u64 {
+        self as u64
+    }
+}
+
+impl core::fmt::Display for Status {
+    fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+        f.write_str(match self {
+            Status::UnknownOperation => "unknown operation",
+            Status::BadRequest => "bad request",
+            Status::TooLong => "cannot be done within the limit of processor time",
+            Status::TooMany => "too many",
+            Status::NotFound => "not found",
+            Status::Exists => "exists already",
+            Status::NoSpace => "no space",
+            Status::NotAFolder => "not a folder",
+            Status::IsAFolder => "is a folder",
+            Status::NotEmpty => "not empty",
+            Status::InvalidHandle => "invalid handle",
+            Status::NoRights => "no right",
+            Status::Closed => "closed",
+            Status::Corrupt => "corrupt",
+            Status::Busy => "busy",
+            Status::Transfer => "transfer failed",
+            Status::BadReply => "bad reply",
+        })
+    }
+}
+
+impl core::error::Error for Status {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_come_back() {
+        for &status in Status::ALL {
+            assert_eq!(Status::from_code(status.code()), Some(status));
+        }
+        assert_eq!(Status::from_code(0), None);
+        assert_eq!(Status::from_code(u64::MAX), None);
+    }
+}

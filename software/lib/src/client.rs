@@ -1,0 +1,79 @@
+//! The asking side of services: typed requests over a send gate.
+//!
+//! Why it exists: a request is one line where it is made. What it deliberately does not know: protocols.
+
+use crate::gate::{Aligned, SendGate};
+use bulkhead_abi::dtu::DtuError;
+use bulkhead_common::message::{self, Buffer, Null, Request};
+use bulkhead_common::status::Status;
+
+/// A word of 0: the empty request, and the answer to it.
+pub(crate) static NOTHING: Aligned<[u8; 8]> = Aligned([0; 8]);
+
+/// A channel to a service.
+#[derive(Debug)]
+pub struct Client {
+    gate: SendGate,
+    buffer: Buffer,
+}
+
+impl Client {
+    /// Over a gate that leads to a service.
+    pub const fn new(gate: SendGate) -> Self {
+        Self {
+            gate,
+            buffer: Buffer::new(),
+        }
+    }
+
+    /// Over the gate of this name.
+    ///
+    /// # Panics
+    /// If the description does not give it.
+    pub fn named(name: &str) -> Self {
+        Self::new(SendGate::named(name))
+    }
+
+    /// Asks and waits for the answer.
+    ///
+    /// # Errors
+    /// What the service says; [`Status::Closed`] if it has gone; [`Status::Busy`] if all credits are under way.
+    #[inline(always)]
+    pub fn call<R: Request>(&mut self, request: &R) -> Result<R::Reply, Status> {
+        match self.gate.call(self.buffer.request(request)) {
+            Ok(reply) => message::outcome(reply.word(), reply.rest()),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Asks for nothing: whether the service lives.
+    ///
+    /// # Errors
+    /// As for [`call`](Self::call).
+    #[inline(always)]
+    pub fn null(&mut self) -> Result<(), Status> {
+        // Nothing has to be written before this message is sent.
+        match self.gate.call(&NOTHING.0) {
+            Ok(reply) => message::outcome::<Null>(reply.word(), &[]).map(|_| ()),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// The gate.
+    pub fn gate(&self) -> SendGate {
+        self.gate
+    }
+}
+
+/// What a failed transfer means for a client.
+#[cold]
+pub(crate) fn failed(error: DtuError) -> Status {
+    match error {
+        DtuError::NoCredits | DtuError::NoSpace => Status::Busy,
+        DtuError::InvalidEndpoint | DtuError::ReceiverGone => Status::Closed,
+        DtuError::BadSize => Status::BadRequest,
+        DtuError::OutOfBounds => Status::BadRequest,
+        DtuError::NoPermission => Status::NoRights,
+        _ => Status::Transfer,
+    }
+}

@@ -1,0 +1,375 @@
+//! A server: one receive gate for each priority, served highest first, with the processor time of every client on account.
+//!
+//! Why it exists: m3-rtas24, section III-C: servers are shared, so a client must neither delay others by many requests nor
+//! by long ones. What it deliberately does not know: what is served; that is a [`Service`].
+//!
+//! The description gives the gates `priority-0` (the highest), `priority-1`, ... and the arguments `limit` (time of one
+//! request), `budget` and `period` (time of a client in each period), such as `20us` or `none`; `limit-1` and so on hold for the
+//! clients of one gate. Before a request is served, the service says how long it can take at most. A request beyond the
+//! limit is refused; one beyond what is left of the client's budget waits until there is enough, with all later ones of
+//! this client behind it. Requests are not interrupted, so a client of the highest priority waits for at most one request of
+//! another (at most `limit`, the longest of all gates) besides those of its own gate.
+//!
+//! Time is that of the clock, in nanoseconds, so it is that of the server only where the server is alone on its tile.
+
+use crate::gate::{Aligned, Message, ReceiveGate};
+use crate::{argument, time};
+use alloc::vec::Vec;
+use bulkhead_abi::dtu::NO_ENDPOINT;
+use bulkhead_common::account::{Account, Terms, Verdict};
+use bulkhead_common::message::{self, Body, Buffer};
+use bulkhead_common::quantity;
+use bulkhead_common::status::Status;
+use bulkhead_common::waiting::Waiting;
+use zerocopy::IntoBytes;
+
+pub use bulkhead_common::waiting::Client;
+
+/// Clients of one gate at most: labels below this are served.
+pub const CLIENTS: usize = 64;
+/// Nanoseconds of an empty request, generously.
+const NULL_TIME: u64 = 1000;
+/// Operation of messages without one.
+const MALFORMED: u64 = u64::MAX;
+/// Names of the gates.
+const GATES: [&str; 8] = [
+    "priority-0",
+    "priority-1",
+    "priority-2",
+    "priority-3",
+    "priority-4",
+    "priority-5",
+    "priority-6",
+    "priority-7",
+];
+
+/// What a server does.
+pub trait Service {
+    /// Nanoseconds that a request takes at most; it has not been checked in any way. Must be quick itself.
+    fn estimate(&mut self, client: Client, operation: u64, body: &[u8]) -> u64;
+
+    /// Answers a request, now or later. Requests that are dropped are answered with [`Status::Closed`].
+    fn serve(&mut self, request: Incoming);
+
+    /// Does what is due at this time (nanoseconds since reset); returns when to be called again. Called after every
+    /// request and when that time has come.
+    #[inline(always)]
+    fn alarm(&mut self) -> Option<u64> {
+        None
+    }
+}
+
+/// A request that is to be answered, once.
+#[derive(Debug)]
+pub struct Incoming {
+    client: Client,
+    message: Option<Message>,
+}
+
+impl Incoming {
+    /// Who asks.
+    pub fn client(&self) -> Client {
+        self.client
+    }
+
+    /// Number of the operation.
+    pub fn operation(&self) -> u64 {
+        self.message
+            .as_ref()
+            .and_then(Message::word)
+            .unwrap_or(MALFORMED)
+    }
+
+    /// The request.
+    ///
+    /// # Errors
+    /// [`Status::BadRequest`] if it is too short.
+    pub fn body<T: Body>(&self) -> Result<T, Status> {
+        message::body(self.message.as_ref().map_or(&[], |m| m.rest()))
+    }
+
+    /// Answers with success.
+    pub fn done<T: Body>(self, reply: &T) {
+        self.send(Buffer::new().success(reply));
+    }
+
+    /// Answers with failure.
+    pub fn fail(self, status: Status) {
+        self.send(Aligned(status.code()).0.as_bytes());
+    }
+
+    /// Answers with the outcome.
+    pub fn answer<T: Body>(self, outcome: Result<T, Status>) {
+        match outcome {
+            Ok(reply) => self.done(&reply),
+            Err(status) => self.fail(status),
+        }
+    }
+
+    #[inline(always)]
+    fn send(mut self, reply: &[u8]) {
+        if let Some(message) = self.message.take() {
+            // A client that is gone, or that has no room for its answer, harms only itself.
+            let _ = message.reply(reply);
+        }
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if let Some(message) = self.message.take() {
+            let _ = message.reply(Aligned(Status::Closed.code()).0.as_bytes());
+        }
+    }
+}
+
+/// One priority.
+struct Lane {
+    gate: ReceiveGate,
+    terms: Terms,
+    accounts: Vec<Account>,
+}
+
+/// What was done about a request.
+enum Outcome {
+    Served,
+    Nothing,
+}
+
+/// The gates, accounts and delayed requests of a server.
+pub struct Server {
+    lanes: Vec<Lane>,
+    waiting: Waiting<Message>,
+}
+
+/// A time of the arguments in nanoseconds: that of the gate, or that of all gates.
+fn term(name: &str, priority: usize) -> Option<u64> {
+    let own = alloc::format!("{name}-{priority}");
+    let text = argument::text(&own).or_else(|| argument::text(name))?;
+    match quantity::time(text) {
+        Some(time) => Some(time),
+        None if text == "none" => None,
+        None => panic!("argument `{name}`: `{text}` is not a time such as `20us`"),
+    }
+}
+
+fn terms(priority: usize) -> Terms {
+    let period = term("period", priority);
+    if period == Some(0) {
+        panic!("argument `period`: a period of 0");
+    }
+    Terms {
+        limit: term("limit", priority).unwrap_or(u64::MAX),
+        budget: term("budget", priority).unwrap_or(u64::MAX),
+        period: period.unwrap_or(10_000_000),
+    }
+}
+
+impl Server {
+    /// With the gates and arguments of the description.
+    ///
+    /// # Panics
+    /// If there is no gate, or an argument is no time.
+    pub fn from_environment() -> Self {
+        let gates: Vec<ReceiveGate> = GATES
+            .iter()
+            .map_while(|name| ReceiveGate::find(name))
+            .collect();
+        if gates.is_empty() {
+            panic!("no <rgate name=\"priority-0\"> in the description");
+        }
+        Self::new(gates)
+    }
+
+    /// With these gates, the first with the highest priority, and the arguments of the description.
+    ///
+    /// # Panics
+    /// If an argument is no time.
+    pub fn new(gates: impl IntoIterator<Item = ReceiveGate>) -> Self {
+        let now = time::now();
+        let lane = |(priority, gate)| {
+            let terms = terms(priority);
+            Lane {
+                gate,
+                terms,
+                accounts: alloc::vec![Account::new(terms, now); CLIENTS],
+            }
+        };
+        let lanes: Vec<Lane> = gates.into_iter().enumerate().map(lane).collect();
+        let slots = lanes.iter().map(|lane| usize::from(lane.gate.slots()));
+        Self {
+            waiting: Waiting::with_capacity(slots.sum()),
+            lanes,
+        }
+    }
+
+    /// What a client may take.
+    pub fn terms(&self, priority: usize) -> Terms {
+        self.lanes[priority].terms
+    }
+
+    /// The account of a client, if there is one.
+    pub fn account(&self, client: Client) -> Option<&Account> {
+        let lane = self.lanes.get(client.priority)?;
+        lane.accounts.get(usize::try_from(client.label).ok()?)
+    }
+
+    /// Serves for ever.
+    pub fn run(&mut self, service: &mut impl Service) -> ! {
+        loop {
+            let alarm = service.alarm();
+            self.sleep(alarm);
+            self.step(service);
+        }
+    }
+
+    /// Sleeps until there is something to do. The sleep ends at once if a message is there, so it always comes first: that
+    /// is the shortest way from the end of a request to the next one.
+    #[inline(always)]
+    fn sleep(&mut self, alarm: Option<u64>) {
+        let until = if self.waiting.is_empty() {
+            alarm.unwrap_or(0)
+        } else {
+            let next = self.waiting.next().unwrap_or(u64::MAX);
+            alarm.map_or(next, |alarm| alarm.min(next))
+        };
+        crate::gate::drop_answers();
+        time::wait(NO_ENDPOINT, until);
+    }
+
+    /// Serves the most important request that there is, if there is one.
+    #[inline(always)]
+    fn step(&mut self, service: &mut impl Service) {
+        for priority in 0..self.lanes.len() {
+            if !self.waiting.is_empty()
+                && let Outcome::Served = self.serve_delayed(service, priority)
+            {
+                return;
+            }
+            // A gate that fails would fail for ever; the others go on.
+            if let Ok(Some(message)) = self.lanes[priority].gate.fetch() {
+                return self.take(service, priority, message);
+            }
+        }
+    }
+
+    /// The usual case is straight: nothing waits, and the client has enough left.
+    #[inline(always)]
+    fn take(&mut self, service: &mut impl Service, priority: usize, message: Message) {
+        let operation = message.word().unwrap_or(MALFORMED);
+        let client = Client {
+            priority,
+            label: message.label(),
+        };
+        let begin = time::now();
+        let estimate = match operation {
+            0 => NULL_TIME,
+            operation => service.estimate(client, operation, message.rest()),
+        };
+        let accounts = &mut self.lanes[priority].accounts;
+        // Without shortcuts between the conditions: three loads under way at once, one branch.
+        if let Some(account) = accounts.get_mut(client.label as usize)
+            && self.waiting.is_empty() & account.is_clear(estimate)
+        {
+            answer(service, client, operation, message);
+            let end = time::now();
+            account.charge(end, end - begin, estimate);
+        } else {
+            self.take_slowly(service, client, operation, estimate, message);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_slowly(
+        &mut self,
+        service: &mut impl Service,
+        client: Client,
+        operation: u64,
+        estimate: u64,
+        message: Message,
+    ) {
+        let accounts = &mut self.lanes[client.priority].accounts;
+        let Some(account) = accounts.get_mut(client.label as usize) else {
+            return refuse(message, Status::TooMany);
+        };
+        let begin = time::now();
+        let verdict = match account.judge(begin, estimate) {
+            // Nobody overtakes himself.
+            Verdict::Serve if self.waiting.has(client) => Verdict::Delay(begin),
+            verdict => verdict,
+        };
+        match verdict {
+            Verdict::Serve => answer(service, client, operation, message),
+            Verdict::Delay(until) => {
+                if let Err(message) = self.waiting.put(client, until, message) {
+                    refuse(message, Status::TooMany);
+                }
+                return;
+            }
+            Verdict::Refuse => refuse(message, Status::TooLong),
+        }
+        let end = time::now();
+        account.charge(end, end - begin, estimate);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn serve_delayed(&mut self, service: &mut impl Service, priority: usize) -> Outcome {
+        let now = time::now();
+        let Some((client, message)) = self.waiting.due(priority, now) else {
+            return Outcome::Nothing;
+        };
+        let begin = time::now();
+        let operation = message.word().unwrap_or(MALFORMED);
+        let estimate = match operation {
+            0 => NULL_TIME,
+            operation => service.estimate(client, operation, message.rest()),
+        };
+        let account = &mut self.lanes[priority].accounts[client.label as usize];
+        let verdict = account.judge(now, estimate);
+        if let Verdict::Delay(until) = verdict {
+            // It was due behind another one of this client, but its own time has not come yet.
+            self.waiting.postpone(client, until);
+            return Outcome::Served;
+        }
+        let Some((client, message)) = self.waiting.take(priority, now) else {
+            return Outcome::Nothing;
+        };
+        if verdict == Verdict::Refuse {
+            refuse(message, Status::TooLong);
+        } else {
+            answer(service, client, operation, message);
+        }
+        let end = time::now();
+        account.charge(end, end - begin, estimate);
+        Outcome::Served
+    }
+}
+
+#[inline(always)]
+fn answer(service: &mut impl Service, client: Client, operation: u64, message: Message) {
+    if operation == 0 {
+        // A client that is gone, or that has no room for its answer, harms only itself.
+        let _ = message.reply(&crate::client::NOTHING.0);
+    } else {
+        serve(service, client, operation, message);
+    }
+}
+
+#[inline(never)]
+fn serve(service: &mut impl Service, client: Client, operation: u64, message: Message) {
+    if operation == MALFORMED {
+        return refuse(message, Status::BadRequest);
+    }
+    service.serve(Incoming {
+        client,
+        message: Some(message),
+    });
+}
+
+#[cold]
+#[inline(never)]
+fn refuse(message: Message, status: Status) {
+    let _ = message.reply(Aligned(status.code()).0.as_bytes());
+}
