@@ -120,7 +120,7 @@ pub struct Reproduce {
     /// Which paper
     #[arg(value_enum)]
     pub paper: Paper,
-    /// One of its figures: table1, figure4, figure5; without it, all
+    /// One of its figures: table1, figure3, figure4, figure5, figure6; without it, all
     #[arg(value_enum)]
     pub figure: Option<Figure>,
     /// Folder for the report page and the results
@@ -146,10 +146,14 @@ pub enum Paper {
 pub enum Figure {
     /// Round trips of messages
     Table1,
+    /// Worst latencies of a server with priorities
+    Figure3,
     /// Interference without regulation
     Figure4,
     /// Interference with regulation
     Figure5,
+    /// Falling asleep and waking up
+    Figure6,
 }
 
 #[cfg(test)]

@@ -27,8 +27,24 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/m3/interference-messages.xml"),
     ),
     (
+        "m3/priorities",
+        include_str!("../../catalog/systems/m3/priorities.xml"),
+    ),
+    (
         "m3/roundtrip",
         include_str!("../../catalog/systems/m3/roundtrip.xml"),
+    ),
+    (
+        "m3/sleep",
+        include_str!("../../catalog/systems/m3/sleep.xml"),
+    ),
+    (
+        "m3/storm",
+        include_str!("../../catalog/systems/m3/storm.xml"),
+    ),
+    (
+        "m3/switch",
+        include_str!("../../catalog/systems/m3/switch.xml"),
     ),
     (
         "quickstart",

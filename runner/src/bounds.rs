@@ -63,6 +63,17 @@ pub fn is_alone(system: &System, members: &[usize]) -> bool {
     (0..system.apps.len()).all(|index| members.contains(&index))
 }
 
+/// Whether some application shares its tile with another: then a flow through it also waits for the processor, which these
+/// bounds do not cover.
+pub fn shares_a_tile(system: &System, members: &[usize]) -> bool {
+    let tiles = system.apps.iter().enumerate();
+    members.iter().any(|&member| {
+        let own = system.apps.get(member).map(|app| app.tile);
+        let mut others = tiles.clone().filter(|(index, _)| *index != member);
+        others.any(|(_, app)| Some(app.tile) == own)
+    })
+}
+
 /// Shortest period of the flow's applications in ticks.
 pub fn period(system: &System, members: &[usize]) -> Option<u64> {
     let per_second = system.platform.ticks_per_second();
@@ -152,6 +163,9 @@ pub fn add(system: &System, variant: &mut VariantResult, alone: &[Alone]) {
             continue;
         };
         let apps = members(system, flow);
+        if shares_a_tile(system, &apps) {
+            continue;
+        }
         flow.bound = flow_bound(system, &apps, known);
     }
 }

@@ -218,8 +218,9 @@ pub fn incidents(
     markers: &[MarkerEvent],
     locate: impl Fn(&str, u64) -> Option<String>,
 ) -> Vec<Incident> {
-    let fault_times: BTreeMap<u16, u64> = of_kind(markers, MarkerKind::ActivityFault)
-        .map(|marker| (marker.tile, marker.at))
+    // Several applications may share a tile.
+    let fault_times: BTreeMap<(u16, u16), u64> = of_kind(markers, MarkerKind::ActivityFault)
+        .map(|marker| ((marker.tile, marker.activity), marker.at))
         .collect();
     let mut all: Vec<Incident> = console
         .lines()
@@ -229,7 +230,7 @@ pub fn incidents(
         .map(|notice| {
             let place = address(&notice.what).and_then(|pc| locate(&notice.name, pc));
             Incident {
-                at: fault_times.get(&notice.tile).copied(),
+                at: fault_times.get(&(notice.tile, notice.activity)).copied(),
                 tile: notice.tile,
                 application: notice.name.clone(),
                 what: match (place, panic_message(console, &notice.name)) {

@@ -25,5 +25,6 @@ pub mod result;
 pub mod run;
 pub mod session;
 pub mod trap;
+pub mod watch;
 
 pub use error::Error;

@@ -15,6 +15,7 @@ use crate::result::{
     Counter, End, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
 };
 use crate::session::{self, Observed, Plan};
+use crate::watch::{Log, Watcher};
 use bulkhead_machine::image::Resolver;
 use bulkhead_machine::machine::Outcome;
 use bulkhead_model::{LoadOptions, System, canonical, load_system};
@@ -103,6 +104,7 @@ struct Job {
     system: System,
     image: BootImage,
     plan: Plan,
+    watcher: Option<Watcher>,
 }
 
 /// Loads and validates a description; programs are checked against the checkout.
@@ -175,6 +177,19 @@ fn needed(system: &System) -> Vec<&str> {
 
 /// Runs a system.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Finished, Error> {
+    run_with(options, progress, false).map(|(finished, _)| finished)
+}
+
+/// Runs a system and watches its harts; gives a log for each variant.
+pub fn watched(options: &Options, progress: &dyn Progress) -> Result<(Finished, Vec<Log>), Error> {
+    run_with(options, progress, true)
+}
+
+fn run_with(
+    options: &Options,
+    progress: &dyn Progress,
+    watch: bool,
+) -> Result<(Finished, Vec<Log>), Error> {
     let root = place::root()?;
     let (system, library) = load(&options.system, &options.overrides, &root)?;
     if system.platform.kind != bulkhead_model::platform::PlatformKind::Tiled {
@@ -194,10 +209,15 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Finished, Error
     let programs = programs?;
     let mut jobs = Vec::new();
     for (name, variant) in variants {
-        jobs.push(job(name, variant, &programs, options.traces)?);
+        let mut job = job(name, variant, &programs, options.traces)?;
+        job.watcher = watch.then(Watcher::default);
+        jobs.push(job);
     }
     let observed = execute(&jobs, progress)?;
-    Ok(finish(&system, options, &programs, &jobs, observed))
+    let watchers = jobs.iter().filter_map(|job| job.watcher.as_ref());
+    let logs = watchers.map(Watcher::take).collect();
+    let finished = finish(&system, options, &programs, &jobs, observed);
+    Ok((finished, logs))
 }
 
 fn job(name: String, system: System, programs: &[Program], traces: bool) -> Result<Job, Error> {
@@ -231,6 +251,7 @@ fn job(name: String, system: System, programs: &[Program], traces: bool) -> Resu
         system,
         image,
         plan,
+        watcher: None,
     })
 }
 
@@ -265,8 +286,14 @@ fn execute(jobs: &[Job], progress: &dyn Progress) -> Result<Vec<Observed>, Error
                     let Some(job) = jobs.get(index) else {
                         break;
                     };
-                    let result =
-                        session::execute(&job.system, &job.image, job.plan, &job.name, progress);
+                    let result = session::execute_watched(
+                        &job.system,
+                        &job.image,
+                        job.plan,
+                        &job.name,
+                        progress,
+                        job.watcher.clone(),
+                    );
                     let mut all = results
                         .lock()
                         .unwrap_or_else(|poisoned| poisoned.into_inner());

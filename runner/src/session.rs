@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::measure::MarkerEvent;
 use crate::names::Names;
 use crate::progress::{Progress, Stage};
+use crate::watch::Watcher;
 use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
@@ -66,6 +67,18 @@ pub fn execute(
     name: &str,
     progress: &dyn Progress,
 ) -> Result<Observed, Error> {
+    execute_watched(system, image, plan, name, progress, None)
+}
+
+/// As [`execute`], with a watcher in place of a trace.
+pub fn execute_watched(
+    system: &System,
+    image: &BootImage,
+    plan: Plan,
+    name: &str,
+    progress: &dyn Progress,
+    watcher: Option<Watcher>,
+) -> Result<Observed, Error> {
     let machine_error = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
     let config = convert(&system.platform);
     let mut machine = Machine::new(&config).map_err(|error| machine_error(&error))?;
@@ -99,7 +112,9 @@ pub fn execute(
             image.table,
         )
         .map_err(|error| machine_error(&error))?;
-    if plan.trace {
+    if let Some(watcher) = watcher {
+        machine.set_observer(Some(Box::new(watcher)));
+    } else if plan.trace {
         let mut tracer = Tracer::new(&config, TraceOptions::default());
         for (owner, name) in Names::new(system, "").all() {
             tracer.name_activity(owner, &name);
@@ -144,6 +159,7 @@ pub fn execute(
     let console = String::from_utf8_lossy(console).into_owned();
     // The digest is that of the machine alone, so that it does not depend on whether somebody watched.
     let trace = machine.take_observer().map(|observer| observer.bytes());
+    let trace = trace.filter(|bytes| !bytes.is_empty());
     let digest = machine
         .digest()
         .iter()

@@ -11,8 +11,10 @@ pub fn reproduce(options: &Reproduce) -> Outcome {
     let wants = |figure| options.figure.is_none_or(|one| one == figure);
     let wanted = reproduce::Wanted {
         table1: wants(Figure::Table1),
+        figure3: wants(Figure::Figure3),
         figure4: wants(Figure::Figure4),
         figure5: wants(Figure::Figure5),
+        figure6: wants(Figure::Figure6),
         quick: options.quick,
     };
     let all = reproduce::m3(wanted, &Bars::new())?;

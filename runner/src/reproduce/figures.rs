@@ -14,6 +14,8 @@ pub struct Figures {
     pub round_trips: Vec<RoundTripFigure>,
     /// Slowdowns without regulation.
     pub slowdowns: Vec<Published>,
+    /// The server with priorities.
+    pub priorities: PrioritiesFigure,
     /// The regulated case.
     pub regulated: Regulated,
 }
@@ -56,6 +58,15 @@ pub struct Published {
     /// Where it stands.
     #[serde(rename = "where")]
     pub place: String,
+}
+
+/// Figure 3 in words.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct PrioritiesFigure {
+    /// Time that the server needs for a request; without priorities, each client adds so much.
+    pub service_ms: f64,
+    /// Worst latency of the client with high priority, whatever the others do.
+    pub high_worst_ms: f64,
 }
 
 /// The regulated case.

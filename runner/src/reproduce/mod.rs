@@ -4,7 +4,10 @@
 //! does not know: how anything could be brought closer to a figure; it only runs the systems of the catalog.
 
 mod figures;
+mod more;
 mod page;
+pub mod priorities;
+pub mod waiting;
 
 pub use figures::{Figures, Published, RoundTripFigure};
 pub use page::{report, summary};
@@ -28,10 +31,14 @@ const SWEPT: [&str; 2] = ["accesses", "transfers"];
 pub struct Wanted {
     /// Table I.
     pub table1: bool,
+    /// Figure 3.
+    pub figure3: bool,
     /// Figure 4.
     pub figure4: bool,
     /// Figure 5.
     pub figure5: bool,
+    /// Figure 6.
+    pub figure6: bool,
     /// A fifth of the repetitions.
     pub quick: bool,
 }
@@ -86,12 +93,16 @@ pub struct Reproduced {
     pub source: String,
     /// Table I.
     pub round_trips: Vec<RoundTrip>,
+    /// Figure 3: worst latencies with a gate for each priority.
+    pub priorities: Vec<priorities::Priorities>,
     /// Figure 4: without regulation.
     pub unregulated: Vec<Slowdown>,
     /// Figure 5, left: each background tile limited.
     pub regulated: Vec<Slowdown>,
     /// Figure 5, right: memory accesses over the limit of the background.
     pub sweep: Vec<Slowdown>,
+    /// Figure 6: ways to wait.
+    pub waiting: Vec<waiting::Waiting>,
     /// What follows.
     pub claims: Vec<Claim>,
 }
@@ -113,9 +124,11 @@ pub fn m3(wanted: Wanted, progress: &dyn Progress) -> Result<Reproduced, Error> 
     let mut all = Reproduced {
         source: figures.source.clone(),
         round_trips: Vec::new(),
+        priorities: Vec::new(),
         unregulated: Vec::new(),
         regulated: Vec::new(),
         sweep: Vec::new(),
+        waiting: Vec::new(),
         claims: Vec::new(),
     };
     if wanted.table1 {
@@ -123,6 +136,12 @@ pub fn m3(wanted: Wanted, progress: &dyn Progress) -> Result<Reproduced, Error> 
             all.round_trips
                 .push(round_trip(platform, &figures, wanted, progress)?);
         }
+    }
+    if wanted.figure3 {
+        all.priorities = priorities::run(wanted, progress)?;
+    }
+    if wanted.figure6 {
+        all.waiting = waiting::run(progress)?;
     }
     if wanted.figure4 || wanted.figure5 {
         let gem5 = interference(
@@ -412,6 +431,13 @@ fn claims(all: &Reproduced, figures: &Figures) -> Vec<Claim> {
             one.slowdown <= allowed,
         );
     }
+    let figure = &figures.priorities;
+    claims.extend(priorities::claims(
+        &all.priorities,
+        figure.service_ms * 1000.0,
+        figure.high_worst_ms * 1000.0,
+    ));
+    claims.extend(waiting::claims(&all.waiting));
     claims
 }
 
@@ -442,12 +468,14 @@ mod tests {
                 steady: distribution([380]),
                 published: figures.round_trips.first().cloned(),
             }],
+            priorities: vec![],
             unregulated: vec![
                 one("compute", "transfers", 1.0),
                 one("accesses", "transfers", 9.0),
             ],
             regulated: vec![one("accesses", "transfers", 1.02)],
             sweep: vec![],
+            waiting: vec![],
             claims: vec![],
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! What it deliberately does not know: how it was measured.
 
-use super::{Reproduced, Slowdown, WORKLOADS};
+use super::{Reproduced, Slowdown, WORKLOADS, more};
 use crate::error::Error;
 use crate::report::page::{page, picture};
 use crate::report::plot::{Axes, Bar, Mark, Series, bars, chart};
@@ -92,6 +92,7 @@ pub fn summary(all: &Reproduced) -> String {
             render(&table)
         );
     }
+    out.push_str(&more::summary(all));
     let failed: Vec<_> = all.claims.iter().filter(|claim| !claim.held).collect();
     let _ = writeln!(
         out,
@@ -155,6 +156,7 @@ pub fn report(all: &Reproduced) -> Result<String, Error> {
     if !all.sweep.is_empty() {
         sections.push(sweep(all)?);
     }
+    sections.extend(more::sections(all)?);
     let body = html! {
         h1 { "M3 beside Bulkhead" }
         p.soft { (all.source) ". Only values that the paper's text or tables state stand here as the paper's; its plots were not measured." }

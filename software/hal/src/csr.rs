@@ -43,6 +43,8 @@ csr! {
     mtval set_mtval "mtval";
     /// Counters that lower modes may read.
     mcounteren set_mcounteren "mcounteren";
+    /// Counters that user mode may read, of those that `mcounteren` allows.
+    scounteren set_scounteren "scounteren";
     /// Page table of the current address space.
     satp set_satp "satp";
     /// First protection address.

@@ -63,6 +63,7 @@ extern "C" fn start() -> ! {
     csr::set_mie(csr::EXTERNAL);
     // Applications may read cycle, time and instret.
     csr::set_mcounteren(7);
+    csr::set_scounteren(7);
     // What user mode reaches is decided by page tables alone: one entry that allows everything.
     csr::set_pmpaddr0(u64::MAX >> 10);
     csr::set_pmpcfg0(0x1f);

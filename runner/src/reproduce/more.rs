@@ -1,0 +1,153 @@
+//! Figures 3 and 6 as text and as parts of the page.
+//!
+//! What it deliberately does not know: how they were measured.
+
+use super::Reproduced;
+use super::priorities::Priorities;
+use super::waiting::{METHODS, Waiting};
+use crate::error::Error;
+use crate::report::page::picture;
+use crate::report::plot::{Axes, Bar, Mark, Series, bars, chart};
+use crate::report::table::{plain, render};
+use maud::{Markup, html};
+use std::fmt::Write;
+
+fn milliseconds(microseconds: f64) -> String {
+    format!("{:.3}", microseconds / 1000.0)
+}
+
+fn low(one: &Priorities) -> String {
+    one.low.map_or("-".to_owned(), milliseconds)
+}
+
+fn way(method: &str) -> &str {
+    match method {
+        "sleep" => "sleep command",
+        "syscall" => "system call and wfi",
+        "poll" => "polling",
+        other => other,
+    }
+}
+
+fn suspend(one: &Waiting) -> String {
+    one.suspend
+        .map_or("never".to_owned(), |cycles| format!("{cycles:.0}"))
+}
+
+/// For the terminal.
+pub fn summary(all: &Reproduced) -> String {
+    let mut out = String::new();
+    if !all.priorities.is_empty() {
+        let mut table = plain(&["clients", "without priorities", "low", "high"]);
+        for one in &all.priorities {
+            table.add_row(vec![
+                one.clients.to_string(),
+                milliseconds(one.plain),
+                low(one),
+                milliseconds(one.high),
+            ]);
+        }
+        let _ = writeln!(
+            out,
+            "Figure 3, tiled-fpga: worst request latency in ms; the server needs 1 ms for each request\n{}",
+            render(&table)
+        );
+    }
+    if !all.waiting.is_empty() {
+        let mut table = plain(&["name", "way", "suspend", "wake", "worst", "clocked"]);
+        for one in &all.waiting {
+            table.add_row(vec![
+                one.platform.clone(),
+                way(&one.method).to_owned(),
+                suspend(one),
+                format!("{:.0}", one.wake),
+                one.wake_worst.to_string(),
+                format!("{:.2} %", one.clocked),
+            ]);
+        }
+        let _ = writeln!(
+            out,
+            "Figure 6: waiting for a message, mean cycles until asleep and from its arrival until it is in hand; \
+             clocked cycles while waiting\n{}",
+            render(&table)
+        );
+    }
+    out
+}
+
+/// For the page.
+pub fn sections(all: &Reproduced) -> Result<Vec<Markup>, Error> {
+    let mut sections = Vec::new();
+    if !all.priorities.is_empty() {
+        sections.push(priorities(&all.priorities)?);
+    }
+    for platform in ["tiled-gem5", "tiled-fpga"] {
+        let list: Vec<&Waiting> = all
+            .waiting
+            .iter()
+            .filter(|w| w.platform == platform)
+            .collect();
+        if !list.is_empty() {
+            sections.push(waiting(platform, &list)?);
+        }
+    }
+    Ok(sections)
+}
+
+fn priorities(all: &[Priorities]) -> Result<Markup, Error> {
+    let series = |name: &str, value: &dyn Fn(&Priorities) -> Option<f64>| Series {
+        name: name.to_owned(),
+        points: all
+            .iter()
+            .filter_map(|one| Some((one.clients as f64, value(one)? / 1000.0)))
+            .collect(),
+    };
+    let lines = [
+        series("without priorities", &|one| Some(one.plain)),
+        series("low priority", &|one| one.low),
+        series("high priority", &|one| Some(one.high)),
+    ];
+    let axes = Axes {
+        x: "clients",
+        y: "worst request latency in ms",
+        log_x: false,
+        legend_below: false,
+        levels: vec![("paper, high priority".to_owned(), 2.0)],
+    };
+    Ok(html! {
+        h2 { "Figure 3: a receive gate for each priority" }
+        div.scroll { table {
+            tr { th { "clients" } th { "without priorities" } th { "low" } th { "high" } }
+            @for one in all {
+                tr { td { (one.clients) } td { (milliseconds(one.plain)) } td { (low(one)) } td { (milliseconds(one.high)) } }
+            }
+        } }
+        p.soft { "Worst request latency in ms on tiled-fpga. The server needs 1 ms for each request and looks at the gate of the \
+            first client first; a request that it has begun is not interrupted." }
+        (picture(chart(&axes, &lines, Mark::Line)?))
+    })
+}
+
+fn waiting(platform: &str, list: &[&Waiting]) -> Result<Markup, Error> {
+    let parts = ["until asleep".to_owned(), "from message to hand".to_owned()];
+    let rows: Vec<Bar> = METHODS
+        .iter()
+        .filter_map(|method| list.iter().find(|one| one.method == *method))
+        .map(|one| Bar {
+            name: way(&one.method).to_owned(),
+            parts: vec![one.suspend.unwrap_or(0.0), one.wake],
+        })
+        .collect();
+    let svg = bars("cycles", &parts, &rows, false)?;
+    Ok(html! {
+        h2 { "Figure 6: falling asleep and waking up, " (platform) }
+        div.scroll { table {
+            tr { th.text { "way" } th { "until asleep" } th { "from message to hand" } th { "worst" } th { "clocked while waiting" } }
+            @for one in list {
+                tr { td.text { (way(&one.method)) } td { (suspend(one)) } td { (format!("{:.0}", one.wake)) } td { (one.wake_worst) } td { (format!("{:.2} %", one.clocked)) } }
+            }
+        } }
+        p.soft { "Mean cycles of 100 runs after 20 warm-up runs. A message comes 100 µs after the last answer." }
+        (picture(svg))
+    })
+}

@@ -1,0 +1,119 @@
+//! What the harts of a run did and when messages came: for experiments that ask when a hart fell asleep.
+//!
+//! Why it exists: software cannot see when its own hart stops, and must not be disturbed by the question. What it
+//! deliberately does not know: what follows from it.
+
+use bulkhead_machine::dram::BankActivity;
+use bulkhead_machine::dtu::Observation;
+use bulkhead_machine::noc::LinkActivity;
+use bulkhead_machine::observe::{HartState, Marker, Observer};
+use bulkhead_machine::types::{Owner, Tick, TileId};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Something that happened on a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The hart stopped to wait.
+    Asleep,
+    /// The hart executes again.
+    Awake,
+    /// A message was stored in this receive endpoint.
+    Message(u16),
+}
+
+/// What happened on all tiles, in the order of time for each tile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log(pub Vec<(TileId, Tick, Event)>);
+
+impl Log {
+    /// Events of a tile.
+    pub fn of(&self, tile: TileId) -> impl Iterator<Item = (Tick, Event)> + '_ {
+        let own = self.0.iter().filter(move |(at, ..)| *at == tile);
+        own.map(|(_, tick, event)| (*tick, *event))
+    }
+
+    /// Ticks between two moments in which a tile's hart was asleep.
+    pub fn slept(&self, tile: TileId, from: Tick, to: Tick) -> Tick {
+        let (mut all, mut since) = (0, None);
+        for (tick, event) in self.of(tile) {
+            match event {
+                Event::Asleep => since = since.or(Some(tick)),
+                Event::Awake => {
+                    if let Some(begin) = since.take() {
+                        all += tick.min(to).saturating_sub(begin.max(from));
+                    }
+                }
+                Event::Message(_) => {}
+            }
+        }
+        all + since.map_or(0, |begin| to.saturating_sub(begin.max(from)))
+    }
+}
+
+/// Writes a [`Log`]; the other end stays with who wants to read it.
+#[derive(Clone, Debug, Default)]
+pub struct Watcher(Arc<Mutex<Log>>);
+
+impl Watcher {
+    /// What was written so far.
+    pub fn take(&self) -> Log {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn push(&self, tile: TileId, at: Tick, event: Event) {
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        log.0.push((tile, at, event));
+    }
+}
+
+impl Observer for Watcher {
+    fn unit(&mut self, at: Tick, tile: TileId, observation: &Observation) {
+        if let Observation::MessageStored { endpoint, .. } = observation {
+            self.push(tile, at, Event::Message(*endpoint));
+        }
+    }
+
+    fn link(&mut self, _: &LinkActivity) {}
+
+    fn bank(&mut self, _: TileId, _: &BankActivity) {}
+
+    fn hart(&mut self, at: Tick, tile: TileId, state: HartState) {
+        let event = match state {
+            HartState::Running => Event::Awake,
+            HartState::Idle | HartState::Halted => Event::Asleep,
+        };
+        self.push(tile, at, event);
+    }
+
+    fn activity(&mut self, _: Tick, _: Owner) {}
+
+    fn marker(&mut self, _: &Marker) {}
+
+    fn bytes(&self) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleep_is_counted_inside_the_window() {
+        let mut watcher = Watcher::default();
+        for (at, state) in [
+            (10, HartState::Idle),
+            (30, HartState::Running),
+            (50, HartState::Idle),
+        ] {
+            watcher.hart(at, 2, state);
+            watcher.hart(at, 3, HartState::Idle);
+        }
+        let log = watcher.take();
+        assert_eq!(log.slept(2, 0, 60), 30);
+        assert_eq!(log.slept(2, 20, 55), 15);
+        assert_eq!(log.slept(2, 30, 50), 0);
+        assert_eq!(log.slept(3, 0, 60), 50);
+        assert!(watcher.take().0.is_empty());
+    }
+}
