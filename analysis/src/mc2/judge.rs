@@ -22,7 +22,7 @@ use super::partition::{Packing, Weight};
 use super::placement::{LEVEL_C, Placement, bank_of, long_periods};
 use super::schemes::{Messages, Scheme};
 use super::task_system::{Level, Scenario, TaskSystem};
-use super::ways::{ONE, Scratch, WayPlan, WayProblem};
+use super::ways::{ONE, ProcessorTable, Scratch, WayPlan, WayProblem};
 
 /// Demand of one processor over the longest period, in ns: by number of own ways, and by number of locked ways on top.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,8 @@ pub struct Judge {
     interrupt_share: u64,
     /// Times for messages of each task: without and with locked ways.
     message_ends: Vec<[u64; 2]>,
-    demands: Vec<[Demand; 3]>,
+    /// Decay over locked ways.
+    locked: [u64; WAYS],
     /// Shortest period of each processor, for both partitions.
     shortest: [Vec<u64>; 2],
     scratch: Scratch,
@@ -85,7 +86,7 @@ impl Judge {
             interrupts: Vec::new(),
             interrupt_share: 0,
             message_ends: Vec::new(),
-            demands: Vec::new(),
+            locked: [FIXED; WAYS],
             shortest: [Vec::new(), Vec::new()],
             scratch: Scratch::default(),
         }
@@ -163,6 +164,12 @@ impl Judge {
 
     /// Is the system schedulable under a scheme? [`Self::plan`] then holds the ways.
     pub fn judge(&mut self, parameters: &StudyParameters, curves: &Curves, scheme: Scheme) -> bool {
+        self.fill(parameters, curves, scheme);
+        self.problem.solve_into(&mut self.scratch, &mut self.plan)
+    }
+
+    /// Fills [`Self::placement`] and [`Self::problem`] for a scheme.
+    pub(super) fn fill(&mut self, parameters: &StudyParameters, curves: &Curves, scheme: Scheme) {
         let grouped = scheme.messages() == Messages::Optimised;
         self.placement.place(
             scheme,
@@ -172,11 +179,32 @@ impl Judge {
             &self.packings[usize::from(grouped)].processor,
             &self.long,
         );
-        let locked = self.messages(parameters, scheme);
-        self.demands(parameters, curves, scheme, &locked);
-        self.level_c(parameters, curves);
+        self.locked = self.messages(parameters, scheme);
+        let mut tables = std::mem::take(&mut self.problem.processors);
+        for (p, table) in tables.iter_mut().enumerate() {
+            let devices = self.placement.bank_devices[p];
+            let foreign = [
+                self.placement.foreign[p] * FIXED,
+                self.placement.foreign_share[p],
+            ];
+            let slow = |task: usize| usize::from(self.placement.io[task]) != p;
+            self.demand(
+                parameters, curves, grouped, p, devices, foreign, &slow, table,
+            );
+        }
+        self.problem.processors = tables;
+        let mut total = std::mem::take(&mut self.problem.c_total);
+        let mut largest = std::mem::take(&mut self.problem.c_largest);
+        self.level_c(
+            parameters,
+            curves,
+            self.placement.level_c_devices,
+            self.placement.level_c_share,
+            &mut total,
+            &mut largest,
+        );
+        (self.problem.c_total, self.problem.c_largest) = (total, largest);
         self.problem.minimum_level_c = parameters.minimum_level_c as usize;
-        self.problem.solve_into(&mut self.scratch, &mut self.plan)
     }
 
     /// The processor of each task of levels A and B under a scheme.
@@ -234,26 +262,35 @@ impl Judge {
         locking(parameters, bytes)
     }
 
-    /// Fills the processors' tables.
-    fn demands(
-        &mut self,
+    /// Fills the table of processor `p` when devices move `devices` bytes a second in its bank, other processors access it (`foreign`:
+    /// greatest and average, in parts of [`FIXED`]), and the tasks for which `slow` holds copy from a bank that is not their own.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one for each thing that differs between placements"
+    )]
+    pub(super) fn demand(
+        &self,
         parameters: &StudyParameters,
         curves: &Curves,
-        scheme: Scheme,
-        locked: &[u64; WAYS],
+        grouped: bool,
+        p: usize,
+        devices: u64,
+        foreign: [u64; 2],
+        slow: &dyn Fn(usize) -> bool,
+        table: &mut ProcessorTable,
     ) {
-        let (processors, ways) = (parameters.processors as usize, parameters.ways as usize);
-        let grouped = usize::from(scheme.messages() == Messages::Optimised);
+        let ways = parameters.ways as usize;
+        let grouped = usize::from(grouped);
         let most_locked = *self.problem.locked.end();
         // Periods are harmonic: the longest is a multiple of each.
         let longest = self.interrupts.iter().map(|i| i.0).max().unwrap_or(1);
-        self.demands.clear();
-        self.demands.resize(processors, [NOTHING; 3]);
+        let mut demand = [NOTHING; 3];
         for (index, task) in self.costs.tasks[..self.weights.len()].iter().enumerate() {
-            let p = usize::from(self.packings[grouped].processor[index]);
+            if usize::from(self.packings[grouped].processor[index]) != p {
+                continue;
+            }
             let jobs = longest / task.period;
-            let bank = self.placement.io[index];
-            let copies = u64::from(usize::from(bank) != p) + u64::from(task.intermediate);
+            let copies = u64::from(slow(index)) + u64::from(task.intermediate);
             let [fixed, saved] = self.message_ends[index];
             let preemptions = if task.level == Level::B {
                 task.period / self.shortest[grouped][p] - 1
@@ -265,22 +302,12 @@ impl Judge {
             } else {
                 0
             };
-            let devices = self.placement.bank_devices[p];
-            let table = curves.way(task.way_curve);
-            let demand = &mut self.demands[p];
-            for (which, inflation, foreign) in [
-                (
-                    GREATEST,
-                    parameters.copy_inflation,
-                    self.placement.foreign[p] * FIXED,
-                ),
-                (
-                    AVERAGE,
-                    parameters.copy_inflation_average,
-                    self.placement.foreign_share[p],
-                ),
+            let decays = curves.way(task.way_curve);
+            for (which, inflation) in [
+                (GREATEST, parameters.copy_inflation),
+                (AVERAGE, parameters.copy_inflation_average),
             ] {
-                let factor = task.factor(which, curves, devices, foreign);
+                let factor = task.factor(which, curves, devices, foreign[which]);
                 let average = |greatest: u64| {
                     if which == GREATEST {
                         greatest
@@ -295,7 +322,7 @@ impl Judge {
                     + average(fixed)
                     + if which == GREATEST { interrupts } else { 0 };
                 let messages = task.messages[which];
-                for (w, &decay) in table[..=ways].iter().enumerate() {
+                for (w, &decay) in decays[..=ways].iter().enumerate() {
                     // The idle cost holds messages by concurrency elimination; `extra` says what they cost instead.
                     let cost = task.cost(which, factor, decay) - messages + extra;
                     if which == AVERAGE {
@@ -309,7 +336,7 @@ impl Judge {
                 }
                 if saved > 0 {
                     let saved = average(saved);
-                    for (l, &left) in locked[..=most_locked].iter().enumerate() {
+                    for (l, &left) in self.locked[..=most_locked].iter().enumerate() {
                         let cost = scaled(saved, left);
                         if which == AVERAGE {
                             demand[C].locked[l] += jobs * cost;
@@ -324,37 +351,45 @@ impl Judge {
                 }
             }
         }
-        for (p, (demand, table)) in self
-            .demands
-            .iter()
-            .zip(&mut self.problem.processors)
-            .enumerate()
-        {
-            let more = if p == 0 { self.interrupt_share } else { 0 };
-            for l in 0..=most_locked {
-                for w in 0..=ways - l {
-                    let at = l * (ways + 1) + w;
-                    let of = |level: usize| {
-                        let demand = &demand[level];
-                        share((demand.own[w] + demand.locked[l]).min(longest * 8), longest)
-                    };
-                    table.a[at] = of(A);
-                    table.ab_b[at] = of(B);
-                    table.ab_c[at] = of(C) + more;
-                }
+        let more = if p == 0 { self.interrupt_share } else { 0 };
+        let size = (ways + 1) * (ways + 1);
+        for entries in [&mut table.a, &mut table.ab_b, &mut table.ab_c] {
+            entries.resize(size, 0);
+        }
+        for l in 0..=most_locked {
+            for w in 0..=ways - l {
+                let at = l * (ways + 1) + w;
+                let of = |level: usize| {
+                    let demand = &demand[level];
+                    share((demand.own[w] + demand.locked[l]).min(longest * 8), longest)
+                };
+                table.a[at] = of(A);
+                table.ab_b[at] = of(B);
+                table.ab_c[at] = of(C) + more;
             }
         }
     }
 
-    /// Fills the tables of level C: what it needs does not depend on locked ways.
-    fn level_c(&mut self, parameters: &StudyParameters, curves: &Curves) {
+    /// Fills the tables of level C when devices move `devices` bytes a second in its banks and processors spend `copying` (in parts of
+    /// [`FIXED`]) copying there. What it needs does not depend on locked ways.
+    pub(super) fn level_c(
+        &self,
+        parameters: &StudyParameters,
+        curves: &Curves,
+        devices: u64,
+        copying: u64,
+        c_total: &mut Vec<u64>,
+        c_largest: &mut Vec<u64>,
+    ) {
         let ways = parameters.ways as usize;
         let others = parameters.processors as usize - 1;
-        let devices = self.placement.level_c_devices / parameters.level_c_banks.max(1);
+        let devices = devices / parameters.level_c_banks.max(1);
+        c_total.resize((ways + 1) * (ways + 1), 0);
+        c_largest.resize((ways + 1) * (ways + 1), 0);
         let mut total = [0u64; WAYS];
         let mut largest = [[0u64; 16]; WAYS];
         for task in &self.costs.tasks[self.weights.len()..] {
-            let factor = task.factor(AVERAGE, curves, devices, self.placement.level_c_share);
+            let factor = task.factor(AVERAGE, curves, devices, copying);
             let table = curves.way(task.way_curve);
             let copies = 1 + u64::from(task.intermediate);
             let extra = portion(
@@ -379,8 +414,8 @@ impl Judge {
             };
             for l in self.problem.locked.clone() {
                 let at = l * (ways + 1) + w;
-                self.problem.c_total[at] = total[w];
-                self.problem.c_largest[at] = needed;
+                c_total[at] = total[w];
+                c_largest[at] = needed;
             }
         }
     }
