@@ -10,7 +10,8 @@ Exit codes:
   0  all well
   1  a failure of Bulkhead, of a build or of the host
   2  bad input; nothing was run
-  3  a bound was exceeded, or a promised deadline was missed more often than allowed
+  3  a bound was exceeded, a promised deadline was missed more often than allowed, or a domain lacks the protection
+     that it is owed (audit)
   4  a program faulted, ended with an error, or ran into a limit";
 
 /// Describe a chip and the software on it in one file, boot the real binaries on a deterministic timing model, and see
@@ -30,6 +31,8 @@ pub enum Command {
     Run(Run),
     /// Validate a system, and bound what its regulated traffic may suffer; nothing is run
     Check(Check),
+    /// Run each domain alone and beside adversaries in the places of all others, and compare the timelines tick by tick
+    Audit(Audit),
     /// Run any bare-metal RISC-V program (a static RV64GC ELF file) on a platform
     Boot(Boot),
     /// Run a paper's experiments and print its figures beside ours
@@ -91,6 +94,38 @@ pub struct Check {
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
     /// For machines
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `audit`.
+#[derive(Args)]
+pub struct Audit {
+    /// A description (a file that ends in .xml), or the name of a system of the catalog
+    #[arg(default_value = "quickstart")]
+    pub system: PathBuf,
+    /// Folder for audit.html and audit.json [default: out/audit-NAME]
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+    /// Change the description, for example `logger/*/limit@noc=none`; may come again
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Check this variant instead of the system without the changes of its variants
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// Check only this domain; may come again
+    #[arg(long, value_name = "NAME")]
+    pub domain: Vec<String>,
+    /// Random attacks, for each domain, after those of the library
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub searches: u32,
+    /// Seed of the search
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Simulated time to compare, from the start of the attack on
+    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    pub time: String,
+    /// Print the whole result for machines
     #[arg(long)]
     pub json: bool,
 }

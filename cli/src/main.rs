@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Command::Run(options) => commands::run::run(&options),
+        Command::Audit(options) => commands::audit::audit(&options),
         Command::Check(options) => commands::check::check(&options),
         Command::Boot(options) => commands::boot::boot(&options),
         Command::Reproduce(options) => commands::reproduce::reproduce(&options),

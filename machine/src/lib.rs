@@ -23,5 +23,6 @@ pub mod noc;
 pub mod observe;
 pub mod statistics;
 pub mod tile;
+pub mod timeline;
 pub mod trace;
 pub mod types;

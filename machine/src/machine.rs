@@ -20,6 +20,7 @@ use crate::ledger::Ledger;
 use crate::observe::{Marker, Observer};
 use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
 use crate::tile::{End, Tile};
+use crate::timeline::Timeline;
 use crate::types::{Tick, TileId};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use sha2::{Digest, Sha256};
@@ -351,6 +352,23 @@ impl Machine {
         }
         all.sort_by_key(|m| (m.tick, m.tile));
         all
+    }
+
+    /// Begins to keep a tile's timeline (from now on, empty); of one stride every event, if that is wanted.
+    ///
+    /// # Errors
+    /// If there is no such tile.
+    pub fn watch(&mut self, tile: TileId, record: Option<u64>) -> Result<(), MachineError> {
+        self.tile_mut(tile)?.watch(record);
+        Ok(())
+    }
+
+    /// A tile's timeline since [`Machine::watch`]; `None` if it is not watched.
+    ///
+    /// # Errors
+    /// If there is no such tile.
+    pub fn timeline(&self, tile: TileId) -> Result<Option<&Timeline>, MachineError> {
+        Ok(self.tile(tile)?.timeline())
     }
 
     /// The ledger.

@@ -18,6 +18,7 @@ use crate::hart::{Hart, InterruptLine, Stop, UnhandledTrap};
 use crate::ledger::Resource;
 use crate::noc::{Account, Packet, PacketKind, Transaction};
 use crate::observe::{HartState, Marker};
+use crate::timeline::{Event, Timeline};
 use crate::types::{Owner, Tick, TileId};
 use below::Below;
 use bulkhead_abi::dtu::{Endpoint, TLB_READ, TLB_WRITE};
@@ -120,6 +121,8 @@ struct Local {
     end: Option<(Tick, End)>,
     markers: Vec<Marker>,
     markers_lost: u64,
+    /// What the tile sees, if somebody wants to compare it.
+    timeline: Option<Box<Timeline>>,
 }
 
 /// A processing tile.
@@ -202,6 +205,7 @@ impl Tile {
                 end: None,
                 markers: Vec::new(),
                 markers_lost: 0,
+                timeline: None,
             },
             unit,
             caches,
@@ -266,6 +270,16 @@ impl Tile {
     /// Markers that were not kept, because there were too many.
     pub fn markers_lost(&self) -> u64 {
         self.local.markers_lost
+    }
+
+    /// Begins to keep the tile's timeline; of one stride every event, if that is wanted.
+    pub fn watch(&mut self, record: Option<u64>) {
+        self.local.timeline = Some(Box::new(Timeline::new(record)));
+    }
+
+    /// The tile's timeline since [`Tile::watch`].
+    pub fn timeline(&self) -> Option<&Timeline> {
+        self.local.timeline.as_deref()
     }
 
     /// How the tile ended, if it did.
@@ -355,7 +369,7 @@ impl Tile {
     }
 
     fn run_hart(&mut self, horizon: Tick, fabric: &mut Fabric) {
-        if self.state != HartState::Running && fabric.observer.is_some() {
+        if self.state != HartState::Running && self.is_watched(fabric) {
             self.report(self.hart.time(), HartState::Running, fabric);
         }
         let mut bus = TileBus {
@@ -380,7 +394,7 @@ impl Tile {
         };
         if let Some(state) = idle {
             self.runnable = false;
-            if fabric.observer.is_some() {
+            if self.is_watched(fabric) {
                 self.report(self.hart.time(), state, fabric);
             }
         }
@@ -409,9 +423,14 @@ impl Tile {
         }
     }
 
+    fn is_watched(&self, fabric: &Fabric) -> bool {
+        fabric.observer.is_some() || self.local.timeline.is_some()
+    }
+
     fn report(&mut self, at: Tick, state: HartState, fabric: &mut Fabric) {
         if self.state != state {
             self.state = state;
+            self.local.saw(at, Event::Hart(state));
             if let Some(observer) = &mut fabric.observer {
                 observer.hart(at, self.local.id, state);
             }
@@ -423,6 +442,7 @@ impl Tile {
         if self.local.timer_at <= self.local.queue.next_time() {
             let now = std::mem::replace(&mut self.local.timer_at, Tick::MAX);
             self.local.now = now;
+            self.local.saw(now, Event::Timer);
             let signal = Signal::Line(InterruptLine::Timer, true);
             self.local.signals.push(signal);
             return self.settle(now, fabric);
@@ -431,6 +451,13 @@ impl Tile {
             return;
         };
         self.local.now = now;
+        if let Some(timeline) = &mut self.local.timeline {
+            let seen = match &event {
+                TileEvent::Packet(packet) => Event::of(packet),
+                TileEvent::Unit(event) => Event::Unit(*event),
+            };
+            timeline.add(now, seen);
+        }
         match event {
             TileEvent::Packet(packet) => self.packet(now, packet, fabric),
             TileEvent::Unit(event) => {
@@ -553,6 +580,13 @@ impl Local {
     #[inline]
     fn next_event(&self) -> Tick {
         self.queue.next_time().min(self.timer_at)
+    }
+
+    #[inline]
+    fn saw(&mut self, at: Tick, event: Event) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(at, event);
+        }
     }
 
     fn finish(&mut self, at: Tick, end: End) {

@@ -136,7 +136,7 @@ fn of_app(system: &System, names: &Names, app: usize, counts: &Counts, wanted: T
         .sum()
 }
 
-fn converted(bound: &analysis::Bound, covers: &str) -> (Bound, Option<Bound>) {
+pub(crate) fn converted(bound: &analysis::Bound, covers: &str) -> (Bound, Option<Bound>) {
     let path = Bound {
         ticks: bound.path,
         method: bound.method.source().to_owned(),
@@ -197,7 +197,7 @@ pub fn of_requests(system: &System) -> Vec<RequestResult> {
 }
 
 /// Transactions whose bounds are known, by the machine's and the analysis' names.
-const ANALYSED: [(Transaction, Kind); 4] = [
+pub(crate) const ANALYSED: [(Transaction, Kind); 4] = [
     (Transaction::CacheRead, Kind::LineRead),
     (Transaction::CacheWrite, Kind::LineWrite),
     (Transaction::DmaRead, Kind::DmaRead),
@@ -229,7 +229,8 @@ fn request_bound(system: &System, bounds: &SystemBounds<'_>, request: &mut Reque
     }
 }
 
-fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Option<Bound> {
+/// The bound of a flow whose applications did this alone.
+pub(crate) fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Option<Bound> {
     let profiles: Vec<Profile> = apps
         .iter()
         .enumerate()
@@ -269,7 +270,7 @@ fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Option<Bound> {
 }
 
 /// Payload at most: a slot of the receiver without the header.
-fn message_bytes(system: &System, from: usize, to: usize) -> u64 {
+pub(crate) fn message_bytes(system: &System, from: usize, to: usize) -> u64 {
     system.apps[from]
         .sgates
         .iter()

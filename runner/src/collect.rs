@@ -159,7 +159,7 @@ pub fn interference(names: &Names, ledger: &Ledger) -> Vec<Interference> {
 }
 
 /// Resources of a kind together: a table of every bank and link would hide who is to blame.
-fn group(resource: Resource) -> String {
+pub(crate) fn group(resource: Resource) -> String {
     match resource {
         Resource::Link(_) => "network links".to_owned(),
         Resource::DramBank { memory, .. } => format!("memory {memory} banks"),

@@ -25,7 +25,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Name of the kernel's program.
-const KERNEL: &str = "tiled/kernel";
+pub(crate) const KERNEL: &str = "tiled/kernel";
 /// Name of TileMux's program.
 const TILEMUX: &str = "tiled/tilemux";
 
@@ -163,7 +163,7 @@ pub fn variants(system: &System, wanted: &[String]) -> Result<Vec<(String, Syste
 }
 
 /// Programs that a system needs, the kernel first.
-fn needed(system: &System) -> Vec<&str> {
+pub(crate) fn needed(system: &System) -> Vec<&str> {
     let mut names = vec![KERNEL, TILEMUX];
     names.extend(
         system
@@ -384,7 +384,7 @@ fn sha256(bytes: &[u8]) -> String {
         .collect()
 }
 
-fn provenance(system: &System, options: &Options, programs: &[Program]) -> Provenance {
+pub(crate) fn provenance(system: &System, options: &Options, programs: &[Program]) -> Provenance {
     let mut inputs = vec![Input {
         name: format!("{} (description, with its platform)", system.name),
         sha256: sha256(canonical::complete(system).as_bytes()),

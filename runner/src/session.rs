@@ -59,26 +59,8 @@ pub struct Plan {
     pub slice: Option<(u64, u64)>,
 }
 
-/// Boots `system` from `image`.
-pub fn execute(
-    system: &System,
-    image: &BootImage,
-    plan: Plan,
-    name: &str,
-    progress: &dyn Progress,
-) -> Result<Observed, Error> {
-    execute_watched(system, image, plan, name, progress, None)
-}
-
-/// As [`execute`], with a watcher in place of a trace.
-pub fn execute_watched(
-    system: &System,
-    image: &BootImage,
-    plan: Plan,
-    name: &str,
-    progress: &dyn Progress,
-    watcher: Option<Watcher>,
-) -> Result<Observed, Error> {
+/// A chip with `system` in its memory, as a boot ROM would leave it.
+pub fn boot(system: &System, image: &BootImage) -> Result<Machine, Error> {
     let machine_error = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
     let config = convert(&system.platform);
     let mut machine = Machine::new(&config).map_err(|error| machine_error(&error))?;
@@ -112,6 +94,47 @@ pub fn execute_watched(
             image.table,
         )
         .map_err(|error| machine_error(&error))?;
+    Ok(machine)
+}
+
+/// Every marker of a run.
+pub fn markers(machine: &Machine) -> Vec<MarkerEvent> {
+    machine
+        .markers()
+        .into_iter()
+        .map(|marker| MarkerEvent {
+            at: marker.tick,
+            tile: marker.tile,
+            activity: marker.activity,
+            kind: marker.kind,
+            value: marker.value,
+        })
+        .collect()
+}
+
+/// Boots `system` from `image`.
+pub fn execute(
+    system: &System,
+    image: &BootImage,
+    plan: Plan,
+    name: &str,
+    progress: &dyn Progress,
+) -> Result<Observed, Error> {
+    execute_watched(system, image, plan, name, progress, None)
+}
+
+/// As [`execute`], with a watcher in place of a trace.
+pub fn execute_watched(
+    system: &System,
+    image: &BootImage,
+    plan: Plan,
+    name: &str,
+    progress: &dyn Progress,
+    watcher: Option<Watcher>,
+) -> Result<Observed, Error> {
+    let machine_error = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
+    let mut machine = boot(system, image)?;
+    let config = machine.config().clone();
     if let Some(watcher) = watcher {
         machine.set_observer(Some(Box::new(watcher)));
     } else if plan.trace {
@@ -168,17 +191,7 @@ pub fn execute_watched(
     Ok(Observed {
         outcome,
         ticks: machine.now(),
-        markers: machine
-            .markers()
-            .into_iter()
-            .map(|marker| MarkerEvent {
-                at: marker.tick,
-                tile: marker.tile,
-                activity: marker.activity,
-                kind: marker.kind,
-                value: marker.value,
-            })
-            .collect(),
+        markers: markers(&machine),
         ledger: machine.ledger().clone(),
         statistics: machine.statistics(),
         digest,
@@ -188,7 +201,7 @@ pub fn execute_watched(
     })
 }
 
-fn counts(ledger: &Ledger) -> Counts {
+pub(crate) fn counts(ledger: &Ledger) -> Counts {
     ledger
         .latencies()
         .into_iter()
@@ -196,7 +209,7 @@ fn counts(ledger: &Ledger) -> Counts {
         .collect()
 }
 
-fn difference(before: &Counts, now: &Counts) -> Counts {
+pub(crate) fn difference(before: &Counts, now: &Counts) -> Counts {
     now.iter()
         .map(|(key, count)| (*key, count - before.get(key).copied().unwrap_or(0)))
         .filter(|(_, count)| *count > 0)

@@ -2,6 +2,7 @@
 //!
 //! What they deliberately do not know: each other.
 
+pub mod audit;
 pub mod boot;
 pub mod check;
 pub mod list;

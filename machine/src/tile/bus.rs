@@ -9,6 +9,7 @@ use crate::dtu::{Dtu, WriteEffect};
 use crate::fabric::Fabric;
 use crate::hart::{Access, Bus, BusFault, DeviceRead, DeviceWrite, InterruptLine, Place, Timing};
 use crate::observe::Marker;
+use crate::timeline::Event;
 use crate::types::{Owner, Tick};
 use bulkhead_abi::memory_map::{
     CLINT_BASE, CLINT_SIZE, DTU_BASE, DTU_SIZE, EXIT_BASE, MEMORY_BASE, UART_BASE, UART_SIZE,
@@ -324,6 +325,7 @@ impl Bus for TileBus<'_> {
             kind,
             value,
         };
+        self.local.saw(now, Event::Marker { kind, value });
         if self.local.markers.len() < MARKERS_MAX {
             self.local.markers.push(marker);
         } else {

@@ -1,0 +1,577 @@
+//! The exact non-interference check: each domain alone, and beside adversaries in the places of all others.
+//!
+//! Why it exists: the machine is deterministic, so "nobody disturbs this domain" can be tested to the tick instead of
+//! believed. For each domain all other applications are replaced by adversaries that keep the others' tiles, limits and
+//! gates. In the reference run they sleep; in every other run they attack from the moment on at which everything runs. A
+//! library of attacks comes first, then a seeded random search, in which the worst attack so far is varied. What it
+//! deliberately does not know: kernels; and a verdict `bounded` relies on `bulkhead_analysis`, not on the search.
+
+pub mod compare;
+pub mod execute;
+pub mod page;
+pub mod plan;
+pub mod result;
+#[cfg(test)]
+mod tests;
+pub mod text;
+
+use crate::collect;
+use crate::error::{Error, exit};
+use crate::place;
+use crate::programs::Program;
+use crate::progress::{Progress, Stage};
+use crate::report::format::span;
+use crate::run;
+use bulkhead_model::System;
+use bulkhead_model::units::{Dimension, Time, parse};
+use compare::Facts;
+use execute::{ADVERSARY, Experiment, Seen, Stand};
+use plan::{Attack, Stream};
+use result::{AttackResult, AuditResult, Difference, DomainResult, SCHEMA, Verdict};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Attacks that are drawn before the next look at their results. Fixed, so that the search does not depend on how many
+/// run at a time.
+const GENERATION: u32 = 4;
+
+/// What to check.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A description, or a name of the catalog.
+    pub system: PathBuf,
+    /// Changes of the description.
+    pub overrides: Vec<String>,
+    /// Check this variant instead of the system without its variants' changes.
+    pub variant: Option<String>,
+    /// Only these domains; all if empty.
+    pub domains: Vec<String>,
+    /// Random attacks after the library, for each domain.
+    pub searches: u32,
+    /// Seed of the search.
+    pub seed: u64,
+    /// Simulated time that is compared.
+    pub time: Time,
+}
+
+impl Options {
+    /// The usual options for a system.
+    pub fn new(system: impl Into<PathBuf>) -> Self {
+        Self {
+            system: system.into(),
+            overrides: Vec::new(),
+            variant: None,
+            domains: Vec::new(),
+            searches: 8,
+            seed: 1,
+            // Ten milliseconds, in the unit of the model.
+            time: Time(10_000_000_000),
+        }
+    }
+}
+
+/// A time with its unit, as users write it.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn time(text: &str) -> Result<Time, Error> {
+    let value = parse(text, Dimension::Time);
+    let value = value.map_err(|error| {
+        Error::input(
+            format!("--time {text}: {error}"),
+            "write a time such as 10ms",
+        )
+    })?;
+    match value {
+        0 => Err(Error::input(
+            "--time 0: nothing would be compared",
+            "write a time such as 10ms",
+        )),
+        value => Ok(Time(value)),
+    }
+}
+
+/// A finished check.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// What is written to `audit.json`.
+    pub result: AuditResult,
+}
+
+impl Finished {
+    /// Exit code of the command.
+    pub fn code(&self) -> u8 {
+        if self.result.held() {
+            exit::GOOD
+        } else {
+            exit::PROMISE_BROKEN
+        }
+    }
+
+    /// Writes `audit.html` and `audit.json` into `folder`; gives their paths.
+    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+        let json = serde_json::to_string_pretty(&self.result)
+            .map_err(|error| Error::Report(error.to_string()))?;
+        let files = [
+            ("audit.html", page::page(&self.result)),
+            ("audit.json", json),
+        ];
+        let mut written = Vec::new();
+        for (name, contents) in files {
+            let path = folder.join(name);
+            place::write(&path, contents.as_bytes())?;
+            written.push(path);
+        }
+        Ok(written)
+    }
+}
+
+/// The system to check, without variants.
+fn choose(system: &System, variant: Option<&str>) -> Result<System, Error> {
+    match variant {
+        None => Ok(System {
+            variants: Vec::new(),
+            ..system.clone()
+        }),
+        Some(name) => {
+            let all = run::variants(system, &[name.to_owned()])?;
+            let found = all.into_iter().next().map(|(_, system)| system);
+            found.ok_or_else(|| Error::Machine(format!("the variant {name} vanished")))
+        }
+    }
+}
+
+/// Indices of the domains to check.
+fn wanted(system: &System, names: &[String]) -> Result<Vec<usize>, Error> {
+    let known: Vec<&str> = system.domains.iter().map(|d| d.name.as_str()).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(Error::input(
+            format!("the system has no domain `{unknown}`"),
+            format!("it has {}", known.join(", ")),
+        ));
+    }
+    let used = |domain: usize| system.apps.iter().any(|app| app.domain == domain);
+    Ok((0..known.len())
+        .filter(|&domain| names.is_empty() || names.iter().any(|name| name == known[domain]))
+        .filter(|&domain| used(domain))
+        .collect())
+}
+
+/// Checks a system.
+pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Error> {
+    let root = place::root()?;
+    let (whole, library) = run::load(&options.system, &options.overrides, &root)?;
+    let system = choose(&whole, options.variant.as_deref())?;
+    if system.platform.kind != bulkhead_model::platform::PlatformKind::Tiled {
+        return Err(Error::input(
+            format!(
+                "the platform {} has no data transfer units",
+                system.platform.name
+            ),
+            "the check needs the tiled OS, and that a tiled platform",
+        ));
+    }
+    let domains = wanted(&system, &options.domains)?;
+    let what = "building the programs of the chip";
+    progress.stage(Stage::Work { what });
+    let names = run::needed(&system).into_iter().chain([ADVERSARY]);
+    let programs = library.build(names);
+    progress.stage(Stage::Done { name: what });
+    let programs = programs?;
+    let per_second = system.platform.ticks_per_second();
+    let window = collect::ticks(options.time, per_second).max(1);
+    let mut results = Vec::new();
+    for domain in domains {
+        let checking = Checking {
+            stand: Stand::new(&system, domain),
+            programs: &programs,
+            options,
+            window,
+            progress,
+        };
+        results.push(checking.check(&system)?);
+    }
+    let run_options = run::Options {
+        system: options.system.clone(),
+        overrides: options.overrides.clone(),
+        ..run::Options::default()
+    };
+    Ok(Finished {
+        result: AuditResult {
+            schema: SCHEMA,
+            system: system.name.clone(),
+            variant: options.variant.clone(),
+            platform: system.platform.name.clone(),
+            ticks_per_second: per_second,
+            cycle_ticks: run::reference_cycle(&system),
+            window,
+            seed: options.seed,
+            searches: options.searches,
+            provenance: run::provenance(&whole, &run_options, &programs),
+            domains: results,
+        },
+    })
+}
+
+/// One domain on its way to a verdict.
+struct Checking<'a> {
+    stand: Stand,
+    programs: &'a [Program],
+    options: &'a Options,
+    window: u64,
+    progress: &'a dyn Progress,
+}
+
+/// An attack that was tried.
+struct Tried {
+    attack: Attack,
+    facts: Facts,
+    result: AttackResult,
+}
+
+impl Tried {
+    /// How bad it is: what breaks something comes first, then what slows most, then what makes wait longest.
+    fn badness(&self) -> (bool, u64, u64) {
+        let result = &self.result;
+        (!result.harm.is_empty(), result.slowdown, result.waited)
+    }
+}
+
+impl Checking<'_> {
+    fn check(&self, system: &System) -> Result<DomainResult, Error> {
+        let stand = &self.stand;
+        let name = format!("domain {}", stand.domain().name);
+        let total = plan::library(0).len() as u64 + u64::from(self.options.searches);
+        let report = |done: u64| {
+            self.progress.stage(Stage::Simulation {
+                name: &name,
+                microseconds: done,
+                of: total,
+            });
+        };
+        report(0);
+        let start = execute::start_of(stand, self.programs)?;
+        let microsecond = stand.system.platform.ticks_per_second() / 1_000_000;
+        let from = u64::from(start) * microsecond;
+        let slice = compare::slice(stand);
+        let alone = self.run_sliced(start, None, BTreeMap::new(), slice)?;
+        let reference = Facts::new(stand, &alone, from);
+        let mut tried: Vec<Tried> = Vec::new();
+        let count = stand.attackers.len();
+        if count > 0 {
+            self.attempt(
+                plan::library(count),
+                start,
+                (&alone, &reference),
+                &mut tried,
+            )?;
+            report(tried.len() as u64);
+            let mut stream = Stream::new(&stand.domain().name, self.options.seed);
+            let mut number = 0;
+            while number < self.options.searches {
+                let mut generation = Vec::new();
+                while generation.len() < GENERATION as usize && number < self.options.searches {
+                    number += 1;
+                    let worst = worst(&tried).map(|at| tried[at].attack.clone());
+                    generation.push(match worst {
+                        Some(worst) if number.is_multiple_of(2) => stream.mutate(
+                            format!("search {number}, varied: {}", root_name(&worst.name)),
+                            &worst,
+                        ),
+                        _ => stream.attack(format!("search {number}"), count),
+                    });
+                }
+                self.attempt(generation, start, (&alone, &reference), &mut tried)?;
+                report(tried.len() as u64);
+            }
+        }
+        let worst = worst(&tried).filter(|at| !tried[*at].result.identical);
+        let difference = match worst {
+            Some(at) => self.explain(start, &alone, &tried[at])?,
+            None => None,
+        };
+        self.progress.stage(Stage::Done { name: &name });
+        Ok(self.conclude(system, from, (&alone, &reference), tried, worst, difference))
+    }
+
+    fn run(
+        &self,
+        start: u32,
+        attack: Option<&Attack>,
+        record: BTreeMap<u16, u64>,
+    ) -> Result<Seen, Error> {
+        self.run_sliced(start, attack, record, None)
+    }
+
+    fn run_sliced(
+        &self,
+        start: u32,
+        attack: Option<&Attack>,
+        record: BTreeMap<u16, u64>,
+        slice: Option<(u64, u64)>,
+    ) -> Result<Seen, Error> {
+        let microsecond = self.stand.system.platform.ticks_per_second() / 1_000_000;
+        let experiment = Experiment {
+            stand: &self.stand,
+            plans: attack.map(|attack| attack.plans.as_slice()),
+            start,
+            until: u64::from(start) * microsecond + self.window,
+            slice,
+            record,
+        };
+        execute::execute(&experiment, self.programs)
+    }
+
+    /// Tries attacks, several at a time.
+    fn attempt(
+        &self,
+        attacks: Vec<Attack>,
+        start: u32,
+        (alone, reference): (&Seen, &Facts),
+        tried: &mut Vec<Tried>,
+    ) -> Result<(), Error> {
+        let microsecond = self.stand.system.platform.ticks_per_second() / 1_000_000;
+        let from = u64::from(start) * microsecond;
+        let results = in_parallel(&attacks, |attack| {
+            let seen = self.run(start, Some(attack), BTreeMap::new())?;
+            let facts = Facts::new(&self.stand, &seen, from);
+            let identical = compare::differing(alone, &seen).is_empty();
+            let (slowdown, of) = facts.slowdown(reference);
+            let describe = |(app, plan): (&usize, &plan::Plan)| {
+                format!("{}: {}", self.stand.system.apps[*app].name, plan.describe())
+            };
+            let attackers = self.stand.attackers.iter();
+            let result = AttackResult {
+                name: attack.name.clone(),
+                plans: attackers.zip(&attack.plans).map(describe).collect(),
+                arguments: attack.plans.iter().map(|plan| plan.text(start)).collect(),
+                identical,
+                slowdown,
+                of,
+                waited: facts.waited,
+                harm: facts.harm(reference),
+            };
+            Ok(Tried {
+                attack: attack.clone(),
+                facts,
+                result,
+            })
+        });
+        for result in results {
+            tried.push(result?);
+        }
+        Ok(())
+    }
+
+    /// Runs twice again to find the first difference.
+    fn explain(
+        &self,
+        start: u32,
+        alone: &Seen,
+        tried: &Tried,
+    ) -> Result<Option<Difference>, Error> {
+        let attacked = self.run(start, Some(&tried.attack), BTreeMap::new())?;
+        let strides = compare::differing(alone, &attacked);
+        let alone = self.run(start, None, strides.clone())?;
+        let attacked = self.run(start, Some(&tried.attack), strides.clone())?;
+        Ok(compare::first_difference(&alone, &attacked, &strides))
+    }
+
+    fn conclude(
+        &self,
+        system: &System,
+        from: u64,
+        (alone, reference): (&Seen, &Facts),
+        tried: Vec<Tried>,
+        worst: Option<usize>,
+        difference: Option<Difference>,
+    ) -> DomainResult {
+        let stand = &self.stand;
+        let domain = stand.domain();
+        let account = worst.map(|at| tried[at].facts.account.clone());
+        let (mut facts, mut attacks) = (Vec::new(), Vec::new());
+        for one in tried {
+            facts.push(one.facts);
+            attacks.push(one.result);
+        }
+        let requests = compare::requests(stand, reference, &facts);
+        let flows = compare::flows(stand, alone, reference, &facts);
+        let openings = compare::openings(stand);
+        let mut reasons = Vec::new();
+        for attack in &attacks {
+            let harm = attack.harm.iter();
+            reasons.extend(harm.map(|harm| format!("beside {}: {harm}", attack.name)));
+        }
+        for request in &requests {
+            if let Some(bound) = &request.bound
+                && request.attacked > bound.ticks
+            {
+                reasons.push(format!(
+                    "{} of {}: {} ticks, above its bound of {}",
+                    request.kind, request.application, request.attacked, bound.ticks
+                ));
+            }
+        }
+        for flow in &flows {
+            if let Some(bound) = &flow.bound
+                && flow.attacked > bound.ticks
+            {
+                reasons.push(format!(
+                    "flow {}: {} ticks, above its bound of {}",
+                    flow.name, flow.attacked, bound.ticks
+                ));
+            }
+        }
+        let broken = !reasons.is_empty();
+        let identical = attacks.iter().all(|attack| attack.identical);
+        if !identical {
+            for request in requests.iter().filter(|request| request.bound.is_none()) {
+                let app = system.app(&request.application);
+                let limited = app.is_some_and(|app| app.limit.is_some());
+                let why = if limited {
+                    ": it has a limit of its own, whose waits no bound tells from those for others"
+                } else {
+                    ": somebody whom it competes with has no limit"
+                };
+                reasons.push(format!(
+                    "{} of {} has no bound{why}",
+                    request.kind, request.application
+                ));
+            }
+            for flow in &flows {
+                match (&flow.bound, flow.deadline) {
+                    (None, _) => reasons.push(format!("flow {} has no bound", flow.name)),
+                    (Some(bound), Some(deadline)) if bound.ticks > deadline => {
+                        let ticks = system.platform.ticks_per_second() as f64 / 1e6;
+                        reasons.push(format!(
+                            "flow {}: the bound of {} does not keep the deadline of {}",
+                            flow.name,
+                            span(bound.ticks as f64 / ticks),
+                            span(deadline as f64 / ticks)
+                        ));
+                    }
+                    _ => {}
+                }
+            }
+            reasons.extend(openings.iter().cloned());
+        }
+        let verdict = match (broken, identical, reasons.is_empty()) {
+            (true, ..) => Verdict::Broken,
+            (false, true, _) => Verdict::Identical,
+            (false, false, true) => Verdict::Bounded,
+            (false, false, false) => Verdict::Unbounded,
+        };
+        let others = system.domains.iter().enumerate();
+        let owed = others
+            .filter(|(index, _)| *index != stand.domain)
+            .all(|(_, other)| other.criticality >= domain.criticality);
+        let mut notes = Vec::new();
+        if stand.attackers.is_empty() {
+            notes.push("There is no other domain: nothing was tried.".to_owned());
+        }
+        if identical {
+            notes.extend(openings);
+        }
+        if let Some(difference) = &difference
+            && difference
+                .alone_at
+                .into_iter()
+                .chain(difference.attacked_at)
+                .min()
+                < Some(from)
+        {
+            notes.push(
+                "The first difference lies before the attack: the start of the system depends on what the others \
+                 will do later."
+                    .to_owned(),
+            );
+        }
+        DomainResult {
+            name: domain.name.clone(),
+            criticality: domain.criticality,
+            applications: self.names(|app| stand.is_own(app)),
+            tiles: stand.tiles(),
+            attackers: self.names(|app| !stand.is_own(app)),
+            start: from,
+            verdict,
+            owed,
+            held: match verdict {
+                Verdict::Identical | Verdict::Bounded => true,
+                Verdict::Unbounded => !owed,
+                Verdict::Broken => false,
+            },
+            reasons,
+            notes,
+            attacks,
+            worst,
+            difference,
+            account: account.unwrap_or_default(),
+            waits_alone: reference.waited_self,
+            flows,
+            requests,
+        }
+    }
+
+    fn names(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
+        let apps = self.stand.system.apps.iter().enumerate();
+        apps.filter(|(index, _)| wanted(*index))
+            .map(|(_, app)| app.name.clone())
+            .collect()
+    }
+}
+
+/// The attack that a varied one comes from.
+fn root_name(name: &str) -> &str {
+    name.rsplit(": ").next().unwrap_or(name)
+}
+
+/// The worst attack; the first of equals.
+fn worst(tried: &[Tried]) -> Option<usize> {
+    let mut worst: Option<usize> = None;
+    for (at, one) in tried.iter().enumerate() {
+        if worst.is_none_or(|worst| one.badness() > tried[worst].badness()) {
+            worst = Some(at);
+        }
+    }
+    worst
+}
+
+/// Does the same for all on all processors; results in the order of the inputs.
+fn in_parallel<T: Sync, R: Send>(
+    inputs: &[T],
+    work: impl Fn(&T) -> Result<R, Error> + Sync,
+) -> Vec<Result<R, Error>> {
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<Option<Result<R, Error>>>> =
+        Mutex::new(inputs.iter().map(|_| None).collect());
+    let workers = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(inputs.len());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(input) = inputs.get(index) else {
+                        break;
+                    };
+                    let result = work(input);
+                    let mut all = results
+                        .lock()
+                        .unwrap_or_else(|poisoned| poisoned.into_inner());
+                    all[index] = Some(result);
+                }
+            });
+        }
+    });
+    let results = results
+        .into_inner()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let missing = || Err(Error::Machine("a run was not made".to_owned()));
+    results
+        .into_iter()
+        .map(|r| r.unwrap_or_else(missing))
+        .collect()
+}

@@ -1,0 +1,246 @@
+//! What adversaries do: plans, a library of them, and a seeded search for worse ones.
+//!
+//! Why it exists: an attacker can do anything that its rights allow, so single attacks are tried first, and combinations
+//! of phases after that. What it deliberately does not know: how a plan is carried out (`workloads/adversary/src/any.rs`),
+//! and what it does to anybody.
+
+use serde::Serialize;
+
+/// Phases of a plan.
+pub const PHASES: usize = 4;
+/// A start that never comes: who has it stays asleep.
+pub const NEVER: u32 = u32::MAX;
+
+/// Names of the kinds of attack, in the order of their numbers.
+pub const KINDS: [&str; 13] = [
+    "sleep",
+    "compute",
+    "memory reads",
+    "memory writes",
+    "memory copies",
+    "transfers from memory",
+    "transfers to memory",
+    "messages",
+    "system calls",
+    "calls to TileMux",
+    "random commands to the unit",
+    "timers and wake-ups",
+    "answers to every message",
+];
+
+/// One phase of an attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Phase {
+    /// Index into [`KINDS`].
+    pub kind: u8,
+    /// Stride, size or sort; what it means depends on the kind.
+    pub strength: u8,
+    /// Length in microseconds.
+    pub microseconds: u16,
+}
+
+/// What one application does: four phases, again and again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Plan {
+    /// Seed of its random numbers.
+    pub seed: u32,
+    /// The phases.
+    pub phases: [Phase; PHASES],
+}
+
+impl Plan {
+    /// The same thing all the time.
+    pub fn only(kind: u8, strength: u8) -> Self {
+        let phase = Phase {
+            kind,
+            strength,
+            microseconds: 1000,
+        };
+        Self {
+            seed: 1,
+            phases: [phase; PHASES],
+        }
+    }
+
+    /// The argument of the adversary that starts at `microseconds`.
+    pub fn text(&self, microseconds: u32) -> String {
+        let mut text = letters(microseconds.into(), 8) + &letters(self.seed.into(), 8);
+        for phase in &self.phases {
+            text += &letters(phase.kind.into(), 2);
+            text += &letters(phase.strength.into(), 2);
+            text += &letters(phase.microseconds.into(), 4);
+        }
+        text
+    }
+
+    /// For readers.
+    pub fn describe(&self) -> String {
+        let name = |phase: &Phase| KINDS.get(usize::from(phase.kind)).copied().unwrap_or("?");
+        if self.phases.iter().all(|p| *p == self.phases[0]) {
+            return format!("{} ({})", name(&self.phases[0]), self.phases[0].strength);
+        }
+        let parts: Vec<String> = self
+            .phases
+            .iter()
+            .map(|p| format!("{} ({}) for {} us", name(p), p.strength, p.microseconds))
+            .collect();
+        parts.join(", ")
+    }
+}
+
+/// A number as letters `a` to `p`, four bits each: every plan takes the same path through every parser.
+fn letters(value: u64, count: usize) -> String {
+    (0..count)
+        .rev()
+        .map(|digit| char::from(b'a' + (value >> (4 * digit) & 15) as u8))
+        .collect()
+}
+
+/// An attack: a plan for each application of the other domains, and its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attack {
+    /// Name.
+    pub name: String,
+    /// Plans in the order of the attackers.
+    pub plans: Vec<Plan>,
+}
+
+/// Attacks that are always tried: all attackers do one thing.
+pub fn library(attackers: usize) -> Vec<Attack> {
+    let all = [
+        ("compute", 1, 0),
+        ("memory reads", 2, 1),
+        ("memory writes", 3, 1),
+        ("memory copies", 4, 1),
+        // A stride of one row: each access opens another one.
+        ("memory writes, one for each row", 3, 128),
+        ("transfers from memory", 5, 6),
+        ("transfers to memory", 6, 6),
+        ("small messages", 7, 0),
+        ("large messages", 7, 8),
+        ("system calls", 8, 0),
+        ("yields", 9, 0),
+        ("waits", 9, 2),
+        ("console output", 9, 3),
+        ("random commands to the unit", 10, 0),
+        ("timers and wake-ups", 11, 0),
+        ("answers to every message", 12, 0),
+    ];
+    all.into_iter()
+        .map(|(name, kind, strength)| Attack {
+            name: name.to_owned(),
+            plans: vec![Plan::only(kind, strength); attackers],
+        })
+        .collect()
+}
+
+/// Random numbers of a named stream: equal names and seeds give equal numbers.
+#[derive(Clone, Debug)]
+pub struct Stream(u64);
+
+impl Stream {
+    /// The stream `name` of `seed`.
+    pub fn new(name: &str, seed: u64) -> Self {
+        // FNV-1a (Fowler, Noll, Vo) spreads the name over the state.
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Self(hash ^ seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    }
+
+    /// SplitMix64 (Steele, Lea, Flood: OOPSLA 2014).
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn phase(&mut self) -> Phase {
+        Phase {
+            kind: self.below(KINDS.len() as u64) as u8,
+            strength: match self.below(3) {
+                0 => 1,
+                1 => self.below(16) as u8,
+                _ => self.below(256) as u8,
+            },
+            microseconds: 1 << self.below(11),
+        }
+    }
+
+    fn plan(&mut self) -> Plan {
+        Plan {
+            seed: self.next() as u32,
+            phases: std::array::from_fn(|_| self.phase()),
+        }
+    }
+
+    /// A random attack.
+    pub fn attack(&mut self, name: String, attackers: usize) -> Attack {
+        Attack {
+            name,
+            plans: (0..attackers).map(|_| self.plan()).collect(),
+        }
+    }
+
+    /// `attack` with one plan or one phase changed.
+    pub fn mutate(&mut self, name: String, attack: &Attack) -> Attack {
+        let mut plans = attack.plans.clone();
+        if !plans.is_empty() {
+            let at = self.below(plans.len() as u64) as usize;
+            match self.below(3) {
+                0 => plans[at] = self.plan(),
+                1 => {
+                    let phase = self.below(PHASES as u64) as usize;
+                    plans[at].phases[phase] = self.phase();
+                }
+                // What works for one may work for all.
+                _ => plans = vec![plans[at].clone(); plans.len()],
+            }
+        }
+        Attack { name, plans }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_have_one_length_and_are_letters() {
+        let mut stream = Stream::new("test", 3);
+        for _ in 0..200 {
+            let attack = stream.attack(String::new(), 3);
+            for plan in attack.plans {
+                let text = plan.text(NEVER);
+                assert_eq!(text.len(), 48);
+                assert!(text.bytes().all(|b| (b'a'..=b'p').contains(&b)), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_plan_is_written_as_the_adversary_reads_it() {
+        let mut plan = Plan::only(4, 0x1f);
+        plan.seed = 2;
+        plan.phases[3].microseconds = 0xffff;
+        // 16 us: hexadecimal 10; kind 4, strength 1f, 1000 us: 3e8.
+        assert_eq!(
+            plan.text(16),
+            "aaaaaabaaaaaaaacaebpadoiaebpadoiaebpadoiaebppppp"
+        );
+    }
+
+    #[test]
+    fn streams_are_apart_and_repeat() {
+        let numbers = |name, seed| Stream::new(name, seed).attack(String::new(), 4);
+        assert_eq!(numbers("a", 1), numbers("a", 1));
+        assert_ne!(numbers("a", 1), numbers("a", 2));
+        assert_ne!(numbers("a", 1), numbers("b", 1));
+    }
+}

@@ -1,0 +1,179 @@
+//! What the check says, as data: the schema of `audit.json`.
+//!
+//! What it deliberately does not know: how it was found out, and anything about the host.
+
+use crate::result::{Bound, Interference, Provenance};
+use serde::{Deserialize, Serialize};
+
+/// Version of the schema.
+pub const SCHEMA: u32 = 1;
+
+/// Verdict on a domain, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Beside every attack that was tried, every event of the domain's tiles happened at the same tick as without it.
+    Identical,
+    /// The attacks were felt, but each kind of request that the domain made and each flow inside it has a bound that holds
+    /// for every attack, bounds of flows lie within their deadlines, and no observation exceeded a bound.
+    Bounded,
+    /// The attacks were felt, and nothing is known that would limit what other attacks do.
+    Unbounded,
+    /// An attack stopped an application, changed a result, or made a request or flow exceed its bound.
+    Broken,
+}
+
+impl Verdict {
+    /// For readers.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Identical => "identical",
+            Self::Bounded => "bounded disturbance",
+            Self::Unbounded => "unbounded disturbance",
+            Self::Broken => "isolation broken",
+        }
+    }
+}
+
+/// Result of a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditResult {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Name of the system.
+    pub system: String,
+    /// Variant that was checked, if not the system itself.
+    pub variant: Option<String>,
+    /// Name of the platform.
+    pub platform: String,
+    /// Ticks a second.
+    pub ticks_per_second: u64,
+    /// Ticks of a cycle of the reference clock.
+    pub cycle_ticks: u64,
+    /// Ticks that were compared after the start of the attack.
+    pub window: u64,
+    /// Seed of the search.
+    pub seed: u64,
+    /// Attacks that were tried after the library, for each domain.
+    pub searches: u32,
+    /// What went in.
+    pub provenance: Provenance,
+    /// Domains in the order of the description.
+    pub domains: Vec<DomainResult>,
+}
+
+impl AuditResult {
+    /// Every domain that is owed protection has it.
+    pub fn held(&self) -> bool {
+        self.domains.iter().all(|domain| domain.held)
+    }
+}
+
+/// Result for one domain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DomainResult {
+    /// Name.
+    pub name: String,
+    /// `A` (most critical) to `E`.
+    pub criticality: char,
+    /// Its applications.
+    pub applications: Vec<String>,
+    /// Their tiles.
+    pub tiles: Vec<u16>,
+    /// Applications whose places adversaries took.
+    pub attackers: Vec<String>,
+    /// Start of the attack in ticks.
+    pub start: u64,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// No other domain is more critical: an unbounded disturbance is a failure. A broken isolation always is.
+    pub owed: bool,
+    /// What is owed holds.
+    pub held: bool,
+    /// Why the verdict is not better.
+    pub reasons: Vec<String>,
+    /// What a reader must know to judge the verdict.
+    pub notes: Vec<String>,
+    /// Every attack that was tried, in order.
+    pub attacks: Vec<AttackResult>,
+    /// Number of the worst attack in `attacks`.
+    pub worst: Option<usize>,
+    /// The first difference that the worst attack made.
+    pub difference: Option<Difference>,
+    /// The ledger's account of the worst attack: for whom the domain waited, the longest first.
+    pub account: Vec<Interference>,
+    /// Waits of the domain in the run without an attack, in ticks: for itself and the refresh.
+    pub waits_alone: u64,
+    /// Flows inside the domain, with bounds.
+    pub flows: Vec<FlowAudit>,
+    /// Worst requests over all attacks, with bounds.
+    pub requests: Vec<RequestAudit>,
+}
+
+/// One attack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttackResult {
+    /// Name.
+    pub name: String,
+    /// What each attacker did.
+    pub plans: Vec<String>,
+    /// The same as arguments of the adversary, to repeat it.
+    pub arguments: Vec<String>,
+    /// The timeline was the same to the tick.
+    pub identical: bool,
+    /// Worst slowdown in thousandths: 1000 is none.
+    pub slowdown: u64,
+    /// What was slowed down most.
+    pub of: String,
+    /// Ticks that the domain's requests waited for attackers.
+    pub waited: u64,
+    /// Ways in which the attack did harm beyond delay.
+    pub harm: Vec<String>,
+}
+
+/// The first event that differed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Tile.
+    pub tile: u16,
+    /// Number of the event on the tile's timeline, from reset on.
+    pub event: u64,
+    /// When it happened without the attack, in ticks; nothing if it did not happen.
+    pub alone_at: Option<u64>,
+    /// What happened without the attack.
+    pub alone: String,
+    /// When it happened with the attack, in ticks.
+    pub attacked_at: Option<u64>,
+    /// What happened with the attack.
+    pub attacked: String,
+}
+
+/// A flow over all attacks, in ticks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowAudit {
+    /// Name.
+    pub name: String,
+    /// Its deadline.
+    pub deadline: Option<u64>,
+    /// Worst latency without an attack.
+    pub alone: u64,
+    /// Worst latency beside any attack.
+    pub attacked: u64,
+    /// The bound.
+    pub bound: Option<Bound>,
+}
+
+/// A kind of request of an application over all attacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestAudit {
+    /// Application.
+    pub application: String,
+    /// Kind.
+    pub kind: String,
+    /// Worst latency without an attack, in ticks.
+    pub alone: u64,
+    /// Worst latency beside any attack, in ticks.
+    pub attacked: u64,
+    /// The bound.
+    pub bound: Option<Bound>,
+}
