@@ -4,10 +4,11 @@
 //! program of the ways explodes, and tries four patterns instead. The choice has a structure that makes it tractable:
 //! * What a buffer costs on a processor depends only on the choices of that processor: its task copies slower from a bank of level
 //!   C, and in the processor's own bank the device disturbs all tasks of the processor.
-//! * Level C meets all choices only in one sum: the rate at which devices write into its banks.
+//! * Level C meets all choices only in two sums: the rate at which devices write into its banks, and the time that processors
+//!   spend copying there.
 //!
-//! So for each processor and number of ways only those choices matter that no other one beats in both, the rate that they direct
-//! at level C and the share that they take from level C: a short list, found by branch and bound. Dynamic programming over the
+//! So for each processor and number of ways only those choices matter that no other one beats in all three, the two loads on level
+//! C's banks and the share of the processor that they take from level C: a short list, found by branch and bound. Dynamic programming over the
 //! processors joins the lists, and level C is looked at last. The answer is exact; if a limit on the work is hit, a bound on
 //! what an exact answer could gain comes with it.
 //!
@@ -28,9 +29,13 @@ pub enum Place {
     Open,
 }
 
+/// What buffers put on the banks of level C: the rate at which devices write there, and the time that processors copy there, each in
+/// one unit of the model's choice.
+pub type Load = [u64; 2];
+
 /// What the choice costs.
 ///
-/// Contract: no entry of a table falls when an [`Place::Open`] becomes something else, or when the rate of
+/// Contract: no entry of a table falls when an [`Place::Open`] becomes something else, or when a part of the load of
 /// [`level_c`](Self::level_c) rises. Utilisations are in parts of [`ONE`], rounded up.
 pub trait BufferModel {
     /// Ways of the cache.
@@ -41,13 +46,13 @@ pub trait BufferModel {
     fn locked(&self) -> RangeInclusive<usize>;
     /// Processors.
     fn processors(&self) -> usize;
-    /// For each buffer of levels A and B on a processor: the rate at which devices write into it, in one unit for all.
-    fn rates(&self, processor: usize) -> &[u64];
+    /// For each buffer of levels A and B on a processor: what it puts on level C's banks if it lies there.
+    fn loads(&self, processor: usize) -> &[Load];
     /// What levels A and B of a processor demand with its buffers in `places`; tables as in [`ProcessorTable`].
     fn demand(&self, processor: usize, places: &[Place], table: &mut ProcessorTable);
-    /// Level C when `rate` is written into its banks for levels A and B: total and what tardiness asks, as in
+    /// Level C when buffers of levels A and B put `load` on its banks: total and what tardiness asks, as in
     /// [`WayProblem`](super::ways::WayProblem).
-    fn level_c(&self, rate: u64, total: &mut Vec<u64>, largest: &mut Vec<u64>);
+    fn level_c(&self, load: Load, total: &mut Vec<u64>, largest: &mut Vec<u64>);
 }
 
 /// An answer.
@@ -75,8 +80,8 @@ pub struct Search {
 /// A choice on one processor for one number of ways that nothing beats.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
-    /// What it directs at level C.
-    rate: u64,
+    /// What it puts on level C's banks.
+    load: Load,
     /// What it takes from level C.
     share: u64,
     /// Which leaf of the search.
@@ -86,7 +91,7 @@ struct Choice {
 /// A choice on this and all later processors.
 #[derive(Clone, Copy, Debug)]
 struct Joined {
-    rate: u64,
+    load: Load,
     share: u64,
     ways: usize,
     leaf: usize,
@@ -94,40 +99,44 @@ struct Joined {
     next: usize,
 }
 
-/// Something that a smaller value of both makes superfluous.
+/// Something that smaller values of everything make superfluous.
 trait Point {
-    fn values(&self) -> (u64, u64);
+    fn values(&self) -> [u64; 3];
 }
 
 impl Point for Choice {
-    fn values(&self) -> (u64, u64) {
-        (self.rate, self.share)
+    fn values(&self) -> [u64; 3] {
+        [self.load[0], self.load[1], self.share]
     }
 }
 
 impl Point for Joined {
-    fn values(&self) -> (u64, u64) {
-        (self.rate, self.share)
+    fn values(&self) -> [u64; 3] {
+        [self.load[0], self.load[1], self.share]
     }
 }
 
-/// Points of which none beats another, by rising rate (and so by falling share).
+/// Points of which none beats another.
 type Front<P> = Vec<P>;
 
-fn beaten<P: Point>(front: &Front<P>, (rate, share): (u64, u64)) -> bool {
-    // The last point with at most this rate has the least share among them.
-    let after = front.partition_point(|p| p.values().0 <= rate);
-    after > 0 && front[after - 1].values().1 <= share
+fn at_most(a: [u64; 3], b: [u64; 3]) -> bool {
+    a.iter().zip(b).all(|(a, b)| *a <= b)
+}
+
+fn beaten<P: Point>(front: &Front<P>, values: [u64; 3]) -> bool {
+    front.iter().any(|p| at_most(p.values(), values))
 }
 
 fn insert<P: Point>(front: &mut Front<P>, point: P) {
-    let (rate, share) = point.values();
-    if beaten(front, (rate, share)) {
-        return;
+    let values = point.values();
+    if !beaten(front, values) {
+        front.retain(|p| !at_most(values, p.values()));
+        front.push(point);
     }
-    let from = front.partition_point(|p| p.values().0 < rate);
-    let to = from + front[from..].partition_point(|p| p.values().1 >= share);
-    front.splice(from..to, [point]);
+}
+
+fn plus(a: Load, b: Load) -> Load {
+    [a[0].saturating_add(b[0]), a[1].saturating_add(b[1])]
 }
 
 /// Lists for each `locked * (ways + 1) + own`.
@@ -141,13 +150,23 @@ struct Lists {
 ///
 /// The answer depends only on the model: what is found first among equals stays.
 pub fn best(model: &impl BufferModel, limit: u64) -> Search {
+    search(model, limit, false)
+}
+
+/// Any places and ways that satisfy all constraints: faster than [`best`] where only that matters. [`Search::least`] is then of no
+/// use but for `None`: there is no plan.
+pub fn feasible(model: &impl BufferModel, limit: u64) -> Search {
+    search(model, limit, true)
+}
+
+fn search(model: &impl BufferModel, limit: u64, any: bool) -> Search {
     let mut nodes = 0;
     let mut complete = true;
     let (mut reached, mut possible) = (Vec::new(), Vec::new());
     for processor in 0..model.processors() {
         let mut search = Processor::new(model, processor, limit);
-        let mut places = vec![Place::Open; model.rates(processor).len()];
-        search.descend(0, 0, &mut places);
+        let mut places = vec![Place::Open; model.loads(processor).len()];
+        search.descend(0, [0; 2], &mut places);
         nodes += search.nodes;
         complete &= search.nodes <= limit;
         possible.push(Lists {
@@ -159,11 +178,11 @@ pub fn best(model: &impl BufferModel, limit: u64) -> Search {
             leaves: search.leaves,
         });
     }
-    let plan = join(model, &reached);
+    let plan = join(model, &reached, any);
     let least = if complete {
         plan.as_ref().map(|p| p.ways.objective)
     } else {
-        join(model, &possible).map(|p| p.ways.objective)
+        join(model, &possible, any).map(|p| p.ways.objective)
     };
     Search {
         plan,
@@ -211,8 +230,8 @@ impl<'a, M: BufferModel> Processor<'a, M> {
         }
     }
 
-    /// `rate`: what the decided buffers (those before `next`) direct at level C.
-    fn descend(&mut self, next: usize, rate: u64, places: &mut Vec<Place>) {
+    /// `load`: what the decided buffers (those before `next`) put on level C's banks.
+    fn descend(&mut self, next: usize, load: Load, places: &mut Vec<Place>) {
         self.nodes += 1;
         let (leaf, given_up) = (next == places.len(), self.nodes > self.limit);
         let mut table = std::mem::take(&mut self.table);
@@ -226,14 +245,14 @@ impl<'a, M: BufferModel> Processor<'a, M> {
                 continue;
             }
             let point = Choice {
-                rate,
+                load,
                 share,
                 leaf: self.leaves.len(),
             };
             if leaf || given_up {
                 insert(&mut self.possible[at], point);
             }
-            if !beaten(&self.reached[at], (rate, share)) {
+            if !beaten(&self.reached[at], point.values()) {
                 useful = true;
                 if leaf {
                     insert(&mut self.reached[at], point);
@@ -249,66 +268,72 @@ impl<'a, M: BufferModel> Processor<'a, M> {
         }
         for place in [Place::Own, Place::LevelC] {
             let more = if place == Place::LevelC {
-                self.model.rates(self.processor)[next]
+                self.model.loads(self.processor)[next]
             } else {
-                0
+                [0; 2]
             };
             places[next] = place;
-            self.descend(next + 1, rate.saturating_add(more), places);
+            self.descend(next + 1, plus(load, more), places);
         }
         places[next] = Place::Open;
     }
 }
 
-/// The best of all combinations of the processors' lists, and of level C.
-fn join<M: BufferModel>(model: &M, lists: &[Lists]) -> Option<BufferPlan> {
+/// The best of all combinations of the processors' lists, and of level C; with `any` the first that is found.
+fn join<M: BufferModel>(model: &M, lists: &[Lists], any: bool) -> Option<BufferPlan> {
     let (ways, count) = (model.ways(), lists.len());
     let stride = ways + 1;
     let all = count as u64 * ONE;
-    let mut level_c: BTreeMap<u64, (Vec<u64>, Vec<u64>)> = BTreeMap::new();
+    let tables = |load: Load| {
+        let mut tables = (Vec::new(), Vec::new());
+        model.level_c(load, &mut tables.0, &mut tables.1);
+        tables
+    };
+    // No load makes level C cheaper than none.
+    let floor = tables([0; 2]);
+    let mut level_c: BTreeMap<Load, (Vec<u64>, Vec<u64>)> = BTreeMap::new();
     let mut best: Option<((u64, u64), BufferPlan)> = None;
     let most = ways.checked_sub(model.minimum_level_c())?;
     for locked in *model.locked().start()..=(*model.locked().end()).min(most) {
         let joined = add_up(lists, locked, stride, most - locked);
-        for c in model.minimum_level_c()..=ways - locked {
+        for c in (model.minimum_level_c()..=ways - locked).rev() {
             let left = ways - locked - c;
-            // By rising rate: utilisations of level C only rise, so after one that is worse nothing better comes.
+            let at = locked * stride + c;
+            let value = |t: &[u64]| t.get(at).copied().unwrap_or(u64::MAX);
+            let bounded = |(total, largest): (u64, u64), share: u64| {
+                let rate = all - share;
+                total <= rate && (largest == 0 || largest < rate)
+            };
+            let least = (value(&floor.0), value(&floor.1));
+            if best.as_ref().is_some_and(|((u, _), _)| least.0 > *u) {
+                continue;
+            }
             for point in &joined[0][left] {
-                let (total, largest) = level_c.entry(point.rate).or_insert_with(|| {
-                    let mut tables = (Vec::new(), Vec::new());
-                    model.level_c(point.rate, &mut tables.0, &mut tables.1);
-                    tables
-                });
-                let at = locked * stride + c;
-                let value = |t: &[u64]| t.get(at).copied().unwrap_or(u64::MAX);
-                let (total, largest) = (value(total), value(largest));
-                if best
-                    .as_ref()
-                    .is_some_and(|((objective, _), _)| total > *objective)
-                {
-                    break;
+                if !bounded(least, point.share) {
+                    continue;
                 }
-                let rate = all - point.share;
-                if total > rate || (largest > 0 && largest >= rate) {
+                let (total, largest) = level_c
+                    .entry(point.load)
+                    .or_insert_with(|| tables(point.load));
+                let needs = (value(total), value(largest));
+                if !bounded(needs, point.share) {
                     continue;
                 }
                 // Least utilisation, then least share of levels A and B: with equal utilisations that is the most slack.
-                let key = (total, point.share);
+                let key = (needs.0, point.share);
                 if best.as_ref().is_none_or(|(b, _)| key < *b) {
                     let (places, processors) = read(lists, &joined, left, *point);
-                    best = Some((
-                        key,
-                        BufferPlan {
-                            places,
-                            ways: WayPlan {
-                                locked,
-                                processors,
-                                level_c: c,
-                                objective: total,
-                                slack: rate - total,
-                            },
-                        },
-                    ));
+                    let ways = WayPlan {
+                        locked,
+                        processors,
+                        level_c: c,
+                        objective: needs.0,
+                        slack: all - point.share - needs.0,
+                    };
+                    best = Some((key, BufferPlan { places, ways }));
+                    if any {
+                        return best.map(|(_, plan)| plan);
+                    }
                 }
             }
         }
@@ -319,7 +344,7 @@ fn join<M: BufferModel>(model: &M, lists: &[Lists]) -> Option<BufferPlan> {
 /// `[processor][n]`: what this and all later processors can choose with at most `n` ways.
 fn add_up(lists: &[Lists], locked: usize, stride: usize, budget: usize) -> Vec<Vec<Front<Joined>>> {
     let nobody = Joined {
-        rate: 0,
+        load: [0; 2],
         share: 0,
         ways: 0,
         leaf: 0,
@@ -335,7 +360,7 @@ fn add_up(lists: &[Lists], locked: usize, stride: usize, budget: usize) -> Vec<V
                     for choice in &list.fronts[locked * stride + ways] {
                         for (next, other) in later[n - ways].iter().enumerate() {
                             let point = Joined {
-                                rate: choice.rate.saturating_add(other.rate),
+                                load: plus(choice.load, other.load),
                                 share: choice.share + other.share,
                                 ways,
                                 leaf: choice.leaf,

@@ -4,7 +4,7 @@ use super::super::ways::WayProblem;
 use super::*;
 use proptest::prelude::*;
 
-/// A task with a buffer, or without (rate zero, `slower` zero).
+/// A task; the first of a processor have buffers.
 #[derive(Clone, Debug)]
 struct ModelTask {
     level_a: bool,
@@ -15,7 +15,7 @@ struct ModelTask {
     needs: u64,
     /// What it takes longer if its buffer is in a bank of level C, in percent.
     slower: u64,
-    rate: u64,
+    load: Load,
 }
 
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ struct Model {
     minimum: usize,
     locked: RangeInclusive<usize>,
     tasks: Vec<Vec<ModelTask>>,
-    rates: Vec<Vec<u64>>,
+    loads: Vec<Vec<Load>>,
     c: u64,
 }
 
@@ -46,16 +46,16 @@ impl BufferModel for Model {
     fn processors(&self) -> usize {
         self.tasks.len()
     }
-    fn rates(&self, processor: usize) -> &[u64] {
-        &self.rates[processor]
+    fn loads(&self, processor: usize) -> &[Load] {
+        &self.loads[processor]
     }
     fn demand(&self, processor: usize, places: &[Place], table: &mut ProcessorTable) {
-        let rates = self.rates(processor);
+        let loads = self.loads(processor);
         let own: u64 = places
             .iter()
-            .zip(rates)
+            .zip(loads)
             .filter(|(p, _)| **p == Place::Own)
-            .map(|(_, r)| r)
+            .map(|(_, l)| l[0])
             .sum();
         let stride = self.ways + 1;
         table.a = vec![0; stride * stride];
@@ -84,12 +84,12 @@ impl BufferModel for Model {
             }
         }
     }
-    fn level_c(&self, rate: u64, total: &mut Vec<u64>, largest: &mut Vec<u64>) {
+    fn level_c(&self, [rate, copying]: Load, total: &mut Vec<u64>, largest: &mut Vec<u64>) {
         let stride = self.ways + 1;
         *total = (0..stride * stride)
             .map(|at| {
                 (self.c * (ONE / 64))
-                    * (100 + 10 * (self.ways - at % stride) as u64 + disturbed(rate))
+                    * (100 + 10 * (self.ways - at % stride) as u64 + disturbed(rate) + copying)
                     / 100
             })
             .collect();
@@ -100,12 +100,12 @@ impl BufferModel for Model {
 /// All placements, each with the best ways.
 fn brute_force(model: &Model) -> Option<(u64, u64)> {
     let counts: Vec<usize> = (0..model.processors())
-        .map(|p| model.rates(p).len())
+        .map(|p| model.loads(p).len())
         .collect();
     let buffers: usize = counts.iter().sum();
     let mut best: Option<(u64, u64)> = None;
     for mask in 0..1u32 << buffers {
-        let (mut bit, mut rate) = (0, 0);
+        let (mut bit, mut load) = (0, [0; 2]);
         let mut problem = WayProblem::new(model.ways, model.processors());
         problem.minimum_level_c = model.minimum;
         problem.locked = model.locked.clone();
@@ -120,12 +120,16 @@ fn brute_force(model: &Model) -> Option<(u64, u64)> {
                 })
                 .collect();
             bit += count;
-            for (place, r) in places.iter().zip(model.rates(p)) {
-                rate += if *place == Place::LevelC { *r } else { 0 };
+            for (place, r) in places.iter().zip(model.loads(p)) {
+                load = if *place == Place::LevelC {
+                    plus(load, *r)
+                } else {
+                    load
+                };
             }
             model.demand(p, &places, &mut problem.processors[p]);
         }
-        model.level_c(rate, &mut problem.c_total, &mut problem.c_largest);
+        model.level_c(load, &mut problem.c_total, &mut problem.c_largest);
         if let Some(plan) = problem.solve()
             && best.is_none_or(|(u, s)| (plan.objective, u64::MAX - plan.slack) < (u, u64::MAX - s))
         {
@@ -136,22 +140,17 @@ fn brute_force(model: &Model) -> Option<(u64, u64)> {
 }
 
 fn task() -> impl Strategy<Value = ModelTask> {
-    (
-        any::<bool>(),
-        1u64..20,
-        0u64..30,
-        0u64..5,
-        0u64..80,
-        1u64..20,
-    )
-        .prop_map(|(level_a, base, ways, needs, slower, rate)| ModelTask {
+    let shares = (any::<bool>(), 1u64..16, 0u64..20, 0u64..5);
+    (shares, 0u64..60, 1u64..20, 0u64..8).prop_map(
+        |((level_a, base, ways, needs), slower, rate, copying)| ModelTask {
             level_a,
             base,
             ways,
             needs,
             slower,
-            rate,
-        })
+            load: [rate, copying],
+        },
+    )
 }
 
 fn model() -> impl Strategy<Value = Model> {
@@ -163,16 +162,16 @@ fn model() -> impl Strategy<Value = Model> {
         1u64..120,
     )
         .prop_map(|(processors, ways, minimum, locked, c)| {
-            let rates = processors
+            let loads = processors
                 .iter()
-                .map(|(tasks, with)| tasks.iter().take(*with).map(|t| t.rate).collect())
+                .map(|(tasks, with)| tasks.iter().take(*with).map(|t| t.load).collect())
                 .collect();
             Model {
                 ways,
                 minimum,
                 locked: 0..=locked,
                 tasks: processors.into_iter().map(|(tasks, _)| tasks).collect(),
-                rates,
+                loads,
                 c,
             }
         })
@@ -187,20 +186,21 @@ proptest! {
         prop_assert!(search.complete);
         let found = search.plan.as_ref().map(|p| (p.ways.objective, p.ways.slack));
         prop_assert_eq!(found, brute_force(&model));
+        prop_assert_eq!(feasible(&model, u64::MAX).plan.is_some(), found.is_some());
         prop_assert_eq!(search.least, found.map(|f| f.0));
         // The plan is what it says: its places with the way optimiser give no less, and its ways fit.
         if let Some(plan) = &search.plan {
             let mut problem = WayProblem::new(model.ways, model.processors());
             problem.minimum_level_c = model.minimum;
             problem.locked = model.locked.clone();
-            let mut rate = 0;
+            let mut load = [0; 2];
             for (p, places) in plan.places.iter().enumerate() {
-                prop_assert_eq!(places.len(), model.rates(p).len());
+                prop_assert_eq!(places.len(), model.loads(p).len());
                 prop_assert!(places.iter().all(|p| *p != Place::Open));
                 model.demand(p, places, &mut problem.processors[p]);
-                rate += places.iter().zip(model.rates(p)).filter(|(p, _)| **p == Place::LevelC).map(|(_, r)| r).sum::<u64>();
+                load = places.iter().zip(model.loads(p)).filter(|(p, _)| **p == Place::LevelC).fold(load, |sum, (_, l)| plus(sum, *l));
             }
-            model.level_c(rate, &mut problem.c_total, &mut problem.c_largest);
+            model.level_c(load, &mut problem.c_total, &mut problem.c_largest);
             let again = problem.solve().expect("the plan's own places have a plan");
             prop_assert_eq!((again.objective, again.slack), (plan.ways.objective, plan.ways.slack));
             let used = plan.ways.locked + plan.ways.level_c + plan.ways.processors.iter().sum::<usize>();
@@ -236,9 +236,9 @@ fn by_hand() {
             ways: 0,
             needs: 0,
             slower: 60,
-            rate: 10,
+            load: [10, 0],
         }]],
-        rates: vec![vec![10]],
+        loads: vec![vec![[10, 0]]],
         c: 16,
     };
     let search = best(&model, u64::MAX);

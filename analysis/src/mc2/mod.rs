@@ -4,6 +4,7 @@
 //! paper's question is which way of giving them out serves most systems. The guarantees of a given system are in
 //! [`crate::schedulability::mc2`]; this module only chooses.
 
+pub mod best_placement;
 pub mod buffers;
 pub mod generate;
 pub mod inflation;

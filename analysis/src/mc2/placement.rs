@@ -148,7 +148,7 @@ pub fn bank_of(random: u8, processors: usize) -> u8 {
 }
 
 /// Share of time in parts of [`FIXED`], rounded up.
-fn share(time: u64, period: u64) -> u64 {
+pub(super) fn share(time: u64, period: u64) -> u64 {
     (time * FIXED).div_ceil(period)
 }
 
