@@ -8,4 +8,5 @@ pub mod communication;
 pub mod exact;
 pub mod mc2;
 pub mod network_calculus;
+pub mod plan;
 pub mod schedulability;

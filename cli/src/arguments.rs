@@ -10,8 +10,8 @@ Exit codes:
   0  all well
   1  a failure of Bulkhead, of a build or of the host
   2  bad input; nothing was run
-  3  a bound was exceeded, a promised deadline was missed more often than allowed, or a domain lacks the protection
-     that it is owed (audit)
+  3  a bound was exceeded, a promised deadline was missed more often than allowed, a domain lacks the protection
+     that it is owed (audit), or tasks are not schedulable (check, plan)
   4  a program faulted, ended with an error, or ran into a limit";
 
 /// Describe a chip and the software on it in one file, boot the real binaries on a deterministic timing model, and see
@@ -29,10 +29,12 @@ pub struct Arguments {
 pub enum Command {
     /// Build, boot and measure a system, all its variants; without a name, the quickstart
     Run(Run),
-    /// Validate a system, and bound what its regulated traffic may suffer; nothing is run
+    /// Validate a system or a task system: every bound, what fails and by how much, and what would repair it; nothing is run
     Check(Check),
     /// Run each domain alone and beside adversaries in the places of all others, and compare the timelines tick by tick
     Audit(Audit),
+    /// Fill in what a task system leaves open (processors, priorities, tables, ways, budgets), and bound every task
+    Plan(Plan),
     /// Run any bare-metal RISC-V program (a static RV64GC ELF file) on a platform
     Boot(Boot),
     /// Run a paper's experiments and print its figures beside ours
@@ -88,11 +90,14 @@ pub struct Run {
 /// Arguments of `check`.
 #[derive(Args)]
 pub struct Check {
-    /// A description (a file that ends in .xml), or the name of a system of the catalog
+    /// A description of a system or task system, or a task set of SchedCAT (a file that ends in .xml); or a name of the catalog
     pub system: PathBuf,
     /// Change the description; may come again
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
+    /// How a task system is meant
+    #[command(flatten)]
+    pub meaning: Meaning,
     /// For machines
     #[arg(long)]
     pub json: bool,
@@ -128,6 +133,56 @@ pub struct Audit {
     /// Print the whole result for machines
     #[arg(long)]
     pub json: bool,
+}
+
+/// How a task system is meant: other processors, another policy, and what a task set without units leaves open.
+#[derive(Args)]
+pub struct Meaning {
+    /// Another policy, such as edf or global-fixed-priority
+    #[arg(long)]
+    pub policy: Option<String>,
+    /// Another number of processors
+    #[arg(long, value_name = "N")]
+    pub processors: Option<u32>,
+    /// What 1 is in formats without units [default: us]
+    #[arg(long)]
+    pub unit: Option<String>,
+    /// Which task set of a SchedCAT file that holds several, from 0
+    #[arg(long, value_name = "N")]
+    pub task_set: Option<usize>,
+}
+
+/// Arguments of `plan`.
+#[derive(Args)]
+pub struct Plan {
+    /// A task system, or a task set of SchedCAT (a file that ends in .xml); or a name of the catalog
+    pub system: PathBuf,
+    /// Write the completed task system here
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Format of the completed task system; without --out, it is printed instead of the table
+    #[arg(long, value_enum)]
+    pub export: Option<Export>,
+    /// Change the description; may come again
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// How a task system is meant
+    #[command(flatten)]
+    pub meaning: Meaning,
+    /// For machines
+    #[arg(long, conflicts_with = "export")]
+    pub json: bool,
+}
+
+/// Formats of task systems.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Export {
+    /// Our description
+    Xml,
+    /// SchedCAT's XML
+    Schedcat,
+    /// Comma-separated values
+    Csv,
 }
 
 /// Arguments of `boot`.

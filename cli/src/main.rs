@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         Command::Run(options) => commands::run::run(&options),
         Command::Audit(options) => commands::audit::audit(&options),
         Command::Check(options) => commands::check::check(&options),
+        Command::Plan(options) => commands::plan::plan(&options),
         Command::Boot(options) => commands::boot::boot(&options),
         Command::Reproduce(options) => commands::reproduce::reproduce(&options),
         Command::Platforms { json } => commands::list::platforms(json),

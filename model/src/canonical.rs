@@ -34,8 +34,9 @@ pub fn platform(platform: &Platform) -> String {
     writer.text
 }
 
+/// Writes elements with indentation.
 #[derive(Default)]
-struct Writer {
+pub(crate) struct Writer {
     text: String,
     open: Vec<&'static str>,
     /// The last start tag has no `>` yet.
@@ -43,7 +44,12 @@ struct Writer {
 }
 
 impl Writer {
-    fn start(&mut self, name: &'static str) -> &mut Self {
+    /// The text.
+    pub(crate) fn finish(self) -> String {
+        self.text
+    }
+
+    pub(crate) fn start(&mut self, name: &'static str) -> &mut Self {
         if self.pending {
             self.text.push_str(">\n");
         }
@@ -55,7 +61,7 @@ impl Writer {
         self
     }
 
-    fn attribute(&mut self, name: &str, value: impl std::fmt::Display) -> &mut Self {
+    pub(crate) fn attribute(&mut self, name: &str, value: impl std::fmt::Display) -> &mut Self {
         self.text.push(' ');
         self.text.push_str(name);
         self.text.push_str("=\"");
@@ -73,7 +79,11 @@ impl Writer {
         self
     }
 
-    fn optional(&mut self, name: &str, value: Option<impl std::fmt::Display>) -> &mut Self {
+    pub(crate) fn optional(
+        &mut self,
+        name: &str,
+        value: Option<impl std::fmt::Display>,
+    ) -> &mut Self {
         match value {
             Some(value) => self.attribute(name, value),
             None => self,
@@ -100,7 +110,7 @@ impl Writer {
         self.attribute(name, format_args!("{}Hz", frequency.0))
     }
 
-    fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         let Some(name) = self.open.pop() else { return };
         if self.pending {
             self.text.push_str("/>\n");
@@ -211,7 +221,7 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
         }
         writer.end();
     }
-    if let Some(task) = app.task {
+    if let Some(task) = &app.task {
         writer
             .start("task")
             .time("period", task.period)
@@ -219,7 +229,18 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
         if let Some(cost) = task.cost {
             writer.time("cost", cost);
         }
-        writer.attribute("misses", task.misses).end();
+        writer.attribute("misses", task.misses);
+        // The resource manager on the chip needs no more.
+        if complete {
+            if task.name != app.name {
+                writer.attribute("name", &task.name);
+            }
+            if task.criticality != system.domains[app.domain].criticality {
+                writer.attribute("criticality", task.criticality);
+            }
+            crate::tasks::write_details(writer, task);
+        }
+        writer.end();
     }
     for gate in &app.rgates {
         writer

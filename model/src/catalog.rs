@@ -52,6 +52,9 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     ),
 ];
 
+/// Names and texts of the task systems.
+pub const TASKS: &[(&str, &str)] = &[("audsley", include_str!("../../catalog/tasks/audsley.xml"))];
+
 /// The system that runs if none is named.
 pub const DEFAULT_SYSTEM: &str = "quickstart";
 

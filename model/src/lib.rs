@@ -19,14 +19,16 @@ pub mod overrides;
 pub mod platform;
 pub mod source;
 pub mod system;
+pub mod tasks;
 mod text;
 pub mod tree;
 pub mod units;
 
 pub use error::{Diagnostic, Errors, Problem};
 pub use load::{
-    LoadOptions, Programs, load_platform, load_platform_text, load_system, load_system_text,
-    platform_names, system_names,
+    LoadOptions, Programs, Root, load_platform, load_platform_text, load_system, load_system_text,
+    load_tasks, load_tasks_text, platform_names, root, system_names, task_system_names,
 };
 pub use platform::Platform;
 pub use system::System;
+pub use tasks::TaskSystem;

@@ -12,6 +12,7 @@ use crate::overrides::{Override, apply_overrides};
 use crate::platform::{self, Platform};
 use crate::source::{Source, Span};
 use crate::system::{self, System};
+use crate::tasks::{self, TaskSystem};
 use crate::text::suggestion;
 use crate::tree::{self, Attribute, Element};
 
@@ -107,6 +108,68 @@ pub fn platform_names(options: &LoadOptions<'_>) -> Vec<String> {
 /// Every system that can be named.
 pub fn system_names(options: &LoadOptions<'_>) -> Vec<String> {
     names("systems", catalog::SYSTEMS, options)
+}
+
+/// Every task system that can be named.
+pub fn task_system_names(options: &LoadOptions<'_>) -> Vec<String> {
+    names("tasks", catalog::TASKS, options)
+}
+
+/// What a description is, by its outermost element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// `<system>`, or nothing that is known: loading it as a system says what is wrong.
+    System,
+    /// `<task-system>`.
+    Tasks,
+    /// `<taskset>` or `<testpoint>`, formats of SchedCAT: name and text.
+    Schedcat(String, String),
+}
+
+/// Looks at the outermost element of a file, or of an entry of the catalog: systems go before task systems.
+pub fn root(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Root {
+    let path = path.as_ref();
+    let found = find(path, "system", catalog::SYSTEMS, options)
+        .or_else(|_| find(path, "task", catalog::TASKS, options));
+    let Ok((source, _)) = found else {
+        return Root::System;
+    };
+    match tree::parse(&source) {
+        Ok(tree) if tree.name == "task-system" => Root::Tasks,
+        Ok(tree) if matches!(tree.name.as_str(), "taskset" | "testpoint") => {
+            Root::Schedcat(source.name.clone(), source.text.clone())
+        }
+        _ => Root::System,
+    }
+}
+
+/// Loads a task system: a file, or a name of the catalog.
+pub fn load_tasks(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Result<TaskSystem, Errors> {
+    let (source, _) = find(path.as_ref(), "task", catalog::TASKS, options)?;
+    load_tasks_source(&source, options)
+}
+
+/// Loads a task system from a text. `name` stands in messages.
+pub fn load_tasks_text(
+    name: &str,
+    text: &str,
+    options: &LoadOptions<'_>,
+) -> Result<TaskSystem, Errors> {
+    let source = Arc::new(Source {
+        name: name.into(),
+        text: text.into(),
+    });
+    load_tasks_source(&source, options)
+}
+
+fn load_tasks_source(
+    source: &Arc<Source>,
+    options: &LoadOptions<'_>,
+) -> Result<TaskSystem, Errors> {
+    let mut tree = tree::parse(source)?;
+    apply_overrides(&mut tree, &parse_overrides(options)?)?;
+    let mut errors = Vec::new();
+    tasks::read(&tree, &mut errors).ok_or_else(|| Errors::new(errors))
 }
 
 fn names(kind: &str, table: &[(&str, &'static str)], options: &LoadOptions<'_>) -> Vec<String> {

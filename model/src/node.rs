@@ -41,7 +41,7 @@ pub enum Value {
     Size(Size),
     /// [`Kind::Rate`].
     Rate(Option<Rate>),
-    /// [`Kind::Time`].
+    /// [`Kind::Time`] and [`Kind::Span`].
     Time(Time),
     /// [`Kind::Frequency`].
     Frequency(Frequency),
@@ -142,6 +142,16 @@ impl Node {
 
     getter!(/// A part of a period.
         quota, maybe_quota, Quota, Quota);
+
+    /// The value if it is a time of whatever kind.
+    pub fn as_time(&self, attribute: &str) -> Option<Time> {
+        match self.value(attribute) {
+            Some(
+                Value::Time(time) | Value::Cost(Cost::Time(time)) | Value::Quota(Quota::Time(time)),
+            ) => Some(*time),
+            _ => None,
+        }
+    }
 }
 
 /// Reads an element that must have the name `wanted`. `None` if something is wrong; then `errors` says what.
@@ -314,7 +324,7 @@ fn example(kind: Kind) -> String {
             .map_or_else(String::new, |word| (*word).to_owned()),
         Kind::Size { .. } => "4KiB".into(),
         Kind::Rate => "8MiB/s".into(),
-        Kind::Time | Kind::Cost => "1ms".into(),
+        Kind::Time | Kind::Span | Kind::Cost => "1ms".into(),
         Kind::Quota => "25%".into(),
         Kind::Frequency => "100MHz".into(),
         Kind::Name | Kind::Text { .. } => "...".into(),
@@ -430,6 +440,10 @@ fn value(text: &str, element: &ElementRule, rule: &AttributeRule) -> Result<Valu
             rate => Value::Rate(Some(Rate(rate))),
         },
         Kind::Time => Value::Time(time()?),
+        Kind::Span => match quantity(Dimension::Time)? {
+            0 => Value::Time(Time(0)),
+            _ => Value::Time(time()?),
+        },
         Kind::Frequency => match quantity(Dimension::Frequency)? {
             0 => return Err(bad("a frequency above 0", "write at least 1Hz".into())),
             frequency => Value::Frequency(Frequency(frequency)),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bulkhead_model::{
     LoadOptions, canonical, catalog, load_platform, load_platform_text, load_system,
-    load_system_text,
+    load_system_text, load_tasks, load_tasks_text, tasks,
 };
 
 fn catalog_folder() -> PathBuf {
@@ -40,6 +40,23 @@ fn the_built_in_catalog_is_the_folder() {
         files(&catalog_folder().join("systems"), ""),
         names(catalog::SYSTEMS)
     );
+    assert_eq!(
+        files(&catalog_folder().join("tasks"), ""),
+        names(catalog::TASKS)
+    );
+}
+
+#[test]
+fn every_task_system_loads_and_what_is_written_means_the_same() {
+    for (name, _) in catalog::TASKS {
+        let system = load_tasks(name, &LoadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(system.name, *name);
+        assert!(system.about.is_some(), "{name} says what it shows");
+        let text = tasks::write(&system);
+        let again = load_tasks_text("written", &text, &LoadOptions::default())
+            .unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert_eq!(again, system);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bulkhead_model::{Errors, LoadOptions, load_platform, load_system};
+use bulkhead_model::{Errors, LoadOptions, load_platform, load_system, load_tasks};
 
 const MARK: &str = "<!-- expected\n";
 
@@ -37,6 +37,8 @@ fn load(path: &Path, text: &str) -> Result<(), Errors> {
     };
     if text.starts_with("<platform") {
         load_platform(path, &options).map(drop)
+    } else if text.starts_with("<task-system") {
+        load_tasks(path, &options).map(drop)
     } else {
         load_system(path, &options).map(drop)
     }

@@ -30,6 +30,7 @@ fn kind(kind: Kind) -> String {
         Kind::Size { min, max } => format!("memory, {} to {}", Size(min), Size(max)),
         Kind::Rate => "rate or `none`".into(),
         Kind::Time => "time".into(),
+        Kind::Span => "time or 0".into(),
         Kind::Frequency => "frequency".into(),
         Kind::Cost => "time or cycles".into(),
         Kind::Quota => "time or percentage".into(),
@@ -80,6 +81,7 @@ fn the_tables_are_those_of_the_language() {
     let (prose, found) = text.split_once(MARK).expect("the page has the mark");
     let mut expected = String::new();
     tables("Elements of systems", grammar::SYSTEM, &mut expected);
+    tables("Elements of task systems", grammar::TASKS, &mut expected);
     tables("Elements of platforms", grammar::PLATFORM, &mut expected);
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(page(), format!("{prose}{MARK}{expected}")).unwrap();

@@ -60,7 +60,7 @@ fn restriction(kind: Kind) -> String {
         Kind::Choice(list) => words(list),
         Kind::Size { .. } => quantity(Dimension::Size),
         Kind::Rate => pattern(&format!("none|{NUMBER}{}", units(Dimension::Rate))),
-        Kind::Time => quantity(Dimension::Time),
+        Kind::Time | Kind::Span => quantity(Dimension::Time),
         Kind::Frequency => quantity(Dimension::Frequency),
         Kind::Cost => pattern(&format!(
             "{NUMBER}{}|{NUMBER}{}",
@@ -132,9 +132,10 @@ fn schema(rules: &[ElementRule], title: &str, include: Option<&str>) -> String {
     out
 }
 
-const FILES: [(&str, &[ElementRule]); 2] = [
+const FILES: [(&str, &[ElementRule]); 3] = [
     ("platform.xsd", grammar::PLATFORM),
     ("system.xsd", grammar::SYSTEM),
+    ("tasks.xsd", grammar::TASKS),
 ];
 
 #[test]
@@ -145,6 +146,11 @@ fn the_files_are_those_of_the_tables() {
             grammar::SYSTEM,
             "Systems of Bulkhead.",
             Some("platform.xsd"),
+        ),
+        schema(
+            grammar::TASKS,
+            "Task systems of Bulkhead.",
+            Some("system.xsd"),
         ),
     ];
     for ((name, _), text) in FILES.iter().zip(texts) {
@@ -264,6 +270,7 @@ fn the_schemas_accept_the_whole_catalog() {
     for (schema, files) in [
         ("platform.xsd", xml_files(&catalog.join("platforms"))),
         ("system.xsd", xml_files(&catalog.join("systems"))),
+        ("tasks.xsd", xml_files(&catalog.join("tasks"))),
     ] {
         assert!(!files.is_empty());
         match xmllint(schema, &files) {

@@ -79,7 +79,7 @@ pub fn period(system: &System, members: &[usize]) -> Option<u64> {
     let per_second = system.platform.ticks_per_second();
     members
         .iter()
-        .filter_map(|&index| system.apps.get(index)?.task)
+        .filter_map(|&index| system.apps.get(index)?.task.as_ref())
         .map(|task| ticks(task.period, per_second))
         .min()
 }
@@ -318,7 +318,7 @@ pub fn verdicts(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Ver
         if flow.deadline.is_some() && promised(system, &members) {
             let allowed = members
                 .iter()
-                .filter_map(|&index| system.apps.get(index)?.task)
+                .filter_map(|&index| system.apps.get(index)?.task.as_ref())
                 .map(|task| task.misses)
                 .max()
                 .unwrap_or(0);

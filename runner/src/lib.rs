@@ -18,6 +18,7 @@ pub mod measure;
 pub mod names;
 pub mod new;
 pub mod place;
+pub mod plan;
 pub mod programs;
 pub mod progress;
 pub mod report;

@@ -297,7 +297,7 @@ impl<'a> SystemBounds<'a> {
             "a tile has at most two write-backs under way for each miss register".to_string(),
         ];
         for (&app, profile) in &self.profiles {
-            if let Some(task) = self.system.apps.get(app).and_then(|a| a.task) {
+            if let Some(task) = self.system.apps.get(app).and_then(|a| a.task.as_ref()) {
                 all.push(format!(
                     "{} reads at most {} lines, writes {} lines and sends {} messages in each {}, and is done by its deadline",
                     self.system.apps[app].name,
@@ -487,7 +487,7 @@ impl<'a> SystemBounds<'a> {
         }
         let tasks: Vec<_> = reached
             .iter()
-            .filter_map(|&a| self.system.apps[a].task)
+            .filter_map(|&a| self.system.apps[a].task.as_ref())
             .collect();
         // Somebody without a period among them may send at any time.
         let free = reached.iter().any(|&a| {

@@ -1,15 +1,44 @@
 //! `bulkhead check`.
 
+use super::plan::meaning;
 use super::{Outcome, print_json, say};
 use crate::arguments::Check;
+use bulkhead_model::TaskSystem;
+use bulkhead_runner::error::exit;
 use bulkhead_runner::report::format::grouped;
+use bulkhead_runner::report::plan as report;
 use bulkhead_runner::report::table::{plain, render};
 use bulkhead_runner::result::Bound;
-use bulkhead_runner::{bounds, place, run};
+use bulkhead_runner::{bounds, place, plan, run};
 use serde_json::json;
 
 /// Validates a description and says what is in it.
 pub fn check(options: &Check) -> Outcome {
+    let meaning = meaning(&options.meaning);
+    match plan::load(&options.system, &options.set, &meaning)? {
+        Some(tasks) => check_tasks(&tasks, options.json),
+        None => check_system(options),
+    }
+}
+
+/// Judges a task system.
+fn check_tasks(system: &TaskSystem, as_json: bool) -> Outcome {
+    let plan = plan::planned(system)?;
+    let code = if plan.schedulable {
+        exit::GOOD
+    } else {
+        exit::PROMISE_BROKEN
+    };
+    if as_json {
+        print_json(&plan)?;
+    } else {
+        say(&report::summary(&plan));
+    }
+    Ok(code)
+}
+
+/// Judges a system: what its regulated traffic may suffer, and its tasks.
+fn check_system(options: &Check) -> Outcome {
     let (system, _) = run::load(&options.system, &options.set, &place::root()?)?;
     let variants = run::variants(&system, &[])?;
     if options.json {

@@ -7,6 +7,7 @@ pub mod boot;
 pub mod check;
 pub mod list;
 pub mod new;
+pub mod plan;
 pub mod reproduce;
 pub mod run;
 

@@ -6,6 +6,7 @@
 
 mod platform;
 mod system;
+pub(crate) mod tasks;
 
 /// What an attribute holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub enum Kind {
     Rate,
     /// A time of at least one nanosecond, in whole nanoseconds.
     Time,
+    /// A time in whole nanoseconds that may be 0.
+    Span,
     /// Hertz, at least 1.
     Frequency,
     /// A time, or cycles of the tile's clock.
@@ -105,10 +108,16 @@ impl ElementRule {
 pub const PLATFORM: &[ElementRule] = platform::ELEMENTS;
 /// Every element of system descriptions except those of platforms; the root comes first.
 pub const SYSTEM: &[ElementRule] = system::ELEMENTS;
+/// Every element of task systems except those that systems have, too; the root comes first.
+pub const TASKS: &[ElementRule] = tasks::ELEMENTS;
 
-/// The rule of an element. Names are unique over both tables.
+/// The rule of an element. Names are unique over all tables.
 pub fn element(name: &str) -> Option<&'static ElementRule> {
-    SYSTEM.iter().chain(PLATFORM).find(|rule| rule.name == name)
+    SYSTEM
+        .iter()
+        .chain(PLATFORM)
+        .chain(TASKS)
+        .find(|rule| rule.name == name)
 }
 
 const fn required(name: &'static str, kind: Kind, about: &'static str) -> AttributeRule {
@@ -184,7 +193,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_children_exist() {
-        let all: Vec<_> = SYSTEM.iter().chain(PLATFORM).collect();
+        let all: Vec<_> = SYSTEM.iter().chain(PLATFORM).chain(TASKS).collect();
         for (index, rule) in all.iter().enumerate() {
             assert!(
                 all[..index].iter().all(|other| other.name != rule.name),

@@ -2,7 +2,8 @@
 //!
 //! Why it exists: see the parent module.
 
-use super::Kind::{Boolean, Choice, Cost, Integer, Name, Quota, Rate, Size, Time};
+use super::Kind::{Boolean, Choice, Cost, Integer, Name, Quota, Rate, Size, Span, Time};
+use super::tasks::{CORE, PRIORITY, WAYS};
 use super::{ChildRule, ElementRule, any, default, maybe, optional, required};
 
 /// A sentence, a path or a file.
@@ -183,7 +184,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "cpu",
-        about: "Bounds the computing time of the application.",
+        about: "Bounds the computing time of the application, or of the task in a task system.",
         attributes: &[
             required(
                 "quota",
@@ -201,9 +202,14 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "task",
-        about: "What the application does periodically.",
+        about: "What is done periodically: by an application, or by itself in a task system.",
         attributes: &[
-            required("period", Time, "Distance of releases."),
+            optional(
+                "name",
+                Name,
+                "Its name: needed in a task system; inside <app>, the application's.",
+            ),
+            required("period", Time, "Least distance of releases."),
             optional(
                 "deadline",
                 Time,
@@ -212,7 +218,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "cost",
                 Cost,
-                "Computing time of a job in the worst case, alone.",
+                "Computing time of a job in the worst case, alone; instead of it, or for the levels and ways that they do not name, <cost> elements.",
             ),
             default(
                 "misses",
@@ -223,6 +229,112 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "0",
                 "Deadlines that may be missed in a run before it counts as failed.",
             ),
+            default("jitter", Span, "0ns", "From arrival to release at most."),
+            default(
+                "offset",
+                Span,
+                "0ns",
+                "First arrival. Bounds hold for any offset and use none.",
+            ),
+            default(
+                "blocking",
+                Span,
+                "0ns",
+                "Longest time that tasks of lower priority may hold it up, beside <section> elements.",
+            ),
+            optional(
+                "criticality",
+                Choice(&["A", "B", "C", "D", "E"]),
+                "A is the most critical; in a task system C without it, inside <app> the domain's.",
+            ),
+            optional(
+                "core",
+                CORE,
+                "Its processor; without it, planned. Inside <app>, the tile decides.",
+            ),
+            optional(
+                "priority",
+                PRIORITY,
+                "1 goes first. Either all tasks have one or none; without them, planned.",
+            ),
+            optional(
+                "threshold",
+                PRIORITY,
+                "Once started, it is preempted only by priorities before this number; at most its own priority.",
+            ),
+            default(
+                "tardiness",
+                Span,
+                "0ns",
+                "How late a job may end under policies that bound tardiness: 0 asks for any bound.",
+            ),
+            default(
+                "working-set",
+                Size {
+                    min: 0,
+                    max: 1 << 40,
+                },
+                "0B",
+                "Bytes of the cache that it uses again and again.",
+            ),
+            default(
+                "load",
+                Span,
+                "0ns",
+                "DMA time to copy in what an execution phase needs, alone.",
+            ),
+            default(
+                "unload",
+                Span,
+                "0ns",
+                "DMA time to copy out what it leaves, alone.",
+            ),
+            default(
+                "accesses",
+                Integer {
+                    min: 0,
+                    max: 1 << 40,
+                },
+                "0",
+                "Memory accesses of a job at most.",
+            ),
+            default(
+                "memory-phase",
+                Span,
+                "0ns",
+                "Part of its cost in which it holds the <memory-mutex>.",
+            ),
+        ],
+        children: &[any("cost"), any("section"), maybe("cpu")],
+    },
+    ElementRule {
+        name: "cost",
+        about: "Computing time of a job as one level estimates it, or with so many ways of the last-level cache.",
+        attributes: &[
+            optional(
+                "level",
+                Choice(&["A", "B", "C"]),
+                "The level that estimates so; without it, every one.",
+            ),
+            optional(
+                "ways",
+                WAYS,
+                "With at least so many ways; without it, with any number.",
+            ),
+            required("time", Cost, "The computing time."),
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "section",
+        about: "A critical section: while it holds the resource, no other task does (priority ceiling protocol).",
+        attributes: &[
+            required(
+                "resource",
+                Name,
+                "What is held; the same name is the same resource.",
+            ),
+            required("length", Time, "Longest time that it is held."),
         ],
         children: &[],
     },
@@ -306,11 +418,11 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "flow",
-        about: "A chain of work over several applications whose latency is measured (markers FlowBegin and FlowEnd).",
+        about: "A chain of work over several applications whose latency is measured (markers FlowBegin and FlowEnd); in a task system, over tasks along channels.",
         attributes: &[
             required("name", Name, "Name of the flow."),
-            required("from", Name, "The application where it begins."),
-            required("to", Name, "The application where it ends."),
+            required("from", Name, "The application or task where it begins."),
+            required("to", Name, "The application or task where it ends."),
             optional("deadline", Time, "From begin to end at most."),
         ],
         children: &[],

@@ -205,7 +205,23 @@ fn limit(system: &System, app: &App, node: &Node, errors: &mut Vec<Diagnostic>) 
 }
 
 fn task(app: &App, node: &Node, errors: &mut Vec<Diagnostic>) {
-    if let (Some(task), Some(element)) = (app.task, node.child("task")) {
+    if let (Some(task), Some(element)) = (&app.task, node.child("task")) {
+        for attribute in ["core", "priority", "threshold"] {
+            if element.maybe_integer(attribute).is_some() {
+                errors.push(Diagnostic::new(
+                    Problem::Inconsistent(format!("`{attribute}` of an application's task")),
+                    element.place(attribute),
+                    "remove it: the tile is the application's, and TileMux has no priorities",
+                ));
+            }
+        }
+        if let Some(inside) = element.child("cpu") {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent("<cpu> inside an application's task".into()),
+                &inside.span,
+                "put it into the <app>: it bounds the whole application",
+            ));
+        }
         if task.deadline > task.period {
             errors.push(Diagnostic::new(
                 Problem::DeadlineAfterPeriod {

@@ -10,9 +10,10 @@ mod read;
 
 use serde::Serialize;
 
-pub(crate) use read::read;
+pub(crate) use read::{read, share_of};
 
 use crate::platform::Platform;
+pub use crate::tasks::Task;
 use crate::units::{Rate, Size, Time};
 
 /// Endpoints of a processing tile that the tiled OS keeps for itself: four protection windows, and TileMux's channels.
@@ -183,19 +184,6 @@ pub struct TileMux {
 
 /// Time slice where the description gives none: 1 ms, as in the tiled OS.
 pub const SLICE: Time = Time(1_000_000_000);
-
-/// What an application does periodically.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Task {
-    /// Distance of releases.
-    pub period: Time,
-    /// From release to completion at most.
-    pub deadline: Time,
-    /// Computing time of a job, alone, if it is known.
-    pub cost: Option<Time>,
-    /// Deadlines that may be missed in a run.
-    pub misses: u64,
-}
 
 /// A receive gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

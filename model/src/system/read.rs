@@ -5,11 +5,11 @@
 use super::check::{self, Places};
 use super::{
     App, Argument, Cpu, Domain, Flow, Limit, MANAGER_PROGRAM, Manager, Mgate, PAGE, ROOT_MANAGER,
-    Rgate, Sgate, System, Task, TileMux, TilePolicy,
+    Rgate, Sgate, System, TileMux, TilePolicy,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::load::Programs;
-use crate::node::{self, Cost, Node, Quota};
+use crate::node::{self, Node, Quota};
 use crate::platform::Platform;
 use crate::text::suggestion;
 use crate::tree::Element;
@@ -406,17 +406,12 @@ impl<'a> Reader<'a, '_> {
             let Some(frequency) = clock.map(|clock| clock.frequency) else {
                 continue;
             };
-            self.apps[index].task = node.child("task").map(|task| Task {
-                period: task.time("period"),
-                deadline: task.maybe_time("deadline").unwrap_or(task.time("period")),
-                cost: task.maybe_cost("cost").map(|cost| match cost {
-                    Cost::Time(time) => time,
-                    Cost::Cycles(cycles) => {
-                        Time::of_cycles(cycles, frequency).unwrap_or(Time(u64::MAX))
-                    }
-                }),
-                misses: task.integer("misses"),
-            });
+            let app = &self.apps[index];
+            let criticality = self.domains[app.domain].criticality;
+            let task = node
+                .child("task")
+                .map(|task| crate::tasks::task(task, Some(frequency), &app.name, criticality));
+            self.apps[index].task = task;
             self.apps[index].cpu = node.child("cpu").map(|cpu| {
                 let period = cpu.time("period");
                 let budget = match cpu.quota("quota") {
@@ -582,7 +577,7 @@ impl<'a> Reader<'a, '_> {
             let urgency = |app: usize| {
                 let app = &self.apps[app];
                 let period = app.cpu.map_or(u64::MAX, |cpu| cpu.period.0);
-                app.task.map_or(period, |task| task.deadline.0)
+                app.task.as_ref().map_or(period, |task| task.deadline.0)
             };
             let own = (urgency(index), index);
             let behind = same
@@ -625,7 +620,7 @@ impl<'a> Reader<'a, '_> {
 }
 
 /// A share in millionths of a period, in whole nanoseconds, at least one.
-fn share_of(period: Time, millionths: u32) -> Time {
+pub(crate) fn share_of(period: Time, millionths: u32) -> Time {
     let nanoseconds = u128::from(period.0 / 1000) * u128::from(millionths) / 1_000_000;
     Time(u64::try_from(nanoseconds.max(1) * 1000).unwrap_or(u64::MAX))
 }

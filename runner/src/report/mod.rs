@@ -5,6 +5,7 @@
 
 pub mod format;
 pub mod page;
+pub mod plan;
 pub mod plot;
 #[cfg(test)]
 mod sample;

@@ -18,6 +18,10 @@ const TEXTS: &[&str] = &[
     "delayed most by",
     "name",
     "description",
+    "task",
+    "constraint",
+    "of",
+    "verdict",
 ];
 
 /// An empty table in the style of all our tables.

@@ -1,0 +1,127 @@
+//! Latency of channels and chains, messages in queues, bytes in buffers.
+//!
+//! Why it exists: data is late for other reasons than tasks. What it deliberately does not know: where response times come
+//! from.
+//!
+//! Sampling: a message may come just after the port was read, so one period of polling and the reader's jitter stand in
+//! front of the reader's response, as in [`crate::schedulability::one_shot`]. Queue: in a window of length t the writer puts
+//! in at most `(t + R_w + transfer) / T_w + 1` messages and the reader takes at least `(t - R_r) / T_r - 1`; with
+//! `T_r <= T_w` the difference is largest at its start, so at most `(R_w + transfer) / T_w + R_r / T_r + 2` wait, B in all.
+//! A message is taken by the B-th job that arrives after it at the latest.
+//!
+//! Assumptions: readers are periodic; a job writes before its end and reads after its start.
+
+use bulkhead_model::tasks::{Channel, ChannelKind, Direction, TaskSystem};
+
+use super::prepare::nanoseconds;
+use super::{Constraint, Kind, Unit};
+
+/// Bounds of channels, queues, buffers and chains. `responses`: of each task, from arrival.
+pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec<Constraint>) {
+    for channel in &system.channels {
+        let mut constraint = Constraint::new(
+            Kind::Channel,
+            &channel.name,
+            responses[channel.from].and_then(|r| r.checked_add(hop(system, channel, responses)?)),
+            channel.deadline.map(nanoseconds),
+            Unit::Nanoseconds,
+            match channel.kind {
+                ChannelKind::Sampling => "polled sampling port (Davare et al. 2007)",
+                ChannelKind::Queue => "queue, one message a job",
+            },
+        );
+        // Nothing was asked of it, and what it lacks its tasks lack.
+        constraint.holds |= channel.deadline.is_none();
+        if channel.kind == ChannelKind::Queue {
+            let mut queue = Constraint::new(
+                Kind::Queue,
+                &channel.name,
+                backlog(system, channel, responses),
+                Some(u64::from(channel.slots)),
+                Unit::Count,
+                "most messages that wait",
+            );
+            if slower(system, channel) {
+                queue.note = Some("the reader is slower than the writer".to_owned());
+            }
+            all.push(queue);
+        }
+        all.push(constraint);
+    }
+    for flow in &system.flows {
+        let bound = system.route(flow.from, flow.to).ok().and_then(|route| {
+            route
+                .iter()
+                .try_fold(responses[flow.from]?, |sum, &channel| {
+                    sum.checked_add(hop(system, &system.channels[channel], responses)?)
+                })
+        });
+        let mut constraint = Constraint::new(
+            Kind::Flow,
+            &flow.name,
+            bound,
+            flow.deadline.map(nanoseconds),
+            Unit::Nanoseconds,
+            "responses and waits along the chain (Davare et al. 2007)",
+        );
+        constraint.holds |= flow.deadline.is_none();
+        all.push(constraint);
+    }
+    for device in &system.devices {
+        let (Some(rate), Some(task), Some(buffer)) = (device.rate, device.task, device.buffer)
+        else {
+            continue;
+        };
+        let bytes = responses[task].and_then(|response| {
+            let wait = u128::from(response) + u128::from(nanoseconds(system.tasks[task].period));
+            let both = if device.direction == Direction::Both {
+                2
+            } else {
+                1
+            };
+            let bytes = u128::from(rate.0).checked_mul(wait)?.checked_mul(both)?;
+            u64::try_from(bytes.div_ceil(1_000_000_000)).ok()
+        });
+        all.push(Constraint::new(
+            Kind::Buffer,
+            &device.name,
+            bytes,
+            Some(buffer.0),
+            Unit::Bytes,
+            "what comes in a period and a response of its task",
+        ));
+    }
+}
+
+/// Whether messages come faster than they are taken.
+fn slower(system: &TaskSystem, channel: &Channel) -> bool {
+    system.tasks[channel.to].period > system.tasks[channel.from].period
+}
+
+/// From the end of the writing job to the end of the job that reads.
+fn hop(system: &TaskSystem, channel: &Channel, responses: &[Option<u64>]) -> Option<u64> {
+    let reader = &system.tasks[channel.to];
+    let period = nanoseconds(reader.period);
+    let wait = match channel.kind {
+        ChannelKind::Sampling => period.checked_add(nanoseconds(reader.jitter))?,
+        ChannelKind::Queue => backlog(system, channel, responses)?.checked_mul(period)?,
+    };
+    nanoseconds(channel.transfer)
+        .checked_add(wait)?
+        .checked_add(responses[channel.to]?)
+}
+
+/// Most messages that wait in a queue.
+fn backlog(system: &TaskSystem, channel: &Channel, responses: &[Option<u64>]) -> Option<u64> {
+    if slower(system, channel) {
+        return None;
+    }
+    let write = u128::from(responses[channel.from]?) + u128::from(nanoseconds(channel.transfer));
+    let read = u128::from(responses[channel.to]?);
+    let write_period = u128::from(nanoseconds(system.tasks[channel.from].period));
+    let read_period = u128::from(nanoseconds(system.tasks[channel.to].period));
+    let parts = write
+        .checked_mul(read_period)?
+        .checked_add(read.checked_mul(write_period)?)?;
+    u64::try_from(parts / (write_period * read_period) + 2).ok()
+}

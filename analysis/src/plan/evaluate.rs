@@ -1,0 +1,861 @@
+//! The bounds of a complete system: one test for each policy.
+//!
+//! Why it exists: each policy has its own test with its own idea of order, levels and processors. What it deliberately does
+//! not know: how a system was completed. See the parent module.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bulkhead_model::tasks::{Policy, TaskSystem};
+
+use super::prepare::{self, nanoseconds};
+use super::{Constraint, Kind, PlanError, Unit, channels, resources};
+use crate::schedulability::mc2::{LevelTask, Overheads, Processor};
+use crate::schedulability::table::{self, Slot, Table};
+use crate::schedulability::task::LIMIT;
+use crate::schedulability::three_phase::{PhaseError, PhasedTask, Tdma};
+use crate::schedulability::utilisation::{compare, compare_with};
+use crate::schedulability::{
+    Task, TaskError, edf, edf_response, fixed_priority, global_edf, global_fixed_priority,
+    harmonic, mc2, tardiness, three_phase, threshold,
+};
+
+/// What is known of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// From arrival to completion at most.
+    pub response: Option<u64>,
+    /// The deadline is met for certain, also where no response time is known.
+    pub met: bool,
+}
+
+/// Jobs within busy periods, times tasks, up to which response times under EDF are computed; beyond, only the verdict.
+const EDF_WORK: u64 = 2_000_000;
+/// Tasks up to which the slowest of the global EDF tests is tried; it compares sums of fractions for each pair of tasks.
+const BAK_TASKS: usize = 100;
+
+/// Everything that must hold, in the order in which a reader wants it: tasks, processors, channels, resources.
+pub fn constraints(system: &TaskSystem) -> Result<Vec<Constraint>, PlanError> {
+    let mut all = Vec::new();
+    let mut responses = vec![None; system.tasks.len()];
+    let judged = match system.policy {
+        Policy::GlobalFixedPriority | Policy::GlobalEdf => global(system)?,
+        Policy::GlobalEdfSoft => soft(system, &mut all, &mut responses)?,
+        Policy::Mc2 => levels(system, &mut all, &mut responses)?,
+        _ => by_processor(system)?,
+    };
+    let method = method(system.policy);
+    for (index, known) in judged {
+        responses[index] = known.response;
+        let task = &system.tasks[index];
+        let mut constraint = Constraint::new(
+            Kind::Response,
+            &task.name,
+            known.response,
+            Some(nanoseconds(task.deadline)),
+            Unit::Nanoseconds,
+            method,
+        );
+        constraint.holds |= known.met && known.response.is_none();
+        constraint.note = note(system, index);
+        all.push(constraint);
+    }
+    // Tasks in the order of the file, whatever the test did.
+    all.sort_by_key(|c| system.task(&c.subject));
+    capacities(system, &mut all)?;
+    channels::constraints(system, &responses, &mut all);
+    resources::constraints(system, &mut all);
+    Ok(all)
+}
+
+/// What a reader should know of a task without a bound.
+fn note(system: &TaskSystem, index: usize) -> Option<String> {
+    let task = &system.tasks[index];
+    let ways = prepare::ways(system, index);
+    if task.cost_at(task.criticality, ways).is_none() && task.uses_ways() {
+        return Some(format!(
+            "no cost is known with {ways} ways; it needs {}",
+            task.least_ways(task.criticality)
+        ));
+    }
+    None
+}
+
+/// The test behind a policy's response times.
+fn method(policy: Policy) -> &'static str {
+    match policy {
+        Policy::FixedPriority | Policy::RateMonotonic => {
+            "response times (Joseph and Pandya 1986; Audsley et al. 1993; Tindell et al. 1994)"
+        }
+        Policy::Threshold => "preemption thresholds (Wang and Saksena 1999; Keskin et al. 2010)",
+        Policy::NonPreemptive | Policy::OneShot => {
+            "non-preemptive response times (George et al. 1996; Davis et al. 2007)"
+        }
+        Policy::Edf => "processor demand (Zhang and Burns 2009), response times (Spuri 1996)",
+        Policy::Table => "time-triggered table",
+        Policy::GlobalFixedPriority => "global fixed priority (Guan et al. 2009)",
+        Policy::GlobalEdf => "global EDF: GFB, BCL, BAK",
+        Policy::GlobalEdfSoft => "tardiness (Devi and Anderson 2008)",
+        Policy::Mc2 => "MC2 (Mollison et al. 2010)",
+        Policy::ThreePhase => {
+            "three phases with TDMA (mpsoc-ecrts19, Equation 1; Wasly and Pellizzoni 2014)"
+        }
+        Policy::TimeSlice => "round robin in slices, quotas as caps",
+    }
+}
+
+/// Tasks by processor, in the order of the file.
+pub fn members(system: &TaskSystem) -> BTreeMap<u32, Vec<usize>> {
+    let mut all: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (index, task) in system.tasks.iter().enumerate() {
+        if let Some(core) = task.core {
+            all.entry(core).or_default().push(index);
+        }
+    }
+    all
+}
+
+fn by_processor(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
+    let mut all = Vec::new();
+    for (core, members) in members(system) {
+        let known = processor(system, core, &members)?;
+        all.extend(members.iter().copied().zip(known));
+    }
+    let placed: BTreeSet<usize> = all.iter().map(|entry| entry.0).collect();
+    let unplaced = (0..system.tasks.len()).filter(|index| !placed.contains(index));
+    all.extend(unplaced.map(|index| (index, Known::default())));
+    // Of a task without a cost nothing is asked.
+    if system.policy == Policy::TimeSlice {
+        all.retain(|(index, _)| system.tasks[*index].criticality_cost().is_some());
+    }
+    Ok(all)
+}
+
+/// The own cost of a task, whatever its ways.
+trait OwnCost {
+    fn criticality_cost(&self) -> Option<bulkhead_model::units::Time>;
+}
+
+impl OwnCost for bulkhead_model::tasks::Task {
+    fn criticality_cost(&self) -> Option<bulkhead_model::units::Time> {
+        self.cost_at(self.criticality, u32::MAX)
+    }
+}
+
+/// Response times and verdicts of the tasks `members` alone on processor `core`, in their order.
+///
+/// # Errors
+/// [`PlanError`] if a task is beyond what the test covers.
+pub fn processor(
+    system: &TaskSystem,
+    core: u32,
+    members: &[usize],
+) -> Result<Vec<Known>, PlanError> {
+    let wrong = |error: &TaskError| PlanError::of(error, system, members);
+    if system.policy == Policy::TimeSlice {
+        return Ok(time_slice(system, members));
+    }
+    let mut tasks = Vec::with_capacity(members.len());
+    for &index in members {
+        match prepare::task(system, index).map_err(|error| PlanError::of(&error, system, &[]))? {
+            Some(task) => tasks.push(task),
+            // Nothing on a processor has a bound if one task has no cost.
+            None => return Ok(vec![Known::default(); members.len()]),
+        }
+    }
+    crate::schedulability::validate(&tasks).map_err(|error| wrong(&error))?;
+    let interrupts = prepare::interrupts(system, core);
+    match system.policy {
+        Policy::Edf => edf_processor(&tasks, &interrupts).map_err(|error| wrong(&error)),
+        Policy::Table => table_processor(system, core, members, &tasks),
+        Policy::ThreePhase => phased(system, core, members, &tasks),
+        _ => {
+            let order = order(system, members);
+            fixed(system, members, &tasks, &order, &interrupts).map_err(|error| wrong(&error))
+        }
+    }
+}
+
+/// Positions in `members` by decreasing priority. Tasks without a priority come last, by deadline.
+fn order(system: &TaskSystem, members: &[usize]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..members.len()).collect();
+    let key = |position: usize| {
+        let task = &system.tasks[members[position]];
+        let priority = match system.policy {
+            Policy::RateMonotonic => 0,
+            _ => task.priority.unwrap_or(u32::MAX),
+        };
+        let span = if system.policy == Policy::RateMonotonic {
+            task.period
+        } else {
+            task.deadline
+        };
+        (priority, span, position)
+    };
+    order.sort_by_key(|&position| key(position));
+    order
+}
+
+fn fixed(
+    system: &TaskSystem,
+    members: &[usize],
+    tasks: &[Task],
+    order: &[usize],
+    interrupts: &[(u64, u64)],
+) -> Result<Vec<Known>, TaskError> {
+    // Handlers are tasks before all others.
+    let mut sorted: Vec<Task> = interrupts
+        .iter()
+        .map(|&(period, cost)| Task::new(cost.max(1), period))
+        .collect();
+    let handlers = sorted.len();
+    let sections = sections(system, members, order);
+    sorted.extend(order.iter().enumerate().map(|(rank, &position)| {
+        let task = tasks[position];
+        Task {
+            blocking: task.blocking.saturating_add(sections[rank]),
+            ..task
+        }
+    }));
+    let responses = match system.policy {
+        Policy::FixedPriority | Policy::RateMonotonic => fixed_priority::response_times(&sorted)?,
+        policy => {
+            let own = |rank: usize| handlers + rank;
+            let mut thresholds: Vec<usize> = (0..handlers).collect();
+            for (rank, &position) in order.iter().enumerate() {
+                let task = &system.tasks[members[position]];
+                thresholds.push(match (policy, task.threshold) {
+                    (Policy::Threshold, None) => own(rank),
+                    (Policy::Threshold, Some(threshold)) => {
+                        // Tasks whose priority comes before the threshold may still preempt.
+                        let before = order[..rank].iter().filter(|&&other| {
+                            system.tasks[members[other]]
+                                .priority
+                                .is_some_and(|priority| priority < threshold)
+                        });
+                        handlers + before.count()
+                    }
+                    _ => handlers,
+                });
+            }
+            threshold::response_times(&sorted, &thresholds)?
+        }
+    };
+    let mut known = vec![Known::default(); members.len()];
+    for (rank, &position) in order.iter().enumerate() {
+        known[position].response = responses[handlers + rank];
+    }
+    Ok(known)
+}
+
+/// Blocking by critical sections and memory phases of tasks of lower priority, by rank: under the priority ceiling protocol a
+/// job waits once, for the longest section whose ceiling reaches its priority; and once for a memory phase with its wait.
+fn sections(system: &TaskSystem, members: &[usize], order: &[usize]) -> Vec<u64> {
+    let task = |rank: usize| &system.tasks[members[order[rank]]];
+    let mut ceilings: BTreeMap<&str, usize> = BTreeMap::new();
+    for rank in (0..order.len()).rev() {
+        for section in &task(rank).sections {
+            ceilings.insert(&section.resource, rank);
+        }
+    }
+    let wait = members.first().map_or(0, |&index| {
+        prepare::mutex_wait(system, system.tasks[index].core)
+            .ok()
+            .flatten()
+            .unwrap_or(0)
+    });
+    (0..order.len())
+        .map(|rank| {
+            let lower = rank + 1..order.len();
+            let sections = lower
+                .clone()
+                .flat_map(|lower| &task(lower).sections)
+                .filter(|section| {
+                    ceilings
+                        .get(section.resource.as_str())
+                        .is_some_and(|&ceiling| ceiling <= rank)
+                })
+                .map(|section| nanoseconds(section.length))
+                .max()
+                .unwrap_or(0);
+            let phase = lower
+                .map(|lower| nanoseconds(task(lower).memory_phase))
+                .max()
+                .filter(|&phase| phase > 0 && system.mutex.is_some())
+                .map_or(0, |phase| phase.saturating_add(wait));
+            sections.saturating_add(phase)
+        })
+        .collect()
+}
+
+/// Each job pays for the interrupts of its longest life (mc2-rts20, section 6.2).
+fn with_interrupts(tasks: &[Task], interrupts: &[(u64, u64)]) -> Vec<Task> {
+    let inflated = |task: &Task| {
+        let life = task.period.max(task.deadline);
+        let handlers = interrupts.iter().fold(0u64, |sum, &(distance, handler)| {
+            let most = life.div_ceil(distance.max(1)).saturating_add(1);
+            sum.saturating_add(most.saturating_mul(handler))
+        });
+        Task {
+            cost: task.cost.saturating_add(handlers).min(LIMIT),
+            ..*task
+        }
+    };
+    tasks.iter().map(inflated).collect()
+}
+
+fn edf_processor(tasks: &[Task], interrupts: &[(u64, u64)]) -> Result<Vec<Known>, TaskError> {
+    let tasks = with_interrupts(tasks, interrupts);
+    let met = edf::schedulable(&tasks)?;
+    let busy = if compare_with(&tasks, 1).is_gt() {
+        None
+    } else {
+        edf::busy_period(&tasks, super::NANOSECONDS_MAX)
+    };
+    let work = busy.map_or(u64::MAX, |busy| {
+        let jobs: u64 = tasks.iter().fold(0, |sum, t| {
+            sum.saturating_add((busy + t.jitter) / t.period + 1)
+        });
+        let each = (tasks.len() as u64).saturating_mul(tasks.len() as u64);
+        jobs.saturating_mul(each)
+    });
+    let responses = if work <= EDF_WORK {
+        edf_response::response_times(&tasks)?
+    } else {
+        vec![None; tasks.len()]
+    };
+    Ok(responses
+        .into_iter()
+        .map(|response| Known { response, met })
+        .collect())
+}
+
+/// The table of a processor of the description, with tasks numbered as in `members`.
+fn table_of(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Table> {
+    let table = system.tables.iter().find(|table| table.core == core)?;
+    Some(Table {
+        length: nanoseconds(table.length),
+        slots: table
+            .slots
+            .iter()
+            .map(|slot| Slot {
+                start: nanoseconds(slot.start),
+                length: nanoseconds(slot.length),
+                task: members
+                    .iter()
+                    .position(|&index| index == slot.task)
+                    .unwrap_or(usize::MAX),
+            })
+            .collect(),
+    })
+}
+
+fn table_processor(
+    system: &TaskSystem,
+    core: u32,
+    members: &[usize],
+    tasks: &[Task],
+) -> Result<Vec<Known>, PlanError> {
+    let none = || vec![Known::default(); tasks.len()];
+    let known = |table: &Table| {
+        table::response_times(table, tasks)
+            .into_iter()
+            .map(|response| Known {
+                response: Some(response),
+                met: true,
+            })
+            .collect()
+    };
+    match table_of(system, core, members) {
+        Some(table) => match table::check(&table, tasks) {
+            Ok(()) => Ok(known(&table)),
+            Err(table::TableError::Task(error)) => Err(PlanError::of(&error, system, members)),
+            Err(_) => Ok(none()),
+        },
+        None => match table::build(tasks) {
+            Ok(table) => Ok(known(&table)),
+            Err(table::TableError::Impossible { .. }) => Ok(none()),
+            // Level A is judged without a table, too; there is only no response time.
+            Err(table::TableError::TooLong) if system.policy == Policy::Mc2 => {
+                let met = Known {
+                    response: None,
+                    met: true,
+                };
+                Ok(vec![met; tasks.len()])
+            }
+            Err(error) => Err(PlanError::of_table(&error, system, members)),
+        },
+    }
+}
+
+/// The slots of the DMA engine. `None`: a processor has none.
+fn tdma(system: &TaskSystem) -> Option<Tdma> {
+    let overhead = nanoseconds(system.tdma?);
+    let slots: Vec<u64> = (0..system.processors)
+        .map(|core| {
+            system
+                .share(Some(core))
+                .and_then(|share| share.slot)
+                .map_or(0, nanoseconds)
+        })
+        .collect();
+    let usable = slots.iter().map(|s| s.saturating_sub(overhead)).collect();
+    Some(Tdma { slots, usable })
+}
+
+fn phased(
+    system: &TaskSystem,
+    core: u32,
+    members: &[usize],
+    tasks: &[Task],
+) -> Result<Vec<Known>, PlanError> {
+    let none = vec![Known::default(); members.len()];
+    let Some(tdma) = tdma(system) else {
+        return Ok(none);
+    };
+    let order = order(system, members);
+    let sorted: Vec<PhasedTask> = order
+        .iter()
+        .map(|&position| {
+            let task = &system.tasks[members[position]];
+            PhasedTask {
+                task: tasks[position],
+                load: nanoseconds(task.load),
+                unload: nanoseconds(task.unload),
+            }
+        })
+        .collect();
+    let responses = match three_phase::response_times(&sorted, &tdma, core as usize) {
+        Ok(responses) => responses,
+        Err(PhaseError::NoSlot(_)) => return Ok(none),
+        Err(PhaseError::Task(error)) => {
+            let sorted: Vec<usize> = order.iter().map(|&position| members[position]).collect();
+            return Err(PlanError::of(&error, system, &sorted));
+        }
+    };
+    let mut known = none;
+    for (&position, response) in order.iter().zip(responses) {
+        known[position].response = response;
+    }
+    Ok(known)
+}
+
+/// Round robin with `n` activities on a processor: a job of cost C needs `ceil(C / slice)` turns, before each of which every
+/// other activity may take a slice. A quota makes it wait for the rest of its period each time it is used up, the first time
+/// perhaps at once: at most `ceil(C / quota)` times. Bounds that exceed the period would overlap the next job: there is none.
+fn time_slice(system: &TaskSystem, members: &[usize]) -> Vec<Known> {
+    let slice = nanoseconds(system.slice).max(1);
+    let others = members.len() as u64 - 1;
+    let bound = |index: usize| -> Option<u64> {
+        let task = &system.tasks[index];
+        let cost = nanoseconds(task.criticality_cost()?).checked_add(prepare::kernel(system))?;
+        let turns = if others == 0 { 0 } else { cost.div_ceil(slice) };
+        let waits = turns.checked_mul(others)?.checked_mul(slice)?;
+        let throttled = match task.quota {
+            Some(quota) if quota.budget < quota.period => {
+                let budget = nanoseconds(quota.budget).max(1);
+                cost.div_ceil(budget)
+                    .checked_mul(nanoseconds(quota.period) - budget)?
+            }
+            _ => 0,
+        };
+        let inside = cost.checked_add(waits)?.checked_add(throttled)?;
+        (inside <= nanoseconds(task.period)).then(|| inside + nanoseconds(task.jitter))
+    };
+    members
+        .iter()
+        .map(|&index| Known {
+            response: bound(index),
+            met: false,
+        })
+        .collect()
+}
+
+fn global(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
+    let all: Vec<usize> = (0..system.tasks.len()).collect();
+    let order: Vec<usize> = if system.policy == Policy::GlobalFixedPriority {
+        order(system, &all)
+    } else {
+        all
+    };
+    let Some(tasks) = prepared(system, &order)? else {
+        return Ok(order.into_iter().map(|i| (i, Known::default())).collect());
+    };
+    let wrong = |error: TaskError| PlanError::of(&error, system, &order);
+    let known: Vec<Known> = if system.policy == Policy::GlobalFixedPriority {
+        global_fixed_priority::response_times(&tasks, system.processors as usize)
+            .map_err(wrong)?
+            .into_iter()
+            .map(|response| Known {
+                response,
+                met: false,
+            })
+            .collect()
+    } else {
+        let processors = u64::from(system.processors);
+        // On one processor the exact test is at hand.
+        let met = if processors == 1 {
+            edf::schedulable(&tasks).map_err(wrong)?
+        } else {
+            global_edf::gfb(&tasks, processors).map_err(wrong)?
+                || global_edf::bcl(&tasks, processors).map_err(wrong)?
+                || (tasks.len() <= BAK_TASKS
+                    && global_edf::bak(&tasks, processors).map_err(wrong)?)
+        };
+        vec![
+            Known {
+                response: None,
+                met
+            };
+            tasks.len()
+        ]
+    };
+    Ok(order.into_iter().zip(known).collect())
+}
+
+/// The tests' tasks in this order. `None`: one of them has no cost.
+pub fn prepared(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<Task>>, PlanError> {
+    let tasks: Result<Option<Vec<Task>>, TaskError> = order
+        .iter()
+        .map(|&index| prepare::task(system, index))
+        .collect();
+    tasks.map_err(|error| PlanError::of(&error, system, &[]))
+}
+
+/// A tardiness as a constraint, and the response that follows from it.
+fn late(
+    system: &TaskSystem,
+    index: usize,
+    tardiness: Option<u64>,
+    all: &mut Vec<Constraint>,
+    responses: &mut [Option<u64>],
+) {
+    let task = &system.tasks[index];
+    let limit = nanoseconds(task.tardiness);
+    responses[index] = tardiness.and_then(|late| late.checked_add(nanoseconds(task.deadline)));
+    let mut constraint = Constraint::new(
+        Kind::Tardiness,
+        &task.name,
+        tardiness,
+        (limit > 0).then_some(limit),
+        Unit::Nanoseconds,
+        method(system.policy),
+    );
+    constraint.note = note(system, index);
+    all.push(constraint);
+}
+
+fn soft(
+    system: &TaskSystem,
+    all: &mut Vec<Constraint>,
+    responses: &mut [Option<u64>],
+) -> Result<Vec<(usize, Known)>, PlanError> {
+    let order: Vec<usize> = (0..system.tasks.len()).collect();
+    let bounds = match prepared(system, &order)? {
+        Some(tasks) => tardiness::bounds(&tasks, u64::from(system.processors))
+            .map_err(|error| PlanError::of(&error, system, &order))?,
+        None => None,
+    };
+    for index in order {
+        late(
+            system,
+            index,
+            bounds.as_ref().map(|bounds| bounds[index]),
+            all,
+            responses,
+        );
+    }
+    Ok(Vec::new())
+}
+
+/// Levels A, B and C together, as [`mc2`] wants them, with the tasks behind each entry.
+struct Levels {
+    system: mc2::System,
+    a: Vec<Vec<usize>>,
+    b: Vec<Vec<usize>>,
+    c: Vec<usize>,
+}
+
+/// `None`: a task has no cost with its ways.
+fn split(system: &TaskSystem) -> Option<Levels> {
+    let overheads = Overheads {
+        schedule: nanoseconds(system.overheads.schedule),
+        release: nanoseconds(system.overheads.release),
+    };
+    let level_task = |index: usize| -> Option<LevelTask> {
+        let task = &system.tasks[index];
+        let own = prepare::cost(system, index, task.criticality)?;
+        let at = |level: char| {
+            if level < task.criticality {
+                // Of a level above its own nothing is asked.
+                Some(own)
+            } else {
+                prepare::cost(system, index, level)
+            }
+        };
+        Some(LevelTask {
+            period: nanoseconds(task.period),
+            costs: [at('A')?, at('B')?, at('C')?],
+        })
+    };
+    let count = system.processors as usize;
+    let (mut a, mut b, mut c) = (vec![Vec::new(); count], vec![Vec::new(); count], Vec::new());
+    for (index, task) in system.tasks.iter().enumerate() {
+        match (task.criticality, task.core) {
+            ('A', Some(core)) => a[core as usize].push(index),
+            ('B', Some(core)) => b[core as usize].push(index),
+            ('C', _) => c.push(index),
+            _ => {}
+        }
+    }
+    let list = |indices: &[usize]| {
+        indices
+            .iter()
+            .map(|&i| level_task(i))
+            .collect::<Option<_>>()
+    };
+    let mut processors = Vec::with_capacity(count);
+    for core in 0..count {
+        processors.push(Processor {
+            a: list(&a[core])?,
+            b: list(&b[core])?,
+            interrupts: prepare::interrupts(system, core as u32),
+        });
+    }
+    Some(Levels {
+        system: mc2::System {
+            processors,
+            c: list(&c)?,
+            overheads,
+        },
+        a,
+        b,
+        c,
+    })
+}
+
+/// The tasks of level A of a processor with everything that lengthens them, as the table serves them.
+pub fn table_tasks(system: &TaskSystem, core: u32) -> Option<(Vec<usize>, Vec<Task>)> {
+    let levels = split(system)?;
+    let here = levels.system.processors.get(core as usize)?;
+    let kernel = prepare::kernel(system);
+    let tasks = here
+        .a
+        .iter()
+        .map(|task| {
+            let handlers = here.interrupts.iter().fold(0u64, |sum, &(distance, cost)| {
+                let most = task.period.div_ceil(distance.max(1)).saturating_add(1);
+                sum.saturating_add(most.saturating_mul(cost))
+            });
+            let cost = task.costs[0]
+                .saturating_add(kernel)
+                .saturating_add(handlers);
+            Task::new(cost, task.period)
+        })
+        .collect();
+    Some((levels.a[core as usize].clone(), tasks))
+}
+
+fn levels(
+    system: &TaskSystem,
+    all: &mut Vec<Constraint>,
+    responses: &mut [Option<u64>],
+) -> Result<Vec<(usize, Known)>, PlanError> {
+    let mut judged: Vec<(usize, Known)> = Vec::new();
+    let Some(levels) = split(system) else {
+        for (index, task) in system.tasks.iter().enumerate() {
+            match task.criticality {
+                'A' | 'B' => judged.push((index, Known::default())),
+                'C' => late(system, index, None, all, responses),
+                _ => {}
+            }
+        }
+        return Ok(judged);
+    };
+    let guarantees =
+        mc2::analyse(&levels.system).map_err(|error| PlanError::of(&error, system, &[]))?;
+    for core in 0..levels.system.processors.len() {
+        let mut known = vec![Known::default(); levels.a[core].len()];
+        if guarantees.a[core]
+            && let Some((members, tasks)) = table_tasks(system, core as u32)
+            && !members.is_empty()
+        {
+            known = table_processor(system, core as u32, &members, &tasks)?;
+        }
+        judged.extend(levels.a[core].iter().copied().zip(known));
+        for (&index, &response) in levels.b[core].iter().zip(&guarantees.b[core]) {
+            let known = Known {
+                response,
+                met: false,
+            };
+            judged.push((index, known));
+        }
+    }
+    for (position, &index) in levels.c.iter().enumerate() {
+        let bound = guarantees.c.as_ref().map(|c| c[position]);
+        late(system, index, bound, all, responses);
+    }
+    let placed: BTreeSet<usize> = judged.iter().map(|entry| entry.0).collect();
+    for (index, task) in system.tasks.iter().enumerate() {
+        if task.criticality < 'C' && !placed.contains(&index) {
+            judged.push((index, Known::default()));
+        }
+    }
+    Ok(judged)
+}
+
+/// Work against processors: exact verdicts, shares in millionths rounded up for the reader.
+fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) -> Result<(), PlanError> {
+    if system.policy == Policy::TimeSlice {
+        return Ok(());
+    }
+    if system.policy == Policy::Mc2 {
+        level_capacities(system, all);
+        return Ok(());
+    }
+    if system.policy.is_global() {
+        let list: Vec<usize> = (0..system.tasks.len()).collect();
+        if let Some(tasks) = prepared(system, &list)? {
+            all.push(capacity("all processors", &tasks, &[], system.processors));
+        }
+        return Ok(());
+    }
+    for (core, members) in members(system) {
+        let Some(tasks) = prepared(system, &members)? else {
+            continue;
+        };
+        let interrupts = prepare::interrupts(system, core);
+        let mut one = capacity(&format!("processor {core}"), &tasks, &interrupts, 1);
+        if system.policy == Policy::RateMonotonic && harmonic::is_harmonic(&tasks) {
+            one.note = Some("harmonic periods: the whole processor can be used".to_owned());
+        }
+        all.push(one);
+    }
+    Ok(())
+}
+
+/// Work of each level as that level estimates it: A by itself, B with A, C with everything on all processors.
+fn level_capacities(system: &TaskSystem, all: &mut Vec<Constraint>) {
+    let Some(levels) = split(system) else { return };
+    let kernel = prepare::kernel(system);
+    let at = |task: &LevelTask, level: usize| {
+        Task::new(task.costs[level].saturating_add(kernel), task.period)
+    };
+    let mut whole: Vec<Task> = Vec::new();
+    for (core, processor) in levels.system.processors.iter().enumerate() {
+        let a: Vec<Task> = processor.a.iter().map(|t| at(t, 0)).collect();
+        let both = || processor.a.iter().chain(&processor.b);
+        let b: Vec<Task> = both().map(|t| at(t, 1)).collect();
+        for (level, tasks, any) in [("A", &a, !a.is_empty()), ("B", &b, !processor.b.is_empty())] {
+            if any {
+                let subject = format!("processor {core}, level {level}");
+                all.push(capacity(&subject, tasks, &processor.interrupts, 1));
+            }
+        }
+        whole.extend(both().map(|t| at(t, 2)));
+    }
+    if !levels.system.c.is_empty() {
+        whole.extend(levels.system.c.iter().map(|t| at(t, 2)));
+        all.push(capacity(
+            "all processors, level C",
+            &whole,
+            &[],
+            system.processors,
+        ));
+    }
+}
+
+/// The utilisation of tasks and interrupts against processors.
+fn capacity(
+    subject: &str,
+    tasks: &[Task],
+    interrupts: &[(u64, u64)],
+    processors: u32,
+) -> Constraint {
+    let parts = || {
+        let handlers = interrupts.iter().map(|&(period, cost)| (cost, period));
+        tasks.iter().map(|t| (t.cost, t.period)).chain(handlers)
+    };
+    let millionths = parts().fold(0u128, |sum, (cost, period)| {
+        sum + (u128::from(cost) * 1_000_000_000).div_ceil(u128::from(period.max(1)))
+    });
+    let bound = u64::try_from(millionths.div_ceil(1000)).unwrap_or(u64::MAX);
+    let mut constraint = Constraint::new(
+        Kind::Capacity,
+        subject,
+        Some(bound),
+        Some(u64::from(processors) * 1_000_000),
+        Unit::Millionths,
+        "utilisation, compared exactly",
+    );
+    constraint.holds = compare(parts(), u64::from(processors)).is_le();
+    constraint
+}
+
+/// Whether the tasks `members` meet their deadlines alone on processor `core`: the verdict of [`processor`] without response
+/// times where there is a faster test. Level C does not count.
+///
+/// # Errors
+/// [`PlanError`] if a task is beyond what the test covers.
+pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, PlanError> {
+    if system.policy == Policy::Mc2 {
+        let tasks = members.iter().map(|&i| system.tasks[i].clone()).collect();
+        let part = TaskSystem {
+            tasks,
+            channels: Vec::new(),
+            flows: Vec::new(),
+            tables: Vec::new(),
+            devices: system
+                .devices
+                .iter()
+                .map(|device| bulkhead_model::tasks::Device {
+                    task: None,
+                    ..device.clone()
+                })
+                .collect(),
+            ..system.clone()
+        };
+        let Some(levels) = split(&part) else {
+            return Ok(false);
+        };
+        let only = mc2::System {
+            processors: vec![levels.system.processors[core as usize].clone()],
+            c: Vec::new(),
+            overheads: levels.system.overheads,
+        };
+        let guarantees = mc2::analyse(&only).map_err(|error| PlanError::of(&error, &part, &[]))?;
+        return Ok(guarantees.schedulable(&only));
+    }
+    let wrong = |error: TaskError| PlanError::of(&error, system, members);
+    let quick =
+        system.mutex.is_none() && members.iter().all(|&i| system.tasks[i].sections.is_empty());
+    match system.policy {
+        Policy::Edf | Policy::Table => {
+            let Some(tasks) = prepared(system, members)? else {
+                return Ok(false);
+            };
+            let tasks = with_interrupts(&tasks, &prepare::interrupts(system, core));
+            edf::schedulable(&tasks).map_err(wrong)
+        }
+        Policy::FixedPriority | Policy::RateMonotonic if quick => {
+            let Some(tasks) = prepared(system, members)? else {
+                return Ok(false);
+            };
+            let handlers = prepare::interrupts(system, core);
+            let handlers = handlers
+                .iter()
+                .map(|&(period, cost)| Task::new(cost.max(1), period));
+            let order = order(system, members);
+            let all: Vec<Task> = handlers
+                .chain(order.into_iter().map(|p| tasks[p]))
+                .collect();
+            fixed_priority::schedulable(&all).map_err(wrong)
+        }
+        _ => {
+            let known = processor(system, core, members)?;
+            Ok(members.iter().zip(known).all(|(&index, known)| {
+                let deadline = nanoseconds(system.tasks[index].deadline);
+                known.met || known.response.is_some_and(|response| response <= deadline)
+            }))
+        }
+    }
+}

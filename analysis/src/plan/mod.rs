@@ -1,0 +1,229 @@
+//! Verdicts, plans and repairs for task systems: which constraints hold, what was open, and what would help.
+//!
+//! Why it exists: a user asks whether tasks fit, not which test to call. This module chooses the test that a policy needs,
+//! gives it what the description says, and fills in what the description leaves open. Every verdict comes from a test of
+//! [`crate::schedulability`] or from counting. What it deliberately does not know: files, terminals, the simulated chip.
+//!
+//! [`plan`] completes a system and judges it; a system that is complete is only judged. [`repair::repairs`] looks for the
+//! least changes that make a failing system pass.
+
+mod assign;
+mod channels;
+mod complete;
+mod divide;
+mod evaluate;
+pub mod exchange;
+mod prepare;
+pub mod repair;
+mod resources;
+
+pub use complete::plan;
+
+use bulkhead_model::tasks::{TIME_MAX, TaskSystem};
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::schedulability::TaskError;
+use crate::schedulability::table::TableError;
+
+/// Nanoseconds.
+pub type Nanoseconds = u64;
+
+/// What a constraint is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// From arrival to completion of a task's jobs.
+    Response,
+    /// Time from deadline to completion of a task's jobs.
+    Tardiness,
+    /// Work against processors.
+    Capacity,
+    /// Ways of the last-level cache.
+    Ways,
+    /// Page colours.
+    Colours,
+    /// Memory banks.
+    Banks,
+    /// Memory accesses in a period of regulation.
+    Budget,
+    /// Bytes a second of the devices.
+    Bandwidth,
+    /// Latency of a channel.
+    Channel,
+    /// Messages in a queue.
+    Queue,
+    /// Bytes in a device's buffer.
+    Buffer,
+    /// Latency of a chain.
+    Flow,
+}
+
+/// What the numbers of a constraint count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Millionths of a processor, rounded up; the verdict is exact.
+    Millionths,
+    /// Things.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Bytes a second.
+    BytesPerSecond,
+}
+
+/// One thing that must hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Constraint {
+    /// What it is about.
+    pub kind: Kind,
+    /// Whom it is about: a task, a channel, `processor 0`.
+    pub subject: String,
+    /// What may at worst happen; `None`: there is no bound.
+    pub bound: Option<u64>,
+    /// What is allowed; `None`: anything, as long as there is a bound.
+    pub limit: Option<u64>,
+    /// What both count.
+    pub unit: Unit,
+    /// Whether it holds.
+    pub holds: bool,
+    /// The method that gave the bound.
+    pub method: &'static str,
+    /// What a reader should know.
+    pub note: Option<String>,
+}
+
+impl Constraint {
+    /// A bound against a limit; holds if there is a bound within it.
+    fn new(
+        kind: Kind,
+        subject: impl Into<String>,
+        bound: Option<u64>,
+        limit: Option<u64>,
+        unit: Unit,
+        method: &'static str,
+    ) -> Self {
+        let holds = bound.is_some_and(|bound| limit.is_none_or(|limit| bound <= limit));
+        Self {
+            kind,
+            subject: subject.into(),
+            bound,
+            limit,
+            unit,
+            holds,
+            method,
+            note: None,
+        }
+    }
+
+    /// By how much it fails; `None` if it holds or there is no bound.
+    pub fn excess(&self) -> Option<u64> {
+        match (self.bound, self.limit) {
+            (Some(bound), Some(limit)) if !self.holds => bound.checked_sub(limit),
+            _ => None,
+        }
+    }
+}
+
+/// Something that was open and is now decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Choice {
+    /// What was open, such as `processors of tasks`.
+    pub what: &'static str,
+    /// How it was decided.
+    pub how: String,
+}
+
+/// A system with everything decided, and whether it holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// The complete system.
+    pub system: TaskSystem,
+    /// What was open; empty if nothing was.
+    pub choices: Vec<Choice>,
+    /// Everything that must hold.
+    pub constraints: Vec<Constraint>,
+    /// All of it holds.
+    pub schedulable: bool,
+}
+
+impl Plan {
+    /// What fails, the worst first: no bound before a bound, then by excess against the limit.
+    pub fn failures(&self) -> Vec<&Constraint> {
+        let mut failed: Vec<&Constraint> = self.constraints.iter().filter(|c| !c.holds).collect();
+        failed.sort_by_key(|c| {
+            let share = c.excess().map(|excess| {
+                u128::from(excess) * 1_000_000 / u128::from(c.limit.unwrap_or(1).max(1))
+            });
+            // Capacity explains the others.
+            (
+                c.kind != Kind::Capacity,
+                share.is_some(),
+                std::cmp::Reverse(share),
+            )
+        });
+        failed
+    }
+}
+
+/// Why there is no verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// A task is beyond what a test covers.
+    #[error("task `{name}`: {what}")]
+    Task {
+        /// The task.
+        name: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// There is nothing to judge.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl PlanError {
+    /// An error of a test over the tasks `members` of `system`.
+    fn of(error: &TaskError, system: &TaskSystem, members: &[usize]) -> Self {
+        let index = match error {
+            TaskError::NotPositive { task, .. }
+            | TaskError::TooLarge { task, .. }
+            | TaskError::ArbitraryDeadline { task }
+            | TaskError::NotCovered { task, .. } => members.get(*task),
+            TaskError::Zero(_) => None,
+        };
+        let text = error.to_string();
+        match index.and_then(|&index| system.tasks.get(index)) {
+            Some(task) => Self::Task {
+                name: task.name.clone(),
+                what: text
+                    .split_once(": ")
+                    .map_or(text.clone(), |(_, what)| what.to_owned()),
+            },
+            None => Self::Other(text),
+        }
+    }
+
+    /// The same for tables.
+    fn of_table(error: &TableError, system: &TaskSystem, members: &[usize]) -> Self {
+        match error {
+            TableError::Task(error) => Self::of(error, system, members),
+            other => Self::Other(other.to_string()),
+        }
+    }
+}
+
+/// Longest time of a description, in nanoseconds.
+pub const NANOSECONDS_MAX: Nanoseconds = TIME_MAX.0 / 1000;
+
+/// The cost of a task at its own level with everything that lengthens a job, in nanoseconds, blocking and interrupts not
+/// included. `None`: there is no estimate for its ways, or a wait has no bound.
+pub fn whole_cost(system: &TaskSystem, index: usize) -> Option<Nanoseconds> {
+    prepare::task(system, index)
+        .ok()
+        .flatten()
+        .map(|task| task.cost)
+}

@@ -1,0 +1,315 @@
+//! Elements of task systems: tasks, the processors that they share, and what else they compete for.
+//!
+//! Why it exists: see the parent module. `<task>`, `<cost>` and `<section>` also stand in systems, so that there is one task
+//! model; they are part of that table.
+
+use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Rate, Size, Span, Time};
+use super::{ElementRule, any, default, maybe, once, optional, required, some};
+
+/// A sentence.
+const TEXT: super::Kind = super::Kind::Text { max: 1000 };
+/// Number of a processor.
+pub const CORE: super::Kind = Integer { min: 0, max: 1023 };
+/// A priority: 1 goes first.
+pub const PRIORITY: super::Kind = Integer {
+    min: 1,
+    max: 1_000_000,
+};
+/// Number of cache ways.
+pub const WAYS: super::Kind = Integer { min: 0, max: 1024 };
+
+/// How processors choose what runs.
+pub const POLICIES: &[&str] = &[
+    "fixed-priority",
+    "threshold",
+    "non-preemptive",
+    "edf",
+    "rate-monotonic",
+    "table",
+    "global-fixed-priority",
+    "global-edf",
+    "global-edf-soft",
+    "mc2",
+    "three-phase",
+    "one-shot",
+    "time-slice",
+];
+
+/// See [`super::TASKS`].
+pub const ELEMENTS: &[ElementRule] = &[
+    ElementRule {
+        name: "task-system",
+        about: "Tasks and the processors that they share, without a chip and without programs: for `bulkhead check` and `bulkhead plan`.",
+        attributes: &[
+            required("name", Name, "Name of the task system."),
+            optional("about", TEXT, "What it shows, in one sentence."),
+        ],
+        children: &[
+            once("processors"),
+            maybe("overheads"),
+            maybe("llc"),
+            maybe("ram"),
+            maybe("memguard"),
+            maybe("memory-mutex"),
+            maybe("tdma"),
+            any("share"),
+            some("task"),
+            any("channel"),
+            any("device"),
+            any("flow"),
+            any("table"),
+        ],
+    },
+    ElementRule {
+        name: "processors",
+        about: "Identical processors and how they choose what runs.",
+        attributes: &[
+            default(
+                "count",
+                Integer { min: 1, max: 1024 },
+                "1",
+                "How many there are.",
+            ),
+            required(
+                "policy",
+                Choice(POLICIES),
+                "What runs when; see the policies in the tutorial on task systems.",
+            ),
+            optional(
+                "frequency",
+                Frequency,
+                "Their clock; needed where costs are given in cycles.",
+            ),
+            default(
+                "slice",
+                Time,
+                "1ms",
+                "Longest time that a task runs while others wait, with policy `time-slice`.",
+            ),
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "overheads",
+        about: "What the kernel itself costs. A job pays two scheduling decisions and one release; each interrupt of a device its entry.",
+        attributes: &[
+            default(
+                "schedule",
+                Span,
+                "0ns",
+                "A scheduling decision with its context switch.",
+            ),
+            default("release", Span, "0ns", "The release of a job."),
+            default("interrupt", Span, "0ns", "Entry and exit of an interrupt."),
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "llc",
+        about: "The last-level cache, divided among processors by ways, by page colours or by both.",
+        attributes: &[
+            default("ways", WAYS, "0", "Ways that may be given away."),
+            default(
+                "colours",
+                Integer { min: 0, max: 4096 },
+                "0",
+                "Page colours that may be given away.",
+            ),
+            optional(
+                "colour-size",
+                Size {
+                    min: 1,
+                    max: 1 << 40,
+                },
+                "Bytes of cache behind one colour; needed with colours.",
+            ),
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "ram",
+        about: "The main memory.",
+        attributes: &[
+            default(
+                "banks",
+                Integer { min: 0, max: 1024 },
+                "0",
+                "Banks that may be given away, each to one processor alone.",
+            ),
+            optional(
+                "bandwidth",
+                Rate,
+                "Bytes a second that it carries in the worst case, for the devices together.",
+            ),
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "memguard",
+        about: "Bandwidth regulation by counting: a processor stalls until the period ends once its budget is used up.",
+        attributes: &[
+            required("period", Time, "Period of regulation."),
+            required("access", Span, "Least time of one memory access."),
+            optional(
+                "accesses",
+                Integer {
+                    min: 1,
+                    max: 1 << 40,
+                },
+                "Accesses that the memory guarantees in a period to all processors together.",
+            ),
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "memory-mutex",
+        about: "A lock that lets one processor at a time run a memory phase (PREM).",
+        attributes: &[default(
+            "order",
+            Choice(&["fifo", "core"]),
+            "fifo",
+            "`fifo`: in the order of requests; `core`: the lowest processor number first.",
+        )],
+        children: &[],
+    },
+    ElementRule {
+        name: "tdma",
+        about: "One DMA engine for all processors, in slots that come round by round (three-phase tasks).",
+        attributes: &[default(
+            "overhead",
+            Span,
+            "0ns",
+            "Part of each slot in which nothing is transferred, for programming the engine.",
+        )],
+        children: &[],
+    },
+    ElementRule {
+        name: "share",
+        about: "What a processor has for itself; without `core`: what level C has together. Whatever is left out is planned.",
+        attributes: &[
+            optional("core", CORE, "The processor."),
+            optional("ways", WAYS, "Ways of the last-level cache."),
+            optional(
+                "colours",
+                Integer { min: 0, max: 4096 },
+                "Page colours of the last-level cache.",
+            ),
+            optional("banks", Integer { min: 0, max: 1024 }, "Memory banks."),
+            optional(
+                "budget",
+                Integer {
+                    min: 1,
+                    max: 1 << 40,
+                },
+                "Memory accesses in a period of <memguard>.",
+            ),
+            optional(
+                "slot",
+                Time,
+                "Slot of the DMA engine, its overhead included.",
+            ),
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "channel",
+        about: "Messages from one task to another, written at the end of a job and read at the start of one.",
+        attributes: &[
+            required("name", Name, "Name of the channel."),
+            required("from", Name, "The task that writes."),
+            required("to", Name, "The task that reads."),
+            default(
+                "size",
+                Size {
+                    min: 0,
+                    max: 1 << 32,
+                },
+                "0B",
+                "Bytes of a message.",
+            ),
+            default(
+                "kind",
+                Choice(&["sampling", "queue"]),
+                "sampling",
+                "`sampling`: the reader polls, a newer message replaces an older one; `queue`: each job of the reader takes the oldest one.",
+            ),
+            default(
+                "slots",
+                Integer {
+                    min: 1,
+                    max: 1_000_000,
+                },
+                "1",
+                "Messages that a queue holds.",
+            ),
+            default(
+                "transfer",
+                Span,
+                "0ns",
+                "Longest time from the end of the writing job until the message is there.",
+            ),
+            optional(
+                "deadline",
+                Time,
+                "From the release of the writing job to the end of the reading one at most.",
+            ),
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "device",
+        about: "A device that moves data or interrupts a processor.",
+        attributes: &[
+            required("name", Name, "Name of the device."),
+            optional("rate", Rate, "Bytes a second that it moves at most."),
+            default(
+                "direction",
+                Choice(&["in", "out", "both"]),
+                "both",
+                "`in`: to memory; `out`: from memory; `both`: each at its rate.",
+            ),
+            default(
+                "copied",
+                Boolean,
+                "false",
+                "Its data is copied once more between a buffer of the kernel and the task, which moves it twice as often again.",
+            ),
+            optional(
+                "interrupt-period",
+                Time,
+                "Least distance of its interrupts.",
+            ),
+            optional("interrupt-cost", Time, "Longest handler."),
+            optional("core", CORE, "The processor that handles its interrupts."),
+            optional("task", Name, "The task that it serves."),
+            optional(
+                "buffer",
+                Size {
+                    min: 1,
+                    max: 1 << 40,
+                },
+                "Bytes that it can hold until the task has taken them.",
+            ),
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "table",
+        about: "The time-triggered table of a processor; repeats for ever.",
+        attributes: &[
+            required("core", CORE, "The processor."),
+            required("length", Time, "Its length, a multiple of all periods."),
+        ],
+        children: &[any("slot")],
+    },
+    ElementRule {
+        name: "slot",
+        about: "A part of a table in which a task runs.",
+        attributes: &[
+            required("task", Name, "The task."),
+            required("start", Span, "From the start of the table."),
+            required("length", Time, "How long it runs."),
+        ],
+        children: &[],
+    },
+];

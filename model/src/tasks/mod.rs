@@ -1,0 +1,529 @@
+//! Task systems: tasks, processors and what they share, typed and checked.
+//!
+//! Why it exists: response times, plans and verdicts need tasks, not programs; a user without a chip writes a
+//! `<task-system>`, and the `<task>`s of a `<system>` are the same type. What it deliberately does not know: schedulability,
+//! and how what is left open is planned.
+//!
+//! Lists are in the order of the file; things refer to each other by index.
+
+mod check;
+mod read;
+mod write;
+
+use serde::Serialize;
+
+pub(crate) use read::{read, task};
+pub(crate) use write::write_details;
+pub use write::{from_system, write};
+
+use crate::system::Cpu;
+use crate::units::{Frequency, Rate, Size, Time};
+
+/// The longest time that a task system may name, in picoseconds: 2^52 nanoseconds, 52 days, the range of the analyses.
+pub const TIME_MAX: Time = Time(1000 << 52);
+
+/// TileMux's slice.
+pub const SLICE: Time = Time(1_000_000_000);
+
+/// How processors choose what runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// Each processor by fixed priorities, preemptively.
+    FixedPriority,
+    /// The same with preemption thresholds.
+    Threshold,
+    /// Each processor by fixed priorities, a job that has started runs to its end.
+    NonPreemptive,
+    /// Each processor by earliest deadline first.
+    Edf,
+    /// Each processor by fixed priorities in the order of periods.
+    RateMonotonic,
+    /// Each processor by a table that repeats.
+    Table,
+    /// All processors together by fixed priorities.
+    GlobalFixedPriority,
+    /// All processors together by earliest deadline first, no deadline missed.
+    GlobalEdf,
+    /// All processors together by earliest deadline first, lateness bounded.
+    GlobalEdfSoft,
+    /// Levels A (tables), B (rate monotonic), C (global EDF), D and E (best effort).
+    Mc2,
+    /// Copy in, execute, copy out; non-preemptive, one DMA engine by TDMA.
+    ThreePhase,
+    /// As non-preemptive, on one stack, joined by sampling ports.
+    OneShot,
+    /// Each processor round robin in slices, each task at most its quota in each period (TileMux).
+    TimeSlice,
+}
+
+impl Policy {
+    /// Every policy with its word in descriptions.
+    pub const ALL: [(&'static str, Self); 13] = [
+        ("fixed-priority", Self::FixedPriority),
+        ("threshold", Self::Threshold),
+        ("non-preemptive", Self::NonPreemptive),
+        ("edf", Self::Edf),
+        ("rate-monotonic", Self::RateMonotonic),
+        ("table", Self::Table),
+        ("global-fixed-priority", Self::GlobalFixedPriority),
+        ("global-edf", Self::GlobalEdf),
+        ("global-edf-soft", Self::GlobalEdfSoft),
+        ("mc2", Self::Mc2),
+        ("three-phase", Self::ThreePhase),
+        ("one-shot", Self::OneShot),
+        ("time-slice", Self::TimeSlice),
+    ];
+
+    /// Its word in descriptions.
+    pub fn word(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|entry| entry.1 == self)
+            .map_or("", |entry| entry.0)
+    }
+
+    /// The policy with this word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .find(|entry| entry.0 == word)
+            .map(|entry| entry.1)
+    }
+
+    /// All processors together run all tasks; no task has one of its own.
+    pub const fn is_global(self) -> bool {
+        matches!(
+            self,
+            Self::GlobalFixedPriority | Self::GlobalEdf | Self::GlobalEdfSoft
+        )
+    }
+
+    /// Tasks have priorities that can be chosen.
+    pub const fn has_priorities(self) -> bool {
+        matches!(
+            self,
+            Self::FixedPriority
+                | Self::Threshold
+                | Self::NonPreemptive
+                | Self::GlobalFixedPriority
+                | Self::ThreePhase
+                | Self::OneShot
+        )
+    }
+}
+
+/// A periodic or sporadic task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Task {
+    /// Name.
+    pub name: String,
+    /// Least distance of releases.
+    pub period: Time,
+    /// From release to completion at most.
+    pub deadline: Time,
+    /// Computing time of a job, alone, for levels and ways without a point of their own.
+    pub cost: Option<Time>,
+    /// Costs by level and ways, in the order of the file.
+    pub costs: Vec<CostPoint>,
+    /// Deadlines that may be missed in a run.
+    pub misses: u64,
+    /// From arrival to release at most.
+    pub jitter: Time,
+    /// First arrival.
+    pub offset: Time,
+    /// Longest time that tasks of lower priority may hold it up, beside sections.
+    pub blocking: Time,
+    /// `A` (most critical) to `E`.
+    pub criticality: char,
+    /// Its processor; `None`: open, or any.
+    pub core: Option<u32>,
+    /// 1 goes first; `None`: open.
+    pub priority: Option<u32>,
+    /// Once started, only priorities before this preempt it; `None`: open.
+    pub threshold: Option<u32>,
+    /// How late it may be where lateness is bounded; 0: any bound will do.
+    pub tardiness: Time,
+    /// Bytes of the cache that it uses again and again.
+    pub working_set: Size,
+    /// Time of the copy-in phase, alone.
+    pub load: Time,
+    /// Time of the copy-out phase, alone.
+    pub unload: Time,
+    /// Memory accesses of a job at most.
+    pub accesses: u64,
+    /// Part of the cost in which it holds the memory mutex.
+    pub memory_phase: Time,
+    /// Critical sections.
+    pub sections: Vec<Section>,
+    /// The most that it gets.
+    pub quota: Option<Cpu>,
+}
+
+impl Task {
+    /// A task of level C whose deadline is its period.
+    pub fn new(name: impl Into<String>, cost: Time, period: Time) -> Self {
+        Self {
+            name: name.into(),
+            period,
+            deadline: period,
+            cost: Some(cost),
+            costs: Vec::new(),
+            misses: 0,
+            jitter: Time(0),
+            offset: Time(0),
+            blocking: Time(0),
+            criticality: 'C',
+            core: None,
+            priority: None,
+            threshold: None,
+            tardiness: Time(0),
+            working_set: Size(0),
+            load: Time(0),
+            unload: Time(0),
+            accesses: 0,
+            memory_phase: Time(0),
+            sections: Vec::new(),
+            quota: None,
+        }
+    }
+
+    /// The cost as `level` estimates it, with `ways` of the cache: the point with the most ways that are there; one for the
+    /// level goes before one for all levels. `None`: no estimate for so few ways.
+    pub fn cost_at(&self, level: char, ways: u32) -> Option<Time> {
+        let best = |wanted: Option<char>| {
+            self.costs
+                .iter()
+                .filter(|point| point.level == wanted && point.ways.is_none_or(|w| w <= ways))
+                .max_by_key(|point| point.ways)
+                .map(|point| point.time)
+        };
+        // Points that name ways are all there is to say of their level: too few ways are not covered by a wider estimate.
+        let named = |wanted: Option<char>| self.costs.iter().any(|point| point.level == wanted);
+        if named(Some(level)) {
+            return best(Some(level));
+        }
+        if named(None) {
+            return best(None);
+        }
+        self.cost
+    }
+
+    /// The least number of ways for which `level` has an estimate.
+    pub fn least_ways(&self, level: char) -> u32 {
+        (0..=1024)
+            .find(|&ways| self.cost_at(level, ways).is_some())
+            .unwrap_or(0)
+    }
+
+    /// Whether its cost depends on ways.
+    pub fn uses_ways(&self) -> bool {
+        self.costs.iter().any(|point| point.ways.is_some())
+    }
+}
+
+/// An estimate of a task's cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CostPoint {
+    /// The level that estimates so; `None`: every one.
+    pub level: Option<char>,
+    /// With at least so many ways; `None`: any number.
+    pub ways: Option<u32>,
+    /// The computing time.
+    pub time: Time,
+}
+
+/// A critical section.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Section {
+    /// What is held.
+    pub resource: String,
+    /// How long at most.
+    pub length: Time,
+}
+
+/// A task system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TaskSystem {
+    /// Name.
+    pub name: String,
+    /// What it shows.
+    pub about: Option<String>,
+    /// Number of processors.
+    pub processors: u32,
+    /// What runs when.
+    pub policy: Policy,
+    /// Clock of the processors, if it is given.
+    pub frequency: Option<Frequency>,
+    /// Longest time that a task runs while others wait, with time slices.
+    pub slice: Time,
+    /// Costs of the kernel.
+    pub overheads: Overheads,
+    /// The last-level cache.
+    pub llc: Option<Llc>,
+    /// The main memory.
+    pub ram: Option<Ram>,
+    /// Regulation by counting.
+    pub memguard: Option<Memguard>,
+    /// The lock of memory phases.
+    pub mutex: Option<MutexOrder>,
+    /// Overhead of each slot of the DMA engine, if there is one.
+    pub tdma: Option<Time>,
+    /// What processors have for themselves.
+    pub shares: Vec<Share>,
+    /// The tasks.
+    pub tasks: Vec<Task>,
+    /// Channels.
+    pub channels: Vec<Channel>,
+    /// Devices.
+    pub devices: Vec<Device>,
+    /// Chains with a deadline.
+    pub flows: Vec<TaskFlow>,
+    /// Tables of processors.
+    pub tables: Vec<Table>,
+}
+
+impl TaskSystem {
+    /// A task system with nothing but processors and tasks.
+    pub fn new(name: impl Into<String>, processors: u32, policy: Policy, tasks: Vec<Task>) -> Self {
+        Self {
+            name: name.into(),
+            about: None,
+            processors,
+            policy,
+            frequency: None,
+            slice: SLICE,
+            overheads: Overheads::default(),
+            llc: None,
+            ram: None,
+            memguard: None,
+            mutex: None,
+            tdma: None,
+            shares: Vec::new(),
+            tasks,
+            channels: Vec::new(),
+            devices: Vec::new(),
+            flows: Vec::new(),
+            tables: Vec::new(),
+        }
+    }
+
+    /// What a processor has; `None`: what level C has together.
+    pub fn share(&self, core: Option<u32>) -> Option<&Share> {
+        self.shares.iter().find(|share| share.core == core)
+    }
+
+    /// Index of the task with this name.
+    pub fn task(&self, name: &str) -> Option<usize> {
+        self.tasks.iter().position(|task| task.name == name)
+    }
+
+    /// Channels along which a flow passes, if there is exactly one simple way from `from` to `to`. `Err` says how many there
+    /// are: 0, or 2 for several.
+    pub fn route(&self, from: usize, to: usize) -> Result<Vec<usize>, usize> {
+        route(&self.channels, self.tasks.len(), from, to)
+    }
+}
+
+/// See [`TaskSystem::route`]. Counts ways with saturation, task by task; cycles cannot be part of a simple way that is
+/// the only one, so each task is entered at most once.
+fn route(channels: &[Channel], tasks: usize, from: usize, to: usize) -> Result<Vec<usize>, usize> {
+    // Only tasks from which `to` can be reached matter.
+    let mut reaches = vec![false; tasks];
+    reaches[to] = true;
+    loop {
+        let before = reaches.iter().filter(|r| **r).count();
+        for channel in channels {
+            reaches[channel.from] |= reaches[channel.to];
+        }
+        if reaches.iter().filter(|r| **r).count() == before {
+            break;
+        }
+    }
+    let (mut here, mut path) = (from, Vec::new());
+    let mut seen = vec![false; tasks];
+    while here != to {
+        seen[here] = true;
+        let mut next = channels
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.from == here && reaches[c.to] && !seen[c.to]);
+        let Some((index, channel)) = next.next() else {
+            return Err(0);
+        };
+        if next.next().is_some() {
+            return Err(2);
+        }
+        path.push(index);
+        here = channel.to;
+    }
+    Ok(path)
+}
+
+/// Costs of the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Overheads {
+    /// A scheduling decision.
+    pub schedule: Time,
+    /// A release.
+    pub release: Time,
+    /// Entry and exit of an interrupt.
+    pub interrupt: Time,
+}
+
+/// The last-level cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Llc {
+    /// Ways that may be given away.
+    pub ways: u32,
+    /// Page colours that may be given away.
+    pub colours: u32,
+    /// Bytes behind one colour; 0 without colours.
+    pub colour_size: Size,
+}
+
+/// The main memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Ram {
+    /// Banks that may be given away.
+    pub banks: u32,
+    /// What it carries in the worst case.
+    pub bandwidth: Option<Rate>,
+}
+
+/// Regulation by counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Memguard {
+    /// Its period.
+    pub period: Time,
+    /// Least time of an access.
+    pub access: Time,
+    /// Accesses in a period for all together.
+    pub accesses: Option<u64>,
+}
+
+/// Who gets the memory mutex next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MutexOrder {
+    /// Who asked first.
+    Fifo,
+    /// The lowest processor number.
+    Core,
+}
+
+/// What a processor has for itself. `None` of a value: open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// The processor; `None`: level C together.
+    pub core: Option<u32>,
+    /// Ways.
+    pub ways: Option<u32>,
+    /// Colours.
+    pub colours: Option<u32>,
+    /// Banks.
+    pub banks: Option<u32>,
+    /// Memory accesses in a period of regulation.
+    pub budget: Option<u64>,
+    /// Slot of the DMA engine.
+    pub slot: Option<Time>,
+}
+
+/// How a channel is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChannelKind {
+    /// The newest message, by polling.
+    Sampling,
+    /// Each message once, in order.
+    Queue,
+}
+
+/// Messages from one task to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Channel {
+    /// Name.
+    pub name: String,
+    /// The task that writes.
+    pub from: usize,
+    /// The task that reads.
+    pub to: usize,
+    /// Bytes of a message.
+    pub size: Size,
+    /// How it is read.
+    pub kind: ChannelKind,
+    /// Messages that a queue holds.
+    pub slots: u32,
+    /// From the end of the writing job until the message is there, at most.
+    pub transfer: Time,
+    /// From the writer's release to the reader's end at most.
+    pub deadline: Option<Time>,
+}
+
+/// A device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Device {
+    /// Name.
+    pub name: String,
+    /// Bytes a second that it moves at most.
+    pub rate: Option<Rate>,
+    /// `in`, `out` or `both`.
+    pub direction: Direction,
+    /// Its data is copied once more.
+    pub copied: bool,
+    /// Least distance of interrupts and longest handler.
+    pub interrupts: Option<(Time, Time)>,
+    /// The processor of its interrupts.
+    pub core: u32,
+    /// The task that it serves.
+    pub task: Option<usize>,
+    /// Bytes that it can hold.
+    pub buffer: Option<Size>,
+}
+
+/// Where a device moves data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// To memory.
+    In,
+    /// From memory.
+    Out,
+    /// Both, each at its rate.
+    Both,
+}
+
+/// A chain of tasks along channels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TaskFlow {
+    /// Name.
+    pub name: String,
+    /// The task where it begins.
+    pub from: usize,
+    /// The task where it ends.
+    pub to: usize,
+    /// From begin to end at most.
+    pub deadline: Option<Time>,
+}
+
+/// The table of a processor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Table {
+    /// The processor.
+    pub core: u32,
+    /// Its length.
+    pub length: Time,
+    /// Slots in the order of the file.
+    pub slots: Vec<Slot>,
+}
+
+/// A part of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Slot {
+    /// The task.
+    pub task: usize,
+    /// Start.
+    pub start: Time,
+    /// Length.
+    pub length: Time,
+}

@@ -1,0 +1,184 @@
+//! Task systems from files: what they are, and what is asked of them.
+//!
+//! Why it exists: `check` and `plan` take a task system of its own, a system with tasks, or a task set of another tool, and
+//! treat them alike. What it deliberately does not know: schedulability (`bulkhead_analysis`) and the terminal.
+
+use crate::error::Error;
+use bulkhead_analysis::plan::{PlanError, exchange};
+use bulkhead_model::tasks::{self, Policy, TaskSystem};
+use bulkhead_model::units::{self, Dimension, Time};
+use bulkhead_model::{LoadOptions, Root, load_tasks, root, task_system_names};
+use std::path::Path;
+
+pub use bulkhead_analysis::plan::{Constraint, Kind, Plan, Unit, plan};
+
+/// How a task set without a description of its own is meant.
+#[derive(Clone, Debug, Default)]
+pub struct Meaning {
+    /// Its policy; fixed priorities without it.
+    pub policy: Option<String>,
+    /// Its processors.
+    pub processors: Option<u32>,
+    /// What 1 in the file is; `1us` without it.
+    pub unit: Option<String>,
+    /// Which task set of the file, from 0.
+    pub set: Option<usize>,
+}
+
+/// What 1 is in formats without units.
+///
+/// # Errors
+/// [`Error::Input`] if it is no time.
+pub fn unit(text: Option<&str>) -> Result<Time, Error> {
+    let text = text.unwrap_or("1us");
+    // `us` alone is as clear as `1us`.
+    let counted = if text.starts_with(|c: char| c.is_ascii_digit()) {
+        text.to_owned()
+    } else {
+        format!("1{text}")
+    };
+    match units::parse(&counted, Dimension::Time) {
+        Ok(time) if time > 0 && time.is_multiple_of(1000) => Ok(Time(time)),
+        _ => Err(Error::input(
+            format!("`{text}` is no unit of time"),
+            "write ns, us, ms or s, or a multiple such as 10us",
+        )),
+    }
+}
+
+/// The task system of a file or of the catalog; `None` if the file is no task system.
+///
+/// # Errors
+/// Whatever is wrong with it.
+pub fn load(path: &Path, set: &[String], meaning: &Meaning) -> Result<Option<TaskSystem>, Error> {
+    let options = LoadOptions {
+        overrides: set.to_vec(),
+        ..LoadOptions::default()
+    };
+    let policy = match &meaning.policy {
+        None => None,
+        Some(word) => Some(Policy::of_word(word).ok_or_else(|| {
+            let known: Vec<&str> = Policy::ALL.iter().map(|entry| entry.0).collect();
+            Error::input(
+                format!("there is no policy `{word}`"),
+                format!("known: {}", known.join(", ")),
+            )
+        })?),
+    };
+    match root(path, &options) {
+        Root::System => Ok(None),
+        Root::Tasks => {
+            let mut options = options;
+            // The options are overrides of the description, so every rule holds for them.
+            if let Some(policy) = policy {
+                options
+                    .overrides
+                    .push(format!("processors@policy={}", policy.word()));
+            }
+            if let Some(count) = meaning.processors {
+                options.overrides.push(format!("processors@count={count}"));
+            }
+            Ok(Some(load_tasks(path, &options)?))
+        }
+        Root::Schedcat(name, text) => {
+            if !set.is_empty() {
+                return Err(Error::input(
+                    "--set changes descriptions, and this is a task set of another format",
+                    "use `bulkhead plan FILE --export xml --out NEW.xml` first",
+                ));
+            }
+            let count = meaning.processors;
+            if count.is_some_and(|count| !(1..=1024).contains(&count)) {
+                return Err(Error::input(
+                    "the number of processors is out of range",
+                    "possible are 1 to 1024",
+                ));
+            }
+            let unit = unit(meaning.unit.as_deref())?;
+            let policy = policy.unwrap_or(Policy::FixedPriority);
+            let system = exchange::from_schedcat(&name, &text, meaning.set, unit, policy, count)
+                .map_err(|error| schedcat_error(&error))?;
+            // What the policy does not cover is said by the rules of descriptions.
+            let text = tasks::write(&system);
+            let options = LoadOptions::default();
+            Ok(Some(bulkhead_model::load_tasks_text(
+                &name, &text, &options,
+            )?))
+        }
+    }
+}
+
+fn schedcat_error(error: &exchange::ExchangeError) -> Error {
+    use exchange::ExchangeError as E;
+    match error {
+        E::Schedcat(error) => Error::input(
+            format!("{}: {}", error.place, error.what),
+            error.remedy.clone(),
+        ),
+        E::Empty => Error::input(error.to_string(), "add <task period=\"...\" wcet=\"...\"/>"),
+        E::Several(count) => Error::input(
+            error.to_string(),
+            format!(
+                "choose one with --task-set 0 to {}",
+                count.saturating_sub(1)
+            ),
+        ),
+        E::TooLong { .. } => Error::input(error.to_string(), "choose a finer unit with --unit"),
+        E::Processor { .. } => Error::input(error.to_string(), "choose more with --processors"),
+        E::NotWhole { .. } => Error::input(error.to_string(), "choose a finer unit with --unit"),
+        E::NoCost(_) => Error::input(error.to_string(), "give it one"),
+    }
+}
+
+/// A format that a planned system can be written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Our description.
+    Xml,
+    /// SchedCAT's.
+    Schedcat,
+    /// Comma-separated values.
+    Csv,
+}
+
+/// Writes a task system.
+///
+/// # Errors
+/// [`Error::Input`] if a time is no multiple of the unit.
+pub fn export(system: &TaskSystem, format: Format, unit: Time) -> Result<String, Error> {
+    use bulkhead_analysis::schedulability::schedcat;
+    if format == Format::Xml {
+        return Ok(tasks::write(system));
+    }
+    let entries = exchange::entries(system, unit).map_err(|error| schedcat_error(&error))?;
+    Ok(match format {
+        Format::Csv => schedcat::write_csv(&entries),
+        _ => schedcat::write(&entries),
+    })
+}
+
+/// Plans a system; an analysis that does not cover it is bad input.
+///
+/// # Errors
+/// [`Error::Input`].
+pub fn planned(system: &TaskSystem) -> Result<Plan, Error> {
+    plan(system).map_err(|error| plan_error(&error))
+}
+
+fn plan_error(error: &PlanError) -> Error {
+    let remedy = match error {
+        PlanError::Task { .. } => "change the task, or choose another policy",
+        PlanError::Other(_) => "choose other periods, or another policy",
+    };
+    Error::input(error.to_string(), remedy)
+}
+
+/// Task systems that can be named.
+pub fn names() -> Vec<String> {
+    task_system_names(&LoadOptions::default())
+}
+
+/// The cost of a task with what its kernel does for it, in nanoseconds; `None`: there is none for its ways.
+pub fn cost(system: &TaskSystem, index: usize) -> Option<u64> {
+    bulkhead_analysis::plan::whole_cost(system, index)
+}

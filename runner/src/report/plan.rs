@@ -1,0 +1,250 @@
+//! Plans and verdicts as text.
+//!
+//! Why it exists: one table a reader understands at once: who, what at worst, what is allowed, by how much. What it
+//! deliberately does not know: how bounds come about; colours of a terminal.
+
+use super::table::{plain, render};
+use crate::plan::{Constraint, Kind, Plan, Unit};
+use bulkhead_model::tasks::{Policy, TaskSystem};
+use bulkhead_model::units::{Rate, Size, Time};
+use std::fmt::Write;
+
+/// An exact time in the largest unit in which it is at least 1: `1.25ms`.
+pub fn time(nanoseconds: u64) -> String {
+    let (factor, unit) = match nanoseconds {
+        0..1_000 => (1, "ns"),
+        1_000..1_000_000 => (1_000, "us"),
+        1_000_000..1_000_000_000 => (1_000_000, "ms"),
+        _ => (1_000_000_000, "s"),
+    };
+    let (whole, fraction) = (nanoseconds / factor, nanoseconds % factor);
+    if fraction == 0 {
+        return format!("{whole}{unit}");
+    }
+    let digits = format!("{fraction:0width$}", width = factor.ilog10() as usize);
+    format!("{whole}.{}{unit}", digits.trim_end_matches('0'))
+}
+
+fn model_time(time_of: Time) -> String {
+    time(time_of.nanoseconds())
+}
+
+/// A number with what it counts.
+pub fn value(number: u64, unit: Unit) -> String {
+    match unit {
+        Unit::Nanoseconds => time(number),
+        Unit::Millionths => {
+            let digits = format!("{}.{:04}", number / 10_000, number % 10_000);
+            format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
+        }
+        Unit::Count => number.to_string(),
+        Unit::Bytes => Size(number).to_string(),
+        Unit::BytesPerSecond => Rate(number).to_string(),
+    }
+}
+
+/// What a constraint is about, in words.
+pub fn noun(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Response => "response",
+        Kind::Tardiness => "tardiness",
+        Kind::Capacity => "capacity",
+        Kind::Ways => "cache ways",
+        Kind::Colours => "cache colours",
+        Kind::Banks => "memory banks",
+        Kind::Budget => "memory accesses",
+        Kind::Bandwidth => "bandwidth",
+        Kind::Channel => "channel latency",
+        Kind::Queue => "queue length",
+        Kind::Buffer => "buffer",
+        Kind::Flow => "flow latency",
+    }
+}
+
+/// One sentence on why a constraint fails, and by how much.
+pub fn failure(constraint: &Constraint) -> String {
+    let what = noun(constraint.kind);
+    let subject = &constraint.subject;
+    let note = constraint
+        .note
+        .as_ref()
+        .map_or(String::new(), |note| format!(" ({note})"));
+    match (constraint.bound, constraint.limit, constraint.excess()) {
+        (Some(bound), Some(limit), Some(excess)) => format!(
+            "{what} of {subject}: {} where {} is allowed, {} too much{note}",
+            value(bound, constraint.unit),
+            value(limit, constraint.unit),
+            value(excess, constraint.unit)
+        ),
+        (Some(bound), ..) => format!(
+            "{what} of {subject}: {}{note}",
+            value(bound, constraint.unit)
+        ),
+        (None, Some(limit), _) => format!(
+            "{what} of {subject}: no bound within {}{note}",
+            value(limit, constraint.unit)
+        ),
+        (None, None, _) => format!("{what} of {subject}: there is no bound{note}"),
+    }
+}
+
+fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_owned())
+}
+
+/// One line on a system.
+pub fn heading(plan: &Plan) -> String {
+    let system = &plan.system;
+    let counted =
+        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    format!(
+        "{}: {} on {}, {}: {}",
+        system.name,
+        counted(system.tasks.len(), "task"),
+        counted(system.processors as usize, "processor"),
+        system.policy.word(),
+        if plan.schedulable {
+            "schedulable"
+        } else {
+            "not schedulable"
+        }
+    )
+}
+
+/// The tasks with their bounds.
+pub fn tasks(plan: &Plan) -> String {
+    let system = &plan.system;
+    let levels = system.policy == Policy::Mc2;
+    let mut headings = vec!["task"];
+    if levels {
+        headings.push("level");
+    }
+    if !system.policy.is_global() {
+        headings.push("processor");
+    }
+    if system.policy.has_priorities() {
+        headings.push("priority");
+    }
+    if system.policy == Policy::Threshold {
+        headings.push("threshold");
+    }
+    headings.extend(["cost", "period", "deadline", "bound", "margin", "verdict"]);
+    let mut table = plain(&headings);
+    for constraint in &plan.constraints {
+        if !matches!(constraint.kind, Kind::Response | Kind::Tardiness) {
+            continue;
+        }
+        let Some(index) = system.task(&constraint.subject) else {
+            continue;
+        };
+        table.add_row(row(system, index, constraint, levels));
+    }
+    render(&table)
+}
+
+fn row(system: &TaskSystem, index: usize, constraint: &Constraint, levels: bool) -> Vec<String> {
+    let task = &system.tasks[index];
+    let mut cells = vec![task.name.clone()];
+    if levels {
+        cells.push(task.criticality.to_string());
+    }
+    if !system.policy.is_global() {
+        cells.push(or_dash(task.core.map(|core| core.to_string())));
+    }
+    if system.policy.has_priorities() {
+        cells.push(or_dash(task.priority.map(|priority| priority.to_string())));
+    }
+    if system.policy == Policy::Threshold {
+        cells.push(or_dash(
+            task.threshold.map(|threshold| threshold.to_string()),
+        ));
+    }
+    let cost = crate::plan::cost(system, index);
+    let late = constraint.kind == Kind::Tardiness;
+    let bound = constraint.bound.map(|bound| {
+        let text = value(bound, constraint.unit);
+        if late { format!("+{text}") } else { text }
+    });
+    let margin = match (constraint.bound, constraint.limit) {
+        (Some(bound), Some(limit)) if bound <= limit => Some(time(limit - bound)),
+        (Some(bound), Some(limit)) => Some(format!("-{}", time(bound - limit))),
+        _ => None,
+    };
+    cells.extend([
+        or_dash(cost.map(time)),
+        model_time(task.period),
+        model_time(task.deadline),
+        or_dash(bound),
+        or_dash(margin),
+        verdict(constraint).to_owned(),
+    ]);
+    cells
+}
+
+fn verdict(constraint: &Constraint) -> &'static str {
+    if constraint.holds { "holds" } else { "FAILS" }
+}
+
+/// Everything but the tasks; empty if there is nothing else.
+pub fn others(plan: &Plan) -> String {
+    let mut table = plain(&["constraint", "of", "bound", "limit", "verdict"]);
+    let mut any = false;
+    for constraint in &plan.constraints {
+        if matches!(constraint.kind, Kind::Response | Kind::Tardiness) {
+            continue;
+        }
+        any = true;
+        let text = |number: Option<u64>| or_dash(number.map(|n| value(n, constraint.unit)));
+        table.add_row(vec![
+            noun(constraint.kind).to_owned(),
+            constraint.subject.clone(),
+            text(constraint.bound),
+            text(constraint.limit),
+            verdict(constraint).to_owned(),
+        ]);
+    }
+    if any { render(&table) } else { String::new() }
+}
+
+/// What was open and how it was decided; empty if nothing was.
+pub fn choices(plan: &Plan) -> String {
+    let mut out = String::new();
+    for choice in &plan.choices {
+        let _ = writeln!(out, "  {}: {}", choice.what, choice.how);
+    }
+    out
+}
+
+/// What fails; empty if nothing does. At most 12 lines, the rest is counted.
+pub fn failures(plan: &Plan) -> String {
+    const SHOWN: usize = 12;
+    let failed = plan.failures();
+    let mut out = String::new();
+    for constraint in failed.iter().take(SHOWN) {
+        let _ = writeln!(out, "  {}", failure(constraint));
+    }
+    if failed.len() > SHOWN {
+        let _ = writeln!(out, "  and {} more", failed.len() - SHOWN);
+    }
+    out
+}
+
+/// The whole text.
+pub fn summary(plan: &Plan) -> String {
+    let mut out = heading(plan);
+    out.push_str("\n\n");
+    out.push_str(&tasks(plan));
+    let others = others(plan);
+    if !others.is_empty() {
+        let _ = write!(out, "\n{others}");
+    }
+    let choices = choices(plan);
+    if !choices.is_empty() {
+        let _ = write!(out, "\nOpen in the description, and chosen:\n{choices}");
+    }
+    let failures = failures(plan);
+    if !failures.is_empty() {
+        let _ = write!(out, "\nWhat fails:\n{failures}");
+    }
+    out
+}
