@@ -1,0 +1,148 @@
+//! Free blocks: finding, taking and giving back.
+//!
+//! Why it exists: extents shall be long. What it deliberately does not know: files.
+
+use crate::layout::{BITS, BLOCK, Extent, Superblock};
+use crate::transaction::{Block, Transactions};
+use crate::{Result, Status, Store};
+
+/// Looks for free blocks: those from `near` on if `near` is free, or else the first run that is long enough, or else the
+/// longest one. At most `wanted`.
+///
+/// # Errors
+/// [`Status::NoSpace`] if there is none.
+pub fn find<S: Store>(
+    store: &mut Transactions<S>,
+    layout: &Superblock,
+    near: Option<u32>,
+    wanted: u32,
+) -> Result<Extent> {
+    let mut map: Block = [0; BLOCK];
+    let mut best = Extent::default();
+    // A run that reaches from one block of the bitmap into the next is found as two; they are merged when taken.
+    if let Some(near) = near.filter(|&near| near < layout.blocks) {
+        store.read(layout.bitmap + near / BITS, 0, &mut map)?;
+        let mut runs = runs(&map, near % BITS);
+        if let Some(run) = runs.next().filter(|run| run.start == near % BITS) {
+            let length = run.length.min(wanted).min(layout.blocks - near);
+            return Ok(Extent {
+                start: near,
+                length,
+            });
+        }
+    }
+    let mut first = 0;
+    while first < layout.blocks {
+        store.read(layout.bitmap + first / BITS, 0, &mut map)?;
+        for run in runs(&map, 0) {
+            let start = first + run.start;
+            let end = (start + run.length).min(layout.blocks);
+            let length = end.saturating_sub(start).min(wanted);
+            if length > best.length {
+                best = Extent { start, length };
+            }
+            if best.length == wanted {
+                return Ok(best);
+            }
+        }
+        first += BITS;
+    }
+    match best.length {
+        0 => Err(Status::NoSpace),
+        _ => Ok(best),
+    }
+}
+
+/// Runs of zeros in a bitmap, from a bit on.
+fn runs(map: &Block, from: u32) -> impl Iterator<Item = Extent> + '_ {
+    let mut at = from;
+    core::iter::from_fn(move || {
+        let start = next(map, at, false)?;
+        let end = next(map, start, true).unwrap_or(BITS);
+        at = end;
+        Some(Extent {
+            start,
+            length: end - start,
+        })
+    })
+}
+
+/// The first bit from `from` on that is set (or not).
+fn next(map: &Block, from: u32, set: bool) -> Option<u32> {
+    let (words, _) = map.as_chunks::<8>();
+    let flip = if set { 0 } else { u64::MAX };
+    let mut index = (from / 64) as usize;
+    // Bits before `from` do not count.
+    let mut mask = u64::MAX << (from % 64);
+    while let Some(word) = words.get(index) {
+        let found = (u64::from_le_bytes(*word) ^ flip) & mask;
+        if found != 0 {
+            return Some(index as u32 * 64 + found.trailing_zeros());
+        }
+        mask = u64::MAX;
+        index += 1;
+    }
+    None
+}
+
+/// Marks blocks as used or free.
+///
+/// # Errors
+/// [`Status::Corrupt`] if one of them is marked so already.
+pub fn mark<S: Store>(
+    store: &mut Transactions<S>,
+    layout: &Superblock,
+    extent: Extent,
+    used: bool,
+) -> Result<()> {
+    let inside = extent.start >= layout.data
+        && u64::from(extent.start) + u64::from(extent.length) <= u64::from(layout.blocks);
+    if !inside {
+        return Err(Status::Corrupt);
+    }
+    let mut at = extent.start;
+    while at < extent.end() {
+        let end = extent.end().min((at / BITS + 1) * BITS);
+        let block = layout.bitmap + at / BITS;
+        let bytes = (at % BITS / 8) as usize..((end - 1) % BITS / 8 + 1) as usize;
+        let mut map: Block = [0; BLOCK];
+        store.read(block, bytes.start, &mut map[bytes.clone()])?;
+        for bit in at..end {
+            let (byte, mask) = ((bit % BITS / 8) as usize, 1 << (bit % 8));
+            if (map[byte] & mask != 0) == used {
+                return Err(Status::Corrupt);
+            }
+            map[byte] ^= mask;
+        }
+        store.change(block, bytes.start, &map[bytes])?;
+        at = end;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    proptest! {
+        #[test]
+        fn runs_are_the_zeros(bytes in proptest::collection::vec(prop_oneof![Just(0u8), Just(255), any::<u8>()], BLOCK), from in 0..BITS) {
+            let mut map = [0; BLOCK];
+            map.copy_from_slice(&bytes);
+            let is_free = |bit: u32| map[(bit / 8) as usize] >> (bit % 8) & 1 == 0;
+            let mut expected: Vec<Extent> = Vec::new();
+            for bit in from..BITS {
+                if !is_free(bit) {
+                    continue;
+                }
+                match expected.last_mut() {
+                    Some(last) if last.end() == bit => last.length += 1,
+                    _ => expected.push(Extent { start: bit, length: 1 }),
+                }
+            }
+            prop_assert_eq!(runs(&map, from).collect::<Vec<_>>(), expected);
+        }
+    }
+}

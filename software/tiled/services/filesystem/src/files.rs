@@ -1,0 +1,261 @@
+//! The file system: making, mounting, looking things up.
+//!
+//! Why it exists: these operations change nothing. What it deliberately does not know: the log.
+
+use crate::layout::{
+    BLOCK, DEPTH_MAX, ENTRIES, Extent, FOLDER_BLOCKS, INODES, Inode, Kind, NAME_MAX, ROOT,
+    RawEntry, Superblock,
+};
+use crate::transaction::{Block, Transactions};
+use crate::{Result, Status, Store};
+use alloc::string::String;
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
+
+/// A mounted file system.
+///
+/// Steps of an operation, in transfers of a block: looking up a path reads at most 64 blocks for each of at most 8 folders;
+/// an operation changes at most 12 blocks, each written twice; growing writes at most [`crate::GROW_MAX`] blocks of zeros;
+/// finding free blocks reads at most 4 blocks, a free inode at most all blocks of the table.
+#[derive(Debug)]
+pub struct FileSystem<S> {
+    pub(crate) store: Transactions<S>,
+    pub(crate) layout: Superblock,
+    /// No inode below this one is free.
+    pub(crate) first_free: u32,
+}
+
+/// What there is to know about a file or folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// Number of the inode.
+    pub inode: u32,
+    /// File or folder.
+    pub kind: Kind,
+    /// Bytes.
+    pub size: u64,
+    /// Blocks.
+    pub blocks: u32,
+    /// Extents.
+    pub extents: u32,
+}
+
+/// An entry of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Where the search for the next entry begins.
+    pub next: u32,
+    /// Its inode.
+    pub inode: u32,
+    /// Its name.
+    pub name: String,
+}
+
+/// Where an entry of a folder lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub block: u32,
+    pub offset: usize,
+    pub inode: u32,
+}
+
+impl<S: Store> FileSystem<S> {
+    /// Makes an empty file system of so many blocks, with room for so many files and folders.
+    ///
+    /// # Errors
+    /// [`Status::NoSpace`] if the image is too small or too large; what the store says.
+    pub fn format(mut store: S, blocks: u32, inodes: u32) -> Result<Self> {
+        // One inode is never used, one is the root folder.
+        let layout = Superblock::new(blocks, inodes.saturating_add(2))?;
+        let zeros: Block = [0; BLOCK];
+        for block in 1..layout.data {
+            store.write(u64::from(block) * BLOCK as u64, &zeros)?;
+        }
+        let mut this = Self {
+            store: Transactions::new(store),
+            layout,
+            first_free: ROOT + 1,
+        };
+        let mut map: Block = [0; BLOCK];
+        for bit in 0..layout.data as usize {
+            map[bit / 8] |= 1 << (bit % 8);
+        }
+        this.store.write_unused(layout.bitmap, &map)?;
+        this.write_inode(ROOT, &Inode::new(Kind::Folder))?;
+        this.store.commit()?;
+        // Last: before this there is no file system.
+        this.store.change(0, 0, layout.as_bytes())?;
+        this.store.commit()?;
+        Ok(this)
+    }
+
+    /// Opens the file system in a store of so many bytes, and finishes what a crash has left.
+    ///
+    /// # Errors
+    /// [`Status::Corrupt`] if there is none; what the store says.
+    pub fn mount(mut store: S, bytes: u64) -> Result<Self> {
+        let mut layout = Superblock::new_zeroed();
+        store.read(0, layout.as_mut_bytes())?;
+        if !layout.is_valid(bytes) {
+            return Err(Status::Corrupt);
+        }
+        Ok(Self {
+            store: Transactions::recover(store, layout.blocks)?,
+            layout,
+            first_free: ROOT + 1,
+        })
+    }
+
+    /// Blocks of the image.
+    pub fn blocks(&self) -> u32 {
+        self.layout.blocks
+    }
+
+    /// Gives the store back.
+    pub fn into_store(self) -> S {
+        self.store.into_store()
+    }
+
+    fn inode_place(&self, inode: u32) -> Result<(u32, usize)> {
+        if inode < ROOT || inode >= self.layout.inodes {
+            return Err(Status::Corrupt);
+        }
+        let offset = (inode % INODES) as usize * size_of::<Inode>();
+        Ok((self.layout.table + inode / INODES, offset))
+    }
+
+    pub(crate) fn inode(&mut self, inode: u32) -> Result<Inode> {
+        let (block, offset) = self.inode_place(inode)?;
+        self.store.load(block, offset)
+    }
+
+    pub(crate) fn write_inode(&mut self, inode: u32, data: &Inode) -> Result<()> {
+        let (block, offset) = self.inode_place(inode)?;
+        self.store.change(block, offset, data.as_bytes())
+    }
+
+    pub(crate) fn live(&mut self, inode: u32) -> Result<(Inode, Kind)> {
+        let data = self.inode(inode)?;
+        let kind = Kind::from_number(data.kind).ok_or(Status::Corrupt)?;
+        Ok((data, kind))
+    }
+
+    /// Finds a file or folder. Paths are relative to the root folder; `/`, `.` and empty parts are skipped.
+    ///
+    /// # Errors
+    /// [`Status::NotFound`], [`Status::NotAFolder`], [`Status::BadRequest`] if it is too deep.
+    pub fn lookup(&mut self, path: &str) -> Result<u32> {
+        let mut at = ROOT;
+        for (depth, part) in parts(path).enumerate() {
+            if depth == DEPTH_MAX {
+                return Err(Status::BadRequest);
+            }
+            at = self.find(at, part)?.ok_or(Status::NotFound)?.inode;
+        }
+        Ok(at)
+    }
+
+    /// The folder that holds a path's last part, and that part.
+    pub(crate) fn parent<'a>(&mut self, path: &'a str) -> Result<(u32, &'a str)> {
+        let last = parts(path).last().ok_or(Status::Exists)?;
+        let before = path.trim_end_matches(['/', '.']);
+        let folder = self.lookup(&before[..before.len().saturating_sub(last.len())])?;
+        Ok((folder, last))
+    }
+
+    /// The entry of a name in a folder.
+    pub(crate) fn find(&mut self, folder: u32, name: &str) -> Result<Option<Place>> {
+        self.search(folder, |entry| {
+            entry.inode != 0 && entry.name() == name.as_bytes()
+        })
+    }
+
+    /// The first entry that is wanted.
+    pub(crate) fn search(
+        &mut self,
+        folder: u32,
+        wanted: impl Fn(&RawEntry) -> bool,
+    ) -> Result<Option<Place>> {
+        let (data, kind) = self.live(folder)?;
+        if kind != Kind::Folder {
+            return Err(Status::NotAFolder);
+        }
+        let mut entries: Block = [0; BLOCK];
+        for index in 0..data.blocks().min(FOLDER_BLOCKS) {
+            let Some(Extent { start: block, .. }) = data.find(index) else {
+                break;
+            };
+            self.store.read(block, 0, &mut entries)?;
+            let list = <[RawEntry; ENTRIES]>::ref_from_bytes(&entries);
+            let list = list.map_or(&[][..], |list| &list[..]);
+            if let Some(at) = list.iter().position(&wanted) {
+                return Ok(Some(Place {
+                    block,
+                    offset: at * size_of::<RawEntry>(),
+                    inode: list[at].inode,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What there is to know about an inode.
+    ///
+    /// # Errors
+    /// [`Status::Corrupt`] if there is no such one.
+    pub fn stat(&mut self, inode: u32) -> Result<Stat> {
+        let (data, kind) = self.live(inode)?;
+        Ok(Stat {
+            inode,
+            kind,
+            size: data.size,
+            blocks: data.blocks(),
+            extents: data.count,
+        })
+    }
+
+    /// The first entry of a folder at position `from` or behind; 0 is the begin.
+    ///
+    /// # Errors
+    /// [`Status::NotAFolder`].
+    pub fn entry(&mut self, folder: u32, from: u32) -> Result<Option<Entry>> {
+        let (data, kind) = self.live(folder)?;
+        if kind != Kind::Folder {
+            return Err(Status::NotAFolder);
+        }
+        let mut position = from;
+        while let Some(extent) = data.find(position / ENTRIES as u32) {
+            let offset = position as usize % ENTRIES * size_of::<RawEntry>();
+            let entry: RawEntry = self.store.load(extent.start, offset)?;
+            position += 1;
+            if entry.inode != 0 {
+                let name = core::str::from_utf8(entry.name()).map_err(|_| Status::Corrupt)?;
+                return Ok(Some(Entry {
+                    next: position,
+                    inode: entry.inode,
+                    name: name.into(),
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The blocks that hold a file from block `index` on, as far as they lie together.
+    ///
+    /// # Errors
+    /// [`Status::NotFound`] if the file is not as long.
+    pub fn extent(&mut self, inode: u32, index: u32) -> Result<Extent> {
+        let (data, _) = self.live(inode)?;
+        data.find(index).ok_or(Status::NotFound)
+    }
+}
+
+/// The names of a path.
+fn parts(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+}
+
+/// Whether a file can have this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    name.len() <= NAME_MAX && name != ".." && !name.bytes().any(|b| b < 32)
+}

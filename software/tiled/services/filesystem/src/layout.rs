@@ -1,0 +1,264 @@
+//! Where everything lies in the image.
+//!
+//! Why it exists: the format stands once. What it deliberately does not know: operations.
+//!
+//! | blocks | what |
+//! |---|---|
+//! | 0 | superblock |
+//! | 1 | head of the log, then [`LOG_BLOCKS`] blocks of it |
+//! | then | bitmap: one bit for each block of the image, 1 for used |
+//! | then | inodes, 16 in a block |
+//! | then | data |
+
+use crate::{Result, Status};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Bytes of a block.
+pub const BLOCK: usize = 4096;
+/// Bits of a block of the bitmap.
+pub const BITS: u32 = (BLOCK * 8) as u32;
+/// Blocks of an image at most: a bitmap of four blocks.
+pub const IMAGE_BLOCKS_MAX: u32 = 4 * BITS;
+/// Blocks that one operation can change at most.
+pub const LOG_BLOCKS: usize = 12;
+/// Extents of a file at most.
+pub const EXTENTS: usize = 29;
+/// Blocks that are added to a file at once at most; this bounds the time for their zeros.
+pub const GROW_MAX: u32 = 16;
+/// Blocks of a folder at most.
+pub const FOLDER_BLOCKS: u32 = 64;
+/// Bytes of a name at most.
+pub const NAME_MAX: usize = 56;
+/// Folders in a path at most.
+pub const DEPTH_MAX: usize = 8;
+/// Number of the root folder.
+pub const ROOT: u32 = 1;
+/// Inodes in a block.
+pub const INODES: u32 = (BLOCK / size_of::<Inode>()) as u32;
+/// Entries in a block.
+pub const ENTRIES: usize = BLOCK / size_of::<RawEntry>();
+
+const MAGIC: u64 = u64::from_le_bytes(*b"EXTENTS1");
+
+/// Block 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Superblock {
+    magic: u64,
+    /// Blocks of the image.
+    pub blocks: u32,
+    /// Inodes, a multiple of [`INODES`].
+    pub inodes: u32,
+    /// First block of the bitmap.
+    pub bitmap: u32,
+    /// First block of inodes.
+    pub table: u32,
+    /// First block of data.
+    pub data: u32,
+    reserved: u32,
+    checksum: u64,
+}
+
+impl Superblock {
+    /// For an image of so many blocks and inodes.
+    ///
+    /// # Errors
+    /// [`Status::NoSpace`] if there is no room for data, or the image is too large.
+    pub fn new(blocks: u32, inodes: u32) -> Result<Self> {
+        let inodes = inodes.max(2).next_multiple_of(INODES);
+        let bitmap = 2 + LOG_BLOCKS as u32;
+        let table = bitmap + blocks.div_ceil(BITS);
+        let data = table + inodes / INODES;
+        if blocks > IMAGE_BLOCKS_MAX || blocks <= data {
+            return Err(Status::NoSpace);
+        }
+        let mut superblock = Self {
+            magic: MAGIC,
+            blocks,
+            inodes,
+            bitmap,
+            table,
+            data,
+            reserved: 0,
+            checksum: 0,
+        };
+        superblock.checksum = superblock.sum();
+        Ok(superblock)
+    }
+
+    fn sum(&self) -> u64 {
+        checksum(0, &self.as_bytes()[..size_of::<Self>() - 8])
+    }
+
+    /// Whether it describes an image of at most `bytes` bytes, made by [`new`](Self::new).
+    pub fn is_valid(&self, bytes: u64) -> bool {
+        u64::from(self.blocks) * BLOCK as u64 <= bytes
+            && Self::new(self.blocks, self.inodes).is_ok_and(|right| right == *self)
+    }
+}
+
+/// Blocks of an image with room for `data` blocks of data and so many inodes.
+pub fn size_for(data: u32, inodes: u32) -> u32 {
+    let fixed = 2 + LOG_BLOCKS as u32 + inodes.max(2).div_ceil(INODES) + data;
+    // One more block of bitmap for the bitmap itself does no harm.
+    fixed + fixed.div_ceil(BITS) + 1
+}
+
+/// 64-bit FNV-1a, continued.
+pub fn checksum(before: u64, bytes: &[u8]) -> u64 {
+    let mut hash = before ^ 0xcbf2_9ce4_8422_2325;
+    // By words where there are some: the log is summed in every operation, and a weak sum suffices against tearing.
+    let (words, rest) = bytes.as_chunks::<8>();
+    for word in words {
+        hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x0000_0100_0000_01b3);
+        hash ^= hash >> 29;
+    }
+    for &byte in rest {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    hash
+}
+
+/// Head of the log. Valid only with the right sum over itself and the blocks.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct LogHead {
+    /// Over all that follows, and the blocks.
+    pub checksum: u64,
+    /// Counts operations, so that an older head never fits newer blocks.
+    pub sequence: u64,
+    /// Blocks that follow.
+    pub count: u32,
+    /// Where they belong.
+    pub targets: [u32; LOG_BLOCKS],
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// Consecutive blocks of the image.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct Extent {
+    /// First block.
+    pub start: u32,
+    /// Blocks.
+    pub length: u32,
+}
+
+impl Extent {
+    /// First block behind it.
+    pub fn end(&self) -> u32 {
+        self.start + self.length
+    }
+}
+
+/// What an inode describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// A file.
+    File = 1,
+    /// A folder.
+    Folder = 2,
+}
+
+impl Kind {
+    /// The kind of a number.
+    pub fn from_number(number: u32) -> Option<Self> {
+        match number {
+            1 => Some(Kind::File),
+            2 => Some(Kind::Folder),
+            _ => None,
+        }
+    }
+}
+
+/// A file or folder. All zero: free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Inode {
+    /// A [`Kind`], 0 if it is free.
+    pub kind: u32,
+    /// Extents in use.
+    pub count: u32,
+    /// Bytes.
+    pub size: u64,
+    /// Blocks, in the order of the file.
+    pub extents: [Extent; EXTENTS],
+    /// Zero.
+    pub reserved: u64,
+}
+
+impl Inode {
+    /// Empty.
+    pub fn new(kind: Kind) -> Self {
+        Self {
+            kind: kind as u32,
+            count: 0,
+            size: 0,
+            extents: [Extent::default(); EXTENTS],
+            reserved: 0,
+        }
+    }
+
+    /// Its extents.
+    pub fn used(&self) -> &[Extent] {
+        &self.extents[..(self.count as usize).min(EXTENTS)]
+    }
+
+    /// Its blocks.
+    pub fn blocks(&self) -> u32 {
+        self.used().iter().map(|e| e.length).sum()
+    }
+
+    /// The block of the image that holds block `index` of the file, with all that follow it in the same extent.
+    pub fn find(&self, index: u32) -> Option<Extent> {
+        let mut before = 0;
+        for extent in self.used() {
+            if index < before + extent.length {
+                let skipped = index - before;
+                return Some(Extent {
+                    start: extent.start + skipped,
+                    length: extent.length - skipped,
+                });
+            }
+            before += extent.length;
+        }
+        None
+    }
+}
+
+/// An entry of a folder. All zero: free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct RawEntry {
+    /// Number of the inode.
+    pub inode: u32,
+    /// Bytes of the name.
+    pub length: u32,
+    /// The name.
+    pub name: [u8; NAME_MAX],
+}
+
+impl RawEntry {
+    /// An entry; the name was checked.
+    pub fn new(inode: u32, name: &str) -> Self {
+        let mut entry = Self {
+            inode,
+            length: name.len() as u32,
+            name: [0; NAME_MAX],
+        };
+        entry.name[..name.len()].copy_from_slice(name.as_bytes());
+        entry
+    }
+
+    /// The name.
+    pub fn name(&self) -> &[u8] {
+        &self.name[..(self.length as usize).min(NAME_MAX)]
+    }
+}
+
+const _: () = assert!(size_of::<Inode>() == 256 && size_of::<RawEntry>() == 64);
+const _: () = assert!(size_of::<LogHead>() == 72 && size_of::<Superblock>() == 40);

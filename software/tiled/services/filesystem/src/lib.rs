@@ -1,0 +1,49 @@
+//! A file system of extents in a region of memory, with a redo log.
+//!
+//! Why it exists: files are sequences of few large extents, so that a client can be given a memory endpoint onto each of
+//! them and transfer data without the server. What it deliberately does not know: clients, gates, handles; where the region
+//! lies (a [`Store`]).
+//!
+//! What is promised: an operation that was acknowledged survives a crash of the server at any later point, and one that
+//! was not happens wholly or not at all, as long as the store writes in order. That holds for names, sizes and extents, and
+//! for the zeros of fresh blocks; the bytes of files are written by clients, and are there when their transfer has ended.
+//!
+//! Every operation touches a bounded number of blocks; see [`FileSystem`].
+#![no_std]
+#![warn(missing_docs)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod allocate;
+mod check;
+mod files;
+mod layout;
+mod operations;
+#[cfg(test)]
+mod tests;
+mod transaction;
+
+pub use bulkhead_common::status::Status;
+pub use check::Summary;
+pub use files::{Entry, FileSystem, Stat};
+pub use layout::{BLOCK, Extent, GROW_MAX, IMAGE_BLOCKS_MAX, Kind, NAME_MAX, ROOT, size_for};
+
+/// Result of an operation.
+pub type Result<T> = core::result::Result<T, Status>;
+
+/// A region of bytes.
+pub trait Store {
+    /// Reads.
+    ///
+    /// # Errors
+    /// If the region cannot be read there.
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()>;
+
+    /// Writes. What was written by an earlier call is there before anything of a later one.
+    ///
+    /// # Errors
+    /// If the region cannot be written there; a part may have been written.
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<()>;
+}

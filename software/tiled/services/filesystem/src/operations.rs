@@ -1,0 +1,268 @@
+//! Operations that change the file system; each happens wholly or not at all.
+//!
+//! Why it exists: every function here ends with a commit or an abort. What it deliberately does not know: how that works.
+
+use crate::allocate;
+use crate::files::{FileSystem, is_name};
+use crate::layout::{
+    BLOCK, EXTENTS, Extent, FOLDER_BLOCKS, GROW_MAX, INODES, Inode, Kind, RawEntry,
+};
+use crate::transaction::Block;
+use crate::{Result, Status, Store};
+use zerocopy::{FromBytes, IntoBytes};
+
+impl<S: Store> FileSystem<S> {
+    /// Commits what worked, and aborts what did not.
+    fn all_or_nothing<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let outcome = change(self);
+        match outcome {
+            Ok(value) => self.store.commit().map(|()| value),
+            Err(status) => {
+                self.store.abort();
+                Err(status)
+            }
+        }
+    }
+
+    /// Makes an empty file or folder. Gives its inode.
+    ///
+    /// # Errors
+    /// [`Status::Exists`], [`Status::NotFound`] (of a folder on the way), [`Status::BadRequest`] for the name,
+    /// [`Status::NoSpace`].
+    pub fn create(&mut self, path: &str, kind: Kind) -> Result<u32> {
+        let (folder, name) = self.parent(path)?;
+        if !is_name(name) {
+            return Err(Status::BadRequest);
+        }
+        if self.find(folder, name)?.is_some() {
+            return Err(Status::Exists);
+        }
+        self.all_or_nothing(|this| {
+            let inode = this.free_inode()?;
+            this.write_inode(inode, &Inode::new(kind))?;
+            let entry = RawEntry::new(inode, name);
+            let place = match this.search(folder, |entry| entry.inode == 0)? {
+                Some(place) => (place.block, place.offset),
+                None => (this.grow_folder(folder)?, 0),
+            };
+            this.store.change(place.0, place.1, entry.as_bytes())?;
+            Ok(inode)
+        })
+    }
+
+    fn free_inode(&mut self) -> Result<u32> {
+        let mut table: Block = [0; BLOCK];
+        let mut inode = self.first_free;
+        while inode < self.layout.inodes {
+            if inode == self.first_free || inode.is_multiple_of(INODES) {
+                self.store
+                    .read(self.layout.table + inode / INODES, 0, &mut table)?;
+            }
+            let offset = (inode % INODES) as usize * size_of::<Inode>();
+            let kind = u32::read_from_prefix(&table[offset..]).map_or(1, |(kind, _)| kind);
+            if kind == 0 {
+                self.first_free = inode;
+                return Ok(inode);
+            }
+            inode += 1;
+        }
+        self.first_free = inode;
+        Err(Status::NoSpace)
+    }
+
+    /// Adds an empty block to a folder; gives it.
+    fn grow_folder(&mut self, folder: u32) -> Result<u32> {
+        let (mut data, _) = self.live(folder)?;
+        if data.blocks() >= FOLDER_BLOCKS {
+            return Err(Status::NoSpace);
+        }
+        let added = self.add_extent(&mut data, 1)?;
+        data.size += BLOCK as u64;
+        self.write_inode(folder, &data)?;
+        Ok(added.start)
+    }
+
+    /// Takes up to `wanted` free blocks for a file, fills them with zeros, and adds them at its end.
+    fn add_extent(&mut self, data: &mut Inode, wanted: u32) -> Result<Extent> {
+        let last = data.used().last().copied();
+        let near = last.map(|extent| extent.end());
+        let found = allocate::find(&mut self.store, &self.layout, near, wanted)?;
+        // Nothing refers to them yet, so they are written at once; and before anybody can read them.
+        let zeros: Block = [0; BLOCK];
+        for block in found.start..found.end() {
+            self.store.write_unused(block, &zeros)?;
+        }
+        allocate::mark(&mut self.store, &self.layout, found, true)?;
+        let count = data.count as usize;
+        if near == Some(found.start) {
+            data.extents[count - 1].length += found.length;
+        } else if count == EXTENTS {
+            return Err(Status::NoSpace);
+        } else {
+            data.extents[count] = found;
+            data.count += 1;
+        }
+        Ok(found)
+    }
+
+    /// Makes a file at least `blocks` blocks long, by at most [`GROW_MAX`] blocks at a time. Gives its blocks.
+    /// Its size in bytes stays.
+    ///
+    /// # Errors
+    /// [`Status::NoSpace`], [`Status::IsAFolder`].
+    pub fn grow(&mut self, inode: u32, blocks: u32) -> Result<u32> {
+        let (mut data, kind) = self.live(inode)?;
+        if kind == Kind::Folder {
+            return Err(Status::IsAFolder);
+        }
+        let present = data.blocks();
+        let wanted = blocks.saturating_sub(present).min(GROW_MAX);
+        if wanted == 0 {
+            return Ok(present);
+        }
+        self.all_or_nothing(|this| {
+            let added = this.add_extent(&mut data, wanted)?;
+            this.write_inode(inode, &data)?;
+            Ok(present + added.length)
+        })
+    }
+
+    /// Sets the size of a file in bytes, and gives back the blocks behind it.
+    ///
+    /// # Errors
+    /// [`Status::BadRequest`] if its blocks do not reach as far, [`Status::IsAFolder`].
+    pub fn resize(&mut self, inode: u32, size: u64) -> Result<()> {
+        let (mut data, kind) = self.live(inode)?;
+        if kind == Kind::Folder {
+            return Err(Status::IsAFolder);
+        }
+        let needed = size.div_ceil(BLOCK as u64);
+        if needed > u64::from(data.blocks()) {
+            return Err(Status::BadRequest);
+        }
+        if size < data.size {
+            self.clear_tail(&data, size)?;
+        }
+        self.all_or_nothing(|this| {
+            this.cut(&mut data, needed as u32)?;
+            data.size = size;
+            this.write_inode(inode, &data)
+        })
+    }
+
+    /// Zeros from the new end to the end of its block: a file that grows again must not show old bytes. A crash after this
+    /// leaves zeros where the shortened file would not have been read any more.
+    fn clear_tail(&mut self, data: &Inode, size: u64) -> Result<()> {
+        let offset = (size % BLOCK as u64) as usize;
+        if offset == 0 {
+            return Ok(());
+        }
+        let index = (size / BLOCK as u64) as u32;
+        let block = data.find(index).ok_or(Status::Corrupt)?.start;
+        let zeros: Block = [0; BLOCK];
+        self.all_or_nothing(|this| this.store.change(block, offset, &zeros[offset..]))
+    }
+
+    /// Gives back all blocks from `keep` on.
+    fn cut(&mut self, data: &mut Inode, keep: u32) -> Result<()> {
+        let mut before = 0;
+        let mut count = 0;
+        for index in 0..data.used().len() {
+            let extent = data.extents[index];
+            let kept = keep.saturating_sub(before).min(extent.length);
+            before += extent.length;
+            if kept < extent.length {
+                let gone = Extent {
+                    start: extent.start + kept,
+                    length: extent.length - kept,
+                };
+                allocate::mark(&mut self.store, &self.layout, gone, false)?;
+            }
+            data.extents[index].length = kept;
+            if kept > 0 {
+                count += 1;
+            } else {
+                data.extents[index] = Extent::default();
+            }
+        }
+        data.count = count;
+        Ok(())
+    }
+
+    /// Removes a file or an empty folder.
+    ///
+    /// # Errors
+    /// [`Status::NotFound`], [`Status::NotEmpty`], [`Status::NoRights`] for the root folder.
+    pub fn remove(&mut self, path: &str) -> Result<()> {
+        let (folder, name) = self.parent(path).map_err(|status| match status {
+            Status::Exists => Status::NoRights,
+            other => other,
+        })?;
+        let place = self.find(folder, name)?.ok_or(Status::NotFound)?;
+        let (mut data, kind) = self.live(place.inode)?;
+        if kind == Kind::Folder && self.entry(place.inode, 0)?.is_some() {
+            return Err(Status::NotEmpty);
+        }
+        self.all_or_nothing(|this| {
+            let nothing = [0; size_of::<RawEntry>()];
+            this.store.change(place.block, place.offset, &nothing)?;
+            this.cut(&mut data, 0)?;
+            data.kind = 0;
+            data.size = 0;
+            this.write_inode(place.inode, &data)
+        })?;
+        self.first_free = self.first_free.min(place.inode);
+        Ok(())
+    }
+
+    /// Reads bytes of a file; gives how many there were. For those who have no endpoint onto its blocks.
+    ///
+    /// # Errors
+    /// [`Status::IsAFolder`].
+    pub fn read(&mut self, inode: u32, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        let (data, kind) = self.live(inode)?;
+        if kind == Kind::Folder {
+            return Err(Status::IsAFolder);
+        }
+        let length = data.size.saturating_sub(offset).min(buffer.len() as u64) as usize;
+        let mut done = 0;
+        while done < length {
+            let at = offset + done as u64;
+            let within = (at % BLOCK as u64) as usize;
+            let piece = (length - done).min(BLOCK - within);
+            let extent = data.find((at / BLOCK as u64) as u32);
+            let block = extent.ok_or(Status::Corrupt)?.start;
+            let target = &mut buffer[done..done + piece];
+            self.store.read(block, within, target)?;
+            done += piece;
+        }
+        Ok(length)
+    }
+
+    /// Writes bytes of a file and makes it longer if need be. For those who have no endpoint onto its blocks, as the maker of
+    /// an image. The bytes of a single block are written wholly or not at all.
+    ///
+    /// # Errors
+    /// [`Status::NoSpace`]; what was written before stays.
+    pub fn write(&mut self, inode: u32, offset: u64, bytes: &[u8]) -> Result<()> {
+        let end = offset + bytes.len() as u64;
+        let needed = u32::try_from(end.div_ceil(BLOCK as u64)).map_err(|_| Status::NoSpace)?;
+        while self.grow(inode, needed)? < needed {}
+        let (data, _) = self.live(inode)?;
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = offset + done as u64;
+            let within = (at % BLOCK as u64) as usize;
+            let piece = (bytes.len() - done).min(BLOCK - within);
+            let extent = data.find((at / BLOCK as u64) as u32);
+            let block = extent.ok_or(Status::Corrupt)?.start;
+            let source = &bytes[done..done + piece];
+            self.all_or_nothing(|this| this.store.change(block, within, source))?;
+            done += piece;
+        }
+        if end > data.size {
+            self.resize(inode, end)?;
+        }
+        Ok(())
+    }
+}

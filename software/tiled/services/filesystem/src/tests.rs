@@ -1,0 +1,350 @@
+//! Against a model, and with a crash at every write.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+/// Memory that dies in the middle of a write.
+#[derive(Clone)]
+struct Memory {
+    bytes: Vec<u8>,
+    /// Bytes that are still written.
+    life: u64,
+}
+
+impl Store for Memory {
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let offset = offset as usize;
+        let part = self.bytes.get(offset..offset + buffer.len());
+        buffer.copy_from_slice(part.ok_or(Status::Transfer)?);
+        Ok(())
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {
+        let offset = offset as usize;
+        let length = data.len().min(self.life as usize);
+        self.life -= length as u64;
+        let part = self.bytes.get_mut(offset..offset + length);
+        part.ok_or(Status::Transfer)?
+            .copy_from_slice(&data[..length]);
+        if length < data.len() {
+            Err(Status::Transfer)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+const BLOCKS: u32 = 96;
+
+fn memory(blocks: u32) -> Memory {
+    Memory {
+        bytes: std::vec![0xa5; blocks as usize * BLOCK],
+        life: u64::MAX,
+    }
+}
+
+fn fresh() -> FileSystem<Memory> {
+    FileSystem::format(memory(BLOCKS), BLOCKS, 30).expect("it fits")
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Create(String, bool),
+    Remove(String),
+    Write(String, u64, Vec<u8>),
+    Resize(String, u64),
+}
+
+/// Folders of the model have no content.
+type Model = BTreeMap<String, Option<Vec<u8>>>;
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// What a step does to the model, or why not.
+fn expect(model: &mut Model, step: &Step) -> Result<()> {
+    // The first folder on the way that is none.
+    let missing = |model: &Model, path: &str| {
+        let ends = path.match_indices('/').map(|(end, _)| &path[..end]);
+        let status = |folder| match model.get(folder) {
+            Some(None) => None,
+            Some(Some(_)) => Some(Status::NotAFolder),
+            None => Some(Status::NotFound),
+        };
+        ends.map(status).find_map(|status| status)
+    };
+    match step {
+        Step::Create(path, folder) => {
+            if let Some(status) = missing(model, path) {
+                return Err(status);
+            }
+            if model.contains_key(path) {
+                return Err(Status::Exists);
+            }
+            model.insert(path.clone(), (!folder).then(Vec::new));
+        }
+        Step::Remove(path) => {
+            if let Some(status) = missing(model, path) {
+                return Err(status);
+            }
+            if !model.contains_key(path) {
+                return Err(Status::NotFound);
+            }
+            if model.keys().any(|other| parent(other) == path) {
+                return Err(Status::NotEmpty);
+            }
+            model.remove(path);
+        }
+        Step::Write(path, offset, bytes) => {
+            if let Some(status) = missing(model, path) {
+                return Err(status);
+            }
+            let data = model.get_mut(path).ok_or(Status::NotFound)?.as_mut();
+            let data = data.ok_or(Status::IsAFolder)?;
+            let end = *offset as usize + bytes.len();
+            data.resize(data.len().max(end), 0);
+            data[*offset as usize..end].copy_from_slice(bytes);
+        }
+        Step::Resize(path, size) => {
+            if let Some(status) = missing(model, path) {
+                return Err(status);
+            }
+            let data = model.get_mut(path).ok_or(Status::NotFound)?.as_mut();
+            let data = data.ok_or(Status::IsAFolder)?;
+            if data.len().div_ceil(BLOCK) < (*size as usize).div_ceil(BLOCK) {
+                return Err(Status::BadRequest);
+            }
+            data.resize(*size as usize, 0);
+        }
+    }
+    Ok(())
+}
+
+fn perform(files: &mut FileSystem<Memory>, step: &Step) -> Result<()> {
+    match step {
+        Step::Create(path, true) => files.create(path, Kind::Folder).map(|_| ()),
+        Step::Create(path, false) => files.create(path, Kind::File).map(|_| ()),
+        Step::Remove(path) => files.remove(path),
+        Step::Write(path, offset, bytes) => {
+            let inode = files.lookup(path)?;
+            files.write(inode, *offset, bytes)
+        }
+        Step::Resize(path, size) => {
+            let inode = files.lookup(path)?;
+            files.resize(inode, *size)
+        }
+    }
+}
+
+/// All paths with their contents.
+fn contents(files: &mut FileSystem<Memory>) -> Model {
+    let mut all = Model::new();
+    let mut open = std::vec![(String::new(), ROOT)];
+    while let Some((path, inode)) = open.pop() {
+        let mut position = 0;
+        while let Some(entry) = files.entry(inode, position).expect("a folder") {
+            position = entry.next;
+            let name = if path.is_empty() {
+                entry.name
+            } else {
+                std::format!("{path}/{}", entry.name)
+            };
+            let stat = files.stat(entry.inode).expect("it is there");
+            if stat.kind == Kind::Folder {
+                open.push((name.clone(), entry.inode));
+                all.insert(name, None);
+            } else {
+                let mut data = std::vec![0; stat.size as usize];
+                assert_eq!(files.read(entry.inode, 0, &mut data), Ok(data.len()));
+                all.insert(name, Some(data));
+            }
+        }
+    }
+    all
+}
+
+fn path() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => prop::sample::select(&["a", "b", "f"][..]).prop_map(|s| s.to_string()),
+        2 => prop::sample::select(&["f/a", "f/b", "f/g", "a/x"][..]).prop_map(|s| s.to_string()),
+        1 => prop::sample::select(&["f/g/a", "f/g/b"][..]).prop_map(|s| s.to_string()),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (path(), any::<bool>()).prop_map(|(p, folder)| Step::Create(p, folder)),
+        1 => path().prop_map(Step::Remove),
+        3 => (path(), 0u64..20_000, prop::collection::vec(any::<u8>(), 1..9000)).prop_map(|(p, o, b)| Step::Write(p, o, b)),
+        1 => (path(), 0u64..20_000).prop_map(|(p, s)| Step::Resize(p, s)),
+    ]
+}
+
+proptest! {
+
+    #[test]
+    fn as_the_model(steps in prop::collection::vec(step(), 1..60)) {
+        let mut files = fresh();
+        let mut model = Model::new();
+        for step in steps {
+            let before = model.clone();
+            match (perform(&mut files, &step), expect(&mut model, &step)) {
+                // The image is small; a write that fails for it may have done a part of its work.
+                (Err(Status::NoSpace), Ok(())) => {
+                    model = before;
+                    let now = contents(&mut files);
+                    prop_assert_eq!(now.keys().collect::<Vec<_>>(), model.keys().collect::<Vec<_>>());
+                    model = now;
+                }
+                (is, expected) => prop_assert_eq!(is, expected, "{:?}", step),
+            }
+            let summary = files.check();
+            prop_assert!(summary.is_ok(), "{:?}", step);
+        }
+        prop_assert_eq!(contents(&mut files), model.clone());
+        // Another server finds the same.
+        let store = files.into_store();
+        let bytes = store.bytes.len() as u64;
+        let mut again = FileSystem::mount(store, bytes).expect("it is one");
+        prop_assert_eq!(contents(&mut again), model);
+    }
+
+    /// The store dies after any number of bytes: what was acknowledged is there, what was not is there or not.
+    #[test]
+    fn crashes_lose_nothing(steps in prop::collection::vec(step(), 1..20), life in 0u64..600_000) {
+        let mut files = fresh();
+        files.store = {
+            let mut store = files.store.into_store();
+            store.life = life;
+            transaction::Transactions::new(store)
+        };
+        let mut model = Model::new();
+        let mut unsure = None;
+        for step in steps {
+            let before = model.clone();
+            match (perform(&mut files, &step), expect(&mut model, &step)) {
+                (Err(Status::Transfer), _) => {
+                    unsure = Some((step, before));
+                    break;
+                }
+                (Err(Status::NoSpace), Ok(())) => model = contents(&mut files),
+                (is, expected) => prop_assert_eq!(is, expected),
+            }
+        }
+        let mut store = files.into_store();
+        store.life = u64::MAX;
+        let bytes = store.bytes.len() as u64;
+        let mut again = FileSystem::mount(store, bytes).expect("it is one");
+        prop_assert!(again.check().is_ok());
+        let now = contents(&mut again);
+        match unsure {
+            None => prop_assert_eq!(now, model),
+            Some((Step::Write(path, ..) | Step::Resize(path, ..), before)) => {
+                // A long write is several operations; whatever happened of it, only this file is concerned.
+                for (other, data) in &before {
+                    if *other != path {
+                        prop_assert_eq!(now.get(other), Some(data));
+                    }
+                }
+                prop_assert_eq!(now.len(), before.len());
+            }
+            Some((_, before)) => prop_assert!(now == before || now == model),
+        }
+    }
+
+    #[test]
+    fn any_image_is_opened_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..64), at in 0usize..(20 * BLOCK), path in path()) {
+        let mut store = fresh().into_store();
+        for (offset, byte) in bytes.iter().enumerate() {
+            store.bytes[at + offset] = *byte;
+        }
+        let size = store.bytes.len() as u64;
+        if let Ok(mut files) = FileSystem::mount(store, size) {
+            let _ = files.check();
+            let _ = files.lookup(&path);
+            let _ = files.create(&path, Kind::File).and_then(|inode| files.write(inode, 0, b"data"));
+            let _ = files.remove(&path);
+        }
+    }
+}
+
+#[test]
+fn fresh_blocks_are_zeros() {
+    let mut files = fresh();
+    let inode = files.create("secret", Kind::File).expect("room");
+    files.write(inode, 0, &[7; 3 * BLOCK]).expect("room");
+    files.remove("secret").expect("it is there");
+    let inode = files.create("other", Kind::File).expect("room");
+    assert_eq!(files.grow(inode, 3), Ok(3));
+    let extent = files.extent(inode, 0).expect("three blocks");
+    assert_eq!(extent.length, 3);
+    let mut store = files.into_store();
+    let mut data = [1; 3 * BLOCK];
+    store
+        .read(u64::from(extent.start) * BLOCK as u64, &mut data)
+        .expect("inside");
+    assert!(data.iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn a_file_that_grows_alone_is_one_extent() {
+    let mut files = fresh();
+    let inode = files.create("a", Kind::File).expect("room");
+    for blocks in [1, 17, 33, 49] {
+        assert_eq!(files.grow(inode, blocks), Ok(blocks));
+    }
+    assert_eq!(files.stat(inode).map(|s| (s.extents, s.size)), Ok((1, 0)));
+}
+
+#[test]
+fn names_and_paths() {
+    let mut files = fresh();
+    assert_eq!(files.create("/", Kind::File), Err(Status::Exists));
+    assert_eq!(files.create("..", Kind::File), Err(Status::BadRequest));
+    assert_eq!(
+        files.create(&"x".repeat(57), Kind::File),
+        Err(Status::BadRequest)
+    );
+    let folder = files.create("/dir/", Kind::Folder).expect("room");
+    let inode = files.create("//dir/./file", Kind::File).expect("room");
+    assert_eq!(files.lookup("dir/file/"), Ok(inode));
+    assert_eq!(files.lookup("/dir"), Ok(folder));
+    assert_eq!(files.lookup("dir/file/x"), Err(Status::NotAFolder));
+    assert_eq!(files.lookup("a/b/c/d/e/f/g/h/i"), Err(Status::NotFound));
+    assert_eq!(files.remove("/"), Err(Status::NoRights));
+    assert_eq!(files.remove("dir"), Err(Status::NotEmpty));
+    assert_eq!(files.remove("dir/file"), Ok(()));
+    assert_eq!(files.remove("dir"), Ok(()));
+    assert_eq!(files.check().map(|s| (s.files, s.folders)), Ok((0, 1)));
+}
+
+#[test]
+fn a_full_image_says_so_and_gives_everything_back() {
+    let mut files = fresh();
+    let before = files.check();
+    let mut made = 0;
+    loop {
+        let name = std::format!("file-{made}");
+        match files.create(&name, Kind::File) {
+            Ok(_) => made += 1,
+            Err(status) => break assert_eq!(status, Status::NoSpace),
+        }
+    }
+    assert_eq!(made, 30);
+    let inode = files.lookup("file-0").expect("made");
+    let mut blocks = 0;
+    while let Ok(now) = files.grow(inode, blocks + 1) {
+        blocks = now;
+    }
+    assert_eq!(files.check().map(|s| s.free), Ok(0));
+    for index in 0..made {
+        assert_eq!(files.remove(&std::format!("file-{index}")), Ok(()));
+    }
+    let after = files.check();
+    // The root folder keeps its block.
+    assert_eq!(after.map(|s| s.free + 1), before.map(|s| s.free));
+}
