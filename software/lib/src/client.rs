@@ -67,7 +67,7 @@ impl Client {
 
 /// What a failed transfer means for a client.
 #[cold]
-pub(crate) fn failed(error: DtuError) -> Status {
+pub fn failed(error: DtuError) -> Status {
     match error {
         DtuError::NoCredits | DtuError::NoSpace => Status::Busy,
         DtuError::InvalidEndpoint | DtuError::ReceiverGone => Status::Closed,

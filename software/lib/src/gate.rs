@@ -145,6 +145,13 @@ impl SendGate {
         })
     }
 
+    /// Sends a message whose answer comes to the gate for answers to calls, with `label`.
+    pub(crate) fn send_with_label(&self, message: &[u8], label: u64) -> Result<()> {
+        repeat(message.as_ptr() as u64, TLB_READ, || {
+            dtu::send(self.endpoint, message, self.reply, label)
+        })
+    }
+
     /// Sends a message, waiting for a credit as long as it takes.
     ///
     /// # Errors
@@ -186,6 +193,12 @@ pub(crate) fn drop_answers() {
             drop(answer);
         }
     }
+}
+
+/// The next answer to a call of any gate.
+pub(crate) fn fetch_answer() -> Option<Message> {
+    let environment = user::environment();
+    fetch(environment.call_reply, environment.call_buffer).ok()?
 }
 
 /// The receiving end of channels.

@@ -25,9 +25,11 @@ pub mod argument;
 pub mod client;
 pub mod gate;
 mod runtime;
+pub mod select;
 pub mod server;
 pub mod syscall;
 pub mod task;
+pub mod threads;
 pub mod time;
 
 pub use bulkhead_abi as abi;

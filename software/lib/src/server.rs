@@ -203,6 +203,17 @@ impl Server {
         }
     }
 
+    /// Number of priorities.
+    pub fn priorities(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Requests that can be under way at once: the slots of all gates.
+    pub fn slots(&self) -> usize {
+        let slots = self.lanes.iter().map(|lane| usize::from(lane.gate.slots()));
+        slots.sum()
+    }
+
     /// What a client may take.
     pub fn terms(&self, priority: usize) -> Terms {
         self.lanes[priority].terms

@@ -2,6 +2,8 @@
 //!
 //! Why it exists: service and clients include this file. What it deliberately does not know: gates.
 
+#![allow(dead_code, reason = "not every program uses all of it")]
+
 use bulkhead_lib::common::message::Request;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

@@ -11,7 +11,9 @@ extern crate alloc;
 extern crate std;
 
 pub mod account;
+pub mod console;
 pub mod message;
 pub mod quantity;
 pub mod status;
+pub mod timer;
 pub mod waiting;

@@ -1,0 +1,44 @@
+//! The console service: prints lines of many clients, none mixed with another, each with who wrote it.
+//!
+//! Why it exists: lines of an application that prints through its own tile's multiplexer can be mixed with those of others,
+//! and nothing bounds how much it prints; here budgets do. What it deliberately does not know: what lines mean.
+//!
+//! Gates: `priority-0`, ... (receive). Arguments: those of `lib::server`. It never ends.
+#![no_std]
+#![no_main]
+
+use bulkhead_lib::common::console::Write;
+use bulkhead_lib::common::message::Request;
+use bulkhead_lib::common::status::Status;
+use bulkhead_lib::println;
+use bulkhead_lib::server::{Client, Incoming, Server, Service};
+
+bulkhead_lib::main!(main);
+
+/// Nanoseconds of a line at most: four calls of the multiplexer, and what they print.
+const REQUEST: u64 = 40_000;
+
+fn main() -> u64 {
+    Server::from_environment().run(&mut Console)
+}
+
+struct Console;
+
+impl Service for Console {
+    fn estimate(&mut self, _: Client, _: u64, _: &[u8]) -> u64 {
+        REQUEST
+    }
+
+    fn serve(&mut self, request: Incoming) {
+        if request.operation() != Write::OPERATION {
+            return request.fail(Status::UnknownOperation);
+        }
+        let Client { priority, label } = request.client();
+        let printed = request.body::<Write>().and_then(|write| {
+            let line = write.line().ok_or(Status::BadRequest)?;
+            println!("{priority}.{label}: {line}");
+            Ok(write.length)
+        });
+        request.answer(printed);
+    }
+}

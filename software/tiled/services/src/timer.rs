@@ -1,0 +1,109 @@
+//! The timer service: answers when it is time, the most important client first.
+//!
+//! Why it exists: an application that has no clock of its own to wait with, such as one that waits for several things, lets
+//! itself be woken by a message. What it deliberately does not know: who its clients are.
+//!
+//! Gates: `priority-0`, ... (receive). Arguments: those of `lib::server`. It never ends.
+#![no_std]
+#![no_main]
+
+use bulkhead_lib::common::message::Request;
+use bulkhead_lib::common::status::Status;
+use bulkhead_lib::common::timer::{Alarms, Next, Periodic, Sleep, Start};
+use bulkhead_lib::server::{CLIENTS, Client, Incoming, Server, Service};
+use bulkhead_lib::time;
+
+extern crate alloc;
+use alloc::vec::Vec;
+
+bulkhead_lib::main!(main);
+
+/// Nanoseconds of a request at most: a search over all alarms.
+const REQUEST: u64 = 5_000;
+
+fn main() -> u64 {
+    let mut server = Server::from_environment();
+    let mut timer = Timer {
+        alarms: Alarms::with_capacity(server.slots()),
+        periodic: Vec::from_iter((0..server.priorities()).map(|_| [None; CLIENTS])),
+    };
+    server.run(&mut timer)
+}
+
+/// A request that waits, and whether for the client's periodic timer.
+struct Waiting {
+    request: Incoming,
+    periodic: bool,
+}
+
+struct Timer {
+    alarms: Alarms<Waiting>,
+    periodic: Vec<[Option<Periodic>; CLIENTS]>,
+}
+
+impl Timer {
+    fn periodic(&mut self, client: Client) -> &mut Option<Periodic> {
+        &mut self.periodic[client.priority][client.label as usize]
+    }
+
+    fn wait(&mut self, moment: u64, request: Incoming, periodic: bool) {
+        let priority = request.client().priority;
+        if let Err(waiting) = self
+            .alarms
+            .set(moment, priority, Waiting { request, periodic })
+        {
+            waiting.request.fail(Status::TooMany);
+        }
+    }
+}
+
+impl Service for Timer {
+    fn estimate(&mut self, _: Client, _: u64, _: &[u8]) -> u64 {
+        REQUEST
+    }
+
+    fn serve(&mut self, request: Incoming) {
+        let client = request.client();
+        match request.operation() {
+            Sleep::OPERATION => match request.body::<Sleep>() {
+                Ok(Sleep { moment }) => self.wait(moment, request, false),
+                Err(status) => request.fail(status),
+            },
+            Start::OPERATION => {
+                let started = request.body::<Start>().and_then(|Start { first, period }| {
+                    let timer = Periodic::new(first, period).ok_or(Status::BadRequest)?;
+                    *self.periodic(client) = Some(timer);
+                    Ok(first)
+                });
+                request.answer(started);
+            }
+            Next::OPERATION => match *self.periodic(client) {
+                Some(timer) => self.wait(timer.next(), request, true),
+                None => request.fail(Status::NotFound),
+            },
+            _ => request.fail(Status::UnknownOperation),
+        }
+    }
+
+    fn alarm(&mut self) -> Option<u64> {
+        loop {
+            let next = self.alarms.next()?;
+            let now = time::now();
+            if next > now {
+                return Some(next);
+            }
+            // One at a time: while this is answered, a more important one may become due.
+            let Waiting { request, periodic } = self.alarms.take(now)?;
+            if periodic {
+                let client = request.client();
+                let rung = self
+                    .periodic(client)
+                    .as_mut()
+                    .map_or(0, |timer| timer.take(now));
+                request.done(&rung);
+            } else {
+                request.done(&now);
+            }
+        }
+    }
+}

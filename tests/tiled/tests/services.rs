@@ -1,0 +1,89 @@
+//! Services and the library's threads on the machine.
+
+use bulkhead_system_tests::{Report, boot_text};
+
+fn run(text: &str) -> Report {
+    let mut reports = boot_text(text, &[]);
+    assert_eq!(reports.len(), 1);
+    reports.remove(0)
+}
+
+#[test]
+fn threads_serve_ring_and_ask_at_the_same_time() {
+    let report = run(
+        r#"<system name="threads" platform="tiled-gem5" duration="100ms" manager-tile="1">
+  <domain name="d">
+    <app name="threads" tile="2" program="service/threads">
+      <rgate name="priority-0"/><sgate name="adder" to="adder"/><sgate name="timer" to="timer"/>
+    </app>
+    <app name="adder" tile="3" program="service/example" background="true"><rgate name="priority-0"/></app>
+    <app name="timer" tile="4" program="tiled/timer" background="true"><rgate name="priority-0"/></app>
+    <app name="client" tile="5" program="service/client"><argument name="runs" value="20"/><argument name="pause" value="30us"/>
+      <sgate name="service" to="threads" gate="priority-0"/></app>
+  </domain>
+</system>"#,
+    );
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    assert_eq!(
+        report.printed("threads"),
+        ["20 served, 20 rung, 20 added, 20 woken"]
+    );
+}
+
+#[test]
+fn the_timer_wakes_in_time_and_the_important_client_first() {
+    let report = run(
+        r#"<system name="timer" platform="tiled-gem5" duration="100ms" manager-tile="1">
+  <domain name="d">
+    <app name="timer" tile="3" program="tiled/timer" background="true">
+      <argument name="budget" value="100us"/><argument name="period" value="1ms"/>
+      <rgate name="priority-0"/><rgate name="priority-1" slots="8"/></app>
+    <app name="high" tile="2" program="service/clock"><sgate name="timer" to="timer" gate="priority-0"/></app>
+    <app name="low-1" tile="4" program="service/clock"><sgate name="timer" to="timer" gate="priority-1"/></app>
+    <app name="low-2" tile="5" program="service/clock"><sgate name="timer" to="timer" gate="priority-1"/></app>
+    <app name="low-3" tile="6" program="service/clock"><sgate name="timer" to="timer" gate="priority-1"/></app>
+  </domain>
+</system>"#,
+    );
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let late = |name: &str| -> u64 {
+        let line = report.printed(name)[0].to_owned();
+        let number = line.split(' ').nth(2).map(str::parse);
+        number.and_then(Result::ok).expect("at most N ns late")
+    };
+    println!(
+        "late: {} ns, {} {} {}",
+        late("high"),
+        late("low-1"),
+        late("low-2"),
+        late("low-3")
+    );
+    assert!(late("high") < 4_000, "{} ns", late("high"));
+    for name in ["low-1", "low-2", "low-3"] {
+        assert!(late(name) < 10_000, "{name}: {} ns", late(name));
+    }
+}
+
+#[test]
+fn lines_of_the_console_are_whole_and_its_clients_bounded() {
+    let report = run(
+        r#"<system name="console" platform="tiled-gem5" duration="100ms" manager-tile="1">
+  <domain name="d">
+    <app name="console" tile="3" program="tiled/console" background="true">
+      <argument name="limit" value="100us"/><argument name="budget" value="200us"/><argument name="period" value="1ms"/>
+      <rgate name="priority-0"/><rgate name="priority-1" slots="8" slot-size="320B"/></app>
+    <app name="a" tile="4" program="service/writer"><argument name="text" value="first"/><sgate name="console" to="console" gate="priority-1"/></app>
+    <app name="b" tile="5" program="service/writer"><argument name="text" value="second"/><sgate name="console" to="console" gate="priority-1"/></app>
+  </domain>
+</system>"#,
+    );
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let lines = report.printed("console");
+    for (label, text) in [(0, "first"), (1, "second")] {
+        let of = |line: &&&str| line.starts_with(&format!("1.{label}: "));
+        let printed: Vec<&str> = lines.iter().filter(of).copied().collect();
+        let expected: Vec<String> = (0..10).map(|n| format!("1.{label}: {text} {n}")).collect();
+        assert_eq!(printed, expected);
+    }
+    assert_eq!(lines.len(), 20);
+}
