@@ -2,7 +2,7 @@
 //!
 //! Why it exists: a tile for best effort wants its time shared alike, a tile for control loops wants the most urgent work
 //! first; both want that nobody takes more than was given to him. What it deliberately does not know: why somebody is
-//! ready. Ids are the caller's, times in nanoseconds.
+//! ready. Members are numbered by the caller, below `N`; times are in nanoseconds.
 //!
 //! - *Throughput*: round robin with time slices. Priorities mean nothing. What a budget pays comes back one period after it
 //!   was used, so no window of a period contains more than the budget.
@@ -27,7 +27,7 @@ pub enum Decision {
     /// This one, until the time (if there is one) or until something happens.
     Run {
         /// Who.
-        id: u16,
+        member: usize,
         /// When to ask again.
         until: Option<u64>,
     },
@@ -43,7 +43,6 @@ pub const LEAST_RUN: u64 = 5_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    id: u16,
     ready: bool,
     /// Greater is more urgent.
     priority: u8,
@@ -78,7 +77,7 @@ pub struct Scheduler<const N: usize> {
     policy: Policy,
     slice: u64,
     members: [Option<Member>; N],
-    /// Places of `members`; of those who are equally urgent, the first comes first.
+    /// Numbers of members; of those who are equally urgent, the first comes first.
     queue: [u8; N],
     length: usize,
 }
@@ -100,18 +99,22 @@ impl<const N: usize> Scheduler<N> {
         self.policy
     }
 
-    fn position(&self, id: u16) -> Option<usize> {
-        self.members().position(|member| member.id == id)
+    fn position(&self, member: usize) -> Option<usize> {
+        let mut queue = self.queue[..self.length].iter();
+        queue.position(|other| usize::from(*other) == member)
     }
 
-    /// In the order of the queue.
-    fn members(&self) -> impl Iterator<Item = &Member> {
+    /// With their numbers, in the order of the queue.
+    fn members(&self) -> impl Iterator<Item = (usize, &Member)> {
         let queue = self.queue[..self.length].iter();
-        queue.filter_map(|place| self.members[usize::from(*place)].as_ref())
+        queue.filter_map(|number| {
+            let number = usize::from(*number);
+            Some((number, self.members[number].as_ref()?))
+        })
     }
 
-    fn member(&mut self, id: u16) -> Option<&mut Member> {
-        self.members.iter_mut().flatten().find(|m| m.id == id)
+    fn member(&mut self, member: usize) -> Option<&mut Member> {
+        self.members.get_mut(member)?.as_mut()
     }
 
     /// Number of members.
@@ -124,100 +127,102 @@ impl<const N: usize> Scheduler<N> {
         self.length == 0
     }
 
-    /// Adds a member that is not ready, without budget and with the lowest priority. False if there is no place or it is
-    /// there.
-    pub fn add(&mut self, id: u16) -> bool {
-        if self.position(id).is_some() {
-            return false;
-        }
-        let Some(place) = self.members.iter().position(Option::is_none) else {
+    /// Adds a member that is not ready, without budget and with the lowest priority. False if there is no such number or
+    /// somebody has it.
+    pub fn add(&mut self, member: usize) -> bool {
+        let slice_left = self.slice;
+        let Some(place @ None) = self.members.get_mut(member) else {
             return false;
         };
-        self.members[place] = Some(Member {
-            id,
+        *place = Some(Member {
             ready: false,
             priority: 0,
-            slice_left: self.slice,
+            slice_left,
             release: 0,
             account: None,
         });
-        self.queue[self.length] = place as u8;
+        self.queue[self.length] = member as u8;
         self.length += 1;
         true
     }
 
     /// Removes a member, if it is there.
-    pub fn remove(&mut self, id: u16) {
-        if let Some(position) = self.position(id) {
-            self.members[usize::from(self.queue[position])] = None;
+    pub fn remove(&mut self, member: usize) {
+        if let Some(position) = self.position(member) {
+            self.members[member] = None;
             self.queue[position..self.length].rotate_left(1);
             self.length -= 1;
         }
     }
 
     /// Limits a member from now on and gives it a priority. False if it is not there or the budget makes no sense.
-    pub fn set_budget(&mut self, id: u16, budget: Budget, priority: u8, now: u64) -> bool {
+    pub fn set_budget(&mut self, member: usize, budget: Budget, priority: u8, now: u64) -> bool {
         if !budget.is_valid() {
             return false;
         }
-        let Some(member) = self.member(id) else {
+        let Some(found) = self.member(member) else {
             return false;
         };
-        member.account = Some(Account::new(budget, LEAST_RUN, now));
-        member.priority = priority;
+        found.account = Some(Account::new(budget, LEAST_RUN, now));
+        found.priority = priority;
         true
     }
 
     /// Makes a member ready, or not. Who becomes ready queues behind its equals, with a new slice.
-    pub fn set_ready(&mut self, id: u16, ready: bool, now: u64) {
-        let Some(member) = self.member(id) else {
+    pub fn set_ready(&mut self, member: usize, ready: bool, now: u64) {
+        let Some(found) = self.member(member) else {
             return;
         };
-        let queue_again = ready && !member.ready;
-        member.ready = ready;
+        let queue_again = ready && !found.ready;
+        found.ready = ready;
         if queue_again {
-            member.release = match &member.account {
+            found.release = match &found.account {
                 Some(account) => release(now, account, now),
                 None => now,
             };
-            self.to_end(id);
+            self.to_end(member);
         }
     }
 
     /// Whether a member is ready.
-    pub fn is_ready(&self, id: u16) -> bool {
-        self.members().any(|member| member.id == id && member.ready)
+    pub fn is_ready(&self, member: usize) -> bool {
+        self.members
+            .get(member)
+            .is_some_and(|m| m.is_some_and(|m| m.ready))
     }
 
     /// The member gives the rest of its slice to its equals.
-    pub fn to_end(&mut self, id: u16) {
+    pub fn to_end(&mut self, member: usize) {
         let slice = self.slice;
-        if let Some(position) = self.position(id) {
-            if let Some(member) = &mut self.members[usize::from(self.queue[position])] {
-                member.slice_left = slice;
+        if let Some(position) = self.position(member) {
+            if let Some(found) = &mut self.members[member] {
+                found.slice_left = slice;
             }
-            self.queue[position..self.length].rotate_left(1);
+            // Few members: shorter than a general rotation.
+            for index in position + 1..self.length {
+                self.queue.swap(index - 1, index);
+            }
         }
     }
 
     /// The member ran from `start` to `end`. A used-up slice sends it to the end of the queue.
-    pub fn charge(&mut self, id: u16, start: u64, end: u64) {
+    pub fn charge(&mut self, member: usize, start: u64, end: u64) {
         let policy = self.policy;
-        let Some(member) = self.member(id) else {
+        let Some(found) = self.member(member) else {
             return;
         };
         let duration = end.saturating_sub(start);
-        if let Some(account) = &mut member.account {
+        if let Some(account) = &mut found.account {
             let origin = match policy {
                 Policy::Throughput => start,
-                Policy::Realtime => member.release,
+                Policy::Realtime => found.release,
             };
             account.charge(duration, origin);
-            member.release = release(member.release, account, end);
+            found.release = release(found.release, account, end);
         }
-        member.slice_left = member.slice_left.saturating_sub(duration);
-        if member.slice_left == 0 {
-            self.to_end(id);
+        found.slice_left = found.slice_left.saturating_sub(duration);
+        if found.slice_left == 0 {
+            self.to_end(member);
         }
     }
 
@@ -226,47 +231,43 @@ impl<const N: usize> Scheduler<N> {
         self.policy == Policy::Realtime && second.priority > first.priority
     }
 
-    /// Whether an event that makes `id` ready cannot change who runs, as long as `running` runs on: `running` is not less
-    /// urgent, and its slice does not depend on anybody else.
-    pub fn is_indifferent(&self, running: u16, id: u16) -> bool {
-        if self.policy == Policy::Throughput {
-            return false;
+    /// How urgent a member is: who is less urgent than the one that runs changes nothing by becoming ready. Where priorities
+    /// mean nothing, everybody is equally urgent.
+    pub fn urgency(&self, member: usize) -> u8 {
+        match self.policy {
+            Policy::Throughput => 0,
+            Policy::Realtime => match self.members.get(member) {
+                Some(Some(member)) => member.priority,
+                _ => 0,
+            },
         }
-        let priority = |id| self.members().find(|m| m.id == id).map(|m| m.priority);
-        matches!((priority(running), priority(id)), (Some(running), Some(other)) if running > other)
     }
 
     /// Who runs now.
     pub fn decide(&self, now: u64) -> Decision {
-        let mut chosen: Option<(&Member, u64)> = None;
+        let mut chosen: Option<(usize, &Member, u64)> = None;
         // Of those that are as urgent as the chosen one.
         let mut equals = false;
-        for member in self.members() {
+        let mut without_budget = false;
+        for (number, member) in self.members().filter(|(_, member)| member.ready) {
             let Some(end) = member.end_of_run(now) else {
+                without_budget = true;
                 continue;
             };
             match chosen {
-                None => chosen = Some((member, end)),
-                Some((first, _)) if self.overtakes(member, first) => {
-                    chosen = Some((member, end));
+                None => chosen = Some((number, member, end)),
+                Some((_, first, _)) if self.overtakes(member, first) => {
+                    chosen = Some((number, member, end));
                     equals = false;
                 }
-                Some((first, _)) => equals |= !self.overtakes(first, member),
+                Some((_, first, _)) => equals |= !self.overtakes(first, member),
             }
         }
-        // Who is ready without budget comes back; whoever runs by then must not be more urgent.
-        let mut next_start: Option<u64> = None;
-        for member in self.members() {
-            if let Some(account) = &member.account
-                && member.ready
-                && account.end_of_run(now).is_none()
-                && chosen.is_none_or(|(first, _)| !self.overtakes(first, member))
-            {
-                let start = account.next_start();
-                next_start = Some(next_start.map_or(start, |next| next.min(start)));
-            }
-        }
-        let Some((first, budget_end)) = chosen else {
+        let next_start = match without_budget {
+            true => self.next_start(now, chosen.map(|(_, first, _)| first)),
+            false => None,
+        };
+        let Some((member, first, budget_end)) = chosen else {
             return Decision::Idle { until: next_start };
         };
         let slice_end = match equals {
@@ -277,9 +278,21 @@ impl<const N: usize> Scheduler<N> {
             .min(budget_end)
             .min(next_start.unwrap_or(u64::MAX));
         Decision::Run {
-            id: first.id,
+            member,
             until: (until != u64::MAX).then_some(until),
         }
+    }
+
+    /// When the first of those who are ready without budget comes back; whoever runs by then must not be more urgent.
+    fn next_start(&self, now: u64, first: Option<&Member>) -> Option<u64> {
+        let ready = self.members().filter(|(_, member)| member.ready);
+        let starts = ready.filter_map(|(_, member)| {
+            let account = member.account.as_ref()?;
+            let comes_back = account.end_of_run(now).is_none()
+                && first.is_none_or(|first| !self.overtakes(first, member));
+            comes_back.then(|| account.next_start())
+        });
+        starts.min()
     }
 }
 

@@ -94,6 +94,13 @@ pub fn fence_translations() {
     unsafe { asm!("sfence.vma", options(nostack)) };
 }
 
+/// Orders and drops cached translations of one address space.
+#[inline(always)]
+pub fn fence_space(space: u64) {
+    // SAFETY: only orders.
+    unsafe { asm!("sfence.vma x0, {0}", in(reg) space, options(nostack)) };
+}
+
 /// Makes stores to code visible to instruction fetches.
 #[inline(always)]
 pub fn fence_instructions() {

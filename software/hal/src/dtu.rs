@@ -180,12 +180,10 @@ pub fn time() -> u64 {
     read(dtu::TIME)
 }
 
-fn privileged(opcode: PrivilegedOpcode, argument: u64, argument2: u64) -> u64 {
+/// Privileged commands complete before the next instruction.
+fn privileged(opcode: PrivilegedOpcode, argument: u64) {
     write(dtu::PRIVILEGED_ARGUMENT, argument);
-    write(dtu::PRIVILEGED_ARGUMENT2, argument2);
     start(dtu::PRIVILEGED_COMMAND, opcode as u64);
-    // Privileged commands complete before the next instruction.
-    read(dtu::PRIVILEGED_ARGUMENT)
 }
 
 /// The running activity.
@@ -196,26 +194,25 @@ pub fn current_activity() -> CurrentActivity {
 
 /// Makes `next` the running activity and returns the old one with its unread messages.
 pub fn exchange_activity(next: CurrentActivity) -> CurrentActivity {
-    CurrentActivity(privileged(PrivilegedOpcode::ExchangeActivity, next.0, 0))
+    privileged(PrivilegedOpcode::ExchangeActivity, next.0);
+    CurrentActivity(read(dtu::PRIVILEGED_ARGUMENT))
 }
 
 /// Lets the unit use a page for an activity. `rights`: [`dtu::TLB_READ`], [`dtu::TLB_WRITE`].
 pub fn insert_translation(activity: u16, virtual_page: u64, physical_page: u64, rights: u64) {
-    privileged(
-        PrivilegedOpcode::InsertTlb,
-        virtual_page | rights,
-        physical_page | u64::from(activity) << 48,
-    );
+    let second = physical_page | u64::from(activity) << 48;
+    write(dtu::PRIVILEGED_ARGUMENT2, second);
+    privileged(PrivilegedOpcode::InsertTlb, virtual_page | rights);
 }
 
 /// Forgets all translations.
 pub fn invalidate_translations() {
-    privileged(PrivilegedOpcode::InvalidateTlb, 0, 0);
+    privileged(PrivilegedOpcode::InvalidateTlb, 0);
 }
 
 /// Arms the timer, or disarms it with 0.
 pub fn set_timer(nanoseconds: u64) {
-    privileged(PrivilegedOpcode::SetTimer, nanoseconds, 0);
+    privileged(PrivilegedOpcode::SetTimer, nanoseconds);
 }
 
 /// The unprivileged registers of an activity that does not run.
@@ -227,15 +224,26 @@ pub struct SavedCommand {
     argument: u64,
 }
 
+/// Ends the running command, if there is one: it is aborted or awaited. Returns the register.
+pub fn end_command() -> u64 {
+    let command = read(dtu::COMMAND);
+    if Command(command).opcode() == 0 {
+        return command;
+    }
+    privileged(PrivilegedOpcode::AbortCommand, 0);
+    // What could not be undone any more ends by itself.
+    loop {
+        let command = read(dtu::COMMAND);
+        if Command(command).opcode() == 0 {
+            return command;
+        }
+    }
+}
+
 /// Takes the command registers from the running activity; a running command is aborted or awaited.
 pub fn save_command() -> SavedCommand {
-    if Command(read(dtu::COMMAND)).opcode() != 0 {
-        privileged(PrivilegedOpcode::AbortCommand, 0, 0);
-        // What could not be undone any more ends by itself.
-        while Command(read(dtu::COMMAND)).opcode() != 0 {}
-    }
     SavedCommand {
-        command: read(dtu::COMMAND),
+        command: end_command(),
         address: read(dtu::ADDRESS),
         size: read(dtu::SIZE),
         argument: read(dtu::ARGUMENT),

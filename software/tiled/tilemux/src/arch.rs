@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::TileMux;
+use crate::tile::Registers;
 use bulkhead_abi::message::{HEADER_SIZE, Header};
 use bulkhead_abi::tilemux::{TILEMUX_CONFIG, TileMuxConfig, TilePolicy};
 use bulkhead_abi::words::Words;
@@ -74,7 +75,7 @@ extern "C" fn start() -> ! {
     // SAFETY: runs once, before the first trap.
     let tilemux = unsafe { &mut *TILEMUX.0.get() };
     let tilemux = tilemux.insert(TileMux::new(policy, config.slice.max(1)));
-    let Resume::Place(place) = tilemux.schedule() else {
+    let Resume::Place(place) = tilemux.dispatch(Registers::Kept) else {
         panic!("nobody to resume")
     };
     // SAFETY: the context holds the registers of an activity that the kernel started.
@@ -114,26 +115,29 @@ pub fn context<'a>(place: usize) -> &'a mut Context {
     unsafe { &mut (*CONTEXTS.0.get())[place] }
 }
 
+/// Number of the address space of a place; 0 stays free.
+const fn space(place: usize) -> u64 {
+    place as u64 + 1
+}
+
 /// The activity in this place starts anew.
 pub fn start_context(place: usize, entry: Entry) {
     let context = context(place);
     *context = Context::new();
     context.registers[0] = entry.entry;
     context.registers[SP] = entry.stack;
+    // Its tables and its program are new; a former activity in this place had the same number of an address space.
+    csr::fence_space(space(place));
+    csr::fence_instructions();
 }
 
 /// The registers of the hart that are not saved at every trap go to the next activity.
 pub fn switch(previous: Option<usize>, next: usize, satp: u64) {
-    if previous == Some(next) {
-        return;
-    }
     if let Some(previous) = previous {
         park(previous);
     }
     context(next).restore_float();
-    csr::set_satp(satp);
-    csr::fence_translations();
-    csr::fence_instructions();
+    csr::set_satp(satp | space(next) << 44);
 }
 
 /// The activity in this place does not run for a while.

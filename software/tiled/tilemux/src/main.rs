@@ -2,6 +2,9 @@
 //!
 //! Why it exists: turns traps into changes of [`bulkhead_tilemux::mux::Mux`] and resumes whom that decides. What it
 //! deliberately does not know: other tiles, except that the kernel sends requests and wants to hear of what stops.
+//!
+//! The way from one activity to another is short: the unit goes from the one to the other at once. TileMux itself becomes the
+//! unit's current activity only to talk to the kernel.
 #![no_std]
 #![no_main]
 
@@ -9,25 +12,34 @@ mod arch;
 mod tile;
 
 use arch::Resume;
-use bulkhead_abi::dtu::NO_ENDPOINT;
+use bulkhead_abi::dtu::{NO_ENDPOINT, TILEMUX_ACTIVITY};
 use bulkhead_abi::marker::{HEAP_EXHAUSTED, PANIC};
 use bulkhead_abi::syscall::StopCause;
-use bulkhead_abi::tilemux::Ecall;
+use bulkhead_abi::tilemux::{Ecall, Request, TileMuxError};
 use bulkhead_exec::tile::{Decision, Policy};
 use bulkhead_hal::trap::{A0, A1, A7};
 use bulkhead_hal::{dtu, marker};
 use bulkhead_tilemux::mux::{Mux, is_environment_call, panic_cause};
-use tile::Tile;
+use tile::{Registers, Tile};
 
 /// Interrupt bit of `mcause`.
 const INTERRUPT: u64 = 1 << 63;
+/// Announced messages that one interrupt takes at most: the time in machine mode is bounded however fast they come.
+const ANNOUNCEMENTS: usize = 4;
+
+/// Who runs.
+#[derive(Clone, Copy)]
+struct Running {
+    id: u16,
+    place: usize,
+    since: u64,
+}
 
 /// TileMux.
 struct TileMux {
     mux: Mux,
     tile: Tile,
-    /// Who runs, and since when.
-    running: Option<(u16, u64)>,
+    running: Option<Running>,
 }
 
 impl TileMux {
@@ -41,85 +53,66 @@ impl TileMux {
 
     /// A trap of the running activity, whose registers are in its context.
     fn trap(&mut self, cause: u64, value: u64) -> Resume {
-        let Some((id, _)) = self.running else {
+        let Some(Running { id, place, .. }) = self.running else {
             panic!("a trap while nothing runs: {cause:#x}")
         };
-        if cause & INTERRUPT == 0 {
-            if is_environment_call(cause) {
-                if self.call(id) {
-                    return Resume::Same;
-                }
-            } else {
-                let pc = arch::context(self.place(id)).pc();
-                self.stop(id, StopCause::Fault { cause, pc, value });
-            }
+        if cause & INTERRUPT != 0 {
+            return self.interrupt(place);
         }
-        self.schedule()
+        if is_environment_call(cause) {
+            return self.call(id, place);
+        }
+        let pc = arch::context(place).pc();
+        self.stop(id, StopCause::Fault { cause, pc, value });
+        self.dispatch(Registers::Kept)
     }
 
-    fn place(&self, id: u16) -> usize {
-        match self.mux.place(id) {
-            Some(place) => place,
-            None => panic!("activity {id} is not here"),
-        }
-    }
-
-    /// A call of the activity. True if it simply goes on.
-    fn call(&mut self, id: u16) -> bool {
-        let context = arch::context(self.place(id));
+    /// A call of the activity.
+    fn call(&mut self, id: u16, place: usize) -> Resume {
+        let context = arch::context(place);
         // Behind the `ecall`, which has 4 bytes.
         context.registers[0] += 4;
         let (first, second) = (context.registers[A0], context.registers[A1]);
         let Some(call) = Ecall::from_code(context.registers[A7]) else {
             let pc = context.pc() - 4;
-            let cause = StopCause::Fault {
-                cause: 8,
-                pc,
-                value: context.registers[A7],
-            };
-            self.stop(id, cause);
-            return false;
+            let value = context.registers[A7];
+            let cause = 8;
+            self.stop(id, StopCause::Fault { cause, pc, value });
+            return self.dispatch(Registers::Kept);
         };
         context.registers[A0] = 0;
         match call {
             Ecall::Translate => {
-                let rights = second & 3;
-                let known = self.mux.translate(&mut self.tile, id, first, rights);
-                arch::context(self.place(id)).registers[A0] = u64::from(!known);
-                true
+                let known = self.mux.translate(&mut self.tile, id, first, second & 3);
+                context.registers[A0] = u64::from(!known);
+                return Resume::Same;
             }
-            Ecall::Print => {
-                let (result, done) = self.print(id, first, second);
-                arch::context(self.place(id)).registers[A0] = result;
-                done
-            }
+            Ecall::Print => match self.print(id, first, second) {
+                Ok(result) => {
+                    context.registers[A0] = result;
+                    self.requests();
+                }
+                Err(result) => {
+                    context.registers[A0] = result;
+                    return Resume::Same;
+                }
+            },
             Ecall::Wait => {
                 let endpoint = u16::try_from(first).unwrap_or(NO_ENDPOINT);
-                // Before the look at the messages: from now on, new ones raise an interrupt.
-                self.leave();
                 let now = dtu::time();
-                self.mux.wait(&self.tile, id, endpoint, second, now);
-                false
+                self.mux.wait(&self.tile, place, endpoint, second, now);
             }
-            Ecall::Yield => {
-                self.mux.give_way(id);
-                false
-            }
-            Ecall::Exit => {
-                self.stop(id, StopCause::Exit(first));
-                false
-            }
-            Ecall::Panic => {
-                self.stop(id, panic_cause(first));
-                false
-            }
+            Ecall::Yield => self.mux.give_way(place),
+            Ecall::Exit => self.stop(id, StopCause::Exit(first)),
+            Ecall::Panic => self.stop(id, panic_cause(first)),
         }
+        self.dispatch(Registers::Dropped)
     }
 
-    /// Sends text to the kernel's console. The result for the activity, and whether it simply goes on.
-    fn print(&mut self, id: u16, address: u64, length: u64) -> (u64, bool) {
+    /// Sends text to the kernel's console. The result for the activity; an error if it goes on at once.
+    fn print(&mut self, id: u16, address: u64, length: u64) -> Result<u64, u64> {
         if length > bulkhead_abi::tilemux::PRINT_TEXT as u64 {
-            return (1, true);
+            return Err(1);
         }
         let mut text = [0; bulkhead_abi::tilemux::PRINT_TEXT];
         let text = &mut text[..length as usize];
@@ -127,16 +120,15 @@ impl TileMux {
             let address = address.wrapping_add(offset as u64);
             match self.mux.readable(&self.tile, id, address) {
                 Some(physical) => *byte = arch::read_byte(physical),
-                None => return (1, true),
+                None => return Err(1),
             }
         }
         if length == 0 {
-            return (0, true);
+            return Err(0);
         }
-        self.leave();
+        self.tile.take(Registers::Dropped);
         let sent = self.tile.print(text);
-        let done = self.enter(id);
-        (if sent { 0 } else { 2 }, done)
+        Ok(if sent { 0 } else { 2 })
     }
 
     /// Ends an activity and tells the kernel.
@@ -147,83 +139,155 @@ impl TileMux {
             StopCause::OutOfMemory => marker::activity_fault(HEAP_EXHAUSTED),
             StopCause::Exit(_) | StopCause::Killed => {}
         }
-        self.leave();
+        self.tile.take(Registers::Dropped);
         self.running = None;
         self.mux.remove(&mut self.tile, id);
         dtu::invalidate_translations();
         self.tile.notify(id, cause);
+        self.requests();
     }
 
-    /// The running activity leaves the unit: its command registers are saved, TileMux is the current activity.
-    fn leave(&mut self) {
-        if let Some((id, _)) = self.running
-            && !self.tile.is_own()
+    /// An interrupt: messages for activities that do not run, requests of the kernel, the timer.
+    fn interrupt(&mut self, running: usize) -> Resume {
+        let urgency = self.mux.urgency(running);
+        let (mut changed, mut requests) = (false, false);
+        for _ in 0..ANNOUNCEMENTS {
+            match self.tile.take_announcement() {
+                None => break,
+                Some((TILEMUX_ACTIVITY, _)) => requests = true,
+                // Who is less urgent waits until this one does not run any more.
+                Some((id, endpoint)) => {
+                    let woken = self.mux.message(id, endpoint, dtu::time);
+                    changed |= woken.is_some_and(|woken| self.mux.urgency(woken) >= urgency);
+                }
+            }
+        }
+        changed |= self.tile.take_timer();
+        if requests {
+            self.tile.take(Registers::Kept);
+            self.requests();
+        } else if !changed {
+            return Resume::Same;
+        }
+        self.dispatch(Registers::Kept)
+    }
+
+    /// Carries out what the kernel asks. TileMux is the unit's current activity.
+    fn requests(&mut self) {
+        let now = dtu::time();
+        self.tile.take_print_answer();
+        while let Some((offset, request)) = self.tile.fetch_request() {
+            if let Some(Request::Stop { .. }) = request {
+                dtu::invalidate_translations();
+            }
+            let answer = match request {
+                Some(request) => self.mux.request(&mut self.tile, request, now),
+                None => Err(TileMuxError::BadRequest),
+            };
+            if let Ok(Some((id, entry))) = answer
+                && let Some(place) = self.mux.place(id)
+            {
+                arch::start_context(place, entry);
+                self.tile.forget(place);
+            }
+            self.tile.answer(offset, answer.err());
+        }
+        // The kernel may have stopped the one that ran.
+        if let Some(Running { id, .. }) = self.running
+            && self.mux.place(id).is_none()
         {
-            let place = self.place(id);
-            self.tile.leave(place);
+            self.running = None;
         }
     }
 
-    /// The activity gets the unit. False if TileMux must look at requests first.
-    fn enter(&mut self, id: u16) -> bool {
-        let place = self.place(id);
-        let bucket = self.mux.activity(id).map_or(0, |a| a.bucket);
-        self.tile.enter(place, id, bucket)
-    }
-
-    /// Looks at interrupts and requests, and decides who runs.
-    fn schedule(&mut self) -> Resume {
+    /// Decides who runs and gives the unit to it; `registers` says what becomes of the registers of the one that ran.
+    fn dispatch(&mut self, mut registers: Registers) -> Resume {
         loop {
-            let was_running = self.running;
-            self.leave();
             let now = dtu::time();
-            if let Some((id, since)) = was_running {
-                // An activity that has just been stopped is not there any more.
-                self.mux.charge(id, since, now);
+            let previous = self.running;
+            if let Some(running) = &mut self.running {
+                self.mux.charge(running.place, running.since, now);
+                running.since = now;
             }
-            while let Some((activity, endpoint)) = self.tile.take_core_request() {
-                self.mux.message(activity, endpoint, now);
-            }
-            self.tile.take_timer();
-            self.tile.take_print_answer();
-            while let Some((offset, request)) = self.tile.fetch_request() {
-                let answer = match request {
-                    Some(request) => self.mux.request(&mut self.tile, request, now),
-                    None => Err(bulkhead_abi::tilemux::TileMuxError::BadRequest),
-                };
-                if let Ok(Some((id, entry))) = answer {
-                    let place = self.place(id);
-                    arch::start_context(place, entry);
-                    self.tile.forget(place);
-                }
-                self.tile.answer(offset, answer.err());
-            }
-            if let Some((id, _)) = was_running
-                && self.mux.place(id).is_none()
-            {
-                self.running = None;
-            }
-            match self.mux.decide(dtu::time()) {
-                Decision::Run { id, until } => {
+            match self.mux.decide(now) {
+                Decision::Run {
+                    member: place,
+                    until,
+                } => {
                     self.tile.set_timer(until);
-                    let place = self.place(id);
-                    let previous = self.running.map(|(id, _)| self.place(id));
-                    if let Some(activity) = self.mux.activity(id) {
-                        arch::switch(previous, place, activity.space.satp());
+                    let Some(activity) = self.mux.at(place) else {
+                        panic!("nobody is at {place}")
+                    };
+                    let id = activity.id;
+                    if previous.is_none_or(|previous| previous.place != place) {
+                        arch::switch(previous.map(|p| p.place), place, activity.space.satp());
                     }
-                    self.running = Some((id, dtu::time()));
-                    if self.enter(id) {
+                    let since = now;
+                    self.running = Some(Running { id, place, since });
+                    let missed = self.tile.give(registers, place, id, activity.bucket);
+                    registers = Registers::Kept;
+                    if !self.missed(previous, missed) {
                         return Resume::Place(place);
                     }
                 }
                 Decision::Idle { until } => {
-                    if let Some((id, _)) = self.running.take() {
-                        arch::park(self.place(id));
-                    }
                     self.tile.set_timer(until);
-                    self.tile.idle();
+                    if let Some(previous) = self.running.take() {
+                        arch::park(previous.place);
+                    }
+                    let missed = self.tile.rest(registers);
+                    registers = Registers::Kept;
+                    if !self.missed(previous, missed) {
+                        arch::wait_for_interrupt();
+                        self.wake_up();
+                    }
                 }
             }
+        }
+    }
+
+    /// After the unit has changed its current activity: what came for the former one before, without being announced. Returns
+    /// whether that changes anything.
+    fn missed(&mut self, previous: Option<Running>, unread: tile::Unread) -> bool {
+        match unread {
+            tile::Unread::Nothing => false,
+            tile::Unread::Own => {
+                self.tile.take(Registers::Kept);
+                self.requests();
+                true
+            }
+            tile::Unread::Activity => {
+                let Some(Running { place, .. }) = previous else {
+                    return false;
+                };
+                let Some(endpoint) = self.mux.awaits(place) else {
+                    return false;
+                };
+                if endpoint != NO_ENDPOINT && !tile::unread(endpoint) {
+                    return false;
+                }
+                self.mux.wake(place, dtu::time());
+                true
+            }
+        }
+    }
+
+    /// Something ended the rest of the tile.
+    fn wake_up(&mut self) {
+        let mut requests = false;
+        for _ in 0..ANNOUNCEMENTS {
+            match self.tile.take_announcement() {
+                None => break,
+                Some((TILEMUX_ACTIVITY, _)) => requests = true,
+                Some((id, endpoint)) => {
+                    self.mux.message(id, endpoint, dtu::time);
+                }
+            }
+        }
+        self.tile.take_timer();
+        if requests {
+            self.tile.take(Registers::Kept);
+            self.requests();
         }
     }
 }

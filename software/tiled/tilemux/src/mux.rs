@@ -3,7 +3,7 @@
 //! Why it exists: requests of the kernel, calls of applications, faults and interrupts all end here, as changes of who is
 //! ready. What it deliberately does not know: how registers are saved. Times are nanoseconds since reset.
 
-use bulkhead_abi::dtu::{NO_ENDPOINT, TLB_READ, TLB_WRITE};
+use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
 use bulkhead_abi::memory_map::DTU_BASE;
 use bulkhead_abi::syscall::StopCause;
@@ -18,7 +18,7 @@ pub const ACTIVITIES: usize = 16;
 /// What TileMux needs of the tile.
 pub trait Machine: TableMemory {
     /// Unread messages in an endpoint, or in all of an activity's if it is [`NO_ENDPOINT`]. Asked only for the activity that
-    /// ran last.
+    /// is current.
     fn has_message(&self, activity: u16, endpoint: u16) -> bool;
     /// Lets the unit use a page for an activity.
     fn insert_translation(&mut self, activity: u16, page: u64, physical: u64, rights: u64);
@@ -60,36 +60,52 @@ pub struct Activity {
     state: State,
 }
 
-/// All activities.
+/// Numbers of activities of which none is one: for places that are free.
+const NOBODY: u16 = IDLE_ACTIVITY;
+
+/// All activities. Each has a place, stable for as long as it lives, which is its number in the schedule.
 #[derive(Debug)]
 pub struct Mux {
+    /// Numbers of the activities by place, apart from them: whom a message is for is asked at every interrupt.
+    ids: [u16; ACTIVITIES],
     activities: [Option<Activity>; ACTIVITIES],
     scheduler: Scheduler<ACTIVITIES>,
+    /// Places of those who wait for a moment, as bits.
+    timed: u32,
 }
 
 impl Mux {
     /// None, with a policy and slices of so many nanoseconds.
     pub const fn new(policy: Policy, slice: u64) -> Self {
         Self {
+            ids: [NOBODY; ACTIVITIES],
             activities: [None; ACTIVITIES],
             scheduler: Scheduler::new(policy, slice),
+            timed: 0,
         }
     }
 
-    /// The place of an activity; stable for as long as it lives.
+    /// The place of an activity.
     pub fn place(&self, id: u16) -> Option<usize> {
-        self.activities
+        self.ids
             .iter()
-            .position(|a| a.is_some_and(|a| a.id == id))
+            .position(|other| *other == id && id != NOBODY)
+    }
+
+    /// The activity in a place.
+    pub fn at(&self, place: usize) -> Option<&Activity> {
+        self.activities.get(place)?.as_ref()
     }
 
     /// An activity.
     pub fn activity(&self, id: u16) -> Option<&Activity> {
-        self.activities.iter().flatten().find(|a| a.id == id)
+        self.at(self.place(id)?)
     }
 
-    fn activity_mut(&mut self, id: u16) -> Option<&mut Activity> {
-        self.activities.iter_mut().flatten().find(|a| a.id == id)
+    fn find(&mut self, id: u16) -> Result<(usize, &mut Activity), TileMuxError> {
+        let place = self.place(id).ok_or(TileMuxError::NoActivity)?;
+        let found = self.activities[place].as_mut();
+        Ok((place, found.ok_or(TileMuxError::NoActivity)?))
     }
 
     /// Carries out a request of the kernel. If it starts an activity, says how.
@@ -116,15 +132,14 @@ impl Mux {
                 rights,
             } => {
                 let rights = Rights::from_bits(rights).ok_or(TileMuxError::BadRequest)?;
-                let target = self.created(activity)?;
+                let (_, target) = self.created(activity)?;
                 target
                     .space
                     .map(machine, address, physical, pages, rights)
                     .map_err(map_error)?;
             }
             Request::SetBucket { activity, bucket } => {
-                let target = self.activity_mut(activity);
-                target.ok_or(TileMuxError::NoActivity)?.bucket = bucket & 3;
+                self.find(activity)?.1.bucket = bucket & 3;
             }
             Request::SetBudget {
                 activity,
@@ -132,14 +147,13 @@ impl Mux {
                 period,
                 priority,
             } => {
-                let target = self.activity_mut(activity);
-                let target = target.ok_or(TileMuxError::NoActivity)?;
+                let (place, target) = self.find(activity)?;
                 target.limited = true;
                 let budget = Budget {
                     amount: budget,
                     period,
                 };
-                if !self.scheduler.set_budget(activity, budget, priority, now) {
+                if !self.scheduler.set_budget(place, budget, priority, now) {
                     return Err(TileMuxError::BadRequest);
                 }
                 self.tell_shared(machine);
@@ -149,8 +163,9 @@ impl Mux {
                 entry,
                 stack,
             } => {
-                self.created(activity)?.state = State::Ready;
-                self.scheduler.set_ready(activity, true, now);
+                let (place, target) = self.created(activity)?;
+                target.state = State::Ready;
+                self.scheduler.set_ready(place, true, now);
                 self.tell_shared(machine);
                 return Ok(Some((activity, Entry { entry, stack })));
             }
@@ -162,9 +177,9 @@ impl Mux {
         Ok(None)
     }
 
-    fn created(&mut self, id: u16) -> Result<&mut Activity, TileMuxError> {
-        let found = self.activity_mut(id).ok_or(TileMuxError::NoActivity)?;
-        match found.state {
+    fn created(&mut self, id: u16) -> Result<(usize, &mut Activity), TileMuxError> {
+        let found = self.find(id)?;
+        match found.1.state {
             State::Created => Ok(found),
             _ => Err(TileMuxError::WrongState),
         }
@@ -177,7 +192,7 @@ impl Mux {
         tables: u64,
         pages: u64,
     ) -> Result<(), TileMuxError> {
-        if self.activity(id).is_some() {
+        if id == NOBODY || self.place(id).is_some() {
             return Err(TileMuxError::WrongState);
         }
         let place = self.activities.iter().position(Option::is_none);
@@ -199,7 +214,8 @@ impl Mux {
             limited: false,
             state: State::Created,
         });
-        self.scheduler.add(id);
+        self.ids[place] = id;
+        self.scheduler.add(place);
         Ok(())
     }
 
@@ -207,7 +223,9 @@ impl Mux {
     pub fn remove(&mut self, machine: &mut impl Machine, id: u16) {
         if let Some(place) = self.place(id) {
             self.activities[place] = None;
-            self.scheduler.remove(id);
+            self.ids[place] = NOBODY;
+            self.timed &= !(1 << place);
+            self.scheduler.remove(place);
             self.tell_shared(machine);
         }
     }
@@ -262,67 +280,109 @@ impl Mux {
         (rights.read && address & !(PAGE - 1) != DTU_BASE).then_some(physical)
     }
 
-    /// An activity wants to wait. It stays ready if what it waits for is there.
-    pub fn wait(&mut self, machine: &impl Machine, id: u16, endpoint: u16, until: u64, now: u64) {
-        if machine.has_message(id, endpoint) || until != 0 && until <= now {
+    /// The activity in a place wants to wait. It stays ready if what it waits for is there.
+    pub fn wait(
+        &mut self,
+        machine: &impl Machine,
+        place: usize,
+        endpoint: u16,
+        until: u64,
+        now: u64,
+    ) {
+        let Some(Some(activity)) = self.activities.get_mut(place) else {
+            return;
+        };
+        if machine.has_message(activity.id, endpoint) || until != 0 && until <= now {
             return;
         }
-        if let Some(activity) = self.activity_mut(id) {
-            activity.state = State::Waiting { endpoint, until };
-            self.scheduler.set_ready(id, false, now);
+        activity.state = State::Waiting { endpoint, until };
+        if until != 0 {
+            self.timed |= 1 << place;
+        }
+        self.scheduler.set_ready(place, false, now);
+    }
+
+    /// The endpoint for which the activity in a place waits.
+    pub fn awaits(&self, place: usize) -> Option<u16> {
+        match self.at(place)?.state {
+            State::Waiting { endpoint, .. } => Some(endpoint),
+            _ => None,
         }
     }
 
-    /// A message for an activity came while it did not run.
-    pub fn message(&mut self, id: u16, endpoint: u16, now: u64) {
-        if let Some(activity) = self.activity_mut(id)
-            && let State::Waiting {
-                endpoint: wanted, ..
-            } = activity.state
-            && (wanted == endpoint || wanted == NO_ENDPOINT)
-        {
+    /// A message for an activity came while it did not run. Returns its place if it waited for that.
+    pub fn message(&mut self, id: u16, endpoint: u16, now: impl FnOnce() -> u64) -> Option<usize> {
+        let place = self.place(id)?;
+        let wanted = self.awaits(place)?;
+        if wanted != endpoint && wanted != NO_ENDPOINT {
+            return None;
+        }
+        self.wake(place, now());
+        Some(place)
+    }
+
+    /// Ends the wait of the activity in a place.
+    pub fn wake(&mut self, place: usize, now: u64) {
+        if let Some(Some(activity)) = self.activities.get_mut(place) {
             activity.state = State::Ready;
-            self.scheduler.set_ready(id, true, now);
+            self.timed &= !(1 << place);
+            self.scheduler.set_ready(place, true, now);
         }
     }
 
-    /// An activity gives the rest of its slice away.
-    pub fn give_way(&mut self, id: u16) {
-        self.scheduler.to_end(id);
+    /// How urgent the activity in a place is, see [`Scheduler::urgency`].
+    pub fn urgency(&self, place: usize) -> u8 {
+        self.scheduler.urgency(place)
     }
 
-    /// An activity ran from one moment to another.
-    pub fn charge(&mut self, id: u16, start: u64, end: u64) {
-        self.scheduler.charge(id, start, end);
+    /// The activity in a place gives the rest of its slice away.
+    pub fn give_way(&mut self, place: usize) {
+        self.scheduler.to_end(place);
+    }
+
+    /// The activity in a place ran from one moment to another.
+    pub fn charge(&mut self, place: usize, start: u64, end: u64) {
+        self.scheduler.charge(place, start, end);
+    }
+
+    /// Those who wait for a moment: places and moments.
+    fn timed(&self) -> impl Iterator<Item = (usize, u64)> {
+        let mut left = self.timed;
+        core::iter::from_fn(move || {
+            while left != 0 {
+                let place = left.trailing_zeros() as usize;
+                left &= left - 1;
+                if let Some(State::Waiting { until, .. }) = self.at(place).map(|a| a.state) {
+                    return Some((place, until));
+                }
+            }
+            None
+        })
     }
 
     /// Who runs now; and when TileMux must be asked again.
     pub fn decide(&mut self, now: u64) -> Decision {
-        let mut wake: Option<u64> = None;
-        for activity in self.activities.iter_mut().flatten() {
-            if let State::Waiting { until, .. } = activity.state
-                && until != 0
-            {
-                if until <= now {
-                    activity.state = State::Ready;
-                    self.scheduler.set_ready(activity.id, true, until);
-                } else {
-                    wake = Some(wake.map_or(until, |w| w.min(until)));
-                }
-            }
+        if self.timed == 0 {
+            return self.scheduler.decide(now);
         }
-        let earlier = |until: Option<u64>| match (until, wake) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
+        loop {
+            let over = self.timed().find(|(_, until)| *until <= now);
+            let Some((place, until)) = over else { break };
+            self.wake(place, until);
+        }
+        // Whoever is less urgent than the one that runs is woken when that one ends or waits.
+        let decision = self.scheduler.decide(now);
+        let (bar, until) = match decision {
+            Decision::Run { member, until } => (self.urgency(member), until),
+            Decision::Idle { until } => (0, until),
         };
-        match self.scheduler.decide(now) {
-            Decision::Run { id, until } => Decision::Run {
-                id,
-                until: earlier(until),
-            },
-            Decision::Idle { until } => Decision::Idle {
-                until: earlier(until),
-            },
+        let awaited = self
+            .timed()
+            .filter(|(place, _)| self.urgency(*place) >= bar);
+        let until = awaited.map(|(_, until)| until).chain(until).min();
+        match decision {
+            Decision::Run { member, .. } => Decision::Run { member, until },
+            Decision::Idle { .. } => Decision::Idle { until },
         }
     }
 }

@@ -84,7 +84,13 @@ fn alone_nobody_is_interrupted() {
     let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
     assert_eq!(mux.decide(0), Decision::Idle { until: None });
     start(&mut mux, &mut tile, 1);
-    assert_eq!(mux.decide(0), Decision::Run { id: 1, until: None });
+    assert_eq!(
+        mux.decide(0),
+        Decision::Run {
+            member: 0,
+            until: None
+        }
+    );
     assert_eq!(tile.halves[&(region(1) + SHARED_OFFSET)], 0);
 }
 
@@ -99,21 +105,27 @@ fn sharing_is_told_to_everybody_and_ends() {
     assert_eq!(
         mux.decide(0),
         Decision::Run {
-            id: 1,
+            member: 0,
             until: Some(SLICE)
         }
     );
-    mux.charge(1, 0, SLICE);
+    mux.charge(0, 0, SLICE);
     assert_eq!(
         mux.decide(SLICE),
         Decision::Run {
-            id: 2,
+            member: 1,
             until: Some(2 * SLICE)
         }
     );
     mux.remove(&mut tile, 2);
     assert_eq!(tile.halves[&(region(1) + SHARED_OFFSET)], 0);
-    assert_eq!(mux.decide(SLICE), Decision::Run { id: 1, until: None });
+    assert_eq!(
+        mux.decide(SLICE),
+        Decision::Run {
+            member: 0,
+            until: None
+        }
+    );
     assert!(mux.activity(2).is_none() && mux.place(2).is_none());
 }
 
@@ -121,21 +133,45 @@ fn sharing_is_told_to_everybody_and_ends() {
 fn waiting_ends_by_message_or_time() {
     let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
     start(&mut mux, &mut tile, 1);
-    mux.wait(&tile, 1, 20, 500, 0);
+    mux.wait(&tile, 0, 20, 500, 0);
     assert_eq!(mux.decide(0), Decision::Idle { until: Some(500) });
-    mux.message(1, 21, 0);
+    assert_eq!(mux.message(1, 21, || 0), None);
     assert_eq!(mux.decide(0), Decision::Idle { until: Some(500) });
-    mux.message(1, 20, 0);
-    assert_eq!(mux.decide(0), Decision::Run { id: 1, until: None });
-    mux.wait(&tile, 1, 20, 500, 0);
-    assert_eq!(mux.decide(500), Decision::Run { id: 1, until: None });
+    assert_eq!(mux.message(1, 20, || 0), Some(0));
+    assert_eq!(
+        mux.decide(0),
+        Decision::Run {
+            member: 0,
+            until: None
+        }
+    );
+    mux.wait(&tile, 0, 20, 500, 0);
+    assert_eq!(
+        mux.decide(500),
+        Decision::Run {
+            member: 0,
+            until: None
+        }
+    );
     // A message that is there, and a moment that has passed, are not waited for.
     tile.unread.push((1, 20));
-    mux.wait(&tile, 1, NO_ENDPOINT, 0, 500);
-    assert_eq!(mux.decide(500), Decision::Run { id: 1, until: None });
-    mux.wait(&tile, 1, 22, 400, 500);
-    assert_eq!(mux.decide(500), Decision::Run { id: 1, until: None });
-    mux.wait(&tile, 1, 22, 0, 500);
+    mux.wait(&tile, 0, NO_ENDPOINT, 0, 500);
+    assert_eq!(
+        mux.decide(500),
+        Decision::Run {
+            member: 0,
+            until: None
+        }
+    );
+    mux.wait(&tile, 0, 22, 400, 500);
+    assert_eq!(
+        mux.decide(500),
+        Decision::Run {
+            member: 0,
+            until: None
+        }
+    );
+    mux.wait(&tile, 0, 22, 0, 500);
     assert_eq!(mux.decide(500), Decision::Idle { until: None });
 }
 
@@ -244,11 +280,11 @@ fn budgets_let_others_run() {
     assert_eq!(
         mux.decide(0),
         Decision::Run {
-            id: 1,
+            member: 0,
             until: Some(10_000)
         }
     );
-    mux.charge(1, 0, 10_000);
+    mux.charge(0, 0, 10_000);
     assert_eq!(
         mux.decide(10_000),
         Decision::Idle {
@@ -258,7 +294,7 @@ fn budgets_let_others_run() {
     assert_eq!(
         mux.decide(100_000),
         Decision::Run {
-            id: 1,
+            member: 0,
             until: Some(110_000)
         }
     );
@@ -289,24 +325,30 @@ proptest! {
                     alive.remove(&id);
                 }
                 2 => if alive.contains_key(&id) {
-                    mux.wait(&tile, id, 20, 0, now);
+                    let place = mux.place(id).unwrap();
+                    mux.wait(&tile, place, 20, 0, now);
                     alive.insert(id, false);
                 },
                 3 => {
-                    mux.message(id, 20, now);
+                    mux.message(id, 20, || now);
                     alive.entry(id).and_modify(|ready| *ready = true);
                 }
-                4 => mux.give_way(id),
+                4 => {
+                    if let Some(place) = mux.place(id) {
+                        mux.give_way(place);
+                    }
+                }
                 _ => {
                     let start = now;
                     now += value;
-                    if let Decision::Run { id, .. } = mux.decide(now) {
-                        mux.charge(id, start, now);
+                    if let Decision::Run { member, .. } = mux.decide(now) {
+                        mux.charge(member, start, now);
                     }
                 }
             }
             match mux.decide(now) {
-                Decision::Run { id, until } => {
+                Decision::Run { member, until } => {
+                    let id = mux.at(member).unwrap().id;
                     prop_assert_eq!(alive.get(&id), Some(&true));
                     prop_assert!(until.is_none_or(|until| until > now));
                     prop_assert_eq!(until.is_some(), alive.values().filter(|ready| **ready).count() > 1);

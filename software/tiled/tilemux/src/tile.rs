@@ -20,16 +20,42 @@ use bulkhead_hal::dtu::{self, SavedCommand};
 use bulkhead_hal::paging::TableMemory;
 use bulkhead_tilemux::mux::{ACTIVITIES, Machine};
 
+/// What becomes of the command registers of an activity that leaves the unit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Registers {
+    /// It was interrupted and finds them again.
+    Kept,
+    /// It called TileMux; a call ends its running command and clears the registers.
+    Dropped,
+}
+
+/// What came for the one that left the unit, before it left and without being announced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Unread {
+    /// Nothing.
+    Nothing,
+    /// Messages for the activity.
+    Activity,
+    /// Requests of the kernel.
+    Own,
+}
+
+/// Who has the unit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holder {
+    TileMux,
+    Nobody,
+    /// The activity in this place.
+    Place(usize),
+}
+
 /// The tile's unit.
 pub struct Tile {
     /// Command registers of activities that do not run.
     commands: [SavedCommand; ACTIVITIES],
-    /// Whether TileMux is the current activity.
-    own: bool,
+    holder: Holder,
     /// The timer's moment.
     timer: Option<u64>,
-    /// Unread messages of the activity that was the last to leave.
-    unread: u16,
 }
 
 impl Tile {
@@ -39,33 +65,61 @@ impl Tile {
         dtu::invalidate_translations();
         Self {
             commands: [SavedCommand::default(); ACTIVITIES],
-            own: true,
+            holder: Holder::TileMux,
             timer: None,
-            unread: 0,
         }
     }
 
-    /// Whether TileMux is the current activity.
-    pub fn is_own(&self) -> bool {
-        self.own
+    /// Changes the holder. The one who leaves may have messages that nobody was told of.
+    fn change(&mut self, registers: Registers, holder: Holder, to: CurrentActivity) -> Unread {
+        if let Holder::Place(place) = self.holder {
+            self.commands[place] = match registers {
+                Registers::Kept => dtu::save_command(),
+                Registers::Dropped => {
+                    dtu::end_command();
+                    SavedCommand::default()
+                }
+            };
+        }
+        if let Holder::Place(place) = holder {
+            dtu::restore_command(&self.commands[place]);
+        }
+        let old = dtu::exchange_activity(to);
+        let left = core::mem::replace(&mut self.holder, holder);
+        match left {
+            _ if old.messages() == 0 => Unread::Nothing,
+            Holder::TileMux if unread(REQUEST_ENDPOINT) => Unread::Own,
+            Holder::Place(_) => Unread::Activity,
+            Holder::TileMux | Holder::Nobody => Unread::Nothing,
+        }
     }
 
-    /// Takes the unit from the activity in this place.
-    pub fn leave(&mut self, place: usize) {
-        self.commands[place] = dtu::save_command();
-        let old = dtu::exchange_activity(CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0));
-        self.unread = old.messages();
-        self.own = true;
+    /// TileMux takes the unit.
+    pub fn take(&mut self, registers: Registers) {
+        if self.holder != Holder::TileMux {
+            let own = CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0);
+            self.change(registers, Holder::TileMux, own);
+        }
     }
 
-    /// Gives the unit to an activity. False if a request of the kernel came since TileMux last looked: while it is the
-    /// current activity itself, requests raise no interrupt, so the caller must look again.
+    /// Gives the unit to an activity.
     #[must_use]
-    pub fn enter(&mut self, place: usize, id: u16, bucket: u8) -> bool {
-        dtu::restore_command(&self.commands[place]);
-        let old = dtu::exchange_activity(CurrentActivity::new(id, 0, bucket));
-        self.own = false;
-        old.messages() == 0 || !unread(REQUEST_ENDPOINT)
+    pub fn give(&mut self, registers: Registers, place: usize, id: u16, bucket: u8) -> Unread {
+        if self.holder == Holder::Place(place) {
+            return Unread::Nothing;
+        }
+        let next = CurrentActivity::new(id, 0, bucket);
+        self.change(registers, Holder::Place(place), next)
+    }
+
+    /// Nobody needs the unit.
+    #[must_use]
+    pub fn rest(&mut self, registers: Registers) -> Unread {
+        if self.holder == Holder::Nobody {
+            return Unread::Nothing;
+        }
+        let nobody = CurrentActivity::new(IDLE_ACTIVITY, 0, 0);
+        self.change(registers, Holder::Nobody, nobody)
     }
 
     /// A new activity starts in this place.
@@ -74,7 +128,7 @@ impl Tile {
     }
 
     /// The activity and endpoint of a message that came for somebody who does not run.
-    pub fn take_core_request(&mut self) -> Option<(u16, u16)> {
+    pub fn take_announcement(&mut self) -> Option<(u16, u16)> {
         let request = CoreRequest(dtu::read(CORE_REQUEST));
         request.is_valid().then(|| {
             dtu::write(CORE_REQUEST, 0);
@@ -83,11 +137,14 @@ impl Tile {
     }
 
     /// Acknowledges the timer if it has expired.
-    pub fn take_timer(&mut self) {
-        if dtu::read(TIMER_EXPIRED) != 0 {
+    pub fn take_timer(&mut self) -> bool {
+        // Not armed, it cannot have expired.
+        let expired = self.timer.is_some() && dtu::read(TIMER_EXPIRED) != 0;
+        if expired {
             dtu::write(TIMER_EXPIRED, 0);
             self.timer = None;
         }
+        expired
     }
 
     /// Arms the timer for a moment, or disarms it.
@@ -96,20 +153,14 @@ impl Tile {
             return;
         }
         self.timer = moment;
-        dtu::set_timer(match moment {
-            None => 0,
-            Some(moment) => moment.saturating_sub(dtu::time()).max(1),
-        });
-    }
-
-    /// Nothing runs: waits for the next interrupt.
-    pub fn idle(&mut self) {
-        dtu::exchange_activity(CurrentActivity::new(IDLE_ACTIVITY, 0, 0));
-        // A request that came since the last look is unread now and was announced to nobody.
-        if !unread(REQUEST_ENDPOINT) {
-            arch::wait_for_interrupt();
+        match moment {
+            None => {
+                dtu::set_timer(0);
+                // It may have expired meanwhile, and nobody would look.
+                dtu::write(TIMER_EXPIRED, 0);
+            }
+            Some(moment) => dtu::set_timer(moment.saturating_sub(dtu::time()).max(1)),
         }
-        dtu::exchange_activity(CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0));
     }
 
     /// The next request of the kernel, if it is one, and its offset.
@@ -157,7 +208,8 @@ impl Tile {
     }
 }
 
-fn unread(endpoint: u16) -> bool {
+/// Whether an endpoint has unread messages.
+pub fn unread(endpoint: u16) -> bool {
     matches!(dtu::endpoint(endpoint), Endpoint::Receive(r) if r.unread != 0)
 }
 
@@ -173,8 +225,11 @@ impl TableMemory for Tile {
 
 impl Machine for Tile {
     fn has_message(&self, activity: u16, endpoint: u16) -> bool {
+        if dtu::current_activity().messages() == 0 {
+            return false;
+        }
         if endpoint == NO_ENDPOINT {
-            return self.unread != 0;
+            return true;
         }
         matches!(dtu::endpoint(endpoint), Endpoint::Receive(r) if r.activity == activity && r.unread != 0)
     }
