@@ -1,0 +1,110 @@
+"""Hands out jobs to threads of this process or to a Dask cluster, and gives each job's result exactly once.
+
+A job is pure: its key names everything that its result depends on. So it may be done again when a worker was lost, and
+it does not matter where, or in what order. This module knows neither studies nor their results.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ._native import StudyError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+ATTEMPTS = 5
+"""How often a job is handed out again after Dask gave it up because the workers that had it died."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A function of plain values, and the key of its result."""
+
+    key: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def on_threads(jobs: Sequence[Job], threads: int) -> Iterator[tuple[str, Any]]:
+    """Does the jobs in threads of this process; results come as they are done."""
+    with ThreadPoolExecutor(threads, thread_name_prefix="bulkhead") as pool:
+        waiting: dict[Future[Any], Job] = {pool.submit(job.function, *job.arguments): job for job in jobs}
+        try:
+            while waiting:
+                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    job = waiting.pop(future)
+                    yield job.key, future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def on_cluster(jobs: Sequence[Job], client: Client) -> Iterator[tuple[str, Any]]:
+    """Does the jobs on the workers of a Dask cluster; results come as they are done.
+
+    Dask hands a lost worker's jobs to others by itself, also those whose results were lost with it. When it gives a job
+    up because several workers died with it, the job is handed out again, :data:`ATTEMPTS` times at most.
+    """
+    from distributed import CancelledError, KilledWorker, as_completed
+
+    attempts = dict.fromkeys((job.key for job in jobs), 0)
+    waiting: dict[str, tuple[Job, Any]] = {}
+    arrivals = as_completed()
+
+    def hand_out(job: Job) -> None:
+        # A key whose last attempt failed is poisoned on the scheduler: the next attempt has another one.
+        key = f"{job.key}-{attempts[job.key]}"
+        future = client.submit(job.function, *job.arguments, key=key, pure=True)
+        waiting[key] = (job, future)
+        arrivals.add(future)
+
+    try:
+        for job in jobs:
+            hand_out(job)
+        while waiting:
+            future = next(arrivals)
+            job, _ = waiting.pop(future.key)
+            try:
+                result = future.result()
+            except (KilledWorker, CancelledError) as error:
+                attempts[job.key] += 1
+                if attempts[job.key] > ATTEMPTS:
+                    raise StudyError(f"workers keep dying with {job.key}: {error}") from error
+                hand_out(job)
+                continue
+            except ModuleNotFoundError as error:
+                raise StudyError(f"a worker lacks a package: {error}; install bulkhead on every worker") from error
+            finally:
+                future.release()
+            yield job.key, result
+    finally:
+        for _, future in waiting.values():
+            future.cancel()
+        arrivals.clear()
+
+
+def check_client(client: Any) -> None:
+    """Refuses what is no client that can be waited for."""
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise StudyError("for a study on a cluster install dask.distributed, for example: pip install distributed") from None
+    if not isinstance(client, Client):
+        raise TypeError(f"client must be a dask.distributed.Client, not {type(client).__name__}")
+    if client.asynchronous:
+        raise StudyError("client is asynchronous; make it with asynchronous=False")
+    if client.status != "running":
+        raise StudyError(f"client is {client.status}; connect it first")
