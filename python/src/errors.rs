@@ -59,6 +59,11 @@ pub fn file(text: String) -> PyErr {
     FileError::new_err(text)
 }
 
+/// Makes a [`StudyError`].
+pub fn study(text: String) -> PyErr {
+    StudyError::new_err(text)
+}
+
 /// Adds all of them to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();

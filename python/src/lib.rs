@@ -8,6 +8,7 @@ mod convert;
 mod errors;
 mod files;
 mod multiprocessor;
+mod study;
 mod systems;
 mod uniprocessor;
 
@@ -21,5 +22,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     uniprocessor::register(module)?;
     multiprocessor::register(module)?;
     systems::register(module)?;
-    files::register(module)
+    files::register(module)?;
+    study::register(module)
 }

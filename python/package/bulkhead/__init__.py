@@ -4,7 +4,7 @@ The computation is Bulkhead's Rust library; times are integers, verdicts are exa
 digits on every machine and with any number of threads or workers.
 """
 
-from . import analysis, files
+from . import analysis, files, mc2
 from ._native import (
     BulkheadError,
     FileError,
@@ -14,6 +14,8 @@ from ._native import (
     TaskError,
     __version__,
 )
+from .results import StudyResult
+from .studies import study
 from .tasks import (
     LIMIT,
     CacheTask,
@@ -45,6 +47,7 @@ __all__ = [
     "PlacedTask",
     "Slot",
     "StudyError",
+    "StudyResult",
     "Table",
     "TableError",
     "Task",
@@ -52,5 +55,7 @@ __all__ = [
     "__version__",
     "analysis",
     "files",
+    "mc2",
+    "study",
     "utilisation",
 ]

@@ -7,9 +7,10 @@ it does not matter where, or in what order. This module knows neither studies no
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._native import StudyError
@@ -23,11 +24,20 @@ ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A function of plain values, and the key of its result."""
+    """A call of a module's function with plain values, and the key of its result."""
 
     key: str
-    function: Callable[..., Any]
+    module: str
+    function: str
     arguments: tuple[Any, ...]
+
+
+CALL = "getattr(__import__('importlib').import_module(module), function)(*arguments)"
+"""How a worker does a job.
+
+Dask unpickles a task before anything can be caught: a name of this package there would end a worker that lacks it, and
+the study would wait for ever. This text is unpickled everywhere; a missing package becomes an exception of the job.
+"""
 
 
 def cores() -> int:
@@ -38,10 +48,14 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
+def _here(job: Job) -> Any:
+    return getattr(import_module(job.module), job.function)(*job.arguments)
+
+
 def on_threads(jobs: Sequence[Job], threads: int) -> Iterator[tuple[str, Any]]:
     """Does the jobs in threads of this process; results come as they are done."""
     with ThreadPoolExecutor(threads, thread_name_prefix="bulkhead") as pool:
-        waiting: dict[Future[Any], Job] = {pool.submit(job.function, *job.arguments): job for job in jobs}
+        waiting: dict[Future[Any], Job] = {pool.submit(_here, job): job for job in jobs}
         try:
             while waiting:
                 done, _ = wait(waiting, return_when=FIRST_COMPLETED)
@@ -67,7 +81,8 @@ def on_cluster(jobs: Sequence[Job], client: Client) -> Iterator[tuple[str, Any]]
     def hand_out(job: Job) -> None:
         # A key whose last attempt failed is poisoned on the scheduler: the next attempt has another one.
         key = f"{job.key}-{attempts[job.key]}"
-        future = client.submit(job.function, *job.arguments, key=key, pure=True)
+        names = {"module": job.module, "function": job.function, "arguments": job.arguments}
+        future = client.submit(eval, CALL, names, key=key, pure=True)
         waiting[key] = (job, future)
         arrivals.add(future)
 
