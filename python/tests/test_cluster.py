@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import bulkhead
+import dask
 import pytest
 from bulkhead import StudyError, _work
 from distributed import Client, LocalCluster
@@ -25,14 +26,19 @@ def single() -> bulkhead.StudyResult:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Two worker processes with one thread each; a nanny starts a new one for one that dies."""
-    with LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address=None,
-        local_directory=str(tmp_path_factory.mktemp("dask")),
-        silence_logs=50,
-    ) as cluster:
+    # A local cluster gives up a worker that happens to be down this long after its first death.
+    patience = {"distributed.deploy.lost-worker-timeout": "1h"}
+    with (
+        dask.config.set(patience),
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            local_directory=str(tmp_path_factory.mktemp("dask")),
+            silence_logs=50,
+        ) as cluster,
+    ):
         yield cluster
 
 
