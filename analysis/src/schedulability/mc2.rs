@@ -8,8 +8,11 @@
 //! Overheads: a job's cost grows by two scheduling decisions (when it starts and when it ends) and its release; tasks on
 //! processors with interrupts also lose what interrupts take at most in a period (as mc2-rts20, section 6.2, does).
 //!
-//! Assumptions: implicit deadlines, level A synchronous; tasks of higher levels keep to the costs of the level that is
-//! judged (otherwise only their own level is guaranteed).
+//! Assumptions: implicit deadlines; levels A and B strictly periodic from time 0 (section 2 of the paper), level C sporadic;
+//! tasks of higher levels keep to the costs of the level that is judged (otherwise only their own level is guaranteed), and
+//! level A's costs are not less at level A than at level B. Slots stay where they are when jobs end early: where the period
+//! of a task of level A does not divide those of level B, one of its jobs may reach late into a busy period of level B,
+//! which counts as release jitter.
 
 use super::table::{self, Table};
 use super::tardiness::{self, Supply};
@@ -112,16 +115,32 @@ pub fn analyse(system: &System) -> Result<Guarantees, TaskError> {
         // A table exists exactly if earliest deadline first meets all deadlines.
         let a: Vec<Task> = processor.a.iter().map(cost(A)).collect();
         guarantees.a.push(edf::schedulable(&a)?);
-        // Level B below level A, which is taken as sporadic tasks of the highest priorities: never better than a table.
         let mut order: Vec<usize> = (0..processor.b.len()).collect();
         order.sort_by_key(|&i| processor.b[i].period);
-        let mut below: Vec<Task> = processor.a.iter().map(cost(B)).collect();
-        below.sort_by_key(|t| t.period);
-        below.extend(order.iter().map(|&i| cost(B)(&processor.b[i])));
-        let responses = fixed_priority::response_times(&below)?;
         let mut b = vec![None; processor.b.len()];
-        for (&index, response) in order.iter().zip(&responses[processor.a.len()..]) {
-            b[index] = *response;
+        for (position, &index) in order.iter().enumerate() {
+            // The table does by any time after a common release at most what highest priorities would do. A busy period of
+            // level B may begin with any of these releases; a task of level A that is not released then may still have an
+            // old job in a later slot.
+            let here = &order[..=position];
+            let mut above: Vec<Task> = processor
+                .a
+                .iter()
+                .map(|t| {
+                    let task = cost(B)(t);
+                    let together = here
+                        .iter()
+                        .all(|&h| processor.b[h].period.is_multiple_of(task.period));
+                    let late = if together {
+                        0
+                    } else {
+                        task.period.saturating_sub(task.cost)
+                    };
+                    task.with_jitter(late)
+                })
+                .collect();
+            above.extend(here.iter().map(|&h| cost(B)(&processor.b[h])));
+            b[index] = fixed_priority::response_times(&above)?.pop().flatten();
         }
         guarantees.b.push(b);
         let above: Vec<Task> = processor
