@@ -156,6 +156,9 @@ codes! {
         SetTimer = 5,
         /// Abort the running unprivileged command, if it can still be undone; its error becomes `Aborted`.
         AbortCommand = 6,
+        /// Start the tile's second hart at the physical address in the argument, in machine mode. From now on core requests
+        /// interrupt it, and only the timer interrupts the first one. Nothing happens on a tile with one hart.
+        StartSecond = 7,
     }
 }
 

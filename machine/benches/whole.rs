@@ -51,6 +51,7 @@ fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
         dtu: tiled.then(unit),
         router: 0,
         privileged: id == 0,
+        second_hart: false,
         exit: true,
         uart: true,
     };

@@ -39,7 +39,7 @@ pub enum PlatformKind {
     Tiled,
 }
 
-/// A processing tile with one hart.
+/// A processing tile with one hart or two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileConfig {
     /// Number on the network.
@@ -58,6 +58,8 @@ pub struct TileConfig {
     pub router: u16,
     /// The DTU starts with the privileged feature (the kernel's tile).
     pub privileged: bool,
+    /// A second hart shares caches and unit with the first: the interrupt hart of m3-rtas24, section III-B2.
+    pub second_hart: bool,
     /// The tile has an exit device.
     pub exit: bool,
     /// The tile has a console.

@@ -14,6 +14,7 @@ fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> Pl
         dtu: None,
         router,
         privileged: false,
+        second_hart: false,
         exit: false,
         uart: false,
     };

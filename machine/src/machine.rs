@@ -414,6 +414,13 @@ impl Machine {
                 counters: *tile.hart().statistics(),
             })
             .collect();
+        for (tile, config) in self.tiles.iter().zip(&self.config.tiles) {
+            harts.extend(tile.second_hart().map(|hart| HartReport {
+                tile: tile.id(),
+                cycle: config.hart.ticks_per_cycle,
+                counters: *hart.statistics(),
+            }));
+        }
         harts.sort_by_key(|h| h.tile);
         let mut memories: Vec<MemoryReport> = self
             .fabric

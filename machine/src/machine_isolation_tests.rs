@@ -90,7 +90,7 @@ fn equal_runs_have_equal_digests() {
 }
 
 /// Runs to `end` in pieces of 1 to 300 ticks: windows fall anywhere.
-fn in_pieces(machine: &mut Machine, end: Tick) -> Outcome {
+pub(super) fn in_pieces(machine: &mut Machine, end: Tick) -> Outcome {
     let mut step = 1u64;
     loop {
         step = step * 75 % 65_537;

@@ -140,6 +140,7 @@ fn tile(id: TileId, tiled: bool) -> TileConfig {
         }),
         router: 0,
         privileged: id == 0,
+        second_hart: false,
         exit: true,
         uart: true,
     }
@@ -658,3 +659,6 @@ fn two_tiles_exchange_messages() {
 
 #[path = "machine_isolation_tests.rs"]
 mod isolation;
+
+#[path = "second_hart_tests.rs"]
+mod second_hart;

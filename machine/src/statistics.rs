@@ -17,7 +17,7 @@ pub struct Statistics {
     pub ticks: Tick,
     /// Markers that were not kept because a tile made too many.
     pub markers_lost: u64,
-    /// Harts, by tile.
+    /// Harts, by tile; a tile's second hart after its first.
     pub harts: Vec<HartReport>,
     /// Caches, by tile, level and owner.
     pub caches: Vec<CacheReport>,

@@ -7,6 +7,7 @@
 mod below;
 mod bus;
 mod env;
+mod second;
 
 use crate::cache::{Hierarchy, Waiter};
 use crate::config::{PlatformConfig, PlatformKind, TileConfig};
@@ -25,6 +26,7 @@ use bulkhead_abi::dtu::{Endpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bus::TileBus;
 use env::TileEnv;
+use second::Second;
 use std::sync::Arc;
 
 /// An event of a tile.
@@ -47,6 +49,9 @@ const FROM_UNIT: u32 = 1;
 #[derive(Clone, Copy, Debug)]
 enum Signal {
     Line(InterruptLine, bool),
+    /// An interrupt line of the second hart.
+    Second(InterruptLine, bool),
+    StartSecond(u64),
     Wake,
     Start(u64),
     Stop,
@@ -105,6 +110,12 @@ struct Local {
     deferred: Vec<Deferred>,
     line: u32,
     regulated: bool,
+    /// There is a second hart.
+    second_hart: bool,
+    /// Its software interrupt register.
+    second_software: bool,
+    /// Misses under way that it waits for.
+    second_tokens: Vec<u32>,
     /// The hart is to come back at the end of its block.
     recall: bool,
     /// A store to the host's word, whose moment the timing of the access will tell.
@@ -128,6 +139,7 @@ struct Local {
 /// A processing tile.
 pub struct Tile {
     hart: Hart,
+    second: Option<Box<Second>>,
     unit: Option<Dtu>,
     caches: Hierarchy,
     local: Local,
@@ -179,9 +191,13 @@ impl Tile {
             }
         }
         let mut hart = Hart::new(&config.hart, 0);
-        hart.set_data_sets((l1d.size / (l1d.ways as u64 * l1d.line as u64)) as u32);
+        let sets = (l1d.size / (l1d.ways as u64 * l1d.line as u64)) as u32;
+        hart.set_data_sets(sets);
         Some(Self {
             hart,
+            second: config
+                .second_hart
+                .then(|| Box::new(Second::new(&config.hart, sets))),
             local: Local {
                 id: config.id,
                 owner,
@@ -194,6 +210,9 @@ impl Tile {
                 deferred: Vec::new(),
                 line: caches.line(),
                 regulated: unit.is_some(),
+                second_hart: config.second_hart,
+                second_software: false,
+                second_tokens: Vec::new(),
                 recall: false,
                 to_host: None,
                 host_token: None,
@@ -316,23 +335,30 @@ impl Tile {
     /// The next moment at which something happens here.
     #[inline]
     pub fn next_time(&self) -> Tick {
-        let hart = if self.runnable {
+        self.hart_time().min(self.local.next_event())
+    }
+
+    /// The next moment at which a hart acts.
+    #[inline]
+    fn hart_time(&self) -> Tick {
+        let first = if self.runnable {
             self.hart.time()
         } else {
             Tick::MAX
         };
-        hart.min(self.local.next_event())
+        first.min(self.second_time())
+    }
+
+    #[inline]
+    fn second_time(&self) -> Tick {
+        self.second.as_ref().map_or(Tick::MAX, |s| s.next_time())
     }
 
     /// A moment before which this tile hands no packet to the network: a hart's miss leaves after the second level has
     /// looked, a command of the unit after its start-up.
     #[inline]
     pub fn next_packet(&self) -> Tick {
-        let hart = if self.runnable {
-            self.hart.time().saturating_add(self.hart_lookahead)
-        } else {
-            Tick::MAX
-        };
+        let hart = self.hart_time().saturating_add(self.hart_lookahead);
         hart.min(self.local.next_event())
     }
 
@@ -340,11 +366,7 @@ impl Tile {
     /// start up first.
     #[inline]
     pub fn next_command(&self) -> Tick {
-        let hart = if self.runnable {
-            self.hart.time().saturating_add(self.command_lookahead)
-        } else {
-            Tick::MAX
-        };
+        let hart = self.hart_time().saturating_add(self.command_lookahead);
         hart.min(self.local.next_event())
     }
 
@@ -358,8 +380,13 @@ impl Tile {
             if self.local.end.is_some() {
                 return;
             }
-            if self.runnable && self.hart.time() < event.min(end) {
-                self.run_hart(event.min(end), fabric);
+            let second = self.second_time();
+            if self.runnable && self.hart.time() < event.min(end) && self.hart.time() <= second {
+                // Of one tick, the first hart comes first.
+                let other = second.saturating_add(1);
+                self.run_hart(event.min(end).min(other), other, fabric);
+            } else if second < event.min(end) {
+                self.run_second(event.min(end), fabric);
             } else if event < end {
                 self.take_event(fabric);
             } else {
@@ -368,7 +395,7 @@ impl Tile {
         }
     }
 
-    fn run_hart(&mut self, horizon: Tick, fabric: &mut Fabric) {
+    fn run_hart(&mut self, horizon: Tick, other: Tick, fabric: &mut Fabric) {
         if self.state != HartState::Running && self.is_watched(fabric) {
             self.report(self.hart.time(), HartState::Running, fabric);
         }
@@ -377,6 +404,8 @@ impl Tile {
             caches: &mut self.caches,
             local: &mut self.local,
             fabric,
+            second: false,
+            other,
         };
         let stop = self.hart.run(&mut bus, horizon);
         let idle = match stop {
@@ -404,10 +433,18 @@ impl Tile {
                 self.hart.complete(token, at);
             }
         }
+        self.after_caches();
+        self.settle(self.local.now, fabric);
+    }
+
+    /// Tells the harts if a line left the first level.
+    fn after_caches(&mut self) {
         if self.caches.take_first_level_changed() {
             self.hart.forget_lines();
+            if let Some(second) = &mut self.second {
+                second.hart.forget_lines();
+            }
         }
-        self.settle(self.local.now, fabric);
     }
 
     /// Hands over what devices want from the hart, and tells the unit if the hart is awake.
@@ -476,9 +513,7 @@ impl Tile {
         };
         act(unit, &mut env);
         self.local.after_unit(unit, &mut self.caches, fabric);
-        if self.caches.take_first_level_changed() {
-            self.hart.forget_lines();
-        }
+        self.after_caches();
     }
 
     fn packet(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
@@ -508,9 +543,7 @@ impl Tile {
                 fabric
                     .ledger
                     .complete(packet.owner, packet.transaction, &packet.account, now);
-                if self.caches.take_first_level_changed() {
-                    self.hart.forget_lines();
-                }
+                self.after_caches();
                 self.tell_done(fabric);
             }
             Transaction::CacheWrite => {
@@ -535,6 +568,9 @@ impl Tile {
         for (waiter, at) in done.drain(..) {
             match waiter {
                 Waiter::Fetch { token } | Waiter::Data { token, .. } => {
+                    if self.local.second_hart && self.complete_second(token, at) {
+                        continue;
+                    }
                     self.hart.complete(token, at);
                     self.runnable = true;
                 }
@@ -551,13 +587,27 @@ impl Tile {
             return;
         }
         for signal in std::mem::take(&mut self.local.signals) {
-            self.runnable = true;
             match signal {
+                Signal::Second(line, level) => {
+                    self.signal_second(|hart| hart.set_interrupt(line, level, now));
+                    continue;
+                }
+                Signal::StartSecond(pc) => {
+                    self.signal_second(|hart| hart.reset(pc, now));
+                    continue;
+                }
                 Signal::Line(line, level) => self.hart.set_interrupt(line, level, now),
                 Signal::Wake => self.hart.wake(now),
-                Signal::Start(pc) => self.hart.reset(pc, now),
-                Signal::Stop => self.hart.stop(),
+                Signal::Start(pc) => {
+                    self.hart.reset(pc, now);
+                    self.stop_second();
+                }
+                Signal::Stop => {
+                    self.hart.stop();
+                    self.stop_second();
+                }
             }
+            self.runnable = true;
         }
     }
 }

@@ -328,6 +328,7 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
             .optional("dtu", tile.dtu.as_ref().map(|dtu| &dtu.name))
             .attribute("router", tile.router)
             .attribute("privileged", tile.privileged)
+            .attribute("harts", tile.harts)
             .attribute("shared", tile.shared)
             .attribute("exit", tile.exit)
             .attribute("uart", tile.uart);

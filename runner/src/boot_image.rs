@@ -117,7 +117,7 @@ fn boot_table(system: &System, modules: &[BootModule], free_start: u64, free_end
         kind: TILE_PROCESSING,
         frequency: tile.pipeline.clock.frequency.0,
         endpoints: tile.dtu.as_ref().map_or(0, |dtu| dtu.endpoints),
-        harts: 1,
+        harts: tile.harts,
         policy: match system.tilemux(tile.id).policy {
             TilePolicy::Throughput => abi::TilePolicy::Throughput as u32,
             TilePolicy::Realtime => abi::TilePolicy::Realtime as u32,

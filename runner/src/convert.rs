@@ -39,6 +39,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                     dtu: tile.dtu.as_ref().map(|d| dtu(d, cycle(&d.clock))),
                     router: tile.router,
                     privileged: tile.privileged,
+                    second_hart: tile.harts == 2,
                     exit: tile.exit,
                     uart: tile.uart,
                 }

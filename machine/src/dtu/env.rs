@@ -212,10 +212,14 @@ pub trait Env {
     fn interrupt_pending(&self) -> bool;
     /// Ends the hart's sleep.
     fn wake_hart(&mut self);
-    /// Resets the hart and starts it at `pc` in machine mode.
+    /// Resets the first hart and starts it at `pc` in machine mode; a second one stops.
     fn start_hart(&mut self, pc: u64);
-    /// Stops the hart until it is started again.
+    /// Stops the tile's harts until they are started again.
     fn stop_hart(&mut self);
+    /// Starts the second hart at `pc` in machine mode; tells whether there is one.
+    fn start_second(&mut self, pc: u64) -> bool;
+    /// Sets the second hart's external interrupt line.
+    fn interrupt_second(&mut self, level: bool);
     /// Records something.
     fn observe(&mut self, observation: Observation);
 }

@@ -68,6 +68,10 @@ pub struct Dtu {
     timer_serial: u32,
     timer_expired: bool,
     interrupt: bool,
+    /// The second hart was started: core requests go to it.
+    split: bool,
+    /// The line of the second hart.
+    second_interrupt: bool,
 
     features: u64,
     external_argument: u64,
@@ -111,6 +115,8 @@ impl Dtu {
             timer_serial: 0,
             timer_expired: false,
             interrupt: false,
+            split: false,
+            second_interrupt: false,
             features: if privileged { FEATURE_PRIVILEGED } else { 0 },
             external_argument: 0,
             epoch: 0,

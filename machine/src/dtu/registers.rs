@@ -42,6 +42,39 @@ impl Dtu {
         Ok(self.register(env, offset))
     }
 
+    /// A load of the tile's second hart: as that of the first, but it says nothing about the first one's sleep.
+    ///
+    /// # Errors
+    /// As for [`Dtu::read_register`].
+    pub fn read_register_second<E: Env>(
+        &mut self,
+        env: &mut E,
+        offset: u64,
+        bytes: u8,
+    ) -> Result<u64, RegisterFault> {
+        Self::check_width(offset, bytes)?;
+        Ok(self.register(env, offset))
+    }
+
+    /// A store of the tile's second hart. It commands nothing in the unprivileged page: the one command unit belongs to
+    /// the first hart, and only that one sleeps.
+    ///
+    /// # Errors
+    /// As for [`Dtu::write_register`].
+    pub fn write_register_second<E: Env>(
+        &mut self,
+        env: &mut E,
+        offset: u64,
+        bytes: u8,
+        value: u64,
+    ) -> Result<(), RegisterFault> {
+        Self::check_width(offset, bytes)?;
+        if offset >= PRIVILEGED_PAGE {
+            self.write(env, offset, value);
+        }
+        Ok(())
+    }
+
     /// A store of the tile's hart at `offset` in the unit.
     ///
     /// # Errors
@@ -55,8 +88,15 @@ impl Dtu {
     ) -> Result<WriteEffect, RegisterFault> {
         Self::check_width(offset, bytes)?;
         self.hart_is_awake(env);
+        if offset == COMMAND {
+            return Ok(self.start_command(env, value));
+        }
+        self.write(env, offset, value);
+        Ok(WriteEffect::None)
+    }
+
+    fn write<E: Env>(&mut self, env: &mut E, offset: u64, value: u64) {
         match offset {
-            COMMAND => return Ok(self.start_command(env, value)),
             ADDRESS => self.address = value,
             SIZE => self.size = value,
             ARGUMENT => self.argument = value,
@@ -77,7 +117,6 @@ impl Dtu {
             _ => {}
         }
         self.pump(env);
-        Ok(WriteEffect::None)
     }
 
     /// A hart that accesses registers does not sleep: something else than the unit woke it.
@@ -211,6 +250,7 @@ impl Dtu {
         self.timer_expired = false;
         self.core_request = 0;
         self.update_interrupt(env);
+        self.split = false;
     }
 
     fn privileged_command<E: Env>(&mut self, env: &mut E, value: u64) {
@@ -239,6 +279,14 @@ impl Dtu {
                 }
             }
             Some(PrivilegedOpcode::AbortCommand) => self.abort_command(env),
+            Some(PrivilegedOpcode::StartSecond) => {
+                if env.start_second(first) {
+                    // The line of the new hart is down; the old one's falls if only a core request held it.
+                    self.split = true;
+                    self.second_interrupt = false;
+                    self.update_interrupt(env);
+                }
+            }
             None => self.privileged_error = DtuError::UnknownCommand,
         }
     }
@@ -272,7 +320,13 @@ impl Dtu {
     }
 
     pub(super) fn update_interrupt<E: Env>(&mut self, env: &mut E) {
-        let level = CoreRequest(self.core_request).is_valid() || self.timer_expired;
+        let request = CoreRequest(self.core_request).is_valid();
+        let second = self.split && request;
+        if second != self.second_interrupt {
+            self.second_interrupt = second;
+            env.interrupt_second(second);
+        }
+        let level = request && !self.split || self.timer_expired;
         if level == self.interrupt {
             return;
         }

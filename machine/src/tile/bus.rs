@@ -18,12 +18,18 @@ use bulkhead_abi::memory_map::{
 const EXIT_SIZE: u64 = 0x1000;
 /// Token of stores to the host's word; those of the caches count up from 1.
 const HOST_TOKEN: u32 = u32::MAX;
+/// Offset of the second hart's software interrupt register in the CLINT, as SiFive's map has it.
+const SECOND_SOFTWARE: u64 = bulkhead_abi::memory_map::CLINT_MSIP + 4;
 
 pub(super) struct TileBus<'a> {
     pub unit: Option<&'a mut Dtu>,
     pub caches: &'a mut Hierarchy,
     pub local: &'a mut Local,
     pub fabric: &'a mut Fabric,
+    /// The hart is the tile's second one.
+    pub second: bool,
+    /// The moment at which the other hart acts next: device registers are not accessed beyond it.
+    pub other: Tick,
 }
 
 impl TileBus<'_> {
@@ -40,7 +46,17 @@ impl TileBus<'_> {
             local: self.local,
             fabric: self.fabric,
         };
-        timing(self.caches.fetch_miss(now, physical, owner, &mut lower))
+        let timing = timing(self.caches.fetch_miss(now, physical, owner, &mut lower));
+        self.note(timing)
+    }
+
+    /// Remembers who waits for a miss where that can be two.
+    #[inline]
+    fn note(&mut self, timing: Timing) -> Timing {
+        if let (true, Timing::Pending(token)) = (self.second, timing) {
+            self.local.second_tokens.push(token);
+        }
+        timing
     }
 
     #[inline(never)]
@@ -51,10 +67,11 @@ impl TileBus<'_> {
             local: self.local,
             fabric: self.fabric,
         };
-        timing(
+        let timing = timing(
             self.caches
                 .data_miss(now, physical, write, owner, &mut lower),
-        )
+        );
+        self.note(timing)
     }
 
     /// An access to the line of the host's word. The answer makes every one come here; a store of the word
@@ -107,7 +124,21 @@ impl TileBus<'_> {
         }
     }
 
+    fn clint_read(&self, now: Tick, offset: u64, bytes: u8) -> Option<u64> {
+        if self.local.second_hart && offset == SECOND_SOFTWARE && bytes == 4 {
+            return Some(self.local.second_software.into());
+        }
+        self.local.clint.read(now, offset, bytes)
+    }
+
     fn clint_write(&mut self, now: Tick, offset: u64, bytes: u8, value: u64) -> Option<()> {
+        if self.local.second_hart && offset == SECOND_SOFTWARE && bytes == 4 {
+            self.local.second_software = value & 1 != 0;
+            let line = InterruptLine::Software;
+            let signal = Signal::Second(line, self.local.second_software);
+            self.local.signals.push(signal);
+            return Some(());
+        }
         match self.local.clint.write(offset, bytes, value)? {
             ClintEffect::None => {}
             ClintEffect::Software(level) => {
@@ -143,7 +174,7 @@ impl Bus for TileBus<'_> {
     #[inline]
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing {
         match self.caches.fetch_hit(now, physical) {
-            Some(outcome) => timing(outcome),
+            Some(outcome) => self.note(timing(outcome)),
             None => self.fetch_miss(now, physical),
         }
     }
@@ -155,7 +186,7 @@ impl Bus for TileBus<'_> {
             return self.data_host(now, physical, write);
         }
         match self.caches.data_hit(now, physical, write) {
-            Some(outcome) => timing(outcome),
+            Some(outcome) => self.note(timing(outcome)),
             None => self.data_miss(now, physical, write),
         }
     }
@@ -250,11 +281,14 @@ impl Bus for TileBus<'_> {
                 local: self.local,
                 fabric: self.fabric,
             };
-            let value = unit.read_register(&mut env, offset, bytes);
+            let value = match self.second {
+                false => unit.read_register(&mut env, offset, bytes),
+                true => unit.read_register_second(&mut env, offset, bytes),
+            };
             self.local.after_unit(unit, self.caches, self.fabric);
             value.map_err(|_| BusFault)?
         } else if let Some(offset) = within(physical, CLINT_BASE, CLINT_SIZE) {
-            self.local.clint.read(now, offset, bytes).ok_or(BusFault)?
+            self.clint_read(now, offset, bytes).ok_or(BusFault)?
         } else if let Some(offset) = within(physical, UART_BASE, UART_SIZE) {
             let uart = self.local.uart.as_mut().ok_or(BusFault)?;
             uart.read(offset) as u64
@@ -282,7 +316,12 @@ impl Bus for TileBus<'_> {
                 local: self.local,
                 fabric: self.fabric,
             };
-            let effect = unit.write_register(&mut env, offset, bytes, value);
+            let effect = match self.second {
+                false => unit.write_register(&mut env, offset, bytes, value),
+                true => unit
+                    .write_register_second(&mut env, offset, bytes, value)
+                    .map(|()| WriteEffect::None),
+            };
             self.local.after_unit(unit, self.caches, self.fabric);
             sleep = effect.map_err(|_| BusFault)? == WriteEffect::Sleep;
         } else if let Some(offset) = within(physical, CLINT_BASE, CLINT_SIZE) {
@@ -339,7 +378,8 @@ impl Bus for TileBus<'_> {
     #[inline]
     fn limit(&self) -> Tick {
         if self.local.signals.is_empty() && !self.local.recall {
-            self.local.limit.min(self.local.next_event())
+            let limit = self.local.limit.min(self.local.next_event());
+            limit.min(self.other)
         } else {
             0
         }

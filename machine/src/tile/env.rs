@@ -104,6 +104,18 @@ impl Env for TileEnv<'_> {
         self.local.signals.push(Signal::Start(pc));
     }
 
+    fn start_second(&mut self, pc: u64) -> bool {
+        if self.local.second_hart {
+            self.local.signals.push(Signal::StartSecond(pc));
+        }
+        self.local.second_hart
+    }
+
+    fn interrupt_second(&mut self, level: bool) {
+        let signal = Signal::Second(InterruptLine::External, level);
+        self.local.signals.push(signal);
+    }
+
     fn stop_hart(&mut self) {
         self.local.signals.push(Signal::Stop);
     }

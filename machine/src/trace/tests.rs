@@ -24,6 +24,7 @@ fn platform() -> PlatformConfig {
         }),
         router: 0,
         privileged: id == 0,
+        second_hart: false,
         exit: false,
         uart: false,
     };

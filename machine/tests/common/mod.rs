@@ -195,6 +195,7 @@ pub fn chip(tiles: u16) -> Machine {
         }),
         router: 0,
         privileged: id == 0,
+        second_hart: false,
         exit: false,
         uart: false,
     };

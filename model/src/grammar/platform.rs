@@ -26,6 +26,7 @@ const ENTRIES: super::Kind = Integer {
 /// A sentence or a list of attributes.
 const NOTE: super::Kind = super::Kind::Text { max: 1000 };
 const TILE: super::Kind = Integer { min: 0, max: 4095 };
+const HARTS: super::Kind = Integer { min: 1, max: 2 };
 
 const SOURCE: AttributeRule = optional(
     "source",
@@ -430,7 +431,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "tile",
-        about: "A processing tile with one hart.",
+        about: "A processing tile with one hart, or two that share caches and unit.",
         attributes: &[
             required("id", TILE, "Number on the network."),
             required("pipeline", Name, "Its pipeline."),
@@ -455,6 +456,12 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Boolean,
                 "false",
                 "Several applications may be placed on it; TileMux then gives them time slices.",
+            ),
+            default(
+                "harts",
+                HARTS,
+                "1",
+                "2: a second hart takes the interrupts for messages to activities that do not run (tiled platforms).",
             ),
             default("exit", Boolean, "false", "It has an exit device."),
             default("uart", Boolean, "false", "It has a console."),

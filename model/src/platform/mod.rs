@@ -307,6 +307,8 @@ pub struct Tile {
     pub router: u16,
     /// The kernel's tile.
     pub privileged: bool,
+    /// 1 or 2.
+    pub harts: u32,
     /// Several applications may be placed on it.
     pub shared: bool,
     /// It has an exit device.

@@ -304,6 +304,7 @@ impl Reader<'_> {
             dtu,
             router: node.integer("router") as u16,
             privileged: node.boolean("privileged"),
+            harts: node.integer("harts") as u32,
             shared: node.boolean("shared"),
             exit: node.boolean("exit"),
             uart: node.boolean("uart"),

@@ -47,6 +47,7 @@ fn platform() -> PlatformConfig {
             dtu: None,
             router: 0,
             privileged: false,
+            second_hart: false,
             exit: true,
             uart: true,
         }],

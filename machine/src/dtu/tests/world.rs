@@ -40,6 +40,8 @@ pub struct Hart {
     pub wakes: u32,
     pub started: Option<u64>,
     pub stopped: bool,
+    pub second: Option<u64>,
+    pub second_line: bool,
 }
 
 /// Everything but the units, so that a unit and its surroundings can be borrowed at once.
@@ -131,6 +133,13 @@ impl Env for Side<'_> {
     }
     fn start_hart(&mut self, pc: u64) {
         self.hart().started = Some(pc);
+    }
+    fn start_second(&mut self, pc: u64) -> bool {
+        self.chip.harts[self.tile as usize].second = Some(pc);
+        true
+    }
+    fn interrupt_second(&mut self, level: bool) {
+        self.chip.harts[self.tile as usize].second_line = level;
     }
     fn stop_hart(&mut self) {
         self.hart().stopped = true;

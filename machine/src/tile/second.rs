@@ -1,0 +1,105 @@
+//! The second hart of a tile: the interrupt hart of m3-rtas24, section III-B2.
+//!
+//! Why it exists: a message for an activity that does not run interrupts somebody. With one hart that is the hart on which a
+//! high-priority application runs; with two it is the other one, which shares caches and unit and runs nothing else. What it
+//! deliberately does not know: what the harts do. Both act in the order of their times, the first one first in one tick.
+//!
+//! Its traffic below the caches is that of the current activity, as the unit has one register for that.
+
+use super::bus::TileBus;
+use super::{End, Tile};
+use crate::fabric::Fabric;
+use crate::hart::{Hart, HartConfig, Stop};
+use crate::types::Tick;
+
+/// The second hart.
+pub(super) struct Second {
+    pub hart: Hart,
+    runnable: bool,
+}
+
+impl Second {
+    /// A halted hart with number 1.
+    pub fn new(config: &HartConfig, data_sets: u32) -> Self {
+        let mut hart = Hart::new(config, 1);
+        hart.set_data_sets(data_sets);
+        Self {
+            hart,
+            runnable: false,
+        }
+    }
+
+    /// When it acts next.
+    #[inline]
+    pub fn next_time(&self) -> Tick {
+        if self.runnable {
+            self.hart.time()
+        } else {
+            Tick::MAX
+        }
+    }
+}
+
+impl Tile {
+    /// The second hart, if there is one.
+    pub fn second_hart(&self) -> Option<&Hart> {
+        self.second.as_ref().map(|second| &second.hart)
+    }
+
+    pub(super) fn run_second(&mut self, horizon: Tick, fabric: &mut Fabric) {
+        let first = if self.runnable {
+            self.hart.time()
+        } else {
+            Tick::MAX
+        };
+        let Some(second) = &mut self.second else {
+            return;
+        };
+        let mut bus = TileBus {
+            unit: self.unit.as_mut(),
+            caches: &mut self.caches,
+            local: &mut self.local,
+            fabric,
+            second: true,
+            other: first,
+        };
+        match second.hart.run(&mut bus, horizon.min(first)) {
+            Stop::Horizon | Stop::Device => {}
+            Stop::Pending(_) | Stop::WaitForInterrupt | Stop::Sleep | Stop::Halted => {
+                second.runnable = false;
+            }
+            Stop::Unhandled(trap) => {
+                second.runnable = false;
+                self.local.finish(second.hart.time(), End::Unhandled(trap));
+            }
+        }
+        self.local.recall = false;
+        self.after_caches();
+        self.settle(self.local.now, fabric);
+    }
+
+    /// A miss of the second hart is over; tells whether it was one of its own.
+    pub(super) fn complete_second(&mut self, token: u32, at: Tick) -> bool {
+        let tokens = &mut self.local.second_tokens;
+        let Some(position) = tokens.iter().position(|t| *t == token) else {
+            return false;
+        };
+        tokens.swap_remove(position);
+        self.signal_second(|hart| hart.complete(token, at));
+        true
+    }
+
+    pub(super) fn signal_second(&mut self, signal: impl FnOnce(&mut Hart)) {
+        if let Some(second) = &mut self.second {
+            signal(&mut second.hart);
+            second.runnable = true;
+        }
+    }
+
+    pub(super) fn stop_second(&mut self) {
+        if let Some(second) = &mut self.second {
+            second.hart.stop();
+            second.runnable = false;
+        }
+    }
+}
