@@ -7,6 +7,7 @@
 //! Unless a test says otherwise: tasks are sporadic with a least distance (the period), do not suspend themselves, and
 //! share nothing but processors; tasks are listed by decreasing priority where priorities matter.
 
+pub mod batch;
 pub mod edf;
 pub mod edf_response;
 pub mod fixed_priority;
