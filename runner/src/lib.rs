@@ -9,6 +9,7 @@ pub mod audit;
 pub mod boot;
 pub mod boot_image;
 pub mod bounds;
+pub mod c_programs;
 pub mod collect;
 pub mod convert;
 pub mod counters;

@@ -4,6 +4,7 @@
 //! by a path relative to the description: a folder with a Cargo package, or a finished ELF file. Cargo decides what must
 //! be built again; nothing is cached beside it. What this module deliberately does not know: what the programs do.
 
+use crate::c_programs;
 use crate::error::Error;
 use crate::place;
 use serde_json::Value;
@@ -51,6 +52,7 @@ impl bulkhead_model::Programs for Library {
 /// What a path of a user leads to.
 enum Own {
     Elf(PathBuf),
+    C(PathBuf),
     Package(PathBuf),
 }
 
@@ -83,7 +85,12 @@ impl Library {
 
     fn own(&self, name: &str) -> Option<Own> {
         let path = self.base.join(name);
-        if path.is_file() {
+        let in_workloads = self.root.join("workloads").join(format!("{name}.c"));
+        if path.is_file() && path.extension().is_some_and(|ending| ending == "c") {
+            Some(Own::C(path))
+        } else if name.starts_with("c/") && in_workloads.is_file() {
+            Some(Own::C(in_workloads))
+        } else if path.is_file() {
             Some(Own::Elf(path))
         } else {
             path.join("Cargo.toml")
@@ -130,6 +137,7 @@ impl Library {
                     .cloned()
                     .ok_or_else(|| missing(name))?,
                 (None, Some(Own::Elf(path))) => path,
+                (None, Some(Own::C(source))) => self.build_c(&source)?,
                 (None, Some(Own::Package(folder))) => one_binary(&folder, name, &self.root)?,
                 (None, None) => {
                     return Err(Error::input(
@@ -145,6 +153,37 @@ impl Library {
         }
         Ok(programs)
     }
+}
+
+impl Library {
+    /// Compiles a program in C and links it with the library.
+    fn build_c(&self, source: &Path) -> Result<PathBuf, Error> {
+        let source = std::fs::canonicalize(source).map_err(|error| Error::file(source, error))?;
+        let mut command = cargo();
+        command.current_dir(&self.root).args(["-p", "bulkhead-c"]);
+        let home = cargo_home();
+        let messages = build(
+            command,
+            "the library for C",
+            "--lib",
+            &[(&home, "cargo"), (&self.root, ".")],
+        )?;
+        let archive = archive(&messages).ok_or_else(|| missing("the library for C"))?;
+        let folder = archive.parent().unwrap_or(&self.root).join("c");
+        c_programs::build(&self.root, &source, &archive, &folder)
+    }
+}
+
+/// The static library among Cargo's messages.
+fn archive(messages: &str) -> Option<PathBuf> {
+    let lines = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines
+        .filter(|message| message["reason"] == "compiler-artifact")
+        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
+        .filter_map(|name| name.as_str().map(PathBuf::from))
+        .find(|path| path.file_name().is_some_and(|name| name == "libbulkhead.a"))
 }
 
 /// Where Cargo keeps the sources of packages.
@@ -217,10 +256,20 @@ fn remap(folders: &[(&Path, &str)]) -> String {
 
 /// Runs a build; gives the executables by package and binary.
 fn run(
-    mut command: Command,
+    command: Command,
     what: &str,
     folders: &[(&Path, &str)],
 ) -> Result<BTreeMap<(String, String), PathBuf>, Error> {
+    Ok(executables(&build(command, what, "--bins", folders)?))
+}
+
+/// Runs a build of some kind of targets; gives Cargo's messages.
+fn build(
+    mut command: Command,
+    what: &str,
+    targets: &str,
+    folders: &[(&Path, &str)],
+) -> Result<String, Error> {
     // The order of arguments is free in Cargo except that the sub-command comes first, so it is put together here.
     let rest: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
     let folder = command.get_current_dir().map(Path::to_path_buf);
@@ -232,7 +281,7 @@ fn run(
         PROFILE,
         "--target",
         TARGET,
-        "--bins",
+        targets,
         "--message-format",
         "json-render-diagnostics",
         "--config",
@@ -256,7 +305,7 @@ fn run(
             output: String::from_utf8_lossy(&output.stderr).into_owned(),
         });
     }
-    Ok(executables(&String::from_utf8_lossy(&output.stdout)))
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Reads Cargo's messages.
@@ -341,6 +390,17 @@ mod tests {
         let key = ("bulkhead-control".to_owned(), "sensor".to_owned());
         assert_eq!(found.get(&key), Some(&PathBuf::from("/w/target/sensor")));
         assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn the_library_for_c_is_found_among_the_messages() {
+        let other =
+            json!({ "reason": "compiler-artifact", "filenames": ["/w/target/libother.rlib"] });
+        let line =
+            json!({ "reason": "compiler-artifact", "filenames": ["/w/target/libbulkhead.a"] });
+        let found = archive(&format!("{other}\n{line}\n"));
+        assert_eq!(found, Some(PathBuf::from("/w/target/libbulkhead.a")));
+        assert_eq!(archive(""), None);
     }
 
     #[test]

@@ -1,0 +1,96 @@
+//! Programs in C: one file, compiled and linked with the library for C.
+//!
+//! Why it exists: `program="hello.c"` shall work where a compiler is. What it deliberately does not know: what programs do.
+
+use crate::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Compilers that will do, with the arguments that make them produce code for the chip.
+const COMPILERS: &[(&str, &[&str])] = &[
+    ("riscv64-unknown-elf-gcc", &[]),
+    ("riscv64-linux-gnu-gcc", &["-no-pie", "-fno-pic"]),
+    ("riscv64-elf-gcc", &[]),
+    ("clang", &["--target=riscv64-unknown-elf", "-fuse-ld=lld"]),
+];
+
+/// The compiler of this machine, if there is one.
+pub fn compiler() -> Option<(&'static str, &'static [&'static str])> {
+    COMPILERS.iter().copied().find(|(name, _)| {
+        let mut command = Command::new(name);
+        let works = |command: &mut Command| command.status().is_ok_and(|status| status.success());
+        command.arg("--version").stdin(Stdio::null());
+        let found = works(command.stdout(Stdio::null()).stderr(Stdio::null()));
+        // Clang links for the chip only with its own linker.
+        found
+            && (*name != "clang"
+                || works(
+                    Command::new("ld.lld")
+                        .arg("--version")
+                        .stdout(Stdio::null())
+                        .stderr(Stdio::null()),
+                ))
+    })
+}
+
+/// Compiles `source` and links it with `library`; gives the ELF file, which lies in `folder`.
+///
+/// # Errors
+/// If there is no compiler, or it refuses.
+pub fn build(root: &Path, source: &Path, library: &Path, folder: &Path) -> Result<PathBuf, Error> {
+    let Some((name, arguments)) = compiler() else {
+        return Err(Error::input(
+            format!(
+                "{} needs a C compiler for RISC-V, and there is none",
+                source.display()
+            ),
+            "install one: apt-get install gcc-riscv64-unknown-elf",
+        ));
+    };
+    std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
+    let key = bulkhead_abi::syscall::module_key(source.as_os_str().as_encoded_bytes());
+    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+    let target = folder.join(format!("{stem}-{key:016x}.elf"));
+    let output = Command::new(name)
+        .args(arguments)
+        .args([
+            "-march=rv64gc",
+            "-mabi=lp64d",
+            "-mcmodel=medany",
+            "-std=c11",
+            "-O2",
+            "-g",
+            "-Wall",
+            "-Wextra",
+        ])
+        .args([
+            "-ffreestanding",
+            "-nostdlib",
+            "-nostartfiles",
+            "-static",
+            "-Wl,--gc-sections",
+            "-Wl,--build-id=none",
+        ])
+        .arg(format!(
+            "-ffile-prefix-map={}=.",
+            source.parent().unwrap_or(root).display()
+        ))
+        .arg("-I")
+        .arg(root.join("software/lib/c/include"))
+        .arg("-T")
+        .arg(root.join("software/lib/bulkhead-app.x"))
+        .arg(source)
+        .arg(library)
+        .arg("-o")
+        .arg(&target)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| Error::Machine(format!("cannot run {name}: {error}")))?;
+    if output.status.success() {
+        return Ok(target);
+    }
+    Err(Error::Build {
+        program: source.display().to_string(),
+        output: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
