@@ -33,6 +33,12 @@ create_exception!(
 );
 create_exception!(
     bulkhead,
+    DescriptionError,
+    BulkheadError,
+    "A description is wrong; the message says where, and what would be right."
+);
+create_exception!(
+    bulkhead,
     StudyError,
     BulkheadError,
     "A study was asked for what there is not, or its stored state does not belong to it."
@@ -71,6 +77,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TaskError", TaskError::type_object(py))?;
     module.add("TableError", TableError::type_object(py))?;
     module.add("FileError", FileError::type_object(py))?;
+    module.add("DescriptionError", DescriptionError::type_object(py))?;
     module.add("StudyError", StudyError::type_object(py))?;
     module.add("InternalError", InternalError::type_object(py))
 }

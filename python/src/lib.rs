@@ -8,6 +8,7 @@ mod convert;
 mod errors;
 mod files;
 mod multiprocessor;
+mod plan;
 mod study;
 mod systems;
 mod uniprocessor;
@@ -23,5 +24,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     multiprocessor::register(module)?;
     systems::register(module)?;
     files::register(module)?;
+    plan::register(module)?;
     study::register(module)
 }

@@ -4,9 +4,10 @@ The computation is Bulkhead's Rust library; times are integers, verdicts are exa
 digits on every machine and with any number of threads or workers.
 """
 
-from . import analysis, files, mc2
+from . import analysis, files, mc2, planning
 from ._native import (
     BulkheadError,
+    DescriptionError,
     FileError,
     InternalError,
     StudyError,
@@ -14,6 +15,7 @@ from ._native import (
     TaskError,
     __version__,
 )
+from .planning import Plan, check, plan
 from .results import StudyResult
 from .studies import study
 from .tasks import (
@@ -36,6 +38,7 @@ __all__ = [
     "LIMIT",
     "BulkheadError",
     "CacheTask",
+    "DescriptionError",
     "FileError",
     "Flow",
     "InternalError",
@@ -45,6 +48,7 @@ __all__ = [
     "Mc2System",
     "PhasedTask",
     "PlacedTask",
+    "Plan",
     "Slot",
     "StudyError",
     "StudyResult",
@@ -54,8 +58,11 @@ __all__ = [
     "TaskError",
     "__version__",
     "analysis",
+    "check",
     "files",
     "mc2",
+    "plan",
+    "planning",
     "study",
     "utilisation",
 ]

@@ -1,0 +1,115 @@
+//! Plans and verdicts for descriptions of task systems.
+//!
+//! Why it exists: what `bulkhead plan` and `bulkhead check` answer, as values. What it deliberately does not know: how a
+//! plan comes about, and terminals.
+
+use crate::convert::{natural, run};
+use crate::errors::{self, DescriptionError, FileError};
+use bulkhead_model::TaskSystem;
+use bulkhead_runner::plan::{self, Format, Meaning};
+use bulkhead_runner::{Error, report};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use std::path::Path;
+
+/// A complete task system with its constraints.
+#[pyclass(frozen, module = "bulkhead._native")]
+struct Plan(plan::Plan);
+
+/// The exception for an error of the runner.
+fn raise(error: &Error) -> PyErr {
+    match error {
+        Error::Description(errors) => DescriptionError::new_err(errors.to_string()),
+        Error::Input { cause, remedy } => DescriptionError::new_err(format!("{cause}; {remedy}")),
+        Error::File { path, source } => {
+            PyOSError::new_err((source.raw_os_error(), source.to_string(), path.clone()))
+        }
+        other => FileError::new_err(other.to_string()),
+    }
+}
+
+#[pymethods]
+impl Plan {
+    /// Everything as JSON, as `bulkhead plan --json` prints it.
+    fn json(&self) -> PyResult<String> {
+        serde_json::to_string(&self.0).map_err(|e| DescriptionError::new_err(e.to_string()))
+    }
+
+    /// What `bulkhead plan` prints.
+    fn text(&self) -> String {
+        report::plan::summary(&self.0)
+    }
+
+    /// Positions of the constraints that fail, the worst first.
+    fn failures(&self) -> Vec<usize> {
+        let place = |wanted: &plan::Constraint| {
+            self.0
+                .constraints
+                .iter()
+                .position(|one| std::ptr::eq(one, wanted))
+        };
+        self.0.failures().into_iter().filter_map(place).collect()
+    }
+
+    /// The complete system in a format: 0 XML, 1 SchedCAT, 2 CSV.
+    fn export(&self, format: u8, unit: Option<&str>) -> PyResult<String> {
+        let format = match format {
+            1 => Format::Schedcat,
+            2 => Format::Csv,
+            _ => Format::Xml,
+        };
+        plan::unit(unit)
+            .and_then(|unit| plan::export(&self.0.system, format, unit))
+            .map_err(|e| raise(&e))
+    }
+}
+
+fn system(path: &Path, overrides: &[String], meaning: &Meaning) -> Result<TaskSystem, Error> {
+    plan::load(path, overrides, meaning)?.ok_or_else(|| {
+        Error::input(
+            format!("{} is a <system>, not a task system", path.display()),
+            "name a <task-system>, or a task set in SchedCAT's format",
+        )
+    })
+}
+
+#[pyfunction]
+fn plan_file(
+    py: Python<'_>,
+    path: std::path::PathBuf,
+    overrides: Vec<String>,
+    policy: Option<String>,
+    processors: Option<&Bound<'_, PyAny>>,
+    unit: Option<String>,
+    set: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Plan> {
+    let count = |value: &Bound<'_, PyAny>, what: &str| {
+        natural(value, &|| what.to_owned(), u64::from(u32::MAX))
+    };
+    let processors = processors.map(|v| count(v, "processors")).transpose()?;
+    let set = set.map(|v| count(v, "task_set")).transpose()?;
+    let meaning = Meaning {
+        policy,
+        processors: processors.map(|n| n as u32),
+        unit,
+        set: set.map(|n| n as usize),
+    };
+    // The error is made into an exception outside, where the interpreter is at hand.
+    let found = run(py, errors::task, || {
+        Ok::<_, String>(system(&path, &overrides, &meaning).and_then(|s| plan::planned(&s)))
+    })?;
+    found.map(Plan).map_err(|e| raise(&e))
+}
+
+/// Names of the task systems of the catalog.
+#[pyfunction]
+fn plan_names() -> Vec<String> {
+    plan::names()
+}
+
+/// Adds the functions to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Plan>()?;
+    module.add_function(wrap_pyfunction!(plan_file, module)?)?;
+    module.add_function(wrap_pyfunction!(plan_names, module)?)
+}
