@@ -8,5 +8,24 @@ pub mod communication;
 pub mod exact;
 pub mod mc2;
 pub mod network_calculus;
+#[cfg(doctest)]
+pub mod pages;
 pub mod plan;
 pub mod schedulability;
+
+#[cfg(test)]
+mod tests {
+    /// A page without a test of its example would rot.
+    #[test]
+    fn every_page_on_an_analysis_is_tested() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/analyses");
+        let tested = include_str!("pages.rs");
+        let mut pages = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(tested.contains(&format!("analyses/{name}\"")), "{name}");
+            pages += 1;
+        }
+        assert!(pages >= 20);
+    }
+}
