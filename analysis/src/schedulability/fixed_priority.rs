@@ -162,6 +162,15 @@ mod tests {
         assert!(!schedulable(&twice).unwrap());
     }
 
+    /// SchedCAT's own example, without and with blocking of the first two.
+    #[test]
+    fn second_worked_example() {
+        let mut tasks = [(1, 2), (5, 20), (1, 20)].map(|(c, t)| Task::new(c, t));
+        assert_eq!(response_times(&tasks).unwrap(), [1, 10, 12].map(Some));
+        (tasks[0].blocking, tasks[1].blocking) = (1, 5);
+        assert_eq!(response_times(&tasks).unwrap(), [2, 20, 12].map(Some));
+    }
+
     /// The case study of Audsley et al. 1993: cost, period, deadline, blocking, jitter, response without own jitter.
     #[test]
     fn audsley_case_study() {

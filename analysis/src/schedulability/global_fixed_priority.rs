@@ -174,6 +174,8 @@ mod tests {
     fn worked_example() {
         let tasks = [(1, 4), (1, 5), (3, 9), (9, 18)].map(|(c, t)| Task::new(c, t));
         assert_eq!(response_times(&tasks, 2).unwrap(), [1, 1, 4, 15].map(Some));
+        // The same on three, as SchedCAT's implementation says.
+        assert_eq!(response_times(&tasks, 3).unwrap(), [1, 1, 3, 12].map(Some));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What placing each I/O buffer by itself gains over the paper's patterns, over all scenarios: ratios of schedulable-utilisation area.
 //!
 //! Why it exists: mc2-rts20, section 6.1, leaves this question open because its mixed-integer program would explode. Arguments: samples for
-//! each of the 648 x 40 cells (16 if none is given), and how many scenarios to step over (1).
+//! each of the 648 x 40 cells (16 if none is given), how many scenarios to step over (1), by how much row conflicts of devices in a bank are
+//! stronger than in the study (1), and by how much a copy from a bank of level C is less slow (1).
 
 use bulkhead_analysis::mc2::best_placement::Gain;
 use bulkhead_analysis::mc2::parameters::{ParameterError, StudyParameters};
@@ -14,7 +15,14 @@ fn main() -> Result<(), ParameterError> {
     let mut numbers = std::env::args().skip(1).map(|a| a.parse().ok());
     let samples = numbers.next().flatten().unwrap_or(16);
     let step = numbers.next().flatten().unwrap_or(1u64).max(1) as usize;
-    let study = Study::new(StudyParameters::default())?;
+    let stronger = numbers.next().flatten().unwrap_or(1);
+    let faster = numbers.next().flatten().unwrap_or(1).max(1);
+    let mut parameters = StudyParameters::default();
+    parameters.dma_bank.low *= stronger;
+    parameters.dma_bank.high *= stronger;
+    parameters.copy_inflation /= faster;
+    parameters.copy_inflation_average /= faster;
+    let study = Study::new(parameters)?;
     let points = study.parameters().utilisation_points;
     for (name, optimised) in [("C", false), ("O", true)] {
         let begin = Instant::now();
