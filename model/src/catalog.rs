@@ -53,7 +53,28 @@ pub const SYSTEMS: &[(&str, &str)] = &[
 ];
 
 /// Names and texts of the task systems.
-pub const TASKS: &[(&str, &str)] = &[("audsley", include_str!("../../catalog/tasks/audsley.xml"))];
+pub const TASKS: &[(&str, &str)] = &[
+    ("audsley", include_str!("../../catalog/tasks/audsley.xml")),
+    ("global", include_str!("../../catalog/tasks/global.xml")),
+    ("mc2", include_str!("../../catalog/tasks/mc2.xml")),
+    ("one-shot", include_str!("../../catalog/tasks/one-shot.xml")),
+    (
+        "regulated",
+        include_str!("../../catalog/tasks/regulated.xml"),
+    ),
+    (
+        "six-tasks",
+        include_str!("../../catalog/tasks/six-tasks.xml"),
+    ),
+    (
+        "three-phase",
+        include_str!("../../catalog/tasks/three-phase.xml"),
+    ),
+    (
+        "time-triggered",
+        include_str!("../../catalog/tasks/time-triggered.xml"),
+    ),
+];
 
 /// The system that runs if none is named.
 pub const DEFAULT_SYSTEM: &str = "quickstart";

@@ -7,9 +7,11 @@ use crate::error::Error;
 use bulkhead_analysis::plan::{PlanError, exchange};
 use bulkhead_model::tasks::{self, Policy, TaskSystem};
 use bulkhead_model::units::{self, Dimension, Time};
-use bulkhead_model::{LoadOptions, Root, load_tasks, root, task_system_names};
+use bulkhead_model::{LoadOptions, Root, System, load_tasks, root, task_system_names};
+use serde::Serialize;
 use std::path::Path;
 
+pub use bulkhead_analysis::plan::repair::{Number, Repair, repairs};
 pub use bulkhead_analysis::plan::{Constraint, Kind, Plan, Unit, plan};
 
 /// How a task set without a description of its own is meant.
@@ -171,6 +173,49 @@ fn plan_error(error: &PlanError) -> Error {
         PlanError::Other(_) => "choose other periods, or another policy",
     };
     Error::input(error.to_string(), remedy)
+}
+
+/// A verdict with what would repair the system; for machines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Judged {
+    /// The plan.
+    #[serde(flatten)]
+    pub plan: Plan,
+    /// Changes, each of which makes it pass.
+    pub repairs: Vec<Repair>,
+}
+
+/// Judges a system and looks for repairs.
+///
+/// # Errors
+/// As [`planned`].
+pub fn judged(system: &TaskSystem) -> Result<Judged, Error> {
+    let plan = planned(system)?;
+    let repairs = repairs(system, &plan);
+    Ok(Judged { plan, repairs })
+}
+
+/// The tasks of a system's applications, judged; constraints are about applications with a `<task>` that has a cost.
+///
+/// # Errors
+/// As [`planned`].
+pub fn of_system(system: &System) -> Result<Vec<Judged>, Error> {
+    let asked = |name: &str| {
+        let task = system.app(name).and_then(|app| app.task.as_ref());
+        task.is_some_and(|task| task.cost_at(task.criticality, 0).is_some())
+    };
+    let mut all = Vec::new();
+    for tasks in tasks::from_system(system) {
+        let mut plan = planned(&tasks)?;
+        plan.constraints
+            .retain(|c| c.kind == Kind::Response && asked(&c.subject));
+        plan.schedulable = plan.constraints.iter().all(|c| c.holds);
+        all.push(Judged {
+            plan,
+            repairs: Vec::new(),
+        });
+    }
+    Ok(all)
 }
 
 /// Task systems that can be named.

@@ -22,7 +22,7 @@ const AUDSLEY_TASKS: usize = 32;
 /// Tasks up to which every order of priorities is tried where no method is optimal.
 const ORDERS_TASKS: usize = 7;
 /// Partial assignments that the exact search for processors looks at.
-const NODES: u32 = 20_000;
+const NODES: u32 = 3_000;
 
 /// Gives `members` the priorities 1, 2 ... in this order.
 fn number(system: &mut TaskSystem, order: &[usize]) {

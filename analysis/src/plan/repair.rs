@@ -2,3 +2,409 @@
 //!
 //! Why it exists: "not schedulable" helps nobody. What it deliberately does not know: how a verdict comes about; it changes
 //! one number of the description, plans again, and looks for the least change by bisection.
+//!
+//! A change is first searched with everything decided as in the failing plan, which is fast, and then judged on the
+//! description as it was written, where open choices are made anew. Each change that is given makes the system pass, and
+//! one unit less does not (both are planned again to make sure).
+
+use bulkhead_model::tasks::{Policy, TaskSystem};
+use bulkhead_model::units::{Rate, Size, Time};
+use serde::Serialize;
+
+use super::prepare::nanoseconds;
+use super::{Constraint, Kind, NANOSECONDS_MAX, Plan, Unit, plan};
+
+/// Tasks whose numbers are tried.
+const TASKS: usize = 6;
+/// The same for large systems.
+const TASKS_OF_MANY: usize = 2;
+/// Tasks from which on a system is large.
+const MANY: usize = 64;
+/// Periods are raised to so many times their length at most.
+const PERIOD_FACTOR: u64 = 64;
+/// So many processors are added at most.
+const MORE_PROCESSORS: u32 = 8;
+
+/// The number of a description that a change is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Number {
+    /// Cost of a task: every estimate above the new value is lowered to it.
+    Cost,
+    /// Period of a task; an implicit deadline moves with it.
+    Period,
+    /// Deadline of a task.
+    Deadline,
+    /// Tardiness that a task may have.
+    Tardiness,
+    /// Processors.
+    Processors,
+    /// Deadline of a channel.
+    ChannelDeadline,
+    /// Slots of a queue.
+    QueueSlots,
+    /// Deadline of a flow.
+    FlowDeadline,
+    /// Buffer of a device.
+    Buffer,
+    /// Bandwidth of the memory.
+    Bandwidth,
+    /// Ways of the last-level cache.
+    Ways,
+    /// Colours of the last-level cache.
+    Colours,
+    /// Banks of the memory.
+    Banks,
+    /// Memory accesses of all processors in a period.
+    Accesses,
+}
+
+/// A change that makes the system pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Repair {
+    /// Which number.
+    pub number: Number,
+    /// Of what; empty for the system itself.
+    pub subject: String,
+    /// Its value now.
+    pub from: u64,
+    /// The value nearest to it with which everything holds.
+    pub to: u64,
+    /// What both count.
+    pub unit: Unit,
+    /// Size of the change in millionths of the value now, rounded up.
+    pub relative: u64,
+    /// Processors, priorities and shares were chosen anew, also where the description gives them.
+    pub anew: bool,
+}
+
+/// A number that can be changed, with the value beyond which it is not changed.
+#[derive(Clone, Debug)]
+struct Knob {
+    number: Number,
+    /// Index in the list that `number` belongs to.
+    index: usize,
+    subject: String,
+    from: u64,
+    extreme: u64,
+    unit: Unit,
+}
+
+/// Changes that repair `system`, whose plan is `failing`, the relatively least first. Empty if it holds, or if no single
+/// change within reason helps.
+pub fn repairs(system: &TaskSystem, failing: &Plan) -> Vec<Repair> {
+    if failing.schedulable {
+        return Vec::new();
+    }
+    let mut all: Vec<Repair> = knobs(system, failing)
+        .iter()
+        .filter_map(|knob| search(system, &failing.system, knob))
+        .collect();
+    all.sort_by(|a, b| (a.relative, a.number, &a.subject).cmp(&(b.relative, b.number, &b.subject)));
+    all
+}
+
+fn holds(system: &TaskSystem) -> bool {
+    plan(system).is_ok_and(|plan| plan.schedulable)
+}
+
+/// Tasks that have to do with a failure, the failing ones first, then by load.
+fn suspects(system: &TaskSystem, failing: &Plan) -> Vec<usize> {
+    let decided = &failing.system;
+    let failed: Vec<&Constraint> = failing.constraints.iter().filter(|c| !c.holds).collect();
+    let is_failing = |index: usize| {
+        let name = &decided.tasks[index].name;
+        failed
+            .iter()
+            .any(|c| matches!(c.kind, Kind::Response | Kind::Tardiness) && c.subject == *name)
+    };
+    let load = |index: usize| {
+        let cost = super::whole_cost(decided, index).unwrap_or(u64::MAX);
+        u128::from(cost) * 1_000_000 / u128::from(nanoseconds(decided.tasks[index].period).max(1))
+    };
+    let mut cores: Vec<Option<u32>> = Vec::new();
+    for (index, task) in decided.tasks.iter().enumerate() {
+        if is_failing(index) {
+            cores.push(task.core);
+        }
+    }
+    let mut all: Vec<usize> = (0..system.tasks.len())
+        .filter(|&index| {
+            let task = &decided.tasks[index];
+            task.criticality < 'D' || decided.policy != Policy::Mc2
+        })
+        .collect();
+    all.sort_by_key(|&index| {
+        let near = cores.contains(&decided.tasks[index].core);
+        (
+            !is_failing(index),
+            !near,
+            std::cmp::Reverse(load(index)),
+            index,
+        )
+    });
+    all.truncate(if system.tasks.len() > MANY {
+        TASKS_OF_MANY
+    } else {
+        TASKS
+    });
+    all
+}
+
+fn knobs(system: &TaskSystem, failing: &Plan) -> Vec<Knob> {
+    let mut all = Vec::new();
+    let failed = |kind: Kind, subject: &str| {
+        failing
+            .constraints
+            .iter()
+            .find(|c| !c.holds && c.kind == kind && c.subject == subject)
+    };
+    for index in suspects(system, failing) {
+        let task = &system.tasks[index];
+        let knob = |number, from: u64, extreme: u64| Knob {
+            number,
+            index,
+            subject: task.name.clone(),
+            from,
+            extreme,
+            unit: Unit::Nanoseconds,
+        };
+        if let Some(cost) = super::prepare::cost(&failing.system, index, task.criticality) {
+            // Sections and phases are part of the cost.
+            let sections = task.sections.iter().map(|s| s.length);
+            let least = sections.chain([task.memory_phase]).max().unwrap_or(Time(0));
+            all.push(knob(Number::Cost, cost, nanoseconds(least).max(1)));
+        }
+        // Another period has another hyperperiod; a table that is given would no longer fit.
+        if system.policy != Policy::Table && system.tables.is_empty() {
+            let period = nanoseconds(task.period);
+            let extreme = period.saturating_mul(PERIOD_FACTOR).min(NANOSECONDS_MAX);
+            all.push(knob(Number::Period, period, extreme));
+        }
+        let fails = failed(Kind::Response, &task.name);
+        if fails.is_some() && system.policy != Policy::Mc2 {
+            let beyond = matches!(
+                system.policy,
+                Policy::FixedPriority
+                    | Policy::RateMonotonic
+                    | Policy::Threshold
+                    | Policy::NonPreemptive
+                    | Policy::OneShot
+                    | Policy::Edf
+            ) && system.mutex.is_none()
+                && system.memguard.is_none();
+            let deadline = nanoseconds(task.deadline);
+            let period = nanoseconds(task.period);
+            let extreme = if beyond {
+                period.saturating_mul(PERIOD_FACTOR).min(NANOSECONDS_MAX)
+            } else {
+                period
+            };
+            all.push(knob(Number::Deadline, deadline, extreme));
+        }
+        if let Some(bound) = failed(Kind::Tardiness, &task.name).and_then(|c| c.bound) {
+            all.push(knob(Number::Tardiness, nanoseconds(task.tardiness), bound));
+        }
+    }
+    let count = system.processors;
+    if count < 1024 && system.policy != Policy::TimeSlice {
+        all.push(Knob {
+            number: Number::Processors,
+            index: 0,
+            subject: String::new(),
+            from: count.into(),
+            extreme: count.saturating_add(MORE_PROCESSORS).min(1024).into(),
+            unit: Unit::Count,
+        });
+    }
+    for constraint in failing.constraints.iter().filter(|c| !c.holds) {
+        all.extend(other_knob(system, constraint));
+    }
+    all.retain(|knob| knob.from != knob.extreme);
+    all
+}
+
+/// The limit of a failing constraint that is no task's, as a number to be raised to its bound.
+fn other_knob(system: &TaskSystem, constraint: &Constraint) -> Option<Knob> {
+    let subject = &constraint.subject;
+    let (number, index) = match constraint.kind {
+        Kind::Channel => (
+            Number::ChannelDeadline,
+            system.channels.iter().position(|c| c.name == *subject)?,
+        ),
+        Kind::Queue => (
+            Number::QueueSlots,
+            system.channels.iter().position(|c| c.name == *subject)?,
+        ),
+        Kind::Flow => (
+            Number::FlowDeadline,
+            system.flows.iter().position(|f| f.name == *subject)?,
+        ),
+        Kind::Buffer => (
+            Number::Buffer,
+            system.devices.iter().position(|d| d.name == *subject)?,
+        ),
+        Kind::Bandwidth => (Number::Bandwidth, 0),
+        Kind::Ways => (Number::Ways, 0),
+        Kind::Colours if subject == "last-level cache" => (Number::Colours, 0),
+        Kind::Banks => (Number::Banks, 0),
+        Kind::Budget => (Number::Accesses, 0),
+        _ => return None,
+    };
+    Some(Knob {
+        number,
+        index,
+        subject: subject.clone(),
+        from: constraint.limit?,
+        extreme: constraint.bound?,
+        unit: constraint.unit,
+    })
+}
+
+/// `system` with the number at another value. The second is true if things that were given are open again.
+fn changed(system: &TaskSystem, knob: &Knob, value: u64) -> (TaskSystem, bool) {
+    let mut system = system.clone();
+    let mut anew = false;
+    let time = super::prepare::time(value);
+    let small = u32::try_from(value).unwrap_or(u32::MAX);
+    let index = knob.index;
+    match knob.number {
+        Number::Cost => {
+            let task = &mut system.tasks[index];
+            task.cost = task.cost.map(|cost| cost.min(time));
+            for point in &mut task.costs {
+                point.time = point.time.min(time);
+            }
+        }
+        Number::Period => {
+            let task = &mut system.tasks[index];
+            if task.deadline == task.period {
+                task.deadline = time;
+            }
+            task.period = time;
+        }
+        Number::Deadline => system.tasks[index].deadline = time,
+        Number::Tardiness => system.tasks[index].tardiness = time,
+        Number::Processors => {
+            system.processors = small;
+            anew = !system.policy.is_global() && system.tasks.iter().any(|t| t.core.is_some());
+            if anew {
+                for task in &mut system.tasks {
+                    (task.core, task.priority, task.threshold) = (None, None, None);
+                }
+                system.shares.clear();
+                system.tables.clear();
+            }
+        }
+        Number::ChannelDeadline => system.channels[index].deadline = Some(time),
+        Number::QueueSlots => system.channels[index].slots = small,
+        Number::FlowDeadline => system.flows[index].deadline = Some(time),
+        Number::Buffer => system.devices[index].buffer = Some(Size(value)),
+        Number::Bandwidth => {
+            if let Some(ram) = &mut system.ram {
+                ram.bandwidth = Some(Rate(value));
+            }
+        }
+        Number::Banks => {
+            if let Some(ram) = &mut system.ram {
+                ram.banks = small;
+            }
+        }
+        Number::Ways => {
+            if let Some(llc) = &mut system.llc {
+                llc.ways = small;
+            }
+        }
+        Number::Colours => {
+            if let Some(llc) = &mut system.llc {
+                llc.colours = small;
+            }
+        }
+        Number::Accesses => {
+            if let Some(guard) = &mut system.memguard {
+                guard.accesses = Some(value);
+            }
+        }
+    }
+    (system, anew)
+}
+
+/// The value between `from` (which fails) and `extreme` (which passes) that passes and is nearest to `from`, as far as
+/// bisection sees: its neighbour on the side of `from` fails.
+fn nearest(from: u64, extreme: u64, passes: impl Fn(u64) -> bool) -> u64 {
+    let (mut bad, mut good) = (from, extreme);
+    while bad.abs_diff(good) > 1 {
+        let middle = bad.min(good) + bad.abs_diff(good) / 2;
+        if passes(middle) {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    good
+}
+
+fn search(written: &TaskSystem, decided: &TaskSystem, knob: &Knob) -> Option<Repair> {
+    let on = |system: &TaskSystem, value: u64| holds(&changed(system, knob, value).0);
+    let (from, extreme) = (knob.from, knob.extreme);
+    // What was chosen for the failing system would hold back a change that asks for other choices.
+    let quick = knob.number != Number::Processors && on(decided, extreme);
+    let start = if quick {
+        nearest(from, extreme, |value| on(decided, value))
+    } else {
+        extreme
+    };
+    let open = written != decided;
+    if open && !on(written, start) {
+        return None;
+    }
+    if !open && !quick && !on(written, extreme) {
+        return None;
+    }
+    // Other choices may do with less.
+    let to = if open || !quick {
+        let towards = if start > from { start - 1 } else { start + 1 };
+        if towards != from && on(written, towards) {
+            nearest(from, towards, |value| on(written, value))
+        } else {
+            start
+        }
+    } else {
+        start
+    };
+    let relative = u128::from(from.abs_diff(to)) * 1_000_000;
+    Some(Repair {
+        number: knob.number,
+        subject: knob.subject.clone(),
+        from,
+        to,
+        unit: knob.unit,
+        relative: u64::try_from(relative.div_ceil(u128::from(from.max(1)))).unwrap_or(u64::MAX),
+        anew: changed(written, knob, to).1,
+    })
+}
+
+/// `system` with a repair carried out.
+pub fn repaired(system: &TaskSystem, repair: &Repair, value: u64) -> Option<TaskSystem> {
+    let named = |names: Vec<&String>| names.iter().position(|name| **name == repair.subject);
+    let index = match repair.number {
+        Number::Cost | Number::Period | Number::Deadline | Number::Tardiness => {
+            system.task(&repair.subject)?
+        }
+        Number::ChannelDeadline | Number::QueueSlots => {
+            named(system.channels.iter().map(|c| &c.name).collect())?
+        }
+        Number::FlowDeadline => named(system.flows.iter().map(|f| &f.name).collect())?,
+        Number::Buffer => named(system.devices.iter().map(|d| &d.name).collect())?,
+        _ => 0,
+    };
+    let knob = Knob {
+        number: repair.number,
+        index,
+        subject: repair.subject.clone(),
+        from: repair.from,
+        extreme: value,
+        unit: repair.unit,
+    };
+    Some(changed(system, &knob, value).0)
+}

@@ -23,31 +23,46 @@ pub fn check(options: &Check) -> Outcome {
 
 /// Judges a task system.
 fn check_tasks(system: &TaskSystem, as_json: bool) -> Outcome {
-    let plan = plan::planned(system)?;
-    let code = if plan.schedulable {
+    let judged = plan::judged(system)?;
+    if as_json {
+        print_json(&judged)?;
+    } else {
+        say(&report::judged(&judged.plan, &judged.repairs));
+    }
+    Ok(code(judged.plan.schedulable))
+}
+
+/// Exit code of a verdict.
+pub fn code(schedulable: bool) -> u8 {
+    if schedulable {
         exit::GOOD
     } else {
         exit::PROMISE_BROKEN
-    };
-    if as_json {
-        print_json(&plan)?;
-    } else {
-        say(&report::summary(&plan));
     }
-    Ok(code)
 }
 
 /// Judges a system: what its regulated traffic may suffer, and its tasks.
 fn check_system(options: &Check) -> Outcome {
     let (system, _) = run::load(&options.system, &options.set, &place::root()?)?;
     let variants = run::variants(&system, &[])?;
+    let mut tasks = Vec::new();
+    for (name, variant) in &variants {
+        for judged in plan::of_system(variant)? {
+            tasks.push((name.clone(), judged.plan));
+        }
+    }
+    let good = tasks.iter().all(|(_, plan)| plan.schedulable);
     if options.json {
         let names: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();
         print_json(&json!({
             "system": system.name, "platform": system.platform.name, "applications": system.apps.len(),
             "flows": system.flows.len(), "variants": names,
+            "schedulable": good,
+            "tasks": tasks.iter().map(|(name, plan)| json!({
+                "variant": name, "policy": plan.system.policy, "constraints": plan.constraints,
+            })).collect::<Vec<_>>(),
         }))?;
-        return Ok(0);
+        return Ok(code(good));
     }
     let mut text = format!(
         "{} on {}: {} applications, {} flows, valid\n",
@@ -89,6 +104,17 @@ fn check_system(options: &Check) -> Outcome {
             render(&table)
         ));
     }
+    for (name, plan) in &tasks {
+        text.push_str(&format!(
+            "\nTasks of variant {name}, tiles with {}, memory interference as their costs have it:\n{}",
+            plan.system.policy.word(),
+            report::tasks(plan)
+        ));
+        let failures = report::failures(plan);
+        if !failures.is_empty() {
+            text.push_str(&format!("What fails:\n{failures}"));
+        }
+    }
     say(&text);
-    Ok(0)
+    Ok(code(good))
 }

@@ -2,7 +2,6 @@
 
 use super::{Outcome, print_json, say};
 use crate::arguments::{Export, Meaning, Plan};
-use bulkhead_runner::error::exit;
 use bulkhead_runner::plan::{self, Format};
 use bulkhead_runner::{Error, report::plan as report};
 
@@ -28,11 +27,7 @@ pub fn plan(options: &Plan) -> Outcome {
         ));
     };
     let plan = plan::planned(&system)?;
-    let code = if plan.schedulable {
-        exit::GOOD
-    } else {
-        exit::PROMISE_BROKEN
-    };
+    let code = super::check::code(plan.schedulable);
     let format = match options.export {
         Some(Export::Schedcat) => Format::Schedcat,
         Some(Export::Csv) => Format::Csv,

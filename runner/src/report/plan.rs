@@ -4,7 +4,7 @@
 //! deliberately does not know: how bounds come about; colours of a terminal.
 
 use super::table::{plain, render};
-use crate::plan::{Constraint, Kind, Plan, Unit};
+use crate::plan::{Constraint, Kind, Number, Plan, Repair, Unit};
 use bulkhead_model::tasks::{Policy, TaskSystem};
 use bulkhead_model::units::{Rate, Size, Time};
 use std::fmt::Write;
@@ -246,5 +246,67 @@ pub fn summary(plan: &Plan) -> String {
     if !failures.is_empty() {
         let _ = write!(out, "\nWhat fails:\n{failures}");
     }
+    out
+}
+
+/// What would repair a system; empty if nothing is known.
+pub fn repairs(repairs: &[Repair]) -> String {
+    const SHOWN: usize = 8;
+    let mut out = String::new();
+    for repair in repairs.iter().take(SHOWN) {
+        let what = match repair.number {
+            Number::Cost => "cost of ",
+            Number::Period => "period of ",
+            Number::Deadline | Number::ChannelDeadline | Number::FlowDeadline => "deadline of ",
+            Number::Tardiness => "tardiness allowed to ",
+            Number::Processors => "processors",
+            Number::QueueSlots => "slots of ",
+            Number::Buffer => "buffer of ",
+            Number::Bandwidth => "bandwidth of ",
+            Number::Ways => "ways of ",
+            Number::Colours => "colours of ",
+            Number::Banks => "banks of ",
+            Number::Accesses => "memory accesses of ",
+        };
+        let direction = if repair.to < repair.from {
+            "less"
+        } else {
+            "more"
+        };
+        // A percentage with two digits after the point, rounded up as the change is.
+        let hundredths = repair.relative.div_ceil(100);
+        let share = format!("{}.{:02} % {direction}", hundredths / 100, hundredths % 100);
+        let anew = if repair.anew {
+            ", with tasks placed anew"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            out,
+            "  {what}{}: {} instead of {} ({share}){anew}",
+            repair.subject,
+            value(repair.to, repair.unit),
+            value(repair.from, repair.unit),
+        );
+    }
+    if repairs.len() > SHOWN {
+        let _ = writeln!(out, "  and {} more", repairs.len() - SHOWN);
+    }
+    out
+}
+
+/// The whole text of a check: a plan and what would repair it.
+pub fn judged(plan: &Plan, found: &[Repair]) -> String {
+    let mut out = summary(plan);
+    if plan.schedulable {
+        return out;
+    }
+    let text = repairs(found);
+    out.push_str(if text.is_empty() {
+        "\nNo single change within reason repairs it.\n"
+    } else {
+        "\nThe least changes that repair it, each alone, the least first:\n"
+    });
+    out.push_str(&text);
     out
 }
