@@ -10,7 +10,7 @@
 use bulkhead_model::tasks::{Policy, Slot, Table, TaskSystem};
 
 use super::prepare::time;
-use super::{Choice, Plan, PlanError, assign, divide, evaluate};
+use super::{Choice, Plan, PlanError, assign, divide, evaluate, levels};
 use crate::schedulability::partitioning::{Fit, Order};
 use crate::schedulability::table;
 
@@ -18,9 +18,6 @@ use crate::schedulability::table;
 const EXACT_TASKS: usize = 12;
 /// Tasks above which only three ways of placing are tried.
 const MANY_TASKS: usize = 100;
-/// Slots of a table that a plan writes at most; beyond, the table is left to the system that runs it.
-const SLOTS_MAX: usize = 20_000;
-
 /// Completes and judges a system.
 ///
 /// # Errors
@@ -221,7 +218,7 @@ fn tables(system: &mut TaskSystem, choices: &mut Vec<Choice>) -> Result<(), Plan
                 Some(tasks) => (members, tasks),
                 None => continue,
             },
-            Policy::Mc2 => match evaluate::table_tasks(system, core) {
+            Policy::Mc2 => match levels::table_tasks(system, core) {
                 Some(found) => found,
                 None => continue,
             },
@@ -230,8 +227,8 @@ fn tables(system: &mut TaskSystem, choices: &mut Vec<Choice>) -> Result<(), Plan
         if members.is_empty() {
             continue;
         }
-        match table::build(&tasks) {
-            Ok(found) if found.slots.len() <= SLOTS_MAX => built.push(Table {
+        match evaluate::build_table(&tasks) {
+            Ok(found) => built.push(Table {
                 core,
                 length: time(found.length),
                 slots: found
@@ -244,14 +241,12 @@ fn tables(system: &mut TaskSystem, choices: &mut Vec<Choice>) -> Result<(), Plan
                     })
                     .collect(),
             }),
-            Ok(_) | Err(table::TableError::TooLong) => too_long = true,
+            Err(table::TableError::TooLong) => too_long = true,
             Err(_) => {}
         }
     }
     if system.policy == Policy::Table && too_long {
-        return Err(PlanError::Other(format!(
-            "the periods have no common multiple that a table could hold: it would need more than {SLOTS_MAX} slots"
-        )));
+        return Err(PlanError::Other(evaluate::too_long()));
     }
     if !built.is_empty() {
         choices.push(Choice {
@@ -259,8 +254,6 @@ fn tables(system: &mut TaskSystem, choices: &mut Vec<Choice>) -> Result<(), Plan
             how: "earliest deadline first over the hyperperiod".to_owned(),
         });
     }
-    // A table beyond the longest time of a description could not be read back.
-    built.retain(|table| table.length <= bulkhead_model::tasks::TIME_MAX);
     system.tables.extend(built);
     system.tables.sort_by_key(|table| table.core);
     Ok(())

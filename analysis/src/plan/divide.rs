@@ -2,19 +2,19 @@
 //!
 //! Why it exists: see the parent module. What it deliberately does not know: where tasks are placed and with which priority.
 //!
-//! Ways: all divisions are tried where there are few enough, in an order that gives the processors of level A and B as
-//! little as they need; else ways go one by one to whoever fails. Memory accesses: each processor gets the least that it
-//! meets its deadlines with, found by bisection (more never hurts), and the rest is dealt out evenly. Slots: equal lengths
+//! Ways: with MC2 exactly, by the method of the study ([`crate::mc2::ways`]); else each processor gets the least that it meets its
+//! deadlines with, found by bisection (more never hurts), and the rest is dealt out evenly. Memory accesses: the same. Slots: equal lengths
 //! that hold the longest transfer in 1, 2 ... parts, the first with which deadlines are met.
 
 use bulkhead_model::tasks::{Policy, Share, TaskSystem};
 use bulkhead_model::units::Time;
 
 use super::prepare::{self, nanoseconds, time};
-use super::{Choice, PlanError, evaluate, resources};
+use super::{Choice, PlanError, evaluate, levels, resources};
+use crate::mc2::ways::{ONE, ProcessorTable, WayProblem};
 
-/// Divisions of ways that are tried.
-const DIVISIONS: u64 = 20_000;
+/// Ways up to which they are divided exactly among levels.
+const WAYS_MAX: u32 = 64;
 /// Parts of the longest transfer that are tried as slots.
 const PARTS: u64 = 64;
 
@@ -197,80 +197,123 @@ fn ways(system: &mut TaskSystem, open: &[Option<u32>]) -> Result<&'static str, P
     if failures(system)? == 0 {
         return Ok("evenly");
     }
-    let total = u64::from(system.llc.unwrap_or_default().ways);
-    let others: Vec<&Share> = system
-        .shares
-        .iter()
-        .filter(|share| !open.contains(&share.core))
-        .collect();
-    let given = others.iter().filter_map(|s| s.ways).map(u64::from).sum();
-    let Some(left) = total.checked_sub(given).and_then(|n| u32::try_from(n).ok()) else {
+    let total = system.llc.unwrap_or_default().ways;
+    let fixed = given(system, |share| {
+        let ways = share.ways.map(u64::from);
+        ways.filter(|_| !open.contains(&share.core))
+    });
+    let Some(left) = u64::from(total)
+        .checked_sub(fixed)
+        .and_then(|left| u32::try_from(left).ok())
+    else {
         return Ok("evenly");
     };
-    let set = |system: &mut TaskSystem, division: &[u32]| {
-        for (&core, &ways) in open.iter().zip(division) {
-            share(system, core).ways = Some(ways);
-        }
-    };
-    // A processor needs at least what its own tasks need; nobody gains by having less than that.
-    let mut least: Vec<u32> = Vec::new();
-    for &core in open {
-        least.push(match core {
-            Some(core) => least_ways(system, core, left)?,
-            None => 0,
-        });
-    }
     let begun: Vec<u32> = open
         .iter()
         .map(|&core| system.share(core).and_then(|s| s.ways).unwrap_or(0))
         .collect();
-    let needed: u32 = least.iter().fold(0, |sum, n| sum.saturating_add(*n));
+    if system.policy == Policy::Mc2 && total <= WAYS_MAX {
+        if by_levels(system, open, total)? {
+            return Ok("exactly, for the least utilisation of level C");
+        }
+        give(system, open, &begun);
+        return Ok("evenly; no division holds");
+    }
+    // Nobody but the processor itself gains by its ways, so the least of each is optimal.
+    let mut least: Vec<u32> = Vec::new();
+    for core in open {
+        least.push(match core {
+            Some(core) => least_ways(system, *core, left)?,
+            None => 0,
+        });
+    }
+    let needed = least.iter().fold(0u32, |sum, n| sum.saturating_add(*n));
     let Some(spare) = left.checked_sub(needed) else {
         // It fails whatever is done; an even division shows it as well as any.
-        set(system, &begun);
-        return Ok("evenly; the processors alone need more ways than there are");
+        give(system, open, &begun);
+        return Ok("evenly; the processors need more ways than there are");
     };
-    let mut tried = 0;
-    let mut best: Option<(usize, Vec<u32>)> = None;
-    // What is left after the least needs goes to level C first, then in other ways.
-    let mut parts = vec![0; open.len()];
-    if let Some(last) = parts.last_mut() {
-        *last = spare;
-    }
-    loop {
-        let division: Vec<u32> = least.iter().zip(&parts).map(|(l, p)| l + p).collect();
-        set(system, &division);
-        let failed = failures(system)?;
-        if best.as_ref().is_none_or(|best| failed < best.0) {
-            best = Some((failed, division));
-        }
-        tried += 1;
-        if failed == 0 || tried >= DIVISIONS || !next(&mut parts) {
-            break;
-        }
-    }
-    if let Some((_, division)) = best {
-        set(system, &division);
-    }
-    Ok(if tried >= DIVISIONS {
-        "the best of many divisions"
-    } else {
-        "by trying every division"
-    })
+    let division: Vec<u32> = least
+        .iter()
+        .zip(evenly(spare.into(), least.len()))
+        .map(|(least, more)| least + more as u32)
+        .collect();
+    give(system, open, &division);
+    Ok("the least that deadlines allow, and the rest evenly")
 }
 
-/// The next division of the same sum, from all in the last part to all in the first. `false`: there is none.
-fn next(parts: &mut [u32]) -> bool {
-    let Some(from) = (1..parts.len()).rev().find(|&i| parts[i] > 0) else {
-        return false;
-    };
-    let rest = parts[from] - 1;
-    parts[from] = 0;
-    parts[from - 1] += 1;
-    if let Some(last) = parts.last_mut() {
-        *last += rest;
+fn give(system: &mut TaskSystem, open: &[Option<u32>], division: &[u32]) {
+    for (&core, &ways) in open.iter().zip(division) {
+        share(system, core).ways = Some(ways);
     }
-    true
+}
+
+/// The division with the least utilisation of level C ([`WayProblem`]); if a task's own limit of tardiness needs it, one with
+/// more ways for level C. `false`: none holds.
+fn by_levels(system: &mut TaskSystem, open: &[Option<u32>], total: u32) -> Result<bool, PlanError> {
+    let count = system.processors;
+    let mut problem = WayProblem {
+        ways: total as usize,
+        processors: Vec::new(),
+        c_total: Vec::new(),
+        c_largest: Vec::new(),
+        minimum_level_c: 0,
+        locked: 0..=0,
+    };
+    let much = ONE + 1;
+    for core in 0..count {
+        let before = system.share(Some(core)).and_then(|s| s.ways);
+        let is_open = open.contains(&Some(core));
+        let least = if is_open {
+            least_ways(system, core, total)?
+        } else {
+            before.unwrap_or(0)
+        };
+        let mut table = ProcessorTable::default();
+        for own in 0..=total {
+            let usable = own >= least && (is_open || own == least);
+            share(system, Some(core)).ways = Some(own);
+            let shares = levels::level_c_shares(system, core);
+            table.a.push(if usable { 0 } else { much });
+            table.ab_b.push(0);
+            table.ab_c.push(shares.map_or(much, |shares| {
+                shares.iter().fold(0u64, |sum, s| sum.saturating_add(*s))
+            }));
+        }
+        share(system, Some(core)).ways = before;
+        problem.processors.push(table);
+    }
+    let before = system.share(None).and_then(|s| s.ways);
+    let others = u64::from(count) - 1;
+    for own in 0..=total {
+        let open = open.contains(&None);
+        share(system, None).ways = Some(if open { own } else { before.unwrap_or(0) });
+        let mut shares = levels::shares_of_level_c(system).unwrap_or(vec![u64::MAX >> 16]);
+        shares.sort_unstable_by(|a, b| b.cmp(a));
+        let sum = |list: &[u64]| list.iter().fold(0u64, |sum, s| sum.saturating_add(*s));
+        let largest = shares.first().copied().unwrap_or(0).saturating_mul(others);
+        let most = sum(&shares[..shares.len().min(others as usize)]);
+        problem.c_total.push(sum(&shares));
+        problem.c_largest.push(largest.saturating_add(most));
+    }
+    share(system, None).ways = before;
+    if !open.contains(&None) {
+        problem.minimum_level_c = before.unwrap_or(0) as usize;
+    }
+    while let Some(plan) = problem.solve() {
+        for &holder in open {
+            let ways = match holder {
+                Some(core) => plan.processors[core as usize],
+                None => plan.level_c,
+            };
+            share(system, holder).ways = Some(ways as u32);
+        }
+        if failures(system)? == 0 {
+            return Ok(true);
+        }
+        problem.minimum_level_c = plan.level_c + 1;
+    }
+    Ok(false)
 }
 
 /// The least number of ways with which the tasks of a processor meet their deadlines; `most` if none does.

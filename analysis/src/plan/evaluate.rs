@@ -8,15 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use bulkhead_model::tasks::{Policy, TaskSystem};
 
 use super::prepare::{self, nanoseconds};
-use super::{Constraint, Kind, PlanError, Unit, channels, resources};
-use crate::schedulability::mc2::{LevelTask, Overheads, Processor};
-use crate::schedulability::table::{self, Slot, Table};
+use super::{Constraint, Kind, PlanError, Unit, channels, levels, resources};
+use crate::schedulability::table::{self, Slot, Table, TableError};
 use crate::schedulability::task::LIMIT;
 use crate::schedulability::three_phase::{PhaseError, PhasedTask, Tdma};
 use crate::schedulability::utilisation::{compare, compare_with};
 use crate::schedulability::{
     Task, TaskError, edf, edf_response, fixed_priority, global_edf, global_fixed_priority,
-    harmonic, mc2, tardiness, three_phase, threshold,
+    harmonic, tardiness, three_phase, threshold,
 };
 
 /// What is known of a task.
@@ -40,7 +39,7 @@ pub fn constraints(system: &TaskSystem) -> Result<Vec<Constraint>, PlanError> {
     let judged = match system.policy {
         Policy::GlobalFixedPriority | Policy::GlobalEdf => global(system)?,
         Policy::GlobalEdfSoft => soft(system, &mut all, &mut responses)?,
-        Policy::Mc2 => levels(system, &mut all, &mut responses)?,
+        Policy::Mc2 => levels::constraints(system, &mut all, &mut responses)?,
         _ => by_processor(system)?,
     };
     let method = method(system.policy);
@@ -329,6 +328,41 @@ fn edf_processor(tasks: &[Task], interrupts: &[(u64, u64)]) -> Result<Vec<Known>
         .collect())
 }
 
+/// Why there is no table for these periods.
+pub fn too_long() -> String {
+    format!(
+        "the periods have no common multiple that a table could hold: it would need more than {TABLE_JOBS} jobs, or more than 52 days"
+    )
+}
+
+/// Jobs of a hyperperiod up to which a table is built.
+const TABLE_JOBS: u64 = 20_000;
+
+/// The table of a processor, unless it would be longer than anybody wants to write down.
+///
+/// # Errors
+/// Those of [`table::build`].
+pub fn build_table(tasks: &[Task]) -> Result<Table, TableError> {
+    let mut length = 1u64;
+    for task in tasks {
+        let (mut a, mut b) = (length, task.period);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        let longer = (length / a.max(1)).checked_mul(task.period);
+        length = longer
+            .filter(|length| *length <= super::NANOSECONDS_MAX)
+            .ok_or(TableError::TooLong)?;
+    }
+    let jobs = tasks.iter().fold(0u64, |sum, task| {
+        sum.saturating_add(length / task.period.max(1))
+    });
+    if jobs > TABLE_JOBS {
+        return Err(TableError::TooLong);
+    }
+    table::build(tasks)
+}
+
 /// The table of a processor of the description, with tasks numbered as in `members`.
 fn table_of(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Table> {
     let table = system.tables.iter().find(|table| table.core == core)?;
@@ -349,7 +383,7 @@ fn table_of(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Table> 
     })
 }
 
-fn table_processor(
+pub fn table_processor(
     system: &TaskSystem,
     core: u32,
     members: &[usize],
@@ -371,7 +405,7 @@ fn table_processor(
             Err(table::TableError::Task(error)) => Err(PlanError::of(&error, system, members)),
             Err(_) => Ok(none()),
         },
-        None => match table::build(tasks) {
+        None => match build_table(tasks) {
             Ok(table) => Ok(known(&table)),
             Err(table::TableError::Impossible { .. }) => Ok(none()),
             // Level A is judged without a table, too; there is only no response time.
@@ -382,6 +416,7 @@ fn table_processor(
                 };
                 Ok(vec![met; tasks.len()])
             }
+            Err(TableError::TooLong) => Err(PlanError::Other(too_long())),
             Err(error) => Err(PlanError::of_table(&error, system, members)),
         },
     }
@@ -522,7 +557,7 @@ pub fn prepared(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<Task>
 }
 
 /// A tardiness as a constraint, and the response that follows from it.
-fn late(
+pub fn late(
     system: &TaskSystem,
     index: usize,
     tardiness: Option<u64>,
@@ -567,149 +602,13 @@ fn soft(
     Ok(Vec::new())
 }
 
-/// Levels A, B and C together, as [`mc2`] wants them, with the tasks behind each entry.
-struct Levels {
-    system: mc2::System,
-    a: Vec<Vec<usize>>,
-    b: Vec<Vec<usize>>,
-    c: Vec<usize>,
-}
-
-/// `None`: a task has no cost with its ways.
-fn split(system: &TaskSystem) -> Option<Levels> {
-    let overheads = Overheads {
-        schedule: nanoseconds(system.overheads.schedule),
-        release: nanoseconds(system.overheads.release),
-    };
-    let level_task = |index: usize| -> Option<LevelTask> {
-        let task = &system.tasks[index];
-        let own = prepare::cost(system, index, task.criticality)?;
-        let at = |level: char| {
-            if level < task.criticality {
-                // Of a level above its own nothing is asked.
-                Some(own)
-            } else {
-                prepare::cost(system, index, level)
-            }
-        };
-        Some(LevelTask {
-            period: nanoseconds(task.period),
-            costs: [at('A')?, at('B')?, at('C')?],
-        })
-    };
-    let count = system.processors as usize;
-    let (mut a, mut b, mut c) = (vec![Vec::new(); count], vec![Vec::new(); count], Vec::new());
-    for (index, task) in system.tasks.iter().enumerate() {
-        match (task.criticality, task.core) {
-            ('A', Some(core)) => a[core as usize].push(index),
-            ('B', Some(core)) => b[core as usize].push(index),
-            ('C', _) => c.push(index),
-            _ => {}
-        }
-    }
-    let list = |indices: &[usize]| {
-        indices
-            .iter()
-            .map(|&i| level_task(i))
-            .collect::<Option<_>>()
-    };
-    let mut processors = Vec::with_capacity(count);
-    for core in 0..count {
-        processors.push(Processor {
-            a: list(&a[core])?,
-            b: list(&b[core])?,
-            interrupts: prepare::interrupts(system, core as u32),
-        });
-    }
-    Some(Levels {
-        system: mc2::System {
-            processors,
-            c: list(&c)?,
-            overheads,
-        },
-        a,
-        b,
-        c,
-    })
-}
-
-/// The tasks of level A of a processor with everything that lengthens them, as the table serves them.
-pub fn table_tasks(system: &TaskSystem, core: u32) -> Option<(Vec<usize>, Vec<Task>)> {
-    let levels = split(system)?;
-    let here = levels.system.processors.get(core as usize)?;
-    let kernel = prepare::kernel(system);
-    let tasks = here
-        .a
-        .iter()
-        .map(|task| {
-            let handlers = here.interrupts.iter().fold(0u64, |sum, &(distance, cost)| {
-                let most = task.period.div_ceil(distance.max(1)).saturating_add(1);
-                sum.saturating_add(most.saturating_mul(cost))
-            });
-            let cost = task.costs[0]
-                .saturating_add(kernel)
-                .saturating_add(handlers);
-            Task::new(cost, task.period)
-        })
-        .collect();
-    Some((levels.a[core as usize].clone(), tasks))
-}
-
-fn levels(
-    system: &TaskSystem,
-    all: &mut Vec<Constraint>,
-    responses: &mut [Option<u64>],
-) -> Result<Vec<(usize, Known)>, PlanError> {
-    let mut judged: Vec<(usize, Known)> = Vec::new();
-    let Some(levels) = split(system) else {
-        for (index, task) in system.tasks.iter().enumerate() {
-            match task.criticality {
-                'A' | 'B' => judged.push((index, Known::default())),
-                'C' => late(system, index, None, all, responses),
-                _ => {}
-            }
-        }
-        return Ok(judged);
-    };
-    let guarantees =
-        mc2::analyse(&levels.system).map_err(|error| PlanError::of(&error, system, &[]))?;
-    for core in 0..levels.system.processors.len() {
-        let mut known = vec![Known::default(); levels.a[core].len()];
-        if guarantees.a[core]
-            && let Some((members, tasks)) = table_tasks(system, core as u32)
-            && !members.is_empty()
-        {
-            known = table_processor(system, core as u32, &members, &tasks)?;
-        }
-        judged.extend(levels.a[core].iter().copied().zip(known));
-        for (&index, &response) in levels.b[core].iter().zip(&guarantees.b[core]) {
-            let known = Known {
-                response,
-                met: false,
-            };
-            judged.push((index, known));
-        }
-    }
-    for (position, &index) in levels.c.iter().enumerate() {
-        let bound = guarantees.c.as_ref().map(|c| c[position]);
-        late(system, index, bound, all, responses);
-    }
-    let placed: BTreeSet<usize> = judged.iter().map(|entry| entry.0).collect();
-    for (index, task) in system.tasks.iter().enumerate() {
-        if task.criticality < 'C' && !placed.contains(&index) {
-            judged.push((index, Known::default()));
-        }
-    }
-    Ok(judged)
-}
-
 /// Work against processors: exact verdicts, shares in millionths rounded up for the reader.
 fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) -> Result<(), PlanError> {
     if system.policy == Policy::TimeSlice {
         return Ok(());
     }
     if system.policy == Policy::Mc2 {
-        level_capacities(system, all);
+        levels::capacities(system, all);
         return Ok(());
     }
     if system.policy.is_global() {
@@ -733,39 +632,8 @@ fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) -> Result<(), Plan
     Ok(())
 }
 
-/// Work of each level as that level estimates it: A by itself, B with A, C with everything on all processors.
-fn level_capacities(system: &TaskSystem, all: &mut Vec<Constraint>) {
-    let Some(levels) = split(system) else { return };
-    let kernel = prepare::kernel(system);
-    let at = |task: &LevelTask, level: usize| {
-        Task::new(task.costs[level].saturating_add(kernel), task.period)
-    };
-    let mut whole: Vec<Task> = Vec::new();
-    for (core, processor) in levels.system.processors.iter().enumerate() {
-        let a: Vec<Task> = processor.a.iter().map(|t| at(t, 0)).collect();
-        let both = || processor.a.iter().chain(&processor.b);
-        let b: Vec<Task> = both().map(|t| at(t, 1)).collect();
-        for (level, tasks, any) in [("A", &a, !a.is_empty()), ("B", &b, !processor.b.is_empty())] {
-            if any {
-                let subject = format!("processor {core}, level {level}");
-                all.push(capacity(&subject, tasks, &processor.interrupts, 1));
-            }
-        }
-        whole.extend(both().map(|t| at(t, 2)));
-    }
-    if !levels.system.c.is_empty() {
-        whole.extend(levels.system.c.iter().map(|t| at(t, 2)));
-        all.push(capacity(
-            "all processors, level C",
-            &whole,
-            &[],
-            system.processors,
-        ));
-    }
-}
-
 /// The utilisation of tasks and interrupts against processors.
-fn capacity(
+pub fn capacity(
     subject: &str,
     tasks: &[Task],
     interrupts: &[(u64, u64)],
@@ -798,32 +666,7 @@ fn capacity(
 /// [`PlanError`] if a task is beyond what the test covers.
 pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, PlanError> {
     if system.policy == Policy::Mc2 {
-        let tasks = members.iter().map(|&i| system.tasks[i].clone()).collect();
-        let part = TaskSystem {
-            tasks,
-            channels: Vec::new(),
-            flows: Vec::new(),
-            tables: Vec::new(),
-            devices: system
-                .devices
-                .iter()
-                .map(|device| bulkhead_model::tasks::Device {
-                    task: None,
-                    ..device.clone()
-                })
-                .collect(),
-            ..system.clone()
-        };
-        let Some(levels) = split(&part) else {
-            return Ok(false);
-        };
-        let only = mc2::System {
-            processors: vec![levels.system.processors[core as usize].clone()],
-            c: Vec::new(),
-            overheads: levels.system.overheads,
-        };
-        let guarantees = mc2::analyse(&only).map_err(|error| PlanError::of(&error, &part, &[]))?;
-        return Ok(guarantees.schedulable(&only));
+        return levels::meets(system, core, members);
     }
     let wrong = |error: TaskError| PlanError::of(&error, system, members);
     let quick =

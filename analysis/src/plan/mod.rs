@@ -13,6 +13,7 @@ mod complete;
 mod divide;
 mod evaluate;
 pub mod exchange;
+mod levels;
 mod prepare;
 pub mod repair;
 mod resources;

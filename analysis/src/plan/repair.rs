@@ -7,6 +7,8 @@
 //! description as it was written, where open choices are made anew. Each change that is given makes the system pass, and
 //! one unit less does not (both are planned again to make sure).
 
+use std::cell::Cell;
+
 use bulkhead_model::tasks::{Policy, TaskSystem};
 use bulkhead_model::units::{Rate, Size, Time};
 use serde::Serialize;
@@ -24,6 +26,32 @@ const MANY: usize = 64;
 const PERIOD_FACTOR: u64 = 64;
 /// So many processors are added at most.
 const MORE_PROCESSORS: u32 = 8;
+
+/// Plans that are made for one search in all, so that a hopeless system does not take for ever; a plan with open choices counts
+/// as ten, and one of a large system more.
+const EFFORT: u64 = 3000;
+
+/// What is left of it.
+struct Effort {
+    left: Cell<u64>,
+    weight: u64,
+}
+
+impl Effort {
+    fn of(system: &TaskSystem) -> Self {
+        Self {
+            left: Cell::new(EFFORT),
+            weight: 1 + (system.tasks.len() as u64 / 16).pow(2),
+        }
+    }
+
+    /// Plans `system`; `None` if there is no effort left.
+    fn holds(&self, system: &TaskSystem, plans: u64) -> Option<bool> {
+        let left = self.left.get().checked_sub(plans * self.weight)?;
+        self.left.set(left);
+        Some(plan(system).is_ok_and(|plan| plan.schedulable))
+    }
+}
 
 /// The number of a description that a change is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -96,16 +124,13 @@ pub fn repairs(system: &TaskSystem, failing: &Plan) -> Vec<Repair> {
     if failing.schedulable {
         return Vec::new();
     }
+    let effort = Effort::of(system);
     let mut all: Vec<Repair> = knobs(system, failing)
         .iter()
-        .filter_map(|knob| search(system, &failing.system, knob))
+        .filter_map(|knob| search(system, &failing.system, knob, &effort))
         .collect();
     all.sort_by(|a, b| (a.relative, a.number, &a.subject).cmp(&(b.relative, b.number, &b.subject)));
     all
-}
-
-fn holds(system: &TaskSystem) -> bool {
-    plan(system).is_ok_and(|plan| plan.schedulable)
 }
 
 /// Tasks that have to do with a failure, the failing ones first, then by load.
@@ -176,7 +201,9 @@ fn knobs(system: &TaskSystem, failing: &Plan) -> Vec<Knob> {
             all.push(knob(Number::Cost, cost, nanoseconds(least).max(1)));
         }
         // Another period has another hyperperiod; a table that is given would no longer fit.
-        if system.policy != Policy::Table && system.tables.is_empty() {
+        let table = system.policy == Policy::Table
+            || (system.policy == Policy::Mc2 && task.criticality == 'A');
+        if !table {
             let period = nanoseconds(task.period);
             let extreme = period.saturating_mul(PERIOD_FACTOR).min(NANOSECONDS_MAX);
             all.push(knob(Number::Period, period, extreme));
@@ -330,45 +357,43 @@ fn changed(system: &TaskSystem, knob: &Knob, value: u64) -> (TaskSystem, bool) {
 }
 
 /// The value between `from` (which fails) and `extreme` (which passes) that passes and is nearest to `from`, as far as
-/// bisection sees: its neighbour on the side of `from` fails.
-fn nearest(from: u64, extreme: u64, passes: impl Fn(u64) -> bool) -> u64 {
+/// bisection sees: its neighbour on the side of `from` fails. `None`: the effort is used up.
+fn nearest(from: u64, extreme: u64, passes: impl Fn(u64) -> Option<bool>) -> Option<u64> {
     let (mut bad, mut good) = (from, extreme);
     while bad.abs_diff(good) > 1 {
         let middle = bad.min(good) + bad.abs_diff(good) / 2;
-        if passes(middle) {
+        if passes(middle)? {
             good = middle;
         } else {
             bad = middle;
         }
     }
-    good
+    Some(good)
 }
 
-fn search(written: &TaskSystem, decided: &TaskSystem, knob: &Knob) -> Option<Repair> {
-    let on = |system: &TaskSystem, value: u64| holds(&changed(system, knob, value).0);
+fn search(
+    written: &TaskSystem,
+    decided: &TaskSystem,
+    knob: &Knob,
+    effort: &Effort,
+) -> Option<Repair> {
     let (from, extreme) = (knob.from, knob.extreme);
-    // What was chosen for the failing system would hold back a change that asks for other choices.
-    let quick = knob.number != Number::Processors && on(decided, extreme);
+    let quickly = |value: u64| effort.holds(&changed(decided, knob, value).0, 1);
+    let wholly = |value: u64| effort.holds(&changed(written, knob, value).0, 10);
+    // More processors ask for other places than those that were chosen; for the others they are a good start.
+    let quick = knob.number != Number::Processors && quickly(extreme)?;
     let start = if quick {
-        nearest(from, extreme, |value| on(decided, value))
+        nearest(from, extreme, quickly)?
     } else {
         extreme
     };
-    let open = written != decided;
-    if open && !on(written, start) {
-        return None;
-    }
-    if !open && !quick && !on(written, extreme) {
+    if !wholly(start)? {
         return None;
     }
     // Other choices may do with less.
-    let to = if open || !quick {
-        let towards = if start > from { start - 1 } else { start + 1 };
-        if towards != from && on(written, towards) {
-            nearest(from, towards, |value| on(written, value))
-        } else {
-            start
-        }
+    let towards = if start > from { start - 1 } else { start + 1 };
+    let to = if towards != from && wholly(towards)? {
+        nearest(from, towards, wholly)?
     } else {
         start
     };

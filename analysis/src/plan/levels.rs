@@ -1,0 +1,250 @@
+//! The three guaranteed levels of the mixed-criticality kernel, from the description's tasks to [`mc2`] and back.
+//!
+//! Why it exists: each level judges with costs of its own and sees other tasks than the others do. What it deliberately does
+//! not know: how processors and ways were chosen.
+
+use std::collections::BTreeSet;
+
+use bulkhead_model::tasks::{Device, Task as Described, TaskSystem};
+
+use super::evaluate::{Known, capacity, late, table_processor};
+use super::prepare::{self, nanoseconds};
+use super::{Constraint, PlanError};
+use crate::mc2::ways::ONE;
+use crate::schedulability::mc2::{LevelTask, Overheads, Processor};
+use crate::schedulability::{Task, mc2};
+
+/// Levels A, B and C together, as [`mc2`] wants them, with the tasks behind each entry.
+struct Levels {
+    system: mc2::System,
+    a: Vec<Vec<usize>>,
+    b: Vec<Vec<usize>>,
+    c: Vec<usize>,
+}
+
+/// `None`: a task has no cost with its ways.
+fn split(system: &TaskSystem) -> Option<Levels> {
+    let overheads = Overheads {
+        schedule: nanoseconds(system.overheads.schedule),
+        release: nanoseconds(system.overheads.release),
+    };
+    let level_task = |index: usize| -> Option<LevelTask> {
+        let task = &system.tasks[index];
+        let own = prepare::cost(system, index, task.criticality)?;
+        let at = |level: char| {
+            if level < task.criticality {
+                // Of a level above its own nothing is asked.
+                Some(own)
+            } else {
+                prepare::cost(system, index, level)
+            }
+        };
+        Some(LevelTask {
+            period: nanoseconds(task.period),
+            costs: [at('A')?, at('B')?, at('C')?],
+        })
+    };
+    let count = system.processors as usize;
+    let (mut a, mut b, mut c) = (vec![Vec::new(); count], vec![Vec::new(); count], Vec::new());
+    for (index, task) in system.tasks.iter().enumerate() {
+        match (task.criticality, task.core) {
+            ('A', Some(core)) => a[core as usize].push(index),
+            ('B', Some(core)) => b[core as usize].push(index),
+            ('C', _) => c.push(index),
+            _ => {}
+        }
+    }
+    let list = |indices: &[usize]| {
+        indices
+            .iter()
+            .map(|&i| level_task(i))
+            .collect::<Option<_>>()
+    };
+    let mut processors = Vec::with_capacity(count);
+    for core in 0..count {
+        processors.push(Processor {
+            a: list(&a[core])?,
+            b: list(&b[core])?,
+            interrupts: prepare::interrupts(system, core as u32),
+        });
+    }
+    Some(Levels {
+        system: mc2::System {
+            processors,
+            c: list(&c)?,
+            overheads,
+        },
+        a,
+        b,
+        c,
+    })
+}
+
+/// The tasks of level A of a processor with everything that lengthens them, as the table serves them.
+pub fn table_tasks(system: &TaskSystem, core: u32) -> Option<(Vec<usize>, Vec<Task>)> {
+    let levels = split(system)?;
+    let here = levels.system.processors.get(core as usize)?;
+    let kernel = prepare::kernel(system);
+    let tasks = here
+        .a
+        .iter()
+        .map(|task| {
+            let handlers = here.interrupts.iter().fold(0u64, |sum, &(distance, cost)| {
+                let most = task.period.div_ceil(distance.max(1)).saturating_add(1);
+                sum.saturating_add(most.saturating_mul(cost))
+            });
+            let cost = task.costs[0]
+                .saturating_add(kernel)
+                .saturating_add(handlers);
+            Task::new(cost, task.period)
+        })
+        .collect();
+    Some((levels.a[core as usize].clone(), tasks))
+}
+
+pub fn constraints(
+    system: &TaskSystem,
+    all: &mut Vec<Constraint>,
+    responses: &mut [Option<u64>],
+) -> Result<Vec<(usize, Known)>, PlanError> {
+    let mut judged: Vec<(usize, Known)> = Vec::new();
+    let Some(levels) = split(system) else {
+        for (index, task) in system.tasks.iter().enumerate() {
+            match task.criticality {
+                'A' | 'B' => judged.push((index, Known::default())),
+                'C' => late(system, index, None, all, responses),
+                _ => {}
+            }
+        }
+        return Ok(judged);
+    };
+    let guarantees =
+        mc2::analyse(&levels.system).map_err(|error| PlanError::of(&error, system, &[]))?;
+    for core in 0..levels.system.processors.len() {
+        let mut known = vec![Known::default(); levels.a[core].len()];
+        if guarantees.a[core]
+            && let Some((members, tasks)) = table_tasks(system, core as u32)
+            && !members.is_empty()
+        {
+            known = table_processor(system, core as u32, &members, &tasks)?;
+        }
+        judged.extend(levels.a[core].iter().copied().zip(known));
+        for (&index, &response) in levels.b[core].iter().zip(&guarantees.b[core]) {
+            let known = Known {
+                response,
+                met: false,
+            };
+            judged.push((index, known));
+        }
+    }
+    for (position, &index) in levels.c.iter().enumerate() {
+        let bound = guarantees.c.as_ref().map(|c| c[position]);
+        late(system, index, bound, all, responses);
+    }
+    let placed: BTreeSet<usize> = judged.iter().map(|entry| entry.0).collect();
+    for (index, task) in system.tasks.iter().enumerate() {
+        if task.criticality < 'C' && !placed.contains(&index) {
+            judged.push((index, Known::default()));
+        }
+    }
+    Ok(judged)
+}
+
+/// Work of each level as that level estimates it: A by itself, B with A, C with everything on all processors.
+pub fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) {
+    let Some(levels) = split(system) else { return };
+    let kernel = prepare::kernel(system);
+    let at = |task: &LevelTask, level: usize| {
+        Task::new(task.costs[level].saturating_add(kernel), task.period)
+    };
+    let mut whole: Vec<Task> = Vec::new();
+    for (core, processor) in levels.system.processors.iter().enumerate() {
+        let a: Vec<Task> = processor.a.iter().map(|t| at(t, 0)).collect();
+        let both = || processor.a.iter().chain(&processor.b);
+        let b: Vec<Task> = both().map(|t| at(t, 1)).collect();
+        for (level, tasks, any) in [("A", &a, !a.is_empty()), ("B", &b, !processor.b.is_empty())] {
+            if any {
+                let subject = format!("processor {core}, level {level}");
+                all.push(capacity(&subject, tasks, &processor.interrupts, 1));
+            }
+        }
+        whole.extend(both().map(|t| at(t, 2)));
+    }
+    if !levels.system.c.is_empty() {
+        whole.extend(levels.system.c.iter().map(|t| at(t, 2)));
+        all.push(capacity(
+            "all processors, level C",
+            &whole,
+            &[],
+            system.processors,
+        ));
+    }
+}
+
+/// Whether levels A and B of the tasks `members` are guaranteed, alone on processor `core`.
+pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, PlanError> {
+    let tasks = members.iter().map(|&i| system.tasks[i].clone()).collect();
+    let part = TaskSystem {
+        tasks,
+        channels: Vec::new(),
+        flows: Vec::new(),
+        tables: Vec::new(),
+        devices: system
+            .devices
+            .iter()
+            .map(|device| Device {
+                task: None,
+                ..device.clone()
+            })
+            .collect(),
+        ..system.clone()
+    };
+    let Some(levels) = split(&part) else {
+        return Ok(false);
+    };
+    let only = mc2::System {
+        processors: vec![levels.system.processors[core as usize].clone()],
+        c: Vec::new(),
+        overheads: levels.system.overheads,
+    };
+    let guarantees = mc2::analyse(&only).map_err(|error| PlanError::of(&error, &part, &[]))?;
+    return Ok(guarantees.schedulable(&only));
+}
+
+/// Shares of a processor that its tasks of levels A and B take as level C estimates them, in parts of
+/// [`ONE`], rounded up. `None`: a task has no cost with its ways.
+pub fn level_c_shares(system: &TaskSystem, core: u32) -> Option<Vec<u64>> {
+    let handlers = prepare::interrupts(system, core);
+    parts(system, &handlers, |task| {
+        task.criticality < 'C' && task.core == Some(core)
+    })
+}
+
+/// The same of the tasks of level C.
+pub fn shares_of_level_c(system: &TaskSystem) -> Option<Vec<u64>> {
+    parts(system, &[], |task| task.criticality == 'C')
+}
+
+fn parts(
+    system: &TaskSystem,
+    handlers: &[(u64, u64)],
+    wanted: impl Fn(&Described) -> bool,
+) -> Option<Vec<u64>> {
+    let kernel = prepare::kernel(system);
+    let list = system.tasks.iter().enumerate();
+    list.filter(|(_, task)| wanted(task))
+        .map(|(index, task)| {
+            let period = nanoseconds(task.period).max(1);
+            let interrupts = handlers.iter().fold(0u64, |sum, &(distance, handler)| {
+                let most = period.div_ceil(distance.max(1)).saturating_add(1);
+                sum.saturating_add(most.saturating_mul(handler))
+            });
+            let cost = prepare::cost(system, index, 'C')?
+                .saturating_add(kernel)
+                .saturating_add(interrupts);
+            let share = (u128::from(cost) * u128::from(ONE)).div_ceil(u128::from(period));
+            // Far more than any processor, and far from overflow.
+            Some(u64::try_from(share.min(1 << 48)).unwrap_or(1 << 48))
+        })
+        .collect()
+}
