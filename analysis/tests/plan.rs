@@ -314,13 +314,11 @@ proptest! {
     }
 }
 
+/// Cost, period, and budget and period of a quota.
+type Sliced = (u64, u64, Option<(u64, u64)>);
+
 /// Longest responses of periodic jobs under round robin; quotas are enforced in windows from 0 on.
-fn round_robin(
-    parts: &[(u64, u64, Option<(u64, u64)>)],
-    slice: u64,
-    offsets: &[u64],
-    horizon: u64,
-) -> Vec<u64> {
+fn round_robin(parts: &[Sliced], slice: u64, offsets: &[u64], horizon: u64) -> Vec<u64> {
     let mut worst = vec![0; parts.len()];
     let mut jobs: Vec<std::collections::VecDeque<(u64, u64)>> =
         vec![Default::default(); parts.len()];
@@ -329,10 +327,10 @@ fn round_robin(
     let mut running: Option<(usize, u64)> = None;
     for now in 0..horizon {
         for (i, &(cost, period, quota)) in parts.iter().enumerate() {
-            if quota.is_some_and(|(_, window)| now % window == 0) {
+            if quota.is_some_and(|(_, window)| now.is_multiple_of(window)) {
                 used[i] = 0;
             }
-            if now >= offsets[i] && (now - offsets[i]) % period == 0 {
+            if now >= offsets[i] && (now - offsets[i]).is_multiple_of(period) {
                 jobs[i].push_back((now, cost));
             }
         }

@@ -208,7 +208,7 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
         overheads: levels.system.overheads,
     };
     let guarantees = mc2::analyse(&only).map_err(|error| PlanError::of(&error, &part, &[]))?;
-    return Ok(guarantees.schedulable(&only));
+    Ok(guarantees.schedulable(&only))
 }
 
 /// Shares of a processor that its tasks of levels A and B take as level C estimates them, in parts of

@@ -253,7 +253,17 @@ pub fn summary(plan: &Plan) -> String {
 pub fn repairs(repairs: &[Repair]) -> String {
     const SHOWN: usize = 8;
     let mut out = String::new();
-    for repair in repairs.iter().take(SHOWN) {
+    // More processors are a large change, and one that everybody wants to know.
+    let first = repairs.iter().take(SHOWN);
+    let shown: Vec<&Repair> = first
+        .chain(
+            repairs
+                .iter()
+                .skip(SHOWN)
+                .filter(|r| r.number == Number::Processors),
+        )
+        .collect();
+    for repair in &shown {
         let what = match repair.number {
             Number::Cost => "cost of ",
             Number::Period => "period of ",
@@ -289,8 +299,8 @@ pub fn repairs(repairs: &[Repair]) -> String {
             value(repair.from, repair.unit),
         );
     }
-    if repairs.len() > SHOWN {
-        let _ = writeln!(out, "  and {} more", repairs.len() - SHOWN);
+    if repairs.len() > shown.len() {
+        let _ = writeln!(out, "  and {} more", repairs.len() - shown.len());
     }
     out
 }
