@@ -39,6 +39,12 @@ pub enum Command {
     Boot(Boot),
     /// Run a paper's experiments and print its figures beside ours
     Reproduce(Reproduce),
+    /// Large-scale schedulability studies
+    Study {
+        /// Which study
+        #[command(subcommand)]
+        study: Study,
+    },
     /// List the platforms of the catalog
     Platforms {
         /// For machines
@@ -199,6 +205,63 @@ pub struct Boot {
     /// Write a trace for Perfetto
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// For machines
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Studies.
+#[derive(Subcommand)]
+pub enum Study {
+    /// The mixed-criticality kernel: nine schemes for I/O and message buffers over 648 scenarios (RTS 2020, section 6)
+    Mc2(StudyMc2),
+    /// What each parameter that the paper leaves open does to the study's ratios
+    Sensitivity(StudySensitivity),
+}
+
+/// Arguments of `study mc2`.
+#[derive(Args)]
+pub struct StudyMc2 {
+    /// Only these scenarios, in the paper's notation: criticality, period, utilisation, reload, message size, I/O
+    /// bandwidth, direct I/O; each `*`, the beginning of a choice, or several joined by `|`; for example
+    /// `C-Light,*,Heavy,*,Lar.,High,*`
+    #[arg(long, value_name = "PATTERN")]
+    pub scenarios: Option<String>,
+    /// Only these schemes, joined by commas; for example `C|C,O|C+A/B-ALL` [default: all nine]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub schemes: Vec<String>,
+    /// Fewer scenarios and less precision: a look within a minute, not the study
+    #[arg(long)]
+    pub quick: bool,
+    /// Go on with the study of this folder, as it was asked for; nothing is lost or counted twice
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    pub resume: Option<PathBuf>,
+    /// Folder for counts, plots and the page [default: out/study-mc2]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Threads [default: one for each processor of the host]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<std::num::NonZeroUsize>,
+    /// Seed of all random numbers
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The summary for machines
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `study sensitivity`.
+#[derive(Args)]
+pub struct StudySensitivity {
+    /// Only these scenarios, as for `study mc2`; a hundred of them at most are taken
+    #[arg(long, value_name = "PATTERN", default_value = "*")]
+    pub scenarios: String,
+    /// Folder for the page and the numbers
+    #[arg(long, value_name = "DIR", default_value = "out/study-sensitivity")]
+    pub out: PathBuf,
+    /// Threads [default: one for each processor of the host]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<std::num::NonZeroUsize>,
     /// For machines
     #[arg(long)]
     pub json: bool,

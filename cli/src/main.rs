@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         Command::Plan(options) => commands::plan::plan(&options),
         Command::Boot(options) => commands::boot::boot(&options),
         Command::Reproduce(options) => commands::reproduce::reproduce(&options),
+        Command::Study { study } => commands::study::study(&study),
         Command::Platforms { json } => commands::list::platforms(json),
         Command::Systems { json } => commands::list::systems(json),
         Command::Programs { json } => commands::list::programs(json),

@@ -27,6 +27,7 @@ pub mod reproduce;
 pub mod result;
 pub mod run;
 pub mod session;
+pub mod study;
 pub mod trap;
 pub mod watch;
 

@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::ops::Range;
 
 /// Colours that stay apart for readers with colour blindness (Okabe and Ito's palette), darkest contrast first.
-const COLOURS: [RGBColor; 7] = [
+const COLOURS: [RGBColor; 9] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -16,6 +16,8 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
     RGBColor(230, 159, 0),
     RGBColor(90, 90, 90),
+    RGBColor(0, 0, 0),
+    RGBColor(136, 34, 85),
 ];
 const SIZE: (u32, u32) = (760, 360);
 const FONT: &str = "sans-serif";

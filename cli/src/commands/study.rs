@@ -1,0 +1,198 @@
+//! `bulkhead study`.
+
+use super::{Outcome, print_json, say};
+use crate::arguments::{Study, StudyMc2, StudySensitivity};
+use bulkhead_runner::error::exit;
+use bulkhead_runner::study::{
+    self, Folder, Identity, Request, Scenario, Scheme, StudyParameters, matching,
+};
+use bulkhead_runner::{Error, place};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::{Path, PathBuf};
+
+/// Scenarios of a quick study.
+const QUICK: usize = 50;
+
+/// Runs a study.
+pub fn study(which: &Study) -> Outcome {
+    match which {
+        Study::Mc2(options) => mc2(options),
+        Study::Sensitivity(options) => sensitivity(options),
+    }
+}
+
+/// A bar that counts `what` and says how long the rest will take.
+fn bar(what: &str) -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) =
+        ProgressStyle::with_template("  {msg} {bar:30} {pos}/{len}, {elapsed} gone, {eta} left")
+    {
+        bar.set_style(style);
+    }
+    bar.set_message(what.to_owned());
+    bar
+}
+
+fn show(bar: &ProgressBar) -> impl Fn(usize, usize) + Sync {
+    move |done, of| {
+        if bar.length() != Some(of as u64) {
+            // What an earlier run counted took no time of this one.
+            bar.set_length(of as u64);
+            bar.set_position(done as u64);
+            bar.reset_eta();
+        }
+        bar.set_position(done as u64);
+    }
+}
+
+/// The command line without the program's folder, so that results do not depend on where it lies.
+fn command() -> String {
+    let mut all = std::env::args();
+    all.next();
+    std::iter::once("bulkhead".to_owned())
+        .chain(all.map(|one| {
+            if one.contains(['*', '|', ' ', '(']) {
+                format!("'{one}'")
+            } else {
+                one
+            }
+        }))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn selected(pattern: &str, quick: bool) -> Result<Vec<Scenario>, Error> {
+    let all = matching(pattern)?;
+    Ok(if quick {
+        study::thinned(&all, QUICK)
+    } else {
+        all
+    })
+}
+
+fn schemes(names: &[String]) -> Result<Vec<Scheme>, Error> {
+    if names.is_empty() {
+        return Ok(Scheme::ALL.to_vec());
+    }
+    let mut some = names
+        .iter()
+        .map(|name| Scheme::parse(name))
+        .collect::<Result<Vec<_>, _>>()?;
+    some.sort_unstable();
+    some.dedup();
+    Ok(some)
+}
+
+fn parameters(options: &StudyMc2) -> StudyParameters {
+    let mut parameters = StudyParameters::default();
+    if let Some(seed) = options.seed {
+        parameters.seed = seed;
+    }
+    if options.quick {
+        study::quick(&mut parameters);
+    }
+    parameters
+}
+
+/// What to run: either new, or what a folder asks for where the command line does not.
+fn request(options: &StudyMc2) -> Result<Request, Error> {
+    let mut request = Request {
+        scenarios: selected(options.scenarios.as_deref().unwrap_or("*"), options.quick)?,
+        schemes: schemes(&options.schemes)?,
+        parameters: parameters(options),
+        threads: options.threads.map(std::num::NonZeroUsize::get),
+        folder: PathBuf::new(),
+        resume: options.resume.is_some(),
+        command: command(),
+    };
+    match &options.resume {
+        Some(folder) => {
+            request.folder.clone_from(folder);
+            let there = Folder::identity(folder)?;
+            as_begun(options, &there, &mut request)?;
+        }
+        None => {
+            request.folder = options
+                .out
+                .clone()
+                .unwrap_or_else(|| PathBuf::from("out/study-mc2"));
+        }
+    }
+    Ok(request)
+}
+
+/// A resumed study keeps what the command line does not change. What it changes is compared with the folder when that is opened.
+fn as_begun(options: &StudyMc2, there: &Identity, request: &mut Request) -> Result<(), Error> {
+    if options.scenarios.is_none() {
+        request.scenarios = there
+            .scenarios
+            .iter()
+            .map(|&index| Scenario::from_index(index))
+            .collect::<Result<_, _>>()?;
+    }
+    if options.schemes.is_empty() {
+        request.schemes.clone_from(&there.schemes);
+    }
+    if !options.quick && options.seed.is_none() {
+        // The precision of the begun study; that the rest agrees with this version is checked by the hash.
+        let own = StudyParameters::default();
+        let mut quick = own.clone();
+        study::quick(&mut quick);
+        for mut known in [own, quick] {
+            known.seed = there.parameters.seed;
+            if known.hash() == there.parameters_hash {
+                request.parameters = known;
+            }
+        }
+    }
+    request.command.clone_from(&there.command);
+    Ok(())
+}
+
+fn mc2(options: &StudyMc2) -> Outcome {
+    let request = request(options)?;
+    let bar = bar("scenarios");
+    let result = study::run(&request, &show(&bar))?;
+    bar.set_message("writing");
+    study::write(&request.folder, &result)?;
+    bar.finish_and_clear();
+    if options.json {
+        print_json(&result)?;
+    } else {
+        say(&format!(
+            "{}\nFiles in {}:\n  index.html (all plots)\n  summary.json\n  counts.csv\n  plots/",
+            study::table(&result)?,
+            request.folder.display()
+        ));
+    }
+    Ok(exit::GOOD)
+}
+
+fn sensitivity(options: &StudySensitivity) -> Outcome {
+    let bar = bar("variations");
+    let all = study::sensitivity(
+        &StudyParameters::default(),
+        &selected(&options.scenarios, false)?,
+        options.threads.map(std::num::NonZeroUsize::get),
+        &show(&bar),
+    )?;
+    bar.finish_and_clear();
+    let json =
+        serde_json::to_string_pretty(&all).map_err(|error| Error::Report(error.to_string()))?;
+    write(&options.out, "sensitivity.json", &json)?;
+    write(&options.out, "index.html", &study::sensitivity_page(&all))?;
+    if options.json {
+        print_json(&all)?;
+    } else {
+        say(&format!(
+            "{}\nFiles in {}:\n  index.html\n  sensitivity.json",
+            study::sensitivity_table(&all),
+            options.out.display()
+        ));
+    }
+    Ok(exit::GOOD)
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
+    place::write(&folder.join(name), text)
+}
