@@ -13,7 +13,7 @@ use super::inflation::{AVERAGE, Curves};
 use super::judge::Judge;
 use super::parameters::{ParameterError, StudyParameters};
 use super::placement::share;
-use super::schemes::{Messages, Scheme};
+use super::schemes::Scheme;
 use super::study::Study;
 use super::task_system::Scenario;
 use super::ways::{ProcessorTable, WayPlan};
@@ -29,7 +29,6 @@ struct Model<'a> {
     judge: &'a Judge,
     parameters: &'a StudyParameters,
     curves: &'a Curves,
-    grouped: bool,
     /// Tasks with a buffer to place, for each processor.
     tasks: Vec<Vec<usize>>,
     loads: Vec<Vec<Load>>,
@@ -38,16 +37,15 @@ struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    /// For the system of `judge`, into which the placement "all own" of `scheme` was filled.
+    /// For the system of `judge`, into which a placement "all own" was filled.
     fn new(
         judge: &'a Judge,
         parameters: &'a StudyParameters,
         curves: &'a Curves,
-        scheme: Scheme,
     ) -> Self {
         let processors = parameters.processors as usize;
         let (mut tasks, mut loads) = (vec![Vec::new(); processors], vec![Vec::new(); processors]);
-        for (index, &p) in judge.processors(scheme).iter().enumerate() {
+        for (index, &p) in judge.processors().iter().enumerate() {
             if judge.system.tasks[index].io.is_some_and(|io| io.direct) {
                 let cost = &judge.costs.tasks[index];
                 tasks[usize::from(p)].push(index);
@@ -58,7 +56,6 @@ impl<'a> Model<'a> {
             judge,
             parameters,
             curves,
-            grouped: scheme.messages() == Messages::Optimised,
             tasks,
             loads,
             base: [
@@ -100,7 +97,6 @@ impl BufferModel for Model<'_> {
         self.judge.demand(
             self.parameters,
             self.curves,
-            self.grouped,
             processor,
             devices.sum(),
             [0; 2],
@@ -151,7 +147,8 @@ impl Judge {
     /// The best place of each I/O buffer and the ways with it, for the system at hand: least utilisation of level C. Messages are
     /// `optimised` (schemes `O|...`) or in banks of level C (`C|...`).
     ///
-    /// The second value says for each task whether its buffer lies in its processor's bank.
+    /// All packings of phase one are tried; the plan is the best of all, and [`Self::processors`] then says whose it is. The second
+    /// value says for each task whether its buffer lies in its processor's bank.
     pub fn best_placement(
         &mut self,
         parameters: &StudyParameters,
@@ -160,10 +157,22 @@ impl Judge {
         limit: u64,
     ) -> (Search, Vec<bool>) {
         let scheme = patterns(optimised)[0];
-        self.fill(parameters, curves, scheme);
-        let model = Model::new(self, parameters, curves, scheme);
-        let search = buffers::best(&model, limit);
-        let own = own_banks(&model, search.plan.as_ref());
+        let mut best: Option<(Search, Vec<bool>, usize)> = None;
+        for packing in 0..Self::packings(scheme) {
+            if self.is_repeated(scheme, packing) {
+                continue;
+            }
+            self.fill(parameters, curves, scheme, packing);
+            let model = Model::new(self, parameters, curves);
+            let search = buffers::best(&model, limit);
+            let own = own_banks(&model, search.plan.as_ref());
+            best = Some(match best {
+                None => (search, own, packing),
+                Some(before) => better(before, (search, own, packing)),
+            });
+        }
+        let (search, own, packing) = best.unwrap_or_else(|| unreachable!("a scheme has a packing"));
+        self.fill(parameters, curves, scheme, packing);
         (search, own)
     }
 
@@ -185,33 +194,66 @@ impl Judge {
         {
             return Verdict::Pattern;
         }
-        self.fill(parameters, curves, all);
+        let mut verdict = Verdict::Impossible;
+        for packing in 0..Self::packings(all) {
+            if self.is_repeated(all, packing) {
+                continue;
+            }
+            self.fill(parameters, curves, all, packing);
+            match self.separately(parameters, curves, limit) {
+                Verdict::Separate => return Verdict::Separate,
+                Verdict::Unknown => verdict = Verdict::Unknown,
+                _ => {}
+            }
+        }
+        verdict
+    }
+
+    /// Can a choice for each buffer make the system schedulable with the packing that was filled in?
+    fn separately(&mut self, parameters: &StudyParameters, curves: &Curves, limit: u64) -> Verdict {
         // What no placement can beat: nobody disturbs, nobody copies from afar.
         let mut tables = std::mem::take(&mut self.problem.processors);
         for (p, table) in tables.iter_mut().enumerate() {
-            let grouped = all.messages() == Messages::Optimised;
-            self.demand(parameters, curves, grouped, p, 0, [0; 2], &|_| false, table);
+            self.demand(parameters, curves, p, 0, [0; 2], &|_| false, table);
         }
         self.problem.processors = tables;
-        if self
+        if !self
             .problem
             .solve_into(&mut Default::default(), &mut WayPlan::default())
         {
-            let model = Model::new(self, parameters, curves, all);
-            let search = buffers::feasible(&model, limit);
-            match (search.plan, search.complete, search.least) {
-                (Some(_), ..) => Verdict::Separate,
-                (None, false, Some(_)) => Verdict::Unknown,
-                (None, ..) => Verdict::Impossible,
-            }
-        } else {
-            Verdict::Impossible
+            return Verdict::Impossible;
+        }
+        let model = Model::new(self, parameters, curves);
+        let search = buffers::feasible(&model, limit);
+        match (search.plan, search.complete, search.least) {
+            (Some(_), ..) => Verdict::Separate,
+            (None, false, Some(_)) => Verdict::Unknown,
+            (None, ..) => Verdict::Impossible,
         }
     }
 }
 
+/// The better of two packings' answers, which says what is known of both.
+fn better<T, U>(before: (Search, T, U), now: (Search, T, U)) -> (Search, T, U) {
+    let key = |search: &Search| {
+        search
+            .plan
+            .as_ref()
+            .map_or((u64::MAX, u64::MAX), |p| (p.ways.objective, u64::MAX - p.ways.slack))
+    };
+    let complete = before.0.complete && now.0.complete;
+    let nodes = before.0.nodes + now.0.nodes;
+    let least = match (before.0.least, now.0.least) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    let mut best = if key(&now.0) < key(&before.0) { now } else { before };
+    (best.0.complete, best.0.nodes, best.0.least) = (complete, nodes, least);
+    best
+}
+
 fn own_banks(model: &Model<'_>, plan: Option<&BufferPlan>) -> Vec<bool> {
-    let count = model.judge.processors(patterns(model.grouped)[0]).len();
+    let count = model.judge.processors().len();
     let mut own = vec![false; model.judge.system.tasks.len()];
     for (task, own) in own[..count].iter_mut().enumerate() {
         *own = model.judge.system.tasks[task].io.is_some();
@@ -300,13 +342,24 @@ mod tests {
         judge.generate(parameters, study.curves(), chosen, utilisation, &mut stream);
     }
 
-    /// Every placement, with a bank map of its own and the way optimiser.
+    /// Every packing and placement, with a bank map of its own and the way optimiser.
     fn brute_force(judge: &mut Judge, study: &Study, optimised: bool) -> Option<(u64, u64)> {
-        let (parameters, curves) = (study.parameters(), study.curves());
         let scheme = patterns(optimised)[0];
-        judge.fill(parameters, curves, scheme);
+        (0..Judge::packings(scheme))
+            .filter_map(|packing| brute_force_one(judge, study, scheme, packing))
+            .min_by_key(|&(u, s)| (u, u64::MAX - s))
+    }
+
+    fn brute_force_one(
+        judge: &mut Judge,
+        study: &Study,
+        scheme: Scheme,
+        packing: usize,
+    ) -> Option<(u64, u64)> {
+        let (parameters, curves) = (study.parameters(), study.curves());
+        judge.fill(parameters, curves, scheme, packing);
         let placed = judge.placement.clone();
-        let processors = judge.processors(scheme).to_vec();
+        let processors = judge.processors().to_vec();
         let direct: Vec<usize> = (0..processors.len())
             .filter(|&t| judge.system.tasks[t].io.is_some_and(|io| io.direct))
             .collect();
@@ -330,7 +383,6 @@ mod tests {
                 judge.demand(
                     parameters,
                     curves,
-                    optimised,
                     p,
                     devices,
                     [0; 2],
@@ -383,7 +435,7 @@ mod tests {
             }
             let verdict = judge.somehow_schedulable(parameters, curves, optimised, LIMIT);
             prop_assert_eq!(matches!(verdict, Verdict::Own | Verdict::Pattern | Verdict::Separate), found.is_some());
-            let buffers = judge.system.tasks[..judge.processors(Scheme::CC).len()].iter().filter(|t| t.io.is_some_and(|io| io.direct)).count();
+            let buffers = judge.system.tasks[..judge.processors().len()].iter().filter(|t| t.io.is_some_and(|io| io.direct)).count();
             if buffers <= 8 {
                 prop_assert_eq!(found, brute_force(&mut judge, &study, optimised));
             }
@@ -395,8 +447,8 @@ mod tests {
             let study = study();
             let mut judge = study.judge();
             generate(&study, &mut judge, scenario, point, sample);
-            judge.fill(study.parameters(), study.curves(), Scheme::OAll);
-            let model = Model::new(&judge, study.parameters(), study.curves(), Scheme::OAll);
+            judge.fill(study.parameters(), study.curves(), Scheme::OAll, 0);
+            let model = Model::new(&judge, study.parameters(), study.curves());
             let (mut before, mut after) = (ProcessorTable::default(), ProcessorTable::default());
             for p in 0..4 {
                 let mut places: Vec<Place> = choice.iter().cycle().take(model.loads(p).len())

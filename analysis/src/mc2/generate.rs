@@ -204,6 +204,7 @@ fn task(
         dma_curve: stream.below(u64::from(CURVES)) as u8,
         cpu_bank: stream.within(parameters.cpu_bank),
         reload: stream.span(reload),
+        buffers: 0,
         message_share: stream.within(parameters.message_share),
         io_share: stream.within(parameters.io_share),
         io: None,
@@ -247,6 +248,8 @@ fn chains(
             }
         }
         for sender in at..at + same - 1 {
+            system.tasks[sender].buffers += 1;
+            system.tasks[sender + 1].buffers += 1;
             system.buffers.push(MessageBuffer {
                 sender: sender as u32,
                 receiver: sender as u32 + 1,

@@ -17,7 +17,7 @@
 //! everything is an integer. It deliberately does not know schemes: it is told what lies where.
 
 use super::generate::CURVES;
-use super::parameters::{Interval, MILLION, MOST_WAYS, StudyParameters};
+use super::parameters::{Interval, MILLION, MOST_WAYS, StudyParameters, UtilisationLevel};
 use super::task_system::{Level, MessageBuffer, StudyTask, TaskSystem};
 
 /// Factors are integers in parts of this.
@@ -160,7 +160,13 @@ impl TaskCosts {
         task: &StudyTask,
         all_devices: u64,
     ) -> Self {
-        let greatest = (task.idle * MILLION).div_ceil(parameters.level_a_over_b);
+        let greatest = match (parameters.utilisation_level, task.level) {
+            (UtilisationLevel::A, _) | (_, Level::A) => {
+                (task.idle * MILLION).div_ceil(parameters.level_a_over_b)
+            }
+            (UtilisationLevel::Own, Level::B) => task.idle,
+            (UtilisationLevel::Own, Level::C) => (task.idle * MILLION).div_ceil(task.average),
+        };
         let idle = [greatest, portion(greatest, task.average)];
         let both = |value: u64| [value, portion(value, parameters.average_interference)];
         let by_cost = |value: u64| [value, portion(value, task.average)];
@@ -301,8 +307,8 @@ fn ends(
     let end = |task: u32, ce: u64, cl: u64| {
         let one = &system.tasks[task as usize];
         let copy = parameters.message_call + (buffer.bytes * parameters.copy_speed).div_ceil(1_000);
-        // A task in the middle of a chain has two buffers at most.
-        let share = portion(costs[task as usize].idle[GREATEST], one.message_share) / 2;
+        let share = portion(costs[task as usize].idle[GREATEST], one.message_share)
+            / u64::from(one.buffers.max(1));
         let eliminated = copy.min(share);
         let bypassed = (eliminated * MILLION).div_ceil(ce);
         let locked = portion(bypassed, cl);

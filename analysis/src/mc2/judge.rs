@@ -49,7 +49,12 @@ pub struct Judge {
     pub problem: WayProblem,
     /// Where buffers lay under it.
     pub placement: Placement,
-    packings: [Packing; 2],
+    packings: [Packing; 3],
+    /// No scheme can schedule the system, whatever the ways.
+    hopeless: bool,
+    /// Which packing [`Self::problem`] is of.
+    packed: usize,
+    halves: Vec<(u32, u32)>,
     weights: Vec<Weight>,
     long: Vec<bool>,
     order: Vec<u32>,
@@ -61,10 +66,15 @@ pub struct Judge {
     message_ends: Vec<[u64; 2]>,
     /// Decay over locked ways.
     locked: [u64; WAYS],
-    /// Shortest period of each processor, for both partitions.
-    shortest: [Vec<u64>; 2],
+    /// Shortest period of each processor, for each packing.
+    shortest: [Vec<u64>; 3],
     scratch: Scratch,
 }
+
+/// Packings: every task by itself, whole chains together, halves of chains together.
+const ALONE: usize = 0;
+const WHOLE: usize = 1;
+const HALVES: usize = 2;
 
 const A: usize = 0;
 const B: usize = 1;
@@ -79,7 +89,10 @@ impl Judge {
             plan: WayPlan::default(),
             problem: WayProblem::new(parameters.ways as usize, parameters.processors as usize),
             placement: Placement::default(),
-            packings: [Packing::default(), Packing::default()],
+            packings: Default::default(),
+            packed: ALONE,
+            hopeless: false,
+            halves: Vec::new(),
             weights: Vec::new(),
             long: Vec::new(),
             order: Vec::new(),
@@ -87,7 +100,7 @@ impl Judge {
             interrupt_share: 0,
             message_ends: Vec::new(),
             locked: [FIXED; WAYS],
-            shortest: [Vec::new(), Vec::new()],
+            shortest: Default::default(),
             scratch: Scratch::default(),
         }
     }
@@ -109,14 +122,21 @@ impl Judge {
     pub fn prepare(&mut self, parameters: &StudyParameters, curves: &Curves) {
         let processors = parameters.processors as usize;
         self.costs.compute(parameters, curves, &self.system);
+        self.hopeless = self.hopeless(parameters);
         long_periods(&self.system, &mut self.long, &mut self.order);
         self.interrupts(parameters);
         let fair = (parameters.ways / (parameters.processors + 1)) as usize;
+        let shortest = self.interrupts.iter().map(|i| i.0).min().unwrap_or(1);
         self.weights.clear();
         for task in self.costs.tasks.iter().take_while(|t| t.level != Level::C) {
             let factor = task.factor(GREATEST, curves, 0, 0);
             let decay = curves.way(task.way_curve)[fair];
-            let cost = task.cost(GREATEST, factor, decay) + task.kernel[GREATEST];
+            let preemptions = if task.level == Level::B { task.period / shortest - 1 } else { 0 };
+            let cost = task.cost(GREATEST, factor, decay)
+                + task.kernel[GREATEST]
+                + preemptions * task.reload[GREATEST]
+                + u64::from(task.intermediate)
+                    * portion(task.copy[GREATEST], parameters.copy_inflation);
             let b = share(cost, task.period);
             self.weights.push(Weight {
                 a: if task.level == Level::A {
@@ -128,9 +148,15 @@ impl Judge {
                 interrupts: share(in_period(&self.interrupts, task.period), task.period),
             });
         }
-        let [alone, grouped] = &mut self.packings;
-        alone.pack(processors, &self.weights, &[]);
-        grouped.pack(processors, &self.weights, &self.system.chains);
+        self.halves.clear();
+        for &(first, count) in &self.system.chains {
+            let half = count.div_ceil(2);
+            self.halves.extend([(first, half), (first + half, count - half)]);
+        }
+        let groups = [&[][..], &self.system.chains, &self.halves];
+        for (packing, groups) in self.packings.iter_mut().zip(groups) {
+            packing.pack(processors, &self.weights, groups);
+        }
         for (packing, shortest) in self.packings.iter().zip(&mut self.shortest) {
             shortest.clear();
             shortest.resize(processors, u64::MAX);
@@ -139,6 +165,25 @@ impl Judge {
                 *shortest = task.period.min(*shortest);
             }
         }
+    }
+
+    /// Do idle costs alone, even without any time for messages, need more than all processors at some level? Every cost of every
+    /// scheme is above that, so this only saves time.
+    fn hopeless(&self, parameters: &StudyParameters) -> bool {
+        let all = parameters.processors * ONE;
+        let (mut a, mut b, mut c) = (0u64, 0u64, 0u64);
+        for task in &self.costs.tasks {
+            // Rounded down: a lower bound.
+            let least = |which: usize| (task.idle[which] - task.messages[which]) * ONE / task.period;
+            c += least(AVERAGE);
+            if task.level != Level::C {
+                b += least(GREATEST);
+            }
+            if task.level == Level::A {
+                a += least(GREATEST) / MILLION * parameters.level_a_over_b;
+            }
+        }
+        a > all || b > all || c > all
     }
 
     fn interrupts(&mut self, parameters: &StudyParameters) {
@@ -163,20 +208,64 @@ impl Judge {
     }
 
     /// Is the system schedulable under a scheme? [`Self::plan`] then holds the ways.
+    ///
+    /// With concurrency elimination first whole chains stay together, then halves, then nothing: the first packing that phase
+    /// three finds ways for counts.
     pub fn judge(&mut self, parameters: &StudyParameters, curves: &Curves, scheme: Scheme) -> bool {
-        self.fill(parameters, curves, scheme);
-        self.problem.solve_into(&mut self.scratch, &mut self.plan)
+        if self.hopeless {
+            return false;
+        }
+        for packing in 0..Self::packings(scheme) {
+            if self.is_repeated(scheme, packing) {
+                continue;
+            }
+            self.fill(parameters, curves, scheme, packing);
+            if self.problem.solve_into(&mut self.scratch, &mut self.plan) {
+                return true;
+            }
+        }
+        false
     }
 
-    /// Fills [`Self::placement`] and [`Self::problem`] for a scheme.
-    pub(super) fn fill(&mut self, parameters: &StudyParameters, curves: &Curves, scheme: Scheme) {
-        let grouped = scheme.messages() == Messages::Optimised;
+    /// How many ways of packing there are to try under a scheme.
+    pub(super) fn packings(scheme: Scheme) -> usize {
+        Self::order(scheme).len()
+    }
+
+    fn order(scheme: Scheme) -> &'static [usize] {
+        match scheme.messages() {
+            Messages::Optimised => &[WHOLE, HALVES, ALONE],
+            _ => &[ALONE],
+        }
+    }
+
+    /// Is this packing the same as one before it?
+    pub(super) fn is_repeated(&self, scheme: Scheme, packing: usize) -> bool {
+        let order = Self::order(scheme);
+        let processor = |p: &usize| &self.packings[*p].processor;
+        order[..packing].iter().any(|p| processor(p) == processor(&order[packing]))
+    }
+
+    /// The processor of each task of levels A and B under the packing that was filled in last.
+    pub fn processors(&self) -> &[u8] {
+        &self.packings[self.packed].processor
+    }
+
+    /// Fills [`Self::placement`] and [`Self::problem`] for a scheme and one of its packings.
+    pub(super) fn fill(
+        &mut self,
+        parameters: &StudyParameters,
+        curves: &Curves,
+        scheme: Scheme,
+        packing: usize,
+    ) {
+        self.packed = Self::order(scheme)[packing];
         self.placement.place(
             scheme,
             parameters.processors as usize,
             &self.system,
             &self.costs,
-            &self.packings[usize::from(grouped)].processor,
+            &self.packings[self.packed].processor,
             &self.long,
         );
         self.locked = self.messages(parameters, scheme);
@@ -189,7 +278,7 @@ impl Judge {
             ];
             let slow = |task: usize| usize::from(self.placement.io[task]) != p;
             self.demand(
-                parameters, curves, grouped, p, devices, foreign, &slow, table,
+                parameters, curves, p, devices, foreign, &slow, table,
             );
         }
         self.problem.processors = tables;
@@ -207,18 +296,12 @@ impl Judge {
         self.problem.minimum_level_c = parameters.minimum_level_c as usize;
     }
 
-    /// The processor of each task of levels A and B under a scheme.
-    pub fn processors(&self, scheme: Scheme) -> &[u8] {
-        &self.packings[usize::from(scheme.messages() == Messages::Optimised)].processor
-    }
-
     /// Fills [`Self::message_ends`]: for each task of levels A and B the greatest time for messages that no locking changes, and
     /// marks how much locking can save. Returns the decay over locked ways.
     fn messages(&mut self, parameters: &StudyParameters, scheme: Scheme) -> [u64; WAYS] {
         let count = self.weights.len();
         let processors = parameters.processors as usize;
-        let processor =
-            &self.packings[usize::from(scheme.messages() == Messages::Optimised)].processor;
+        let processor = &self.packings[self.packed].processor;
         self.message_ends.clear();
         self.message_ends.resize(count, [0; 2]);
         let mut bytes = 0;
@@ -272,7 +355,6 @@ impl Judge {
         &self,
         parameters: &StudyParameters,
         curves: &Curves,
-        grouped: bool,
         p: usize,
         devices: u64,
         foreign: [u64; 2],
@@ -280,20 +362,19 @@ impl Judge {
         table: &mut ProcessorTable,
     ) {
         let ways = parameters.ways as usize;
-        let grouped = usize::from(grouped);
         let most_locked = *self.problem.locked.end();
         // Periods are harmonic: the longest is a multiple of each.
         let longest = self.interrupts.iter().map(|i| i.0).max().unwrap_or(1);
         let mut demand = [NOTHING; 3];
         for (index, task) in self.costs.tasks[..self.weights.len()].iter().enumerate() {
-            if usize::from(self.packings[grouped].processor[index]) != p {
+            if usize::from(self.packings[self.packed].processor[index]) != p {
                 continue;
             }
             let jobs = longest / task.period;
             let copies = u64::from(slow(index)) + u64::from(task.intermediate);
             let [fixed, saved] = self.message_ends[index];
             let preemptions = if task.level == Level::B {
-                task.period / self.shortest[grouped][p] - 1
+                task.period / self.shortest[self.packed][p] - 1
             } else {
                 0
             };

@@ -17,7 +17,7 @@ fn wrong_questions_have_answers() {
             .to_string()
     };
     insta::assert_snapshot!(error(648, 0), @"scenario 648 does not exist; there are 648, counted from 0");
-    insta::assert_snapshot!(error(0, 40), @"point on the horizontal axis 40 does not exist; there are 40, counted from 0");
+    insta::assert_snapshot!(error(0, 60), @"point on the horizontal axis 60 does not exist; there are 60, counted from 0");
 }
 
 proptest! {

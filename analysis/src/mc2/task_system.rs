@@ -55,6 +55,8 @@ pub struct StudyTask {
     pub cpu_bank: u64,
     /// Cost of loading the cache again after a preemption, over the idle cost.
     pub reload: u64,
+    /// Message buffers that it sends to or receives from: they divide its share for messages.
+    pub buffers: u8,
     /// Share of a job for messages.
     pub message_share: u64,
     /// Share of a job for device data.
