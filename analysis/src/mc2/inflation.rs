@@ -175,8 +175,9 @@ impl TaskCosts {
             curves.device(task.dma_curve, all_devices),
         );
         let amplitude = fixed(task.way_amplitude);
-        // Rounded down, because it is taken away.
-        let full = amplitude * curves.way(task.way_curve)[parameters.ways as usize] / FIXED;
+        // Rounded down, because it is taken away (the table is rounded up, by less than one).
+        let left = curves.way(task.way_curve)[parameters.ways as usize].saturating_sub(1);
+        let full = amplitude * left / FIXED;
         let constant = both(fixed(task.unmanaged) + bus).map(|c| FIXED + c - full.min(FIXED));
         let (mut copy, mut intermediate, mut rate, mut interrupts) = (0, false, 0, 0);
         if let Some(io) = task.io {

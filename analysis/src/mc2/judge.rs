@@ -529,3 +529,7 @@ fn in_period(interrupts: &[(u64, u64)], period: u64) -> u64 {
 }
 
 const _: () = assert!(MILLION < FIXED && (LEVEL_C as u64) > super::parameters::MOST_PROCESSORS);
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

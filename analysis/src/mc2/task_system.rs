@@ -101,7 +101,7 @@ pub struct TaskSystem {
 pub const CATEGORIES: [(&str, &[&str]); 7] = [
     ("criticality", &["C-Light", "C-Heavy", "All-Mod."]),
     ("period", &["Short", "Moderate", "Long"]),
-    ("utilisation", &["Light", "Medium", "Heavy"]),
+    ("task-utilisation", &["Light", "Medium", "Heavy"]),
     ("reload", &["Quick", "Slow"]),
     ("message", &["Small", "Large"]),
     ("bandwidth", &["Low", "Medium", "High"]),
@@ -272,6 +272,6 @@ mod tests {
         let error = |pattern| matching(pattern).expect_err("wrong").to_string();
         insta::assert_snapshot!(error("C-Light,Tiny"), @"`Tiny` at place 2 (period) is none of its choices; choices: Short, Moderate, Long, or * for all");
         insta::assert_snapshot!(error("C"), @"`C` at place 1 (criticality) can mean several choices; choices: C-Light, C-Heavy, All-Mod., or * for all");
-        insta::assert_snapshot!(error("*,*,*,*,*,*,*,*"), @"`*,*,*,*,*,*,*,*` has 8 places; a scenario has 7: criticality, period, utilisation, reload, message, bandwidth, direct");
+        insta::assert_snapshot!(error("*,*,*,*,*,*,*,*"), @"`*,*,*,*,*,*,*,*` has 8 places; a scenario has 7: criticality, period, task-utilisation, reload, message, bandwidth, direct");
     }
 }

@@ -1,1 +1,172 @@
+//! Stopping, resuming, refusing; and a reduced study whose ratios stand in a range.
 
+use super::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn request(folder: &std::path::Path) -> Request {
+    let mut parameters = StudyParameters::default();
+    quick(&mut parameters);
+    parameters.utilisation_points = 12;
+    Request {
+        scenarios: matching("C-Light,Short,*,Slow,Large,High,Many").expect("matches"),
+        schemes: Scheme::ALL.to_vec(),
+        parameters,
+        threads: Some(2),
+        folder: folder.to_path_buf(),
+        resume: false,
+        command: "bulkhead study mc2".to_owned(),
+    }
+}
+
+fn whole(request: &Request) -> StudyResult {
+    run(request, &|_, _| ()).expect("runs")
+}
+
+/// A study that lost a file, has half a file of a killed process, a damaged one and one of other parameters goes on to the same
+/// digits as one that was never stopped, whatever the number of threads.
+#[test]
+fn resumed_is_uninterrupted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let uninterrupted = whole(&request(&at("a")));
+    let mut stopped = request(&at("b"));
+    whole(&stopped);
+    let mut files: Vec<_> = std::fs::read_dir(at("b").join("counts"))
+        .expect("counts are there")
+        .map(|f| f.expect("readable").path())
+        .collect();
+    files.sort();
+    assert_eq!(files.len(), 3);
+    std::fs::remove_file(&files[0]).expect("removes");
+    std::fs::write(files[0].with_extension("part-1"), "half").expect("writes");
+    let text = std::fs::read_to_string(&files[1]).expect("reads");
+    let (head, rest) = text.split_at(text.len() / 2);
+    std::fs::write(&files[1], format!("{head}7{}", &rest[1..])).expect("writes");
+    let text = std::fs::read_to_string(&files[2]).expect("reads");
+    std::fs::write(
+        &files[2],
+        text.replacen(&stopped.parameters.hash(), "other", 1),
+    )
+    .expect("writes");
+    stopped.resume = true;
+    stopped.threads = Some(1);
+    let first = AtomicUsize::new(usize::MAX);
+    let resumed = run(&stopped, &|done, _| {
+        first.fetch_min(done, Ordering::Relaxed);
+    })
+    .expect("resumes");
+    assert_eq!(first.into_inner(), 0, "nothing damaged may count");
+    assert_eq!(resumed, uninterrupted);
+    // A second time everything is there already.
+    let first = AtomicUsize::new(usize::MAX);
+    let again = run(&stopped, &|done, _| {
+        first.fetch_min(done, Ordering::Relaxed);
+    });
+    assert_eq!(first.into_inner(), 3);
+    assert_eq!(again.expect("resumes"), uninterrupted);
+}
+
+#[test]
+fn other_studies_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut study = request(&folder.path().join("s"));
+    study.scenarios.truncate(1);
+    study.parameters.utilisation_points = 2;
+    let refused = |request: &Request| {
+        run(request, &|_, _| ())
+            .expect_err("refused")
+            .to_string()
+            .replace(&folder.path().display().to_string(), "DIR")
+    };
+    study.resume = true;
+    insta::assert_snapshot!(refused(&study), @"DIR/s holds no study");
+    study.resume = false;
+    let result = whole(&study);
+    insta::assert_snapshot!(refused(&study), @"DIR/s holds a study that is not finished");
+    study.resume = true;
+    let mut other = study.clone();
+    other.parameters.seed += 1;
+    insta::assert_snapshot!(refused(&other), @"DIR/s holds a study with seed 2020; this one has 2021");
+    let mut other = study.clone();
+    other.parameters.interrupt += 1;
+    assert!(refused(&other).starts_with("DIR/s holds a study with parameters "));
+    let mut other = study.clone();
+    other.schemes.truncate(2);
+    insta::assert_snapshot!(refused(&other), @"DIR/s holds a study with schemes R|R, C|C, O|C, C|C+A/B-ALL, C|C+A/B-LP, C|C+A/B-SP, O|C+A/B-ALL, O|C+A/B-LP, O|C+A/B-SP; this one has R|R, C|C");
+    let identity = study.folder.join("study.json");
+    let text = std::fs::read_to_string(&identity).expect("reads");
+    std::fs::write(&identity, text.replace(env!("CARGO_PKG_VERSION"), "0.0.1")).expect("writes");
+    assert!(refused(&study).starts_with("DIR/s holds a study with version 0.0.1; this one has"));
+    std::fs::write(&identity, "{}").expect("writes");
+    assert!(refused(&study).contains("is not readable"));
+    std::fs::write(&identity, text).expect("writes");
+    // A finished study is replaced.
+    write(&study.folder, &result).expect("writes");
+    study.resume = false;
+    assert_eq!(whole(&study), result);
+}
+
+/// What readers get from a small study.
+#[test]
+fn results_are_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut study = request(&folder.path().join("s"));
+    study.scenarios.truncate(1);
+    let result = whole(&study);
+    write(&study.folder, &result).expect("writes");
+    let read = |name: &str| std::fs::read_to_string(study.folder.join(name)).expect("is there");
+    let csv = read("counts.csv");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines[1] == "# command: bulkhead study mc2" && lines[2] == "# seed: 2020");
+    assert!(lines[3].contains(&study.parameters.hash()));
+    assert_eq!(
+        lines[5],
+        "scenario,criticality,period,task-utilisation,reload,message,bandwidth,direct,utilisation,samples,R|R,C|C,O|C,\
+         C|C+A/B-ALL,C|C+A/B-LP,C|C+A/B-SP,O|C+A/B-ALL,O|C+A/B-LP,O|C+A/B-SP"
+    );
+    assert_eq!(lines.len(), 6 + 12);
+    assert!(lines[6].contains(",C-Light,Short,Light,Slow,Large,High,Many,0.400,"));
+    let svg = read("plots/c-light_short_light_slow_large_high_many.svg");
+    for text in [
+        "system utilisation in processors",
+        "schedulable systems in %",
+    ]
+    .into_iter()
+    .chain(Scheme::ALL.map(Scheme::name))
+    {
+        assert!(svg.contains(text), "{text}");
+    }
+    let page = read("index.html");
+    assert!(page.contains("plots/c-light_short_light_slow_large_high_many.svg"));
+    let back: StudyResult = serde_json::from_str(&read("summary.json")).expect("parses");
+    assert_eq!(back.identity, result.identity);
+    for (read, kept) in back.comparisons.iter().zip(&result.comparisons) {
+        // Reading decimal digits may lose the last bit.
+        assert!((read.ours - kept.ours).abs() < 1e-9 && read.place == kept.place);
+    }
+    assert!(
+        table(&result)
+            .expect("prints")
+            .contains("this study has 1.")
+    );
+}
+
+#[test]
+fn thinning_keeps_the_mixture() {
+    let all = matching("*").expect("matches");
+    let some = thinned(&all, 50);
+    assert!(some.len() <= 50 && some.len() > 40);
+    for category in 0..7 {
+        let mut counts = [0; 3];
+        for scenario in &some {
+            counts[usize::from(scenario.0[category])] += 1;
+        }
+        let there: Vec<_> = counts.into_iter().filter(|&c| c > 0).collect();
+        let (low, high) = (there.iter().min(), there.iter().max());
+        assert!(
+            high <= low.map(|l| l + 4).as_ref(),
+            "{category}: {counts:?}"
+        );
+    }
+    assert_eq!(thinned(&some[..3], 50), some[..3]);
+}
