@@ -131,7 +131,11 @@ impl Judge {
         for task in self.costs.tasks.iter().take_while(|t| t.level != Level::C) {
             let factor = task.factor(GREATEST, curves, 0, 0);
             let decay = curves.way(task.way_curve)[fair];
-            let preemptions = if task.level == Level::B { task.period / shortest - 1 } else { 0 };
+            let preemptions = if task.level == Level::B {
+                task.period / shortest - 1
+            } else {
+                0
+            };
             let cost = task.cost(GREATEST, factor, decay)
                 + task.kernel[GREATEST]
                 + preemptions * task.reload[GREATEST]
@@ -151,7 +155,8 @@ impl Judge {
         self.halves.clear();
         for &(first, count) in &self.system.chains {
             let half = count.div_ceil(2);
-            self.halves.extend([(first, half), (first + half, count - half)]);
+            self.halves
+                .extend([(first, half), (first + half, count - half)]);
         }
         let groups = [&[][..], &self.system.chains, &self.halves];
         for (packing, groups) in self.packings.iter_mut().zip(groups) {
@@ -174,7 +179,8 @@ impl Judge {
         let (mut a, mut b, mut c) = (0u64, 0u64, 0u64);
         for task in &self.costs.tasks {
             // Rounded down: a lower bound.
-            let least = |which: usize| (task.idle[which] - task.messages[which]) * ONE / task.period;
+            let least =
+                |which: usize| (task.idle[which] - task.messages[which]) * ONE / task.period;
             c += least(AVERAGE);
             if task.level != Level::C {
                 b += least(GREATEST);
@@ -243,7 +249,9 @@ impl Judge {
     pub(super) fn is_repeated(&self, scheme: Scheme, packing: usize) -> bool {
         let order = Self::order(scheme);
         let processor = |p: &usize| &self.packings[*p].processor;
-        order[..packing].iter().any(|p| processor(p) == processor(&order[packing]))
+        order[..packing]
+            .iter()
+            .any(|p| processor(p) == processor(&order[packing]))
     }
 
     /// The processor of each task of levels A and B under the packing that was filled in last.
@@ -277,9 +285,7 @@ impl Judge {
                 self.placement.foreign_share[p],
             ];
             let slow = |task: usize| usize::from(self.placement.io[task]) != p;
-            self.demand(
-                parameters, curves, p, devices, foreign, &slow, table,
-            );
+            self.demand(parameters, curves, p, devices, foreign, &slow, table);
         }
         self.problem.processors = tables;
         let mut total = std::mem::take(&mut self.problem.c_total);

@@ -75,3 +75,24 @@ fn sampling_stops_when_all_is_known() {
         }
     }
 }
+
+/// The same digits on every host, in every build: a change here changes every published result.
+#[test]
+fn golden_counts() {
+    let parameters = StudyParameters::default();
+    let lines: Vec<String> = [(0, 18), (100, 18), (321, 35), (647, 21)]
+        .into_iter()
+        .map(|(scenario, point)| {
+            let counts =
+                run_cell(&parameters, scenario, point, 0..64, &Scheme::ALL).expect("exists");
+            format!("{scenario} {point} {:?}", counts.schedulable)
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    0 18 [35, 50, 59, 50, 50, 50, 59, 59, 59]
+    100 18 [6, 6, 11, 21, 14, 12, 24, 19, 16]
+    321 35 [0, 0, 0, 0, 0, 0, 1, 0, 0]
+    647 21 [5, 5, 5, 30, 12, 15, 31, 13, 16]
+    ");
+    insta::assert_snapshot!(parameters.hash(), @"ac4aeb780f3b103c6079cd62302487eb40cae90f18a6c6b1c4ea7da93a958a76");
+}
