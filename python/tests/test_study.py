@@ -166,7 +166,7 @@ def test_hostile_samples() -> None:
     for make, text in (
         (lambda: mc2.generate("*", 0, 0), "names 648 scenarios"),
         (lambda: mc2.generate(648, 0, 0), "scenario"),
-        (lambda: mc2.generate(0, 40, 0), "the point is above 39"),
+        (lambda: mc2.generate(0, 60, 0), "the point is above 59"),
         (lambda: mc2.generate(0, 0, -1), "must not be negative"),
         (lambda: mc2.scenario_name(700), "is above 647"),
     ):

@@ -62,6 +62,8 @@ class StudyTask:
     """Interference of one other processor in the bank."""
     reload: int
     """Cost of loading the cache again after a preemption, over the idle cost."""
+    buffers: int
+    """Message buffers that it sends to or receives from."""
     message_share: int
     """Share of a job for messages."""
     io_share: int
