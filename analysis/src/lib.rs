@@ -4,6 +4,7 @@
 //! this crate reads the model and deliberately knows nothing of the simulated machine; parameters reach it only through
 //! the description. Verdicts are decided in exact integer or rational arithmetic; floating point appears at most in text.
 
+pub mod admission;
 pub mod communication;
 pub mod exact;
 pub mod mc2;

@@ -2,6 +2,7 @@
 //!
 //! What it deliberately does not know: how a step is done; each has its own module.
 
+use crate::admission;
 use crate::boot_image::{self, BootImage};
 use crate::bounds::{self, Alone};
 use crate::collect;
@@ -202,6 +203,9 @@ fn run_with(
         ));
     }
     let variants = variants(&system, &options.variants)?;
+    for (name, variant) in &variants {
+        admission::check(name, variant)?;
+    }
     let what = "building the programs of the chip";
     progress.stage(Stage::Work { what });
     let programs = library.build(variants.iter().flat_map(|(_, system)| needed(system)));

@@ -3,13 +3,14 @@
 use super::plan::meaning;
 use super::{Outcome, print_json, say};
 use crate::arguments::Check;
-use bulkhead_model::TaskSystem;
+use bulkhead_model::{System, TaskSystem};
+use bulkhead_runner::Error;
 use bulkhead_runner::error::exit;
 use bulkhead_runner::report::format::grouped;
 use bulkhead_runner::report::plan as report;
 use bulkhead_runner::report::table::{plain, render};
 use bulkhead_runner::result::Bound;
-use bulkhead_runner::{bounds, place, plan, run};
+use bulkhead_runner::{admission, bounds, place, plan, run};
 use serde_json::json;
 
 /// Validates a description and says what is in it.
@@ -54,7 +55,12 @@ fn check_system(options: &Check) -> Outcome {
     let good = tasks.iter().all(|(_, plan)| plan.schedulable);
     if options.json {
         let names: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();
+        let mut tiles = serde_json::Map::new();
+        for (name, variant) in &variants {
+            tiles.insert(name.clone(), json!(admission::judge(variant)?));
+        }
         print_json(&json!({
+            "shared_tiles": tiles,
             "system": system.name, "platform": system.platform.name, "applications": system.apps.len(),
             "flows": system.flows.len(), "variants": names,
             "schedulable": good,
@@ -115,6 +121,50 @@ fn check_system(options: &Check) -> Outcome {
             text.push_str(&format!("What fails:\n{failures}"));
         }
     }
+    let tiles = shared_tiles(&variants, &mut text)?;
     say(&text);
+    Ok(code(good).max(tiles))
+}
+
+/// Response times on tiles with fixed priorities. Returns the exit code.
+fn shared_tiles(variants: &[(String, System)], text: &mut String) -> Result<u8, Error> {
+    let mut table = plain(&[
+        "variant",
+        "tile",
+        "application",
+        "priority",
+        "quota",
+        "period",
+        "response",
+        "deadline",
+        "",
+    ]);
+    let (mut any, mut good) = (false, true);
+    let time = |nanoseconds: u64| format!("{} us", grouped(nanoseconds.div_ceil(1000)));
+    for (name, variant) in variants {
+        for tile in admission::judge(variant)? {
+            for one in &tile.reservations {
+                any = true;
+                good &= one.holds();
+                table.add_row(vec![
+                    name.clone(),
+                    tile.tile.to_string(),
+                    one.app.clone(),
+                    one.priority.to_string(),
+                    time(one.budget),
+                    time(one.period),
+                    one.response.map_or("none".to_owned(), time),
+                    time(one.deadline),
+                    if one.holds() { "admitted" } else { "REFUSED" }.to_owned(),
+                ]);
+            }
+        }
+    }
+    if any {
+        text.push_str(&format!(
+            "\nTiles with fixed priorities, response times at worst:\n{}",
+            render(&table)
+        ));
+    }
     Ok(code(good))
 }

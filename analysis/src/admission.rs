@@ -1,0 +1,249 @@
+//! Admission of applications that share a tile with fixed priorities: whether everybody gets what his quota promises, in time.
+//!
+//! Why it exists: budgets that TileMux enforces are worth something only if all of them fit. What it deliberately does not
+//! know: what applications do; an application is its quota, however it behaves.
+//!
+//! # Method and assumptions
+//! TileMux gives a budget back one period after the work that used it was released (a sporadic server), so an application
+//! with quota *C* and period *T* disturbs those below no more than a sporadic task (*C*, *T*) does, and a job that needs at
+//! most *C* is done within that task's response time ([`fixed_priority`]). To each budget two switches are added, and one
+//! switch that cannot be interrupted blocks everybody. A switch is at most [`SWITCH_CYCLES`] with everything in the tile's
+//! caches, and [`SWITCH_LINES`] lines from memory otherwise, which wait for nobody else: traffic of other tiles, which
+//! token buckets bound, and interrupts by messages for less urgent applications, which credits bound, are not counted.
+
+use crate::communication::{Chip, ChipError};
+use crate::schedulability::fixed_priority;
+use crate::schedulability::task::{Task, TaskError};
+use bulkhead_model::System;
+use bulkhead_model::system::TilePolicy;
+use serde::Serialize;
+use thiserror::Error;
+
+/// Cycles of a switch that finds everything in the caches, at most; `docs/promises.md` has the measured value.
+pub const SWITCH_CYCLES: u64 = 1500;
+/// Cache lines of TileMux and of an application's registers that a switch touches, at most.
+pub const SWITCH_LINES: u64 = 96;
+
+/// Why nothing can be said.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AdmissionError {
+    /// The hardware does not fit the description.
+    #[error(transparent)]
+    Chip(#[from] ChipError),
+    /// A quota or period is out of the test's range.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+}
+
+/// What one application was promised. Times in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reservation {
+    /// Name of the application.
+    pub app: String,
+    /// Greater is more urgent.
+    pub priority: u8,
+    /// Its quota.
+    pub budget: u64,
+    /// The quota's period.
+    pub period: u64,
+    /// When a job must be done: the task's deadline, or the quota's period.
+    pub deadline: u64,
+    /// When a job is done at worst; none if there is no bound.
+    pub response: Option<u64>,
+    /// The quota does not pay for the task: its cost in a period of the quota.
+    pub unpaid: Option<u64>,
+}
+
+impl Reservation {
+    /// Whether the promise holds.
+    pub fn holds(&self) -> bool {
+        self.unpaid.is_none()
+            && self
+                .response
+                .is_some_and(|response| response <= self.deadline)
+    }
+}
+
+/// A tile with fixed priorities.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TileAdmission {
+    /// The tile.
+    pub tile: u16,
+    /// A switch at most, in nanoseconds.
+    pub switch: u64,
+    /// Applications with a quota, the most urgent first.
+    pub reservations: Vec<Reservation>,
+}
+
+/// Judges every tile with fixed priorities.
+///
+/// # Errors
+/// [`AdmissionError`].
+pub fn tiles(system: &System) -> Result<Vec<TileAdmission>, AdmissionError> {
+    let chip = Chip::new(&system.platform);
+    let muxes = system.tilemux.iter();
+    let realtime = muxes.filter(|mux| mux.policy == TilePolicy::Realtime);
+    realtime.map(|mux| tile(system, &chip, mux.tile)).collect()
+}
+
+/// A switch on a tile at most, in nanoseconds.
+///
+/// # Errors
+/// [`AdmissionError::Chip`] if the tile does not exist.
+pub fn switch(system: &System, chip: &Chip, tile: u16) -> Result<u64, AdmissionError> {
+    // TileMux lies in the first memory tile.
+    let memory = system.platform.memories.first().map_or(0, |m| m.id);
+    let line = chip.line_read(tile, memory)?.uncontended();
+    let found = chip.tile(tile)?;
+    let cycle = chip.cycle(found.pipeline.clock.frequency.0);
+    let second = found.l2.as_ref().map_or(0, |l2| u64::from(l2.latency)) * cycle;
+    let ticks =
+        u128::from(SWITCH_CYCLES * cycle) + u128::from(SWITCH_LINES) * (line + u128::from(second));
+    let per_second = u128::from(chip.ticks_per_second());
+    Ok((ticks * 1_000_000_000).div_ceil(per_second) as u64)
+}
+
+fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, AdmissionError> {
+    let switch = switch(system, chip, tile)?;
+    let mut apps: Vec<_> = system
+        .apps
+        .iter()
+        .filter(|app| app.tile == tile)
+        .filter_map(|app| Some((app, app.cpu?)))
+        .collect();
+    apps.sort_by_key(|(_, cpu)| std::cmp::Reverse(cpu.priority));
+    let task = |(_, cpu): &(_, bulkhead_model::system::Cpu)| Task {
+        cost: cpu.budget.nanoseconds() + 2 * switch,
+        period: cpu.period.nanoseconds(),
+        deadline: cpu.period.nanoseconds(),
+        jitter: 0,
+        blocking: switch,
+    };
+    let mut reservations = Vec::new();
+    for (index, (app, cpu)) in apps.iter().enumerate() {
+        // Equals disturb each other.
+        let above = apps.iter().enumerate();
+        let above =
+            above.filter(|(other, (_, its))| *other != index && its.priority >= cpu.priority);
+        let mut tasks: Vec<Task> = above.map(|(_, other)| task(other)).collect();
+        tasks.push(task(&apps[index]));
+        let responses = fixed_priority::response_times(&tasks)?;
+        let chunk = responses.last().copied().flatten();
+        let (budget, period) = (cpu.budget.nanoseconds(), cpu.period.nanoseconds());
+        let given = app.task.as_ref();
+        let cost = given.and_then(|task| task.cost);
+        let cost = cost.map_or(budget, |cost| cost.nanoseconds());
+        // A job that needs several budgets gets one in each period.
+        let waits = (cost.div_ceil(budget.max(1)).max(1) - 1) * period;
+        let jobs = given.map_or(1, |task| {
+            period.div_ceil(task.period.nanoseconds().max(1)).max(1)
+        });
+        reservations.push(Reservation {
+            app: app.name.clone(),
+            priority: cpu.priority,
+            budget,
+            period,
+            deadline: given.map_or(period, |task| task.deadline.nanoseconds()),
+            response: chunk.and_then(|chunk| chunk.checked_add(waits)),
+            unpaid: (jobs > 1 && cost * jobs > budget).then_some(cost * jobs),
+        });
+    }
+    Ok(TileAdmission {
+        tile,
+        switch,
+        reservations,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_model::{LoadOptions, load_system};
+
+    fn load(apps: &str) -> System {
+        let folder =
+            std::env::temp_dir().join(format!("bulkhead-admission-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let hash = apps
+            .bytes()
+            .fold(7u64, |h, b| h.wrapping_mul(31).wrapping_add(b.into()));
+        let path = folder.join(format!("{hash:x}.xml"));
+        let text = format!(
+            "<system name=\"s\" platform=\"tiled-gem5\"><domain name=\"d\">{apps}</domain>\
+             <tilemux tile=\"2\" policy=\"realtime\"/></system>"
+        );
+        std::fs::write(&path, text).unwrap();
+        let system = load_system(&path, &LoadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+        std::fs::remove_file(&path).unwrap();
+        system
+    }
+
+    fn app(name: &str, cpu: &str, task: &str) -> String {
+        format!("<app name=\"{name}\" tile=\"2\" program=\"p\"><cpu {cpu}/>{task}</app>")
+    }
+
+    #[test]
+    fn without_priorities_there_is_nothing_to_admit() {
+        let system = load_system("quickstart", &LoadOptions::default()).unwrap();
+        assert_eq!(tiles(&system), Ok(vec![]));
+    }
+
+    /// 1 of 4 ms, 2 of 6 ms, 3 of 12 ms respond within 1, 3 and 10 ms (1 + 2 + 1 + 1 + 2 + 3 by hand), and some switches.
+    #[test]
+    fn response_times_are_those_of_the_test_and_some_switches() {
+        let text = app("a", "quota=\"1ms\" period=\"4ms\"", "")
+            + &app("b", "quota=\"2ms\" period=\"6ms\"", "")
+            + &app("c", "quota=\"3ms\" period=\"12ms\"", "");
+        let found = tiles(&load(&text)).unwrap();
+        let [tile] = &found[..] else {
+            panic!("one tile")
+        };
+        assert_eq!(tile.tile, 2);
+        let names: Vec<_> = tile
+            .reservations
+            .iter()
+            .map(|r| (r.app.as_str(), r.priority))
+            .collect();
+        assert_eq!(names, [("a", 3), ("b", 2), ("c", 1)]);
+        assert!(tile.switch < 20_000, "{}", tile.switch);
+        for (reservation, plain) in tile.reservations.iter().zip([1, 3, 10]) {
+            let extra = reservation.response.unwrap() - plain * 1_000_000;
+            assert!(extra > 0 && extra < 20 * tile.switch, "{reservation:?}");
+            assert!(reservation.holds());
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let text = app("a", "quota=\"5ms\" period=\"10ms\" priority=\"9\"", "")
+            + &app(
+                "b",
+                "quota=\"2ms\" period=\"10ms\" priority=\"3\"",
+                "<task period=\"10ms\" deadline=\"6ms\"/>",
+            );
+        let found = tiles(&load(&text)).unwrap();
+        let holds: Vec<_> = found[0]
+            .reservations
+            .iter()
+            .map(Reservation::holds)
+            .collect();
+        assert_eq!(holds, [true, false]);
+        // A job of 3 ms at 1 ms in each 2 ms waits for two more periods; three jobs in a period are more than the quota.
+        let slow = "<task period=\"20ms\" deadline=\"6ms\" cost=\"3ms\"/>";
+        let often = "<task period=\"3ms\" cost=\"1ms\"/>";
+        let text = app("slow", "quota=\"1ms\" period=\"2ms\"", slow)
+            + &app("often", "quota=\"2ms\" period=\"9ms\"", often);
+        let found = tiles(&load(&text)).unwrap();
+        let find = |name: &str| {
+            found[0]
+                .reservations
+                .iter()
+                .find(|r| r.app == name)
+                .unwrap()
+                .clone()
+        };
+        assert!(find("slow").response.unwrap() > 5_000_000);
+        assert_eq!(find("often").unpaid, Some(3_000_000));
+        assert!(!find("often").holds());
+    }
+}

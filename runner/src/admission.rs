@@ -1,0 +1,58 @@
+//! Whether a system's shared tiles can keep what their quotas promise; a system that cannot is not run.
+//!
+//! What it deliberately does not know: the test (`bulkhead_analysis::admission`).
+
+use crate::error::Error;
+use bulkhead_analysis::admission::{self, Reservation, TileAdmission};
+use bulkhead_model::System;
+
+/// Judges the tiles with fixed priorities.
+///
+/// # Errors
+/// [`Error::Machine`] if nothing can be said of a tile.
+pub fn judge(system: &System) -> Result<Vec<TileAdmission>, Error> {
+    admission::tiles(system).map_err(|error| Error::Machine(error.to_string()))
+}
+
+/// Refuses a system that cannot keep its promises.
+///
+/// # Errors
+/// [`Error::Input`] with the first application that may be late.
+pub fn check(name: &str, system: &System) -> Result<(), Error> {
+    for tile in judge(system)? {
+        if let Some(late) = tile.reservations.iter().find(|r| !r.holds()) {
+            return Err(refusal(name, tile.tile, late));
+        }
+    }
+    Ok(())
+}
+
+fn refusal(name: &str, tile: u16, late: &Reservation) -> Error {
+    let time = |nanoseconds: u64| format!("{} us", nanoseconds.div_ceil(1000));
+    let who = format!("{name}: `{}` on tile {tile}", late.app);
+    let (cause, remedy) = match (late.unpaid, late.response) {
+        (Some(needed), _) => (
+            format!(
+                "{who} has a quota of {} in {}, its task needs {}",
+                time(late.budget),
+                time(late.period),
+                time(needed)
+            ),
+            "raise the quota, or give it a period that is not longer than the task's".to_owned(),
+        ),
+        (None, Some(response)) => (
+            format!(
+                "{who} may need {} for its quota, later than its deadline of {}",
+                time(response),
+                time(late.deadline)
+            ),
+            "lower the quotas of those with higher priority, raise its own priority, or move somebody to another tile"
+                .to_owned(),
+        ),
+        (None, None) => (
+            format!("{who} and those with higher priority want more than the whole tile, switches included"),
+            "lower quotas, or move somebody to another tile".to_owned(),
+        ),
+    };
+    Error::input(cause, remedy)
+}
