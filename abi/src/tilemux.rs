@@ -65,6 +65,8 @@ pub struct TileMuxConfig {
     pub slice: u64,
     /// A [`TilePolicy`].
     pub policy: u64,
+    /// Harts of the tile: with 2, the second takes the interrupts for messages to activities that do not run.
+    pub harts: u64,
 }
 
 codes! {

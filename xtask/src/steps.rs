@@ -234,6 +234,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
             Some("conformance") => "conformance",
             Some("system") => "whole systems",
             Some("tiled") => "the tiled OS",
+            Some("tilemux") => "shared tiles (tilemux)",
             Some("optimiser") => "optimiser against HiGHS",
             _ => "further tests",
         };

@@ -47,7 +47,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// A full account from `now` on. Less than `least` is not given out alone: a run must be worth its switch.
+    /// A full account from `now` on. A piece of less than `least` comes back together with the next one, so that whoever
+    /// uses his budget in crumbs does not get crumbs back, each with a switch of its own.
     pub fn new(budget: Budget, least: u64, now: u64) -> Self {
         let mut refills = [Refill::default(); REFILLS];
         refills[0] = Refill {
@@ -58,7 +59,7 @@ impl Account {
             budget,
             refills,
             length: 1,
-            least: least.min(budget.amount),
+            least,
         }
     }
 
@@ -74,30 +75,18 @@ impl Account {
     /// When a run that begins now has used up what there is, refills on the way included; `None` if it cannot begin.
     pub fn end_of_run(&self, now: u64) -> Option<u64> {
         let mut end = now;
-        let mut usable = 0;
         for refill in self.refills() {
             if refill.time > end {
                 break;
             }
             end = end.saturating_add(refill.amount);
-            if refill.time <= now {
-                usable += refill.amount;
-            }
         }
-        (usable >= self.least).then_some(end)
+        (end > now).then_some(end)
     }
 
     /// When a run may begin, seen from a moment at which it may not.
     pub fn next_start(&self) -> u64 {
-        let mut usable = 0;
-        for refill in self.refills() {
-            usable += refill.amount;
-            if usable >= self.least {
-                return refill.time;
-            }
-        }
-        // All refills together are the budget, which is at least `least`.
-        self.refills().last().map_or(0, |refill| refill.time)
+        self.refills[0].time
     }
 
     /// Takes `duration` away; it comes back one period after `origin`, or after it was last refilled, whichever is later. An
@@ -113,25 +102,27 @@ impl Account {
                 return;
             }
             left -= used;
-            if used == head.amount {
+            let in_use = used < head.amount;
+            if !in_use {
                 let length = self.length as usize;
                 self.refills.copy_within(1..length, 0);
                 self.length -= 1;
             } else {
                 self.refills[0].amount -= used;
             }
-            self.push(Refill {
-                time: head.time.max(origin).saturating_add(self.budget.period),
-                amount: used,
-            });
+            let time = head.time.max(origin).saturating_add(self.budget.period);
+            let amount = used;
+            self.push(Refill { time, amount }, in_use);
         }
     }
 
-    fn push(&mut self, refill: Refill) {
+    fn push(&mut self, refill: Refill, in_use: bool) {
         let length = self.length as usize;
         if length > 0 {
             let last = &mut self.refills[length - 1];
-            if length == REFILLS || last.time == refill.time {
+            // What is left of the one in use is no crumb.
+            let crumb = !(in_use && length == 1) && last.amount < self.least;
+            if length == REFILLS || last.time == refill.time || crumb {
                 last.time = last.time.max(refill.time);
                 last.amount += refill.amount;
                 return;
@@ -194,15 +185,17 @@ mod tests {
     }
 
     #[test]
-    fn crumbs_are_not_given_out_alone() {
+    fn crumbs_come_back_with_the_next_piece() {
         let mut account = Account::new(BUDGET, 5, 0);
         account.charge(8, 0);
         account.charge(2, 40);
         assert_eq!(account.next_start(), 100);
         account.charge(8, 100);
-        // 2 come back at 140 and 8 at 200: the 2 alone are not worth a switch.
         assert_eq!(account.end_of_run(150), None);
         assert_eq!(account.next_start(), 200);
+        // The rest of a piece may be used, however little it is.
+        account.charge(9, 200);
+        assert_eq!(account.end_of_run(209), Some(210));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub enum Decision {
     },
 }
 
-/// A run that pays less than this many nanoseconds is not worth its two switches.
+/// Pieces of a budget that are shorter than this many nanoseconds are not worth two switches each.
 pub const LEAST_RUN: u64 = 5_000;
 
 #[derive(Clone, Copy, Debug)]

@@ -53,6 +53,8 @@ csr! {
     pmpcfg0 set_pmpcfg0 "pmpcfg0";
 }
 
+/// Machine software interrupt in `mie` and `mip`.
+pub const SOFTWARE: u64 = 1 << 3;
 /// Machine external interrupt in `mie` and `mip`.
 pub const EXTERNAL: u64 = 1 << 11;
 /// Floating-point state of `mstatus`.

@@ -2,7 +2,9 @@
 //!
 //! Why it exists: device registers need volatile accesses. What it deliberately does not know: what is printed.
 
-use bulkhead_abi::memory_map::{EXIT_BASE, EXIT_FAIL, EXIT_PASS, UART_BASE};
+use bulkhead_abi::memory_map::{
+    CLINT_BASE, CLINT_MSIP, EXIT_BASE, EXIT_FAIL, EXIT_PASS, UART_BASE,
+};
 
 /// Offset of the line status register of a 16550.
 const LINE_STATUS: u64 = 5;
@@ -16,6 +18,12 @@ pub fn put(byte: u8) {
         while ((UART_BASE + LINE_STATUS) as *const u8).read_volatile() & TRANSMITTER_EMPTY == 0 {}
         (UART_BASE as *mut u8).write_volatile(byte);
     }
+}
+
+/// Sets or clears the software interrupt of the tile's first hart. For code in machine mode.
+pub fn set_software_interrupt(level: bool) {
+    // SAFETY: the window of the interruptor is no Rust memory.
+    unsafe { ((CLINT_BASE + CLINT_MSIP) as *mut u32).write_volatile(level.into()) };
 }
 
 /// The console as a formatter.

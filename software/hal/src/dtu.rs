@@ -210,6 +210,11 @@ pub fn invalidate_translations() {
     privileged(PrivilegedOpcode::InvalidateTlb, 0);
 }
 
+/// Starts the tile's second hart, if it has one, at a tile-physical address in machine mode.
+pub fn start_second(address: u64) {
+    privileged(PrivilegedOpcode::StartSecond, address);
+}
+
 /// Arms the timer, or disarms it with 0.
 pub fn set_timer(nanoseconds: u64) {
     privileged(PrivilegedOpcode::SetTimer, nanoseconds);

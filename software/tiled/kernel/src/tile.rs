@@ -29,6 +29,8 @@ pub struct Tile {
     pub policy: u32,
     /// Time slice of its TileMux in nanoseconds.
     pub slice: u32,
+    /// Its harts.
+    pub harts: u32,
     /// Its unit's endpoints.
     pub endpoints: EndpointTable,
     /// Its memory windows; empty until it is configured.
@@ -56,16 +58,18 @@ impl Tile {
             frequency,
             policy: 0,
             slice: DEFAULT_SLICE,
+            harts: 1,
             endpoints: EndpointTable::new(endpoints, FIRST_ENDPOINT),
             windows: Vec::new(),
             buckets: 1,
         }
     }
 
-    /// The same with another schedule: an `abi::tilemux::TilePolicy` and a slice in nanoseconds.
-    pub const fn scheduled(mut self, policy: u32, slice: u32) -> Self {
+    /// The same with another schedule: an `abi::tilemux::TilePolicy`, a slice in nanoseconds, and the number of harts.
+    pub const fn scheduled(mut self, policy: u32, slice: u32, harts: u32) -> Self {
         self.policy = policy;
         self.slice = slice;
+        self.harts = harts;
         self
     }
 

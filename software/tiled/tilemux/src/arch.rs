@@ -27,6 +27,20 @@ core::arch::global_asm!(
     start = sym start,
 );
 
+core::arch::global_asm!(
+    ".section .text.second, \"ax\"",
+    ".globl second_start",
+    "second_start:",
+    "    la sp, tilemux_second_stack",
+    // A trap of this hart is a mistake: it stays in place.
+    "    la t0, 1f",
+    "    csrw mtvec, t0",
+    "    j {serve}",
+    ".balign 4",
+    "1:  j 1b",
+    serve = sym crate::second::serve,
+);
+
 bulkhead_hal::trap_entry!(trap, fault, "tilemux_stack");
 
 /// A value of the one hart.
@@ -57,11 +71,16 @@ extern "C" fn start() -> ! {
     let config = unsafe { (TILEMUX_CONFIG as *const TileMuxConfig).read_volatile() };
     unsafe extern "C" {
         safe fn trap_entry();
+        safe fn second_start();
         fn trap_resume(context: *const Context) -> !;
     }
     csr::set_mscratch(0);
     csr::set_mtvec(trap_entry as *const () as u64);
-    csr::set_mie(csr::EXTERNAL);
+    let second = config.harts > 1;
+    csr::set_mie(match second {
+        false => csr::EXTERNAL,
+        true => csr::EXTERNAL | csr::SOFTWARE,
+    });
     // Applications may read cycle, time and instret.
     csr::set_mcounteren(7);
     csr::set_scounteren(7);
@@ -74,7 +93,10 @@ extern "C" fn start() -> ! {
     };
     // SAFETY: runs once, before the first trap.
     let tilemux = unsafe { &mut *TILEMUX.0.get() };
-    let tilemux = tilemux.insert(TileMux::new(policy, config.slice.max(1)));
+    let tilemux = tilemux.insert(TileMux::new(policy, config.slice.max(1), second));
+    if second {
+        bulkhead_hal::dtu::start_second(second_start as *const () as u64);
+    }
     let Resume::Place(place) = tilemux.dispatch(Registers::Kept) else {
         panic!("nobody to resume")
     };

@@ -9,6 +9,7 @@
 #![no_main]
 
 mod arch;
+mod second;
 mod tile;
 
 use arch::Resume;
@@ -20,6 +21,7 @@ use bulkhead_exec::tile::{Decision, Policy};
 use bulkhead_hal::trap::{A0, A1, A7};
 use bulkhead_hal::{dtu, marker};
 use bulkhead_tilemux::mux::{Mux, is_environment_call, panic_cause};
+use second::BOARD;
 use tile::{Registers, Tile};
 
 /// Interrupt bit of `mcause`.
@@ -40,14 +42,17 @@ struct TileMux {
     mux: Mux,
     tile: Tile,
     running: Option<Running>,
+    /// A second hart takes the announcements of messages.
+    second: bool,
 }
 
 impl TileMux {
-    fn new(policy: Policy, slice: u64) -> Self {
+    fn new(policy: Policy, slice: u64, second: bool) -> Self {
         Self {
             mux: Mux::new(policy, slice),
             tile: Tile::new(),
             running: None,
+            second,
         }
     }
 
@@ -101,6 +106,10 @@ impl TileMux {
                 let endpoint = u16::try_from(first).unwrap_or(NO_ENDPOINT);
                 let now = dtu::time();
                 self.mux.wait(&self.tile, place, endpoint, second, now);
+                if self.second {
+                    let urgency = self.mux.urgency(place);
+                    BOARD.waits(place, id, urgency, endpoint);
+                }
             }
             Ecall::Yield => self.mux.give_way(place),
             Ecall::Exit => self.stop(id, StopCause::Exit(first)),
@@ -149,8 +158,19 @@ impl TileMux {
 
     /// An interrupt: messages for activities that do not run, requests of the kernel, the timer.
     fn interrupt(&mut self, running: usize) -> Resume {
-        let urgency = self.mux.urgency(running);
         let (mut changed, mut requests) = (false, false);
+        if self.second {
+            (changed, requests) = self.news();
+            changed |= self.tile.take_timer();
+            if requests {
+                self.tile.take(Registers::Kept);
+                self.requests();
+            } else if !changed {
+                return Resume::Same;
+            }
+            return self.dispatch(Registers::Kept);
+        }
+        let urgency = self.mux.urgency(running);
         for _ in 0..ANNOUNCEMENTS {
             match self.tile.take_announcement() {
                 None => break,
@@ -170,6 +190,20 @@ impl TileMux {
             return Resume::Same;
         }
         self.dispatch(Registers::Kept)
+    }
+
+    /// Takes what the second hart was told: whether somebody was woken, and whether the kernel sent something.
+    fn news(&mut self) -> (bool, bool) {
+        let (mut woken, requests) = BOARD.take();
+        let changed = woken != 0;
+        while woken != 0 {
+            let place = woken.trailing_zeros() as usize;
+            woken &= woken - 1;
+            if self.mux.awaits(place).is_some() {
+                self.mux.wake(place, dtu::time());
+            }
+        }
+        (changed, requests)
     }
 
     /// Carries out what the kernel asks. TileMux is the unit's current activity.
@@ -209,6 +243,15 @@ impl TileMux {
                 self.mux.charge(running.place, running.since, now);
                 running.since = now;
             }
+            if self.second && BOARD.has_news() {
+                let (_, requests) = self.news();
+                if requests {
+                    self.tile
+                        .take(core::mem::replace(&mut registers, Registers::Kept));
+                    self.requests();
+                    continue;
+                }
+            }
             match self.mux.decide(now) {
                 Decision::Run {
                     member: place,
@@ -224,9 +267,16 @@ impl TileMux {
                     }
                     let since = now;
                     self.running = Some(Running { id, place, since });
-                    let missed = self.tile.give(registers, place, id, activity.bucket);
+                    let bucket = activity.bucket;
+                    // What came before the second hart could know that somebody less urgent runs.
+                    let mut look = false;
+                    if self.second {
+                        let lower = BOARD.runs(place, self.mux.urgency(place));
+                        look = lower && BOARD.has_news();
+                    }
+                    let missed = self.tile.give(registers, place, id, bucket);
                     registers = Registers::Kept;
-                    if !self.missed(previous, missed) {
+                    if !self.missed(previous, missed) && !look {
                         return Resume::Place(place);
                     }
                 }
@@ -235,9 +285,12 @@ impl TileMux {
                     if let Some(previous) = self.running.take() {
                         arch::park(previous.place);
                     }
+                    if self.second {
+                        BOARD.rests();
+                    }
                     let missed = self.tile.rest(registers);
                     registers = Registers::Kept;
-                    if !self.missed(previous, missed) {
+                    if !(self.missed(previous, missed) || self.second && BOARD.has_news()) {
                         arch::wait_for_interrupt();
                         self.wake_up();
                     }
@@ -274,6 +327,11 @@ impl TileMux {
 
     /// Something ended the rest of the tile.
     fn wake_up(&mut self) {
+        if self.second {
+            self.tile.take_timer();
+            // The loop that rested looks at the news.
+            return;
+        }
         let mut requests = false;
         for _ in 0..ANNOUNCEMENTS {
             match self.tile.take_announcement() {

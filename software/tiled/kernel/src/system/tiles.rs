@@ -115,6 +115,7 @@ impl System {
             timebase: self.timebase,
             slice: tile.slice.into(),
             policy: tile.policy.into(),
+            harts: tile.harts.into(),
         };
         let id = tile.id;
         hardware.write(region, TILEMUX_CONFIG - TILEMUX_BASE, config.as_bytes());

@@ -1,0 +1,105 @@
+//! What one activity of a tile does, and what the others notice of it.
+
+use bulkhead_analysis::admission;
+use bulkhead_analysis::communication::Chip;
+use bulkhead_model::{LoadOptions, load_system};
+use bulkhead_runner::watch::Event;
+use bulkhead_tilemux_tests::{boot, spans, system, variant, watch};
+
+#[test]
+fn a_crash_harms_nobody_else() {
+    let result = boot(system("crash"), &[]);
+    let alone = variant(&result, "alone");
+    assert!(alone.incidents.is_empty(), "{:?}", alone.incidents);
+    for name in ["throughput", "realtime"] {
+        let seen = variant(&result, name);
+        // The root manager ends with 3, because some did not end with 0.
+        let bad = seen.incidents.iter().filter(|i| i.application != "root");
+        let what: Vec<_> = bad.map(|i| (i.application.as_str(), i.at)).collect();
+        let at = |name| {
+            what.iter()
+                .find(|(app, _)| *app == name)
+                .and_then(|(_, at)| *at)
+        };
+        // Each fault has its own moment, though both are on one tile.
+        let (store, panic) = (at("store"), at("panic"));
+        assert!(
+            store.is_some() && panic.is_some() && store != panic && what.len() == 2,
+            "{what:?}"
+        );
+        assert_eq!(spans(seen, "ping").samples.len(), 100);
+        assert_eq!(seen.checks, alone.checks);
+        assert_eq!(seen.checks.len(), 1);
+    }
+}
+
+#[test]
+fn a_message_wakes_the_urgent_at_once() {
+    for platform in ["tiled-gem5", "tiled-fpga"] {
+        let (result, logs) = watch(system("wake"), &[&format!("@platform={platform}")]);
+        for (variant, log) in result.variants.iter().zip(&logs) {
+            let span = spans(variant, "waiter");
+            assert_eq!(span.samples.len(), 100, "{platform}");
+            for sample in &span.samples {
+                let (begin, end) = (sample.begin, sample.begin + sample.latency);
+                let mut messages = log.of(2).filter(|(at, event)| {
+                    (begin..=end).contains(at) && matches!(event, Event::Message(_))
+                });
+                let (came, _) = messages.next().unwrap();
+                let cycles = result.cycles(end - came);
+                // A switch, and the fetch of the message.
+                assert!(cycles <= 2000, "{platform}, {}: {cycles}", variant.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_switch_is_short_and_within_its_bound() {
+    for (platform, most) in [("tiled-gem5", 1500), ("tiled-fpga", 1500)] {
+        let text = format!("@platform={platform}");
+        let result = boot("m3/switch", &[&text]);
+        let options = LoadOptions {
+            overrides: vec![text],
+            ..LoadOptions::default()
+        };
+        let loaded = load_system("m3/switch", &options).unwrap_or_else(|error| panic!("{error}"));
+        let chip = Chip::new(&loaded.platform);
+        let bound = admission::switch(&loaded, &chip, 2).unwrap();
+        for flow in &variant(&result, "warm").flows {
+            let median = result.cycles(flow.latency.p50);
+            assert!(median < most, "{platform}: {median}");
+        }
+        for one in &result.variants {
+            for flow in &one.flows {
+                let worst = result.microseconds(flow.latency.max) * 1000.0;
+                assert!(
+                    worst <= bound as f64,
+                    "{platform}, {}: {worst} above {bound}",
+                    one.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_storm_of_messages_costs_little_and_nothing_with_a_second_hart() {
+    let result = boot("m3/storm", &[]);
+    let jobs = |name| {
+        let samples = &spans(variant(&result, name), "task").samples;
+        samples
+            .iter()
+            .map(|s| result.cycles(s.latency))
+            .collect::<Vec<_>>()
+    };
+    let (quiet, storm, second) = (jobs("quiet"), jobs("storm"), jobs("second-hart"));
+    assert_eq!(quiet.len(), 40);
+    // 32 credits: so many interrupts at most, of at most 400 cycles each.
+    for (quiet, storm) in quiet.iter().zip(&storm) {
+        let each = (storm - quiet) / 32;
+        assert!((100..400).contains(&each), "{each} cycles for each message");
+    }
+    // Where another hart takes them, the task's timeline is the same to the cycle.
+    assert_eq!(quiet, second);
+}

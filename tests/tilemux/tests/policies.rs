@@ -1,0 +1,84 @@
+//! Both policies of TileMux on the machine, against adversaries, beside the bounds of the analysis.
+
+use bulkhead_analysis::admission;
+use bulkhead_model::{LoadOptions, load_system};
+use bulkhead_runner::result::End;
+use bulkhead_tilemux_tests::{boot, elapsed, refusal, spans, system, variant};
+
+#[test]
+fn an_endless_loop_gets_its_share_and_no_more() {
+    let result = boot(system("shares"), &[]);
+    let ticks = |name| elapsed(variant(&result, name), "work") as f64;
+    let alone = ticks("alone");
+    // Limited to a fifth: the others have at least four fifths, switches apart, and at the end perhaps a budget more.
+    let limited = ticks("limited") / alone;
+    assert!((1.15..1.30).contains(&limited), "{limited}");
+    // Two others without a limit: a third each, give or take a round of slices.
+    let free = ticks("free") / alone;
+    assert!((2.7..3.3).contains(&free), "{free}");
+}
+
+#[test]
+fn tasks_respond_within_the_bounds_of_the_analysis() {
+    let result = boot(system("priorities"), &[]);
+    let loaded = load_system(system("priorities"), &LoadOptions::default());
+    let loaded = loaded.unwrap_or_else(|error| panic!("{error}"));
+    for one in &loaded.variants {
+        let name = one.variant.as_deref().unwrap_or_default();
+        let seen = variant(&result, name);
+        assert_eq!(seen.end, End::Exit { code: 0 }, "{:?}", seen.incidents);
+        assert!(seen.incidents.is_empty(), "{:?}", seen.incidents);
+        let tiles = admission::tiles(one).unwrap();
+        let [tile] = &tiles[..] else {
+            panic!("one tile")
+        };
+        for reservation in &tile.reservations {
+            assert!(reservation.holds(), "{reservation:?}");
+            if reservation.app == "urgent" {
+                continue;
+            }
+            let worst = spans(seen, &reservation.app).latency.max;
+            let worst = result.microseconds(worst);
+            let bound = reservation.response.unwrap() as f64 / 1000.0;
+            assert!(
+                worst <= bound,
+                "{name}, {}: {worst} above {bound}",
+                reservation.app
+            );
+            // The bound is one for this system, not for any.
+            assert!(
+                worst * 4.0 > bound,
+                "{name}, {}: {worst} of {bound}",
+                reservation.app
+            );
+        }
+    }
+    // The endless loop with a budget slows the last task down, by its budget once or twice or three times.
+    let worst = |name, app| result.microseconds(spans(variant(&result, name), app).latency.max);
+    let more = worst("greedy", "slow") - worst("tasks", "slow");
+    assert!((190.0..630.0).contains(&more), "{more}");
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused() {
+    let text = refusal(system("priorities"), &["urgent/cpu@quota=400us"]);
+    assert_eq!(
+        text,
+        "greedy: `slow` on tile 2 may need 5652 us for its quota, later than its deadline of 5000 us"
+    );
+    let text = refusal(system("priorities"), &["urgent/cpu@quota=440us"]);
+    assert_eq!(
+        text,
+        "greedy: `slow` on tile 2 and those with higher priority want more than the whole tile, switches included"
+    );
+}
+
+#[test]
+fn equal_systems_run_equally() {
+    let digests = || {
+        let result = boot(system("priorities"), &["fast/argument[jobs]@value=10"]);
+        let variants = result.variants.into_iter();
+        variants.map(|v| (v.ticks, v.digest)).collect::<Vec<_>>()
+    };
+    assert_eq!(digests(), digests());
+}
