@@ -14,9 +14,13 @@ use super::task::{Task, TaskError, Time, validate};
 /// Jobs of a busy period that are looked at before the search is given up as hopeless.
 pub const JOBS_MAX: u64 = 100_000;
 
+/// Steps of a fixed-point search before it is given up: each adds a job at least, so only utilisations within a hair of 1
+/// and periods a million times apart come near.
+pub const STEPS_MAX: u64 = 100 * JOBS_MAX;
+
 /// Longest response times, from arrival to completion (release jitter included), by decreasing priority. `None`: the task
 /// (or the tasks together with those above it) needs more than the processor, so that there is no bound; or so nearly all
-/// of it that the busy period has more than [`JOBS_MAX`] of its jobs.
+/// of it that the busy period has more than [`JOBS_MAX`] of its jobs or takes more than [`STEPS_MAX`] steps.
 ///
 /// # Errors
 /// [`TaskError`] if a parameter is out of range.
@@ -60,6 +64,7 @@ fn response(higher: &[Task], task: &Task, limit: Option<Time>) -> Option<Time> {
         return None;
     }
     let mut worst = 0;
+    let mut steps = 0;
     let mut window = task.blocking;
     for job in 0..JOBS_MAX {
         let own = task.cost.checked_mul(job + 1)?.checked_add(task.blocking)?;
@@ -72,6 +77,10 @@ fn response(higher: &[Task], task: &Task, limit: Option<Time>) -> Option<Time> {
             }
             if needed <= window {
                 break;
+            }
+            steps += 1;
+            if steps > STEPS_MAX {
+                return None;
             }
             window = needed;
             let late = (window + task.jitter).saturating_sub(job * task.period);
@@ -104,6 +113,12 @@ pub struct Scan {
 impl Scan {
     /// Whether all of `tasks` (valid, deadlines within periods, no blocking) meet their deadlines. Reuses its memory.
     pub fn schedulable(&mut self, tasks: &[Task]) -> bool {
+        // Passing arrivals one by one is quick only if there are not too many of them.
+        let shortest = tasks.iter().map(|t| t.period).min().unwrap_or(1);
+        let longest = tasks.iter().map(|t| t.deadline).max().unwrap_or(0);
+        if longest / (1 << 20) > shortest {
+            return one_by_one(tasks);
+        }
         self.next.clear();
         self.costs.clear();
         self.periods.clear();

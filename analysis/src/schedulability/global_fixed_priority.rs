@@ -7,6 +7,7 @@
 //! Assumptions: sporadic tasks, deadlines within periods, any task may run on any processor but a job on one at a time, no
 //! overheads. Jitter and blocking are not covered. Sufficient.
 
+use super::fixed_priority::STEPS_MAX;
 use super::task::{Task, TaskError, Time, validate_constrained};
 
 /// Bounds on response times by decreasing priority. `None` from the first task on whose bound exceeds its deadline,
@@ -86,8 +87,10 @@ impl Analysis {
             // A job that responds within `window` leaves `room` in which the others do not fill all processors.
             let longest = task.deadline - cost + 1;
             let mut room = 1;
+            let mut steps = 0;
             while let Some(next) = self.next_room(cost, room, processors) {
-                if next > longest {
+                steps += 1;
+                if next > longest || steps > STEPS_MAX / 10 {
                     return None;
                 }
                 room = next;

@@ -15,6 +15,7 @@
 //! that others close; the job-driven bound relies on the other cores' tasks meeting their deadlines, see [`analyse`]. Refresh is
 //! not in it. The order of arrival decides nothing but ties.
 
+use super::fixed_priority::STEPS_MAX;
 use super::task::{Task, TaskError, Time, validate_constrained};
 
 /// The memory.
@@ -196,7 +197,7 @@ fn response(
         0
     };
     let mut response = own.task.cost;
-    loop {
+    for _ in 0..STEPS_MAX / 10 {
         let mut work = own
             .task
             .cost
@@ -223,6 +224,7 @@ fn response(
         }
         response = next;
     }
+    None
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! Assumptions: those of [`super::fixed_priority`] with deadlines within periods; a direct-mapped cache, or one where a set
 //! is reloaded as a whole; evicting and useful blocks are sets of cache sets, and useful ones are used by the task itself.
 
+use super::fixed_priority::STEPS_MAX;
 use super::task::{Task, TaskError, Time, validate_constrained};
 use serde::Serialize;
 
@@ -144,7 +145,10 @@ fn response(tasks: &[CacheTask], reload: Time, approach: Approach, index: usize)
     }
     let limit = task.deadline.checked_sub(task.jitter)?;
     let mut window = own;
-    while window <= limit {
+    for _ in 0..STEPS_MAX {
+        if window > limit {
+            break;
+        }
         let needed = higher.iter().try_fold(own, |sum, (cost, h)| {
             sum.checked_add((window + h.jitter).div_ceil(h.period).checked_mul(*cost)?)
         })?;

@@ -12,6 +12,7 @@
 //! Assumptions: sporadic tasks with deadlines within periods, statically on this core, non-preemptive, by decreasing
 //! priority; every execution fits into one half; a phase pair's bound covers the unload before it as well.
 
+use super::fixed_priority::STEPS_MAX;
 use super::task::{Task, TaskError, Time, validate_constrained};
 use thiserror::Error;
 
@@ -136,7 +137,7 @@ fn response(
     let mut window = own;
     // Until the own load begins, every arrival of higher priority goes first; afterwards it executes for certain. Counting
     // all arrivals up to the own completion is never too few.
-    loop {
+    for _ in 0..STEPS_MAX {
         let done = window.checked_add(memory)?;
         if done > limit {
             return None;
@@ -150,6 +151,7 @@ fn response(
         }
         window = needed;
     }
+    None
 }
 
 #[cfg(test)]
