@@ -51,7 +51,7 @@ pub fn table(result: &StudyResult) -> Result<String, Error> {
                 only(one),
                 one.scenarios.to_string(),
                 format!("{:+.1} %", one.ours),
-                format!("{:.1}", one.confidence),
+                format!("{:.2}", one.confidence),
                 format!("{:+.0} %", one.paper),
                 format!("{:+.1}", one.difference),
             ]);
@@ -206,7 +206,7 @@ fn comparison_table(comparisons: &[Comparison]) -> Markup {
             @for one in comparisons {
                 tr {
                     td { (one.scheme.name()) } td.text { (one.over.name()) } td.text { (only(one)) " (" (one.scenarios) ")" }
-                    td { (format!("{:+.1} % ± {:.1}", one.ours, one.confidence)) } td { (format!("{:+.0} %", one.paper)) }
+                    td { (format!("{:+.1} % ± {:.2}", one.ours, one.confidence)) } td { (format!("{:+.0} %", one.paper)) }
                     td { (format!("{:+.1}", one.difference)) } td.text { (one.place) }
                 }
             }

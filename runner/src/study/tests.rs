@@ -170,3 +170,56 @@ fn thinning_keeps_the_mixture() {
     }
     assert_eq!(thinned(&some[..3], 50), some[..3]);
 }
+
+/// A reduced study: twelve scenarios spread over all categories, at half the precision. The ratios must stand where those of the
+/// whole study do, give or take what so few scenarios allow, and in the paper's order.
+#[test]
+fn reduced_study_keeps_the_ratios() {
+    let mut parameters = StudyParameters::default();
+    quick(&mut parameters);
+    parameters.most_samples = 32;
+    let study = Study::new(parameters).expect("valid");
+    let scenarios = thinned(&matching("*").expect("matches"), 12);
+    let counts = count(&study, &scenarios, &Scheme::ALL, Some(2), &|| ()).expect("counts");
+    let comparisons =
+        summary::comparisons(study.parameters(), &counts, &Scheme::ALL).expect("figures are valid");
+    let text: Vec<String> = comparisons
+        .iter()
+        .map(|c| format!("{:.1}", c.ours))
+        .collect();
+    println!("{} scenarios: {}", scenarios.len(), text.join(" "));
+    assert_eq!(comparisons.len(), 11);
+    // In the order of catalog/figures/mc2-study.json.
+    let ranges = [
+        (0.0, 3.0),
+        (0.0, 8.0),
+        (0.0, 14.0),
+        (0.5, 6.0),
+        (1.0, 12.0),
+        (0.0, 4.0),
+        (0.0, 4.0),
+        (0.0, 4.0),
+        (0.0, 4.0),
+        (2.0, 12.0),
+        (2.5, 14.0),
+    ];
+    for (one, (low, high)) in comparisons.iter().zip(ranges) {
+        let name = format!(
+            "{} over {} ({})",
+            one.scheme.name(),
+            one.over.name(),
+            one.only
+        );
+        assert!(one.ours >= low && one.ours <= high, "{name}: {}", one.ours);
+    }
+    // The paper's observations 7, 8, 9 and 11: everything helps, both together most.
+    let area = |scheme| summary::areas(study.parameters(), &counts, &[scheme])[0].area;
+    let best = area(Scheme::OAll);
+    for scheme in Scheme::ALL {
+        assert!(
+            area(Scheme::RR) <= area(scheme) && area(scheme) <= best,
+            "{}",
+            scheme.name()
+        );
+    }
+}

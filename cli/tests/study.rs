@@ -1,0 +1,89 @@
+//! `bulkhead study` as users meet it: killed and resumed, wrong patterns, results for machines.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bulkhead"));
+    command.arg("study").args(arguments).current_dir(folder);
+    command
+}
+
+fn study(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments)
+        .output()
+        .expect("the command starts")
+}
+
+fn counts(folder: &Path) -> String {
+    let text = std::fs::read_to_string(folder.join("counts.csv")).expect("counts are there");
+    // All but how the study was asked for.
+    text.lines()
+        .filter(|l| !l.starts_with("# command"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Killed without warning as soon as something is counted, and resumed: the same digits as in one go, with one thread or two.
+#[test]
+fn killed_and_resumed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let of = |out| {
+        [
+            "mc2",
+            "--quick",
+            "--scenarios",
+            "*,*,Medium,Quick,Large,High,Many",
+            "--out",
+            out,
+        ]
+    };
+    assert!(study(folder.path(), &of("whole")).status.success());
+    let mut child = command(folder.path(), &of("killed"))
+        .args(["--threads", "1"])
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    let begin = Instant::now();
+    let kept = folder.path().join("killed").join("counts");
+    while std::fs::read_dir(&kept).map_or(0, Iterator::count) == 0
+        && begin.elapsed() < Duration::from_secs(60)
+    {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().expect("kills");
+    child.wait().expect("ends");
+    let resumed = study(folder.path(), &["mc2", "--resume", "killed", "--json"]);
+    assert!(
+        resumed.status.success(),
+        "{}",
+        String::from_utf8_lossy(&resumed.stderr)
+    );
+    assert_eq!(
+        counts(&folder.path().join("killed")),
+        counts(&folder.path().join("whole"))
+    );
+    let summary: serde_json::Value = serde_json::from_slice(&resumed.stdout).expect("is JSON");
+    assert_eq!(summary["scenarios"], 9);
+    assert_eq!(summary["comparisons"].as_array().map(Vec::len), Some(11));
+    assert!(folder.path().join("killed/index.html").exists());
+}
+
+#[test]
+fn wrong_questions_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (arguments, text) in [
+        (
+            &["mc2", "--scenarios", "C-Light,Tiny"][..],
+            "choices: Short, Moderate, Long",
+        ),
+        (&["mc2", "--schemes", "C|C,X|Y"], "`X|Y` is no scheme"),
+        (&["mc2", "--resume", "nothing"], "nothing holds no study"),
+    ] {
+        let output = study(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.contains(text), "{error}");
+    }
+}
