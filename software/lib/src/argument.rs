@@ -58,3 +58,8 @@ pub(crate) fn gate(name: &str, kind: GateKind) -> Option<&'static GateEntry> {
     let mut gates = tables().0.iter();
     gates.find(|g| g.kind == kind as u32 && words::text(&g.name) == name)
 }
+
+/// Bytes of a message over a send gate at most, header included; 0 if there is no such gate.
+pub(crate) fn message_size(name: &str) -> u16 {
+    gate(name, GateKind::Send).map_or(0, |entry| entry.slot_size)
+}

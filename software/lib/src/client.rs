@@ -46,6 +46,19 @@ impl Client {
         }
     }
 
+    /// Asks and waits for the answer until the clock shows `moment` nanoseconds.
+    ///
+    /// # Errors
+    /// As for [`call`](Self::call); [`Status::Timeout`] if there was none until then. The credit stays away until the service
+    /// answers after all.
+    pub fn call_until<R: Request>(&mut self, request: &R, moment: u64) -> Result<R::Reply, Status> {
+        match self.gate.call_until(self.buffer.request(request), moment) {
+            Ok(Some(reply)) => message::outcome(reply.word(), reply.rest()),
+            Ok(None) => Err(Status::Timeout),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
     /// Asks for nothing: whether the service lives.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use bulkhead_abi::environment::GateKind;
 use bulkhead_abi::message::{HEADER_SIZE, Header};
 use bulkhead_abi::tilemux::Ecall;
 use bulkhead_hal::{dtu, user};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Result of an operation on a gate.
 pub type Result<T> = core::result::Result<T, DtuError>;
@@ -70,7 +70,9 @@ pub struct Aligned<T>(pub T);
 
 /// Label of the replies to messages that need none.
 const ONE_WAY: u64 = u64::MAX;
-/// Whether such messages were ever sent.
+/// The same, of a message that carries a mark.
+const MARKED: u64 = u64::MAX - 1;
+/// Whether such messages were ever sent, or there may be late answers to calls that were given up.
 static ONE_WAY_USED: AtomicBool = AtomicBool::new(false);
 
 /// The sending end of a channel.
@@ -124,13 +126,18 @@ impl SendGate {
     /// [`DtuError::NoCredits`] if too many messages are under way; what else the DTU says.
     #[inline(always)]
     pub fn send(&self, message: &[u8]) -> Result<()> {
+        self.send_one_way(message, ONE_WAY)
+    }
+
+    #[inline(always)]
+    fn send_one_way(&self, message: &[u8], label: u64) -> Result<()> {
         // Replies to earlier messages would fill the buffer for replies.
         while let Some(reply) = fetch(self.reply, self.reply_buffer)? {
             drop(reply);
         }
         ONE_WAY_USED.store(true, Ordering::Relaxed);
         repeat(message.as_ptr() as u64, TLB_READ, || {
-            dtu::send(self.endpoint, message, self.reply, ONE_WAY)
+            dtu::send(self.endpoint, message, self.reply, label)
         })
     }
 
@@ -145,6 +152,30 @@ impl SendGate {
         })
     }
 
+    /// Sends a message and waits for its reply until the clock of [`time::now`] shows `moment` nanoseconds; gives none then. The
+    /// credit stays away until the receiver answers after all; that answer is dropped.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    pub fn call_until(&self, message: &[u8], moment: u64) -> Result<Option<Message>> {
+        /// Labels of such calls, none of which is 0 or [`ONE_WAY`].
+        static LAST: AtomicU64 = AtomicU64::new(1 << 32);
+        let label = LAST.fetch_add(1, Ordering::Relaxed);
+        self.send_with_label(message, label)?;
+        loop {
+            while let Some(answer) = fetch(self.reply, self.reply_buffer)? {
+                if answer.label() == label {
+                    return Ok(Some(answer));
+                }
+            }
+            if time::now() >= moment {
+                ONE_WAY_USED.store(true, Ordering::Relaxed);
+                return Ok(None);
+            }
+            time::wait(self.reply, moment);
+        }
+    }
+
     /// Sends a message whose answer comes to the gate for answers to calls, with `label`.
     pub(crate) fn send_with_label(&self, message: &[u8], label: u64) -> Result<()> {
         repeat(message.as_ptr() as u64, TLB_READ, || {
@@ -157,8 +188,14 @@ impl SendGate {
     /// # Errors
     /// What the DTU says, without [`DtuError::NoCredits`].
     pub fn send_waiting(&self, message: &[u8]) -> Result<()> {
+        self.send_waiting_marked(message, false)
+    }
+
+    /// The same, with a mark or without one.
+    pub(crate) fn send_waiting_marked(&self, message: &[u8], marked: bool) -> Result<()> {
+        let label = if marked { MARKED } else { ONE_WAY };
         loop {
-            match self.send(message) {
+            match self.send_one_way(message, label) {
                 // The credit comes with a reply to an earlier message.
                 Err(DtuError::NoCredits) => time::wait(self.reply, 0),
                 other => return other,
@@ -178,7 +215,7 @@ impl SendGate {
         loop {
             let reply = receive(self.reply, self.reply_buffer)?;
             // A look at the reply costs a cache miss, so it is taken only where there may be others.
-            if !ONE_WAY_USED.load(Ordering::Relaxed) || reply.label() != ONE_WAY {
+            if !ONE_WAY_USED.load(Ordering::Relaxed) || reply.label() == 0 {
                 return Ok(reply);
             }
         }
@@ -362,6 +399,11 @@ impl Message {
     #[inline(always)]
     pub fn word(&self) -> Option<u64> {
         user::message_word(self.address)
+    }
+
+    /// Whether the sender put a mark on it.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.header().reply_label == MARKED
     }
 
     /// The payload behind the first eight bytes.

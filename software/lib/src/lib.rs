@@ -23,7 +23,9 @@ extern crate alloc;
 
 pub mod argument;
 pub mod client;
+pub mod file;
 pub mod gate;
+pub mod pipe;
 mod runtime;
 pub mod select;
 pub mod server;
@@ -37,6 +39,7 @@ pub use bulkhead_common as common;
 pub use bulkhead_hal as hal;
 pub use bulkhead_hal::marker;
 pub use runtime::{Console, environment, exit, name, start};
+pub use zerocopy;
 
 /// Prints to the tile's console, one call to TileMux for each line.
 #[macro_export]

@@ -98,6 +98,11 @@ pub fn boot(file: &str) -> Vec<Report> {
 
 /// Boots a system given as text, with overrides such as `app@tile=3`.
 pub fn boot_text(text: &str, overrides: &[&str]) -> Vec<Report> {
+    boot_with(text, overrides, |_| {})
+}
+
+/// Boots a system given as text in a folder that `prepare` has filled.
+pub fn boot_with(text: &str, overrides: &[&str], prepare: impl FnOnce(&Path)) -> Vec<Report> {
     let root = place::root().expect("the checkout is there");
     let folder = tempfile::tempdir().expect("a folder can be made");
     let platform = std::fs::read_to_string(root.join("catalog/platforms/tiled-gem5.xml"))
@@ -107,6 +112,7 @@ pub fn boot_text(text: &str, overrides: &[&str]) -> Vec<Report> {
         .replace("<tile id=", "<tile shared=\"true\" id=")
         .replace("<tile shared=\"true\" id=\"0\"", "<tile id=\"0\"");
     std::fs::write(folder.path().join("shared.xml"), shared).expect("a file can be written");
+    prepare(folder.path());
     let path = folder.path().join("system.xml");
     std::fs::write(&path, text).expect("a file can be written");
     let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();

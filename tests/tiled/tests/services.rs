@@ -87,3 +87,80 @@ fn lines_of_the_console_are_whole_and_its_clients_bounded() {
     }
     assert_eq!(lines.len(), 20);
 }
+
+const FILES: &str = r#"<system name="files" platform="tiled-gem5" duration="200ms" manager-tile="1">
+  <domain name="d">
+    <app name="files" tile="3" program="tiled/files" memory="1MiB" background="true">
+      <argument name="limit" value="1ms"/>
+      <rgate name="priority-0" slot-size="320B"/><rgate name="priority-1" slots="8" slot-size="320B"/><mgate name="disk" size="1MiB"/></app>
+    <app name="a" tile="4" program="service/file-client"><argument name="folder" value="one"/><argument name="bytes" value="2000"/><sgate name="files" to="files" gate="priority-0"/></app>
+    <app name="b" tile="5" program="service/file-client"><argument name="folder" value="two"/><argument name="bytes" value="2000"/><sgate name="files" to="files" gate="priority-1"/></app>
+  </domain>
+  <domain name="hostile">
+    <app name="hostile" tile="6" program="service/hostile" background="true"><argument name="messages" value="100000"/><sgate name="service" to="files" gate="priority-1"/></app>
+    <app name="hostile-2" tile="7" program="service/hostile" background="true"><argument name="messages" value="100000"/><argument name="seed" value="77"/><sgate name="service" to="files" gate="priority-1"/></app>
+  </domain>
+  <variant name="alone"><without domain="hostile"/></variant>
+  <variant name="beside"/>
+</system>"#;
+
+#[test]
+fn files_of_two_clients_beside_hostile_ones() {
+    let reports = boot_text(FILES, &[]);
+    assert_eq!(reports.len(), 2);
+    for report in &reports {
+        assert_eq!(report.code, Some(0), "{}", report.console);
+        for name in ["a", "b"] {
+            assert_eq!(report.printed(name), ["6000 bytes compared"]);
+        }
+        assert_eq!(report.stopped("files"), None);
+    }
+}
+
+#[test]
+fn hostile_messages_stop_no_service() {
+    for program in ["tiled/timer", "tiled/console"] {
+        let text = format!(
+            r#"<system name="hostile" platform="tiled-gem5" duration="60ms" manager-tile="1">
+  <domain name="d">
+    <app name="server" tile="3" program="{program}" background="true"><argument name="limit" value="100us"/>
+      <rgate name="priority-0" slot-size="320B"/><rgate name="priority-1" slots="8" slot-size="320B"/></app>
+    <app name="client" tile="2" program="service/client"><argument name="runs" value="100"/><argument name="pause" value="20us"/><sgate name="service" to="server" gate="priority-0"/></app>
+    <app name="h1" tile="4" program="service/hostile" background="true"><sgate name="service" to="server" gate="priority-1"/></app>
+    <app name="h2" tile="5" program="service/hostile" background="true"><argument name="seed" value="5"/><sgate name="service" to="server" gate="priority-1"/></app>
+  </domain>
+</system>"#
+        );
+        let report = run(&text);
+        assert_eq!(report.code, Some(0), "{program}: {}", report.console);
+        assert_eq!(report.stopped("server"), None, "{program}");
+        let worst = report.spans(2)[1..].iter().max().copied().unwrap_or(0);
+        println!("{program}: worst null request {worst} cycles");
+        // One request of somebody else at most, which its limit bounds to 100 us.
+        assert!(worst < 210_000, "{program}: {worst} cycles");
+    }
+}
+
+/// A client whose requests are never answered, one that ends with a request under way, and one in good order.
+const LEFT: &str = r#"<system name="left" platform="tiled-gem5" duration="60ms" manager-tile="1">
+  <domain name="d">
+    <app name="server" tile="3" program="service/example" background="true"><rgate name="priority-0"/><rgate name="priority-1" slots="8"/></app>
+    <app name="impatient" tile="4" program="service/impatient"><sgate name="service" to="server" gate="priority-1" credits="2"/></app>
+    <app name="quitter" tile="5" program="service/impatient"><argument name="patience" value="0"/><sgate name="service" to="server" gate="priority-1"/></app>
+    <app name="good" tile="2" program="service/client"><argument name="request" value="add"/><argument name="pause" value="5us"/><sgate name="service" to="server" gate="priority-0"/></app>
+  </domain>
+</system>"#;
+
+#[test]
+fn requests_that_are_not_answered_and_clients_that_have_gone() {
+    let report = run(LEFT);
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    assert_eq!(
+        report.printed("impatient"),
+        ["no answer in 100000 ns, and the service lives"]
+    );
+    assert_eq!(report.printed("quitter"), ["gone"]);
+    assert_eq!(report.stopped("server"), None);
+    let worst = report.spans(2)[1..].iter().max().copied().unwrap_or(0);
+    assert!(worst < 6_000, "{worst} cycles");
+}

@@ -12,6 +12,7 @@ extern crate std;
 
 pub mod account;
 pub mod console;
+pub mod file;
 pub mod message;
 pub mod quantity;
 pub mod status;

@@ -59,6 +59,8 @@ status! {
     Transfer = 16,
     /// The answer is no answer to the request.
     BadReply = 17,
+    /// There was no answer in time.
+    Timeout = 18,
 }
 
 impl Status {
@@ -88,6 +90,7 @@ impl core::fmt::Display for Status {
             Status::Busy => "busy",
             Status::Transfer => "transfer failed",
             Status::BadReply => "bad reply",
+            Status::Timeout => "no answer in time",
         })
     }
 }

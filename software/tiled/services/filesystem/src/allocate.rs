@@ -11,6 +11,7 @@ use crate::{Result, Status, Store};
 ///
 /// # Errors
 /// [`Status::NoSpace`] if there is none.
+#[inline(never)]
 pub fn find<S: Store>(
     store: &mut Transactions<S>,
     layout: &Superblock,
@@ -89,6 +90,7 @@ fn next(map: &Block, from: u32, set: bool) -> Option<u32> {
 ///
 /// # Errors
 /// [`Status::Corrupt`] if one of them is marked so already.
+#[inline(never)]
 pub fn mark<S: Store>(
     store: &mut Transactions<S>,
     layout: &Superblock,

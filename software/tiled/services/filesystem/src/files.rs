@@ -6,7 +6,7 @@ use crate::layout::{
     BLOCK, DEPTH_MAX, ENTRIES, Extent, FOLDER_BLOCKS, INODES, Inode, Kind, NAME_MAX, ROOT,
     RawEntry, Superblock,
 };
-use crate::transaction::{Block, Transactions};
+use crate::transaction::{Block, Transactions, ZEROS};
 use crate::{Result, Status, Store};
 use alloc::string::String;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
@@ -66,9 +66,8 @@ impl<S: Store> FileSystem<S> {
     pub fn format(mut store: S, blocks: u32, inodes: u32) -> Result<Self> {
         // One inode is never used, one is the root folder.
         let layout = Superblock::new(blocks, inodes.saturating_add(2))?;
-        let zeros: Block = [0; BLOCK];
         for block in 1..layout.data {
-            store.write(u64::from(block) * BLOCK as u64, &zeros)?;
+            store.write(u64::from(block) * BLOCK as u64, &ZEROS)?;
         }
         let mut this = Self {
             store: Transactions::new(store),
@@ -170,6 +169,7 @@ impl<S: Store> FileSystem<S> {
     }
 
     /// The first entry that is wanted.
+    #[inline(never)]
     pub(crate) fn search(
         &mut self,
         folder: u32,

@@ -21,6 +21,7 @@ mod check;
 mod files;
 mod layout;
 mod operations;
+mod serve;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -29,6 +30,7 @@ pub use bulkhead_common::status::Status;
 pub use check::Summary;
 pub use files::{Entry, FileSystem, Stat};
 pub use layout::{BLOCK, Extent, GROW_MAX, IMAGE_BLOCKS_MAX, Kind, NAME_MAX, ROOT, size_for};
+pub use serve::{Files, Grant, HANDLES};
 
 /// Result of an operation.
 pub type Result<T> = core::result::Result<T, Status>;

@@ -7,7 +7,7 @@ use crate::files::{FileSystem, is_name};
 use crate::layout::{
     BLOCK, EXTENTS, Extent, FOLDER_BLOCKS, GROW_MAX, INODES, Inode, Kind, RawEntry,
 };
-use crate::transaction::Block;
+use crate::transaction::{Block, ZEROS};
 use crate::{Result, Status, Store};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -50,6 +50,7 @@ impl<S: Store> FileSystem<S> {
         })
     }
 
+    #[inline(never)]
     fn free_inode(&mut self) -> Result<u32> {
         let mut table: Block = [0; BLOCK];
         let mut inode = self.first_free;
@@ -88,9 +89,8 @@ impl<S: Store> FileSystem<S> {
         let near = last.map(|extent| extent.end());
         let found = allocate::find(&mut self.store, &self.layout, near, wanted)?;
         // Nothing refers to them yet, so they are written at once; and before anybody can read them.
-        let zeros: Block = [0; BLOCK];
         for block in found.start..found.end() {
-            self.store.write_unused(block, &zeros)?;
+            self.store.write_unused(block, &ZEROS)?;
         }
         allocate::mark(&mut self.store, &self.layout, found, true)?;
         let count = data.count as usize;
@@ -127,11 +127,26 @@ impl<S: Store> FileSystem<S> {
         })
     }
 
+    /// Sets the size of a file in bytes to at least what it was, and keeps all of its blocks.
+    ///
+    /// # Errors
+    /// As for [`resize`](Self::resize); [`Status::BadRequest`] if it is smaller.
+    pub fn set_size(&mut self, inode: u32, size: u64) -> Result<()> {
+        if size < self.stat(inode)?.size {
+            return Err(Status::BadRequest);
+        }
+        self.change_size(inode, size, false)
+    }
+
     /// Sets the size of a file in bytes, and gives back the blocks behind it.
     ///
     /// # Errors
     /// [`Status::BadRequest`] if its blocks do not reach as far, [`Status::IsAFolder`].
     pub fn resize(&mut self, inode: u32, size: u64) -> Result<()> {
+        self.change_size(inode, size, true)
+    }
+
+    fn change_size(&mut self, inode: u32, size: u64, cut: bool) -> Result<()> {
         let (mut data, kind) = self.live(inode)?;
         if kind == Kind::Folder {
             return Err(Status::IsAFolder);
@@ -144,7 +159,9 @@ impl<S: Store> FileSystem<S> {
             self.clear_tail(&data, size)?;
         }
         self.all_or_nothing(|this| {
-            this.cut(&mut data, needed as u32)?;
+            if cut {
+                this.cut(&mut data, needed as u32)?;
+            }
             data.size = size;
             this.write_inode(inode, &data)
         })
@@ -159,8 +176,7 @@ impl<S: Store> FileSystem<S> {
         }
         let index = (size / BLOCK as u64) as u32;
         let block = data.find(index).ok_or(Status::Corrupt)?.start;
-        let zeros: Block = [0; BLOCK];
-        self.all_or_nothing(|this| this.store.change(block, offset, &zeros[offset..]))
+        self.all_or_nothing(|this| this.store.change(block, offset, &ZEROS[offset..]))
     }
 
     /// Gives back all blocks from `keep` on.

@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 /// Memory that dies in the middle of a write.
 #[derive(Clone)]
-struct Memory {
+pub struct Memory {
     bytes: Vec<u8>,
     /// Bytes that are still written.
     life: u64,
@@ -46,7 +46,7 @@ fn memory(blocks: u32) -> Memory {
     }
 }
 
-fn fresh() -> FileSystem<Memory> {
+pub fn fresh() -> FileSystem<Memory> {
     FileSystem::format(memory(BLOCKS), BLOCKS, 30).expect("it fits")
 }
 

@@ -18,6 +18,9 @@ const LOG: u64 = 1;
 /// Bytes of a block.
 pub type Block = [u8; BLOCK];
 
+/// A block of zeros. Stacks on the chip are small, so blocks on them are rare and never nested.
+pub static ZEROS: Block = [0; BLOCK];
+
 /// A store with the changes of the running operation.
 #[derive(Debug)]
 pub struct Transactions<S> {

@@ -1,0 +1,50 @@
+//! The programs of the book's chapters, taken from their text, built and run.
+
+use bulkhead_runner::{c_programs, new, place};
+use bulkhead_system_tests::boot_with;
+
+/// The blocks of a language in a chapter, in their order.
+fn blocks(chapter: &str, language: &str) -> Vec<String> {
+    let path = format!("{}/../../docs/{chapter}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("the chapter is there");
+    let mark = format!("```{language}\n");
+    let blocks = text.split(&mark).skip(1);
+    let block = |rest: &str| rest.split("```").next().unwrap_or_default().to_owned();
+    blocks.map(block).collect()
+}
+
+#[test]
+fn the_chapter_on_services() {
+    let (program, system) = (blocks("service.md", "rust"), blocks("service.md", "xml"));
+    let root = place::root().expect("the checkout is there");
+    let system = system[0].replace("program=\".\"", "program=\"adder\"");
+    let reports = boot_with(&system, &[], |folder| {
+        let folder = folder.join("adder");
+        new::create(&folder, &root).expect("the folder is new");
+        std::fs::write(folder.join("src/main.rs"), &program[0]).expect("it can be written");
+    });
+    let report = &reports[0];
+    for name in ["important", "other"] {
+        assert_eq!(report.stopped(name), Some("exit 0"), "{}", report.console);
+    }
+    let printed = blocks("service.md", "text");
+    assert!(report.console.contains(&printed[0]), "{}", report.console);
+}
+
+#[test]
+fn the_chapter_on_programs_in_c() {
+    if c_programs::compiler().is_none() {
+        println!("skipped: no C compiler for RISC-V; apt-get install gcc-riscv64-unknown-elf");
+        return;
+    }
+    let (programs, system) = (blocks("c-programs.md", "c"), blocks("c-programs.md", "xml"));
+    let reports = boot_with(&system[0], &[], |folder| {
+        for (name, text) in ["doubler.c", "asker.c"].iter().zip(&programs) {
+            std::fs::write(folder.join(name), text).expect("it can be written");
+        }
+    });
+    let report = &reports[0];
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let printed = blocks("c-programs.md", "text");
+    assert!(report.console.contains(&printed[0]), "{}", report.console);
+}

@@ -1,0 +1,51 @@
+//! A hostile client of any service: messages of random length, operation and content, as many as the credits allow.
+//!
+//! Gates: `service` (send). Arguments: `seed` (1), `messages` (5000).
+#![no_std]
+#![no_main]
+
+use bulkhead_lib::gate::{MessageBuffer, SendGate};
+use bulkhead_lib::{argument, println};
+
+bulkhead_lib::main!(main);
+
+fn main() -> u64 {
+    let service = SendGate::named("service");
+    let mut state: u64 = argument::value("seed", 1);
+    let messages: u64 = argument::value("messages", 5000);
+    // xorshift64, Marsaglia, "Xorshift RNGs", 2003.
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut buffer = MessageBuffer::new();
+    let mut answers = 0;
+    for _ in 0..messages {
+        for word in buffer.0[..256].chunks_exact_mut(8) {
+            let value = match next() % 4 {
+                0 => next(),
+                1 => next() % 16,
+                2 => u64::MAX,
+                _ => u64::from_le_bytes(*b"a/b/c/d/"),
+            };
+            word.copy_from_slice(&value.to_le_bytes());
+        }
+        // Half of them carry an operation that there may be.
+        if next() % 2 == 0 {
+            buffer.0[..8].copy_from_slice(&(next() % 12).to_le_bytes());
+        }
+        let length = match next() % 3 {
+            0 => next() % 257,
+            1 => 8 * (next() % 33),
+            _ => 256,
+        };
+        // Too long for the slot is refused by the unit; everything else must be answered.
+        if service.call(&buffer.0[..length as usize]).is_ok() {
+            answers += 1;
+        }
+    }
+    println!("{answers} of {messages} answered");
+    0
+}
