@@ -234,3 +234,38 @@ fn tasks_of_a_system_are_judged() {
     file("1100us");
     assert_eq!(check().0, Some(2));
 }
+
+/// Everything that is divided, given away twice: what fails, by how much, and what helps.
+#[test]
+fn each_kind_of_constraint_says_by_how_much_it_fails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let system = r#"<task-system name="everything">
+  <processors count="2" policy="fixed-priority"/>
+  <llc ways="8" colours="4" colour-size="64KiB"/>
+  <ram banks="4" bandwidth="100MB/s"/>
+  <memguard period="1ms" access="50ns" accesses="1000"/>
+  <share core="0" ways="6" colours="2" banks="3" budget="800"/>
+  <share core="1" ways="4" colours="3" banks="2" budget="300"/>
+  <task name="writer" period="10ms" cost="2ms" core="0" working-set="200KiB"><cost ways="7" time="1ms"/></task>
+  <task name="reader" period="20ms" cost="3ms" core="1" accesses="500"/>
+  <channel name="queue" from="reader" to="writer" kind="queue" slots="1" deadline="30ms"/>
+  <channel name="slow" from="writer" to="reader" kind="queue" slots="9"/>
+  <flow name="chain" from="writer" to="reader" deadline="20ms"/>
+  <device name="camera" rate="60MB/s" direction="in" copied="true" task="reader" buffer="1MiB"/>
+</task-system>
+"#;
+    std::fs::write(folder.path().join("e.xml"), system).expect("writes");
+    let output = bulkhead(folder.path(), &["check", "e.xml"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text_of(&output));
+    insta::assert_snapshot!(text(&output.stdout));
+    // Without what fails for good, the rest can be repaired one by one.
+    let output = bulkhead(
+        folder.path(),
+        &["check", "six-tasks", "--set", "brake@deadline=900us"],
+    );
+    insta::assert_snapshot!(text(&output.stdout));
+}
+
+fn text_of(output: &Output) -> String {
+    text(&output.stdout) + &text(&output.stderr)
+}

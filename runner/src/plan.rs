@@ -68,7 +68,22 @@ pub fn load(path: &Path, set: &[String], meaning: &Meaning) -> Result<Option<Tas
         })?),
     };
     match root(path, &options) {
-        Root::System => Ok(None),
+        Root::System => {
+            // A name that means nothing could be meant as either.
+            let name = path.display().to_string();
+            let system = bulkhead_model::system_names(&options).contains(&name);
+            if !system && !path.is_file() && !name.ends_with(".xml") {
+                return Err(Error::input(
+                    format!("there is no system and no task system `{name}`"),
+                    format!(
+                        "systems: {}; task systems: {}; a file is named with its ending .xml",
+                        bulkhead_model::system_names(&options).join(", "),
+                        names().join(", ")
+                    ),
+                ));
+            }
+            Ok(None)
+        }
         Root::Tasks => {
             let mut options = options;
             // The options are overrides of the description, so every rule holds for them.

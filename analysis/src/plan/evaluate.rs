@@ -28,7 +28,7 @@ pub struct Known {
 }
 
 /// Jobs within busy periods, times tasks, up to which response times under EDF are computed; beyond, only the verdict.
-const EDF_WORK: u64 = 2_000_000;
+const EDF_WORK: u64 = 200_000;
 /// Tasks up to which the slowest of the global EDF tests is tried; it compares sums of fractions for each pair of tasks.
 const BAK_TASKS: usize = 100;
 

@@ -28,8 +28,8 @@ const PERIOD_FACTOR: u64 = 64;
 const MORE_PROCESSORS: u32 = 8;
 
 /// Plans that are made for one search in all, so that a hopeless system does not take for ever; a plan with open choices counts
-/// as ten, and one of a large system more.
-const EFFORT: u64 = 3000;
+/// as three or ten, and one of a large system more.
+const EFFORT: u64 = 6000;
 
 /// What is left of it.
 struct Effort {
@@ -41,7 +41,7 @@ impl Effort {
     fn of(system: &TaskSystem) -> Self {
         Self {
             left: Cell::new(EFFORT),
-            weight: 1 + (system.tasks.len() as u64 / 16).pow(2),
+            weight: 1 + system.tasks.len() as u64 / 32,
         }
     }
 
@@ -59,6 +59,8 @@ impl Effort {
 pub enum Number {
     /// Cost of a task: every estimate above the new value is lowered to it.
     Cost,
+    /// Costs of all tasks with their sections and memory phases, in millionths of what they are, rounded down.
+    AllCosts,
     /// Period of a task; an implicit deadline moves with it.
     Period,
     /// Deadline of a task.
@@ -178,6 +180,14 @@ fn suspects(system: &TaskSystem, failing: &Plan) -> Vec<usize> {
 
 fn knobs(system: &TaskSystem, failing: &Plan) -> Vec<Knob> {
     let mut all = Vec::new();
+    all.push(Knob {
+        number: Number::AllCosts,
+        index: 0,
+        subject: String::new(),
+        from: 1_000_000,
+        extreme: 1,
+        unit: Unit::Millionths,
+    });
     let failed = |kind: Kind, subject: &str| {
         failing
             .constraints
@@ -303,6 +313,24 @@ fn changed(system: &TaskSystem, knob: &Knob, value: u64) -> (TaskSystem, bool) {
                 point.time = point.time.min(time);
             }
         }
+        Number::AllCosts => {
+            let scaled = |time: &mut Time| {
+                let whole = u128::from(nanoseconds(*time)) * u128::from(value) / 1_000_000;
+                // Nothing that takes time comes to take none.
+                let least = u64::from(time.0 > 0);
+                *time = super::prepare::time(u64::try_from(whole).unwrap_or(u64::MAX).max(least));
+            };
+            for task in &mut system.tasks {
+                task.cost.iter_mut().for_each(scaled);
+                task.costs
+                    .iter_mut()
+                    .for_each(|point| scaled(&mut point.time));
+                task.sections
+                    .iter_mut()
+                    .for_each(|section| scaled(&mut section.length));
+                scaled(&mut task.memory_phase);
+            }
+        }
         Number::Period => {
             let task = &mut system.tasks[index];
             if task.deadline == task.period {
@@ -379,7 +407,9 @@ fn search(
 ) -> Option<Repair> {
     let (from, extreme) = (knob.from, knob.extreme);
     let quickly = |value: u64| effort.holds(&changed(decided, knob, value).0, 1);
-    let wholly = |value: u64| effort.holds(&changed(written, knob, value).0, 10);
+    // Every assignment is tried for few tasks only.
+    let plans = if written.tasks.len() <= 12 { 10 } else { 3 };
+    let wholly = |value: u64| effort.holds(&changed(written, knob, value).0, plans);
     // More processors ask for other places than those that were chosen; for the others they are a good start.
     let quick = knob.number != Number::Processors && quickly(extreme)?;
     let start = if quick {

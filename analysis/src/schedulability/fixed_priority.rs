@@ -17,6 +17,8 @@ pub const JOBS_MAX: u64 = 100_000;
 /// Steps of a fixed-point search before it is given up: each adds a job at least, so only utilisations within a hair of 1
 /// and periods a million times apart come near.
 pub const STEPS_MAX: u64 = 100 * JOBS_MAX;
+/// Longest deadline by shortest period up to which [`Scan`] passes arrivals one by one; beyond, a division is faster.
+const SCAN_RATIO: Time = 1 << 16;
 
 /// Longest response times, from arrival to completion (release jitter included), by decreasing priority. `None`: the task
 /// (or the tasks together with those above it) needs more than the processor, so that there is no bound; or so nearly all
@@ -37,9 +39,10 @@ pub fn response_times(tasks: &[Task]) -> Result<Vec<Option<Time>>, TaskError> {
 /// [`TaskError`] if a parameter is out of range.
 pub fn schedulable(tasks: &[Task]) -> Result<bool, TaskError> {
     validate(tasks)?;
-    let plain = tasks
-        .iter()
-        .all(|t| t.blocking == 0 && t.deadline <= t.period);
+    let shortest = tasks.iter().map(|t| t.period).min().unwrap_or(1);
+    let plain = tasks.iter().all(|t| {
+        t.blocking == 0 && t.deadline <= t.period && t.deadline / SCAN_RATIO <= shortest
+    });
     Ok(if plain {
         Scan::default().schedulable(tasks)
     } else {

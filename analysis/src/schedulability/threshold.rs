@@ -112,7 +112,7 @@ fn response(tasks: &[Task], thresholds: &[usize], index: usize) -> Option<Time> 
 fn fixpoint(start: Time, demand: impl Fn(Time) -> Option<Time>) -> Option<Time> {
     let mut value = start;
     // Every step adds a job at least; a busy period of more jobs is not worth following.
-    for _ in 0..100 * JOBS_MAX {
+    for _ in 0..10 * JOBS_MAX {
         let needed = demand(value)?;
         if needed <= value {
             return Some(value);

@@ -253,19 +253,20 @@ pub fn summary(plan: &Plan) -> String {
 pub fn repairs(repairs: &[Repair]) -> String {
     const SHOWN: usize = 8;
     let mut out = String::new();
-    // More processors are a large change, and one that everybody wants to know.
+    // More processors and less work for all are large changes, and ones that everybody wants to know.
     let first = repairs.iter().take(SHOWN);
     let shown: Vec<&Repair> = first
         .chain(
             repairs
                 .iter()
                 .skip(SHOWN)
-                .filter(|r| r.number == Number::Processors),
+                .filter(|r| matches!(r.number, Number::Processors | Number::AllCosts)),
         )
         .collect();
     for repair in &shown {
         let what = match repair.number {
             Number::Cost => "cost of ",
+            Number::AllCosts => "cost of every task",
             Number::Period => "period of ",
             Number::Deadline | Number::ChannelDeadline | Number::FlowDeadline => "deadline of ",
             Number::Tardiness => "tardiness allowed to ",
