@@ -10,9 +10,6 @@ use bulkhead_runner::{Error, place};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 
-/// Scenarios of a quick study.
-const QUICK: usize = 50;
-
 /// Runs a study.
 pub fn study(which: &Study) -> Outcome {
     match which {
@@ -45,26 +42,10 @@ fn show(bar: &ProgressBar) -> impl Fn(usize, usize) + Sync {
     }
 }
 
-/// The command line without the program's folder, so that results do not depend on where it lies.
-fn command() -> String {
-    let mut all = std::env::args();
-    all.next();
-    std::iter::once("bulkhead".to_owned())
-        .chain(all.map(|one| {
-            if one.contains(['*', '|', ' ', '(']) {
-                format!("'{one}'")
-            } else {
-                one
-            }
-        }))
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
 fn selected(pattern: &str, quick: bool) -> Result<Vec<Scenario>, Error> {
     let all = matching(pattern)?;
     Ok(if quick {
-        study::thinned(&all, QUICK)
+        study::thinned(&all, study::QUICK)
     } else {
         all
     })
@@ -96,14 +77,16 @@ fn parameters(options: &StudyMc2) -> StudyParameters {
 
 /// What to run: either new, or what a folder asks for where the command line does not.
 fn request(options: &StudyMc2) -> Result<Request, Error> {
+    let pattern = options.scenarios.as_deref().unwrap_or("*");
+    let (schemes, parameters) = (schemes(&options.schemes)?, parameters(options));
     let mut request = Request {
-        scenarios: selected(options.scenarios.as_deref().unwrap_or("*"), options.quick)?,
-        schemes: schemes(&options.schemes)?,
-        parameters: parameters(options),
+        scenarios: selected(pattern, options.quick)?,
         threads: options.threads.map(std::num::NonZeroUsize::get),
         folder: PathBuf::new(),
         resume: options.resume.is_some(),
-        command: command(),
+        command: study::command(pattern, &schemes, options.quick, parameters.seed),
+        schemes,
+        parameters,
     };
     match &options.resume {
         Some(folder) => {

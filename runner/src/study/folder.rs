@@ -34,6 +34,25 @@ pub struct Identity {
     pub command: String,
 }
 
+impl Identity {
+    /// The identity of a study by this version.
+    pub fn new(
+        parameters: &StudyParameters,
+        schemes: &[Scheme],
+        scenarios: &[Scenario],
+        command: &str,
+    ) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            parameters_hash: parameters.hash(),
+            parameters: parameters.clone(),
+            schemes: schemes.to_vec(),
+            scenarios: scenarios.iter().map(Scenario::index).collect(),
+            command: command.to_owned(),
+        }
+    }
+}
+
 /// Name of the file with the identity.
 pub const IDENTITY: &str = "study.json";
 const COUNTS: &str = "counts";

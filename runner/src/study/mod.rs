@@ -9,7 +9,7 @@ mod sensitivity;
 mod summary;
 
 pub use folder::{Folder, Identity};
-pub use output::{page, table, write};
+pub use output::{csv, page, table, write};
 pub use sensitivity::{Sensitivity, Variation, sensitivity, sensitivity_page, sensitivity_table};
 pub use summary::{Area, AreaFigure, Comparison, Figures, ScenarioCounts};
 
@@ -72,6 +72,29 @@ impl From<ParameterError> for Error {
             "`bulkhead study mc2 --help` shows what there is",
         )
     }
+}
+
+/// Scenarios of a quick study at most.
+pub const QUICK: usize = 50;
+
+/// The command that asks for a study, without what changes no result (folder, threads): however a study was asked for, also
+/// from Python, its files carry the same line.
+pub fn command(pattern: &str, schemes: &[Scheme], quick: bool, seed: u64) -> String {
+    let mut text = "bulkhead study mc2".to_owned();
+    if pattern.trim() != "*" {
+        text += &format!(" --scenarios '{}'", pattern.trim());
+    }
+    if schemes.len() < Scheme::ALL.len() {
+        let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name()).collect();
+        text += &format!(" --schemes '{}'", names.join(","));
+    }
+    if quick {
+        text += " --quick";
+    }
+    if seed != StudyParameters::default().seed {
+        text += &format!(" --seed {seed}");
+    }
+    text
 }
 
 /// The thinner selection of `--quick` and of sensitivity runs: every so many-th scenario, so that each choice of each category is
@@ -152,14 +175,12 @@ pub fn run(request: &Request, done: &(dyn Fn(usize, usize) + Sync)) -> Result<St
     let mut scenarios = request.scenarios.clone();
     scenarios.sort_unstable();
     scenarios.dedup();
-    let identity = Identity {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        parameters_hash: request.parameters.hash(),
-        parameters: request.parameters.clone(),
-        schemes: request.schemes.clone(),
-        scenarios: scenarios.iter().map(Scenario::index).collect(),
-        command: request.command.clone(),
-    };
+    let identity = Identity::new(
+        &request.parameters,
+        &request.schemes,
+        &scenarios,
+        &request.command,
+    );
     let folder = if request.resume {
         Folder::resume(&request.folder, &identity)?
     } else {
@@ -194,8 +215,11 @@ pub fn run(request: &Request, done: &(dyn Fn(usize, usize) + Sync)) -> Result<St
     result(identity, counts)
 }
 
-/// Sums counts up.
-fn result(identity: Identity, counts: Vec<ScenarioCounts>) -> Result<StudyResult, Error> {
+/// Sums counts up, which stand in the order of the scenarios.
+///
+/// # Errors
+/// [`Error::Machine`] if the paper's figures cannot be read.
+pub fn result(identity: Identity, counts: Vec<ScenarioCounts>) -> Result<StudyResult, Error> {
     let schemes = &identity.schemes;
     let widest = counts
         .iter()

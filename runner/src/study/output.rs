@@ -89,7 +89,7 @@ fn only(one: &Comparison) -> String {
 }
 
 /// Counts as CSV, their provenance in lines that begin with `#`.
-fn csv(result: &StudyResult) -> String {
+pub fn csv(result: &StudyResult) -> String {
     let identity = &result.identity;
     let mut out = format!(
         "# Bulkhead {}, study of mc2-rts20, section 6\n# command: {}\n# seed: {}\n# parameters: {} (all values in study.json)\n\
