@@ -31,6 +31,9 @@ def tool(name: str) -> str:
 def call(*command: str, **variables: str) -> None:
     """Runs a command; ends with its exit code if it fails."""
     print("==", " ".join(command), file=sys.stderr, flush=True)
+    # Where rustup puts Cargo, for shells that were started before it was there.
+    cargo = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "bin"
+    variables["PATH"] = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{cargo}"
     code = subprocess.call(command, cwd=HERE, env={**os.environ, **variables})
     if code != 0:
         sys.exit(1)
@@ -76,7 +79,10 @@ def test() -> None:
     call(tool("ruff"), "check", "--quiet", ".")
     call(tool("ruff"), "format", "--quiet", "--check", ".")
     call(tool("mypy"), "--no-error-summary", "package/bulkhead", "tests", "develop.py")
-    call(tool("pytest"), BULKHEAD_ROOT=str(ROOT))
+    # Tests compare the package with the command.
+    target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
+    call("cargo", "build", "--release", "--quiet", "--locked", "--package", "bulkhead")
+    call(tool("pytest"), BULKHEAD_ROOT=str(ROOT), BULKHEAD_PROGRAM=str(Path(target) / "release" / "bulkhead"))
 
 
 def main() -> None:

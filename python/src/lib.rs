@@ -10,6 +10,7 @@ mod files;
 mod multiprocessor;
 mod plan;
 mod study;
+mod study_files;
 mod systems;
 mod uniprocessor;
 
@@ -25,5 +26,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     systems::register(module)?;
     files::register(module)?;
     plan::register(module)?;
-    study::register(module)
+    study::register(module)?;
+    study_files::register(module)
 }

@@ -65,14 +65,14 @@ def test_same_digits_as_threads(client: Client, single: bulkhead.StudyResult) ->
         SCENARIOS, parameters=ROUGH, client=client, progress=lambda done, total: reports.append((done, total))
     )
     assert result == single
-    total = len(single.cells)
+    total = 40 * len(single.counts)
     assert reports[0] == (0, total)
     assert reports[-1] == (total, total)
     assert reports == sorted(reports)
 
 
 def test_killed_workers_lose_nothing(client: Client, single: bulkhead.StudyResult, tmp_path: Path) -> None:
-    total = len(single.cells)
+    total = 40 * len(single.counts)
     killed: list[int] = []
 
     def kill(done: int, _: int) -> None:
@@ -85,9 +85,9 @@ def test_killed_workers_lose_nothing(client: Client, single: bulkhead.StudyResul
     result = bulkhead.study(SCENARIOS, parameters=ROUGH, client=client, resume=tmp_path / "state", progress=kill)
     assert len(killed) == 3
     assert result == single
-    # Each cell was written once: nothing lost, nothing counted twice.
-    lines = (tmp_path / "state" / "cells.jsonl").read_text().splitlines()
-    assert len(lines) == 1 + total
+    # Each scenario was kept once, and nothing else lies about.
+    kept = sorted(int(file.stem) for file in (tmp_path / "state" / "counts").iterdir())
+    assert kept == sorted(single.scenarios)
     # What the cluster did is what the single machine goes on with.
     assert bulkhead.study(SCENARIOS, parameters=ROUGH, threads=1, resume=tmp_path / "state") == single
 

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from . import _native
 
-Cell = tuple[int, int, int, tuple[int, ...]]
-"""Scenario, point, samples, schedulable systems for each of the nine schemes."""
+Counts = tuple[int, tuple[int, ...]]
+"""Samples of a cell, and schedulable systems for each of the nine schemes."""
 
 
 @lru_cache(maxsize=4)
@@ -16,12 +16,11 @@ def _prepared(parameters: str) -> _native.Study:
     return _native.Study(parameters)
 
 
-def judge_cells(parameters: str, scenario: int, points: Sequence[int], schemes: Sequence[int]) -> tuple[str, list[Cell]]:
+def judge_cells(parameters: str, scenario: int, points: Sequence[int], schemes: Sequence[int]) -> tuple[str, list[Counts]]:
     """Judges cells of a scenario; says with which version of the package.
 
-    Sampling of a cell stops by a rule that looks at the cell's own samples in their order, so the result does not depend
-    on who does which cell.
+    Sampling of a cell stops by a rule that looks at the cell's own samples in their order, so the result does not
+    depend on who does which cell.
     """
     counts = _prepared(parameters).cells(scenario, points, schemes)
-    cells = [(scenario, point, samples, tuple(good)) for point, (samples, good) in zip(points, counts, strict=True)]
-    return _native.__version__, cells
+    return _native.__version__, [(samples, tuple(good)) for samples, good in counts]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._study_job import Cell
+from ._study_job import Counts
 from .mc2 import CATEGORIES, SCHEMES
 
 if TYPE_CHECKING:
@@ -26,8 +26,10 @@ class StudyResult:
     """All parameters as JSON."""
     scheme_numbers: tuple[int, ...]
     """The schemes that were asked for, as positions in :data:`bulkhead.mc2.SCHEMES`."""
-    cells: tuple[Cell, ...]
-    """Scenario, point, samples and schedulable systems for each of the nine schemes, by scenario and point."""
+    counts: tuple[tuple[int, tuple[Counts, ...]], ...]
+    """For each scenario, in order, its number and for each point samples and schedulable systems of the nine schemes."""
+    identity_text: str = field(compare=False, repr=False)
+    """What identifies the study, as JSON: version, parameters and their hash, schemes, scenarios, the command."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -44,12 +46,48 @@ class StudyResult:
     @property
     def scenarios(self) -> tuple[int, ...]:
         """Numbers of the scenarios, in order."""
-        return tuple(dict.fromkeys(cell[0] for cell in self.cells))
+        return tuple(scenario for scenario, _ in self.counts)
 
     @cached_property
     def samples(self) -> int:
         """Systems that were judged in all."""
-        return sum(cell[2] for cell in self.cells)
+        return sum(samples for _, points in self.counts for samples, _ in points)
+
+    @cached_property
+    def _summary(self) -> _native.StudySummary:
+        return _native.StudySummary(self.identity_text, self.counts)
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Areas and ratios, as ``bulkhead study mc2 --json`` prints them."""
+        loaded = json.loads(self._summary.json())
+        assert isinstance(loaded, dict)
+        return loaded
+
+    def __str__(self) -> str:
+        return self._summary.text()
+
+    def ratios(self) -> pd.DataFrame:
+        """By how much areas of schemes are larger than others, in percent, beside the paper's figures.
+
+        Only ratios whose schemes and scenarios were studied; the paper's are of all 648 scenarios.
+        """
+        import pandas as pd
+
+        columns = ["scheme", "over", "only", "scenarios", "ours", "confidence", "paper", "difference"]
+        return pd.DataFrame([[one[name] for name in columns] for one in self.summary["comparisons"]], columns=columns)
+
+    def csv(self) -> str:
+        """All counts as comma-separated values with their provenance: byte for byte the command's ``counts.csv``."""
+        return self._summary.csv()
+
+    def save_csv(self, path: str | os.PathLike[str]) -> None:
+        """Writes :meth:`csv` to a file."""
+        Path(path).write_bytes(self.csv().encode())
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes all that the command writes: page, plots, counts, summary."""
+        self._summary.write(os.fspath(folder))
 
     def frame(self) -> pd.DataFrame:
         """One row for each cell and scheme.
@@ -62,11 +100,13 @@ class StudyResult:
         step = self.parameters["utilisation_step"]
         choices = {number: _native.study_scenario(number)[0] for number in self.scenarios}
         rows = []
-        for scenario, point, samples, good in self.cells:
-            for number in self.scheme_numbers:
-                share, half = _native.study_interval(good[number], samples)
+        for scenario, points in self.counts:
+            for point, (samples, good) in enumerate(points):
                 utilisation = step * (point + 1) / 1000
-                rows.append((scenario, *choices[scenario], utilisation, SCHEMES[number], samples, good[number], share, half))
+                for number in self.scheme_numbers:
+                    share, half = _native.study_interval(good[number], samples)
+                    name = SCHEMES[number]
+                    rows.append((scenario, *choices[scenario], utilisation, name, samples, good[number], share, half))
         columns = [
             "scenario",
             *CATEGORIES_RENAMED,
@@ -84,14 +124,9 @@ class StudyResult:
         import pandas as pd
 
         step = self.parameters["utilisation_step"] / 1000
-        curves: dict[int, dict[int, list[float]]] = {}
-        for scenario, _, samples, good in self.cells:
-            for number in self.scheme_numbers:
-                share, _ = _native.study_interval(good[number], samples)
-                curves.setdefault(scenario, {}).setdefault(number, []).append(share)
         rows = [
-            [_native.study_area(curves[scenario][number], step) for number in self.scheme_numbers]
-            for scenario in self.scenarios
+            [_native.study_area(_shares(points, number), step) for number in self.scheme_numbers]
+            for _, points in self.counts
         ]
         index = pd.Index(self.scenarios, name="scenario")
         return pd.DataFrame(rows, columns=list(self.schemes), index=index)
@@ -105,13 +140,12 @@ class StudyResult:
 
             axes = Figure(figsize=(7, 4.5), layout="constrained").subplots()
         step = self.parameters["utilisation_step"] / 1000
-        mine = [cell for cell in self.cells if cell[0] == scenario]
+        points = dict(self.counts)[scenario]
         styles = ("-", "--", "-.", ":")
         for place, number in enumerate(self.scheme_numbers):
-            shares = [_native.study_interval(cell[3][number], cell[2])[0] for cell in mine]
             axes.plot(
-                [0.0, *(step * (cell[1] + 1) for cell in mine)],
-                [1.0, *shares],
+                [step * point for point in range(len(points) + 1)],
+                [1.0, *_shares(points, number)],
                 styles[place % len(styles)],
                 label=SCHEMES[number],
             )
@@ -142,3 +176,7 @@ class StudyResult:
 
 CATEGORIES_RENAMED = tuple({"utilisation": "task_utilisation"}.get(name, name) for name in CATEGORIES)
 """Columns of a scenario's choices; the horizontal axis is a utilisation too."""
+
+
+def _shares(points: tuple[Counts, ...], number: int) -> list[float]:
+    return [_native.study_interval(good[number], samples)[0] for samples, good in points]

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native, _study_job, _work, mc2
 from ._native import StudyError
-from ._study_job import Cell
-from ._study_store import Store
+from ._study_job import Counts
 from .results import StudyResult
 
 if TYPE_CHECKING:
@@ -47,10 +46,11 @@ def study(
         scenarios: Patterns of scenarios, see :func:`bulkhead.mc2.scenarios`.
         schemes: Names of schemes, all nine without. How long a cell is sampled depends on the schemes asked for, because
             sampling stops when all of them are known.
-        quick: A smaller study with the same meaning: see the page on the study.
+        quick: Fewer scenarios and less precision, as the command's ``--quick``.
         parameters: Parameters that differ from the defaults, see :func:`bulkhead.mc2.parameters`.
-        resume: A folder for what is done so far. If it holds a part of the same study, only the rest is done; if it holds
-            another study, :class:`bulkhead.StudyError`. The command's ``--resume`` reads and writes the same.
+        resume: A folder that keeps every scenario as soon as it is counted. If it holds a part of the same study, only the
+            rest is done; if it holds another study, :class:`bulkhead.StudyError`. The command's ``--resume`` goes on with
+            a study of this function, and this function with one of the command.
         client: A ``dask.distributed.Client``; its workers must have this version of the package.
         threads: Threads of this process if there is no client; all cores without.
         progress: True for a line on standard error, False for none, or a function. Without: a line if it is a terminal.
@@ -70,44 +70,52 @@ def study(
             raise StudyError("give either a client or threads")
     if client is not None:
         _work.check_client(client)
-    text, digest = _native.study_parameters(mc2._changes(_with_quick(parameters, quick)))
+    text, digest = _native.study_parameters(mc2._changes(parameters))
     numbers = mc2.scenarios(scenarios)
+    if quick:
+        text, digest = _native.study_quick(text)
+        numbers = _native.study_thinned(numbers)
     chosen = _schemes(schemes)
-    points = json.loads(text)["utilisation_points"]
-    wanted = [(scenario, point) for scenario in numbers for point in range(points)]
+    points: int = json.loads(text)["utilisation_points"]
+    pattern = scenarios if isinstance(scenarios, str) else None
+    call = f"bulkhead.study({scenarios!r}, {schemes!r}, quick={quick!r}, parameters={parameters!r})"
+    identity = _native.study_identity(text, chosen, numbers, pattern, bool(quick), call)
 
-    cells: dict[tuple[int, int], Cell] = {}
-    with Store(resume, text, digest, chosen) as store:
-        for cell in store.cells():
-            cells[cell[0], cell[1]] = cell
-        missing = [cell for cell in wanted if cell not in cells]
-        report = _reporter(progress)
-        total, done = len(wanted), len(wanted) - len(missing)
-        report(done, total)
-        jobs = list(_jobs(missing, text, digest, chosen))
-        expected = {job.key: (job.arguments[1], job.arguments[2]) for job in jobs}
-        if client is not None:
-            arrivals = _work.on_cluster(jobs, client)
-        else:
-            arrivals = _work.on_threads(jobs, threads or _work.cores())
-        for key, (version, batch) in arrivals:
-            scenario, asked = expected.pop(key)
-            if version != _native.__version__:
-                raise StudyError(f"a worker has bulkhead {version}, this is {_native.__version__}")
-            if [(cell[0], cell[1]) for cell in batch] != [(scenario, point) for point in asked]:
-                raise StudyError(f"{key}: the result is of other cells")
-            store.add(batch)
-            for cell in batch:
-                cells[cell[0], cell[1]] = cell
-            done += len(batch)
-            report(done, total)
-        if expected:
-            raise StudyError(f"{len(expected)} jobs gave no result")
-    return StudyResult(text, chosen, tuple(cells[cell] for cell in wanted))
-
-
-def _with_quick(parameters: Mapping[str, Any] | None, quick: bool) -> Mapping[str, Any] | None:
-    return parameters
+    done: dict[int, list[Counts]] = {}
+    folder = None if resume is None else _native.StudyFolder(os.fspath(resume), identity)
+    if folder is not None:
+        identity = folder.identity()
+        for scenario in numbers:
+            kept = folder.kept(scenario)
+            if kept is not None:
+                done[scenario] = [(samples, tuple(good)) for samples, good in kept]
+    missing = [scenario for scenario in numbers if scenario not in done]
+    report = _reporter(progress)
+    total = len(numbers) * points
+    counted = len(done) * points
+    report(counted, total)
+    jobs = list(_jobs(missing, points, text, digest, chosen))
+    # What each job was asked for; a job leaves when its result comes, so that none can count twice.
+    expected = {job.key: (job.arguments[1], job.arguments[2]) for job in jobs}
+    parts: dict[int, dict[int, Counts]] = {scenario: {} for scenario in missing}
+    if client is not None:
+        arrivals = _work.on_cluster(jobs, client)
+    else:
+        arrivals = _work.on_threads(jobs, threads or _work.cores())
+    for key, (version, counts) in arrivals:
+        scenario, asked = expected.pop(key)
+        if version != _native.__version__:
+            raise StudyError(f"a worker has bulkhead {version}, this is {_native.__version__}")
+        parts[scenario].update(zip(asked, counts, strict=True))
+        if len(parts[scenario]) == points:
+            done[scenario] = [one for _, one in sorted(parts.pop(scenario).items())]
+            if folder is not None:
+                folder.keep(scenario, done[scenario])
+        counted += len(asked)
+        report(counted, total)
+    if expected or parts:
+        raise StudyError(f"{len(expected)} jobs gave no result")
+    return StudyResult(text, chosen, tuple((scenario, tuple(done[scenario])) for scenario in numbers), identity)
 
 
 def _schemes(names: str | Iterable[str] | None) -> tuple[int, ...]:
@@ -122,19 +130,15 @@ def _schemes(names: str | Iterable[str] | None) -> tuple[int, ...]:
     return tuple(_native.study_schemes(texts))
 
 
-def _jobs(missing: list[tuple[int, int]], text: str, digest: str, schemes: tuple[int, ...]) -> Iterator[_work.Job]:
+def _jobs(missing: list[int], points: int, text: str, digest: str, schemes: tuple[int, ...]) -> Iterator[_work.Job]:
     """Jobs of at most :data:`POINTS_A_JOB` points of one scenario; the key names all that the result depends on."""
     what = f"bulkhead-mc2-{_native.__version__}-{digest[:32]}-{''.join(map(str, schemes))}"
-    block: list[int] = []
-    for position, (scenario, point) in enumerate(missing):
-        block.append(point)
-        last = position + 1 == len(missing) or missing[position + 1][0] != scenario
-        if last or len(block) == POINTS_A_JOB:
-            key = f"{what}-{scenario}-{'.'.join(map(str, block))}"
-            yield _work.Job(
-                key, _study_job.__name__, _study_job.judge_cells.__name__, (text, scenario, tuple(block), schemes)
-            )
-            block = []
+    for scenario in missing:
+        for first in range(0, points, POINTS_A_JOB):
+            last = min(first + POINTS_A_JOB, points)
+            arguments = (text, scenario, tuple(range(first, last)), schemes)
+            key = f"{what}-{scenario}-{first}-{last}"
+            yield _work.Job(key, _study_job.__name__, _study_job.judge_cells.__name__, arguments)
 
 
 def _reporter(progress: bool | Progress | None) -> Progress:

@@ -8,7 +8,7 @@ mod output;
 mod sensitivity;
 mod summary;
 
-pub use folder::{Folder, Identity};
+pub use folder::{Folder, IDENTITY, Identity};
 pub use output::{csv, page, table, write};
 pub use sensitivity::{Sensitivity, Variation, sensitivity, sensitivity_page, sensitivity_table};
 pub use summary::{Area, AreaFigure, Comparison, Figures, ScenarioCounts};
