@@ -11,6 +11,7 @@ from bulkhead import StudyError, mc2
 
 SMALL = "C-Light,Long,Light,Quick,Small,High,Many"
 TWO = "C-Light,Long,Light,Quick,Small,High,*"
+POINTS: int = mc2.parameters()["utilisation_points"]
 ROUGH = {"half_width": 100_000, "most_samples": 128}
 
 
@@ -21,7 +22,7 @@ def whole() -> bulkhead.StudyResult:
 
 
 def test_threads_do_not_matter(whole: bulkhead.StudyResult) -> None:
-    assert [len(points) for _, points in whole.counts] == [40, 40]
+    assert [len(points) for _, points in whole.counts] == [POINTS, POINTS]
     for threads in (2, 5):
         assert bulkhead.study(TWO, threads=threads, parameters=ROUGH) == whole
 
@@ -34,7 +35,7 @@ def test_a_part_of_a_study_is_a_part_of_its_results(whole: bulkhead.StudyResult)
 def test_counts_are_those_of_the_single_systems(whole: bulkhead.StudyResult) -> None:
     # A second way to the same counts: each system generated and judged alone.
     scenario, points = whole.counts[0]
-    for point in range(6, 40, 9):
+    for point in range(6, POINTS, 9):
         samples, good = points[point]
         counted = [0] * len(mc2.SCHEMES)
         for sample in range(samples):
@@ -67,7 +68,7 @@ def test_a_stopped_study_goes_on(whole: bulkhead.StudyResult, tmp_path: Path) ->
 
         def stop(done: int, total: int) -> None:
             nonlocal calls
-            assert total == 80
+            assert total == 2 * POINTS
             if calls == 0:
                 begun.append(done)
             calls += 1
@@ -81,14 +82,14 @@ def test_a_stopped_study_goes_on(whole: bulkhead.StudyResult, tmp_path: Path) ->
         break
     assert result == whole
     # The first run kept the first scenario, the second one did the rest.
-    assert begun == [0, 40]
+    assert begun == [0, POINTS]
     # All is there: nothing is done again.
     reports: list[int] = []
     again = bulkhead.study(
         TWO, threads=1, parameters=ROUGH, resume=tmp_path, progress=lambda done, total: reports.append(done)
     )
     assert again == whole
-    assert reports == [80]
+    assert reports == [2 * POINTS]
 
 
 def test_a_damaged_file_is_counted_again(whole: bulkhead.StudyResult, tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_files_of_the_command(whole: bulkhead.StudyResult, tmp_path: Path) -> No
     # The parameters are no option of the command, so the provenance names the call.
     assert "# command: bulkhead.study(" in whole.csv()
     lines = [line for line in whole.csv().splitlines() if not line.startswith("#")]
-    assert len(lines) == 1 + 80
+    assert len(lines) == 1 + 2 * POINTS
     assert json.loads((tmp_path / "summary.json").read_text())["areas"] == whole.summary["areas"]
 
 
@@ -146,7 +147,7 @@ def test_quick_is_the_commands() -> None:
 
 def test_tables_and_plots(whole: bulkhead.StudyResult, tmp_path: Path) -> None:
     frame = whole.frame()
-    assert len(frame) == 80 * 9
+    assert len(frame) == 2 * POINTS * 9
     assert ((frame["share"] * frame["samples"]).round() == frame["schedulable"]).all()
     assert frame["half_width"].max() <= 0.1
     areas = whole.areas()
@@ -197,7 +198,7 @@ def test_hostile_samples() -> None:
     for make, text in (
         (lambda: mc2.generate("*", 0, 0), "names 648 scenarios"),
         (lambda: mc2.generate(648, 0, 0), "scenario"),
-        (lambda: mc2.generate(0, 60, 0), "the point is above 59"),
+        (lambda: mc2.generate(0, POINTS, 0), "the point is above"),
         (lambda: mc2.generate(0, 0, -1), "must not be negative"),
         (lambda: mc2.scenario_name(700), "is above 647"),
     ):
