@@ -307,7 +307,8 @@ fn ends(
 ) -> [Access; 2] {
     let end = |task: u32, ce: u64, cl: u64| {
         let one = &system.tasks[task as usize];
-        let copy = parameters.message_call + (buffer.bytes * parameters.copy_speed).div_ceil(1_000);
+        let copy = parameters.messages
+            * (parameters.message_call + (buffer.bytes * parameters.copy_speed).div_ceil(1_000));
         let share = portion(costs[task as usize].idle[GREATEST], one.message_share)
             / u64::from(one.buffers.max(1));
         let eliminated = copy.min(share);

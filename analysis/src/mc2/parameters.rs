@@ -97,6 +97,8 @@ pub struct StudyParameters {
     pub communicating: Interval,
     /// Tasks of a chain.
     pub chain: Interval,
+    /// Messages through each buffer and job.
+    pub messages: u64,
     /// A system call that sends or receives an empty message.
     pub message_call: u64,
     /// Copying speed in picoseconds a byte: 2925.67 us for 640 x 480 pixels (section 5.2) of two bytes.
@@ -161,6 +163,7 @@ impl Default for StudyParameters {
             io_share: interval(400_000, 600_000),
             communicating: interval(250_000, 750_000),
             chain: interval(2, 4),
+            messages: 1,
             message_call: 3_000,
             copy_speed: 4_762,
             ce_send: interval(92_000, 129_000),
@@ -285,6 +288,7 @@ impl StudyParameters {
                 MILLION,
                 "0 to 1",
             ),
+            ("messages", self.messages, 1, 1_000, "1 to 1000"),
             (
                 "message_call",
                 self.message_call,
@@ -566,6 +570,8 @@ pub const OPEN: &[OpenParameter] = &[
         (2, 8),
         "Tasks that communicate share a period (section 6.1): short pipelines."
     ),
+    open!(messages, "messages", number 2, 4,
+        "The paper does not say how many messages a job sends; its measurements send 100 in a run (section 5.1). One is the least."),
     open!(message_call, "ns", number 1_500, 6_000,
         "A Linux system call with System V queue handling at 800 MHz takes a few thousand cycles."),
     open!(locking_constants, "thousandths", number 1_500, 6_000,

@@ -94,5 +94,5 @@ fn golden_counts() {
     321 35 [0, 0, 0, 0, 0, 0, 1, 0, 0]
     647 21 [5, 5, 5, 30, 12, 15, 31, 13, 16]
     ");
-    insta::assert_snapshot!(parameters.hash(), @"ac4aeb780f3b103c6079cd62302487eb40cae90f18a6c6b1c4ea7da93a958a76");
+    insta::assert_snapshot!(parameters.hash(), @"469ec121e76c9f16883ffe740e05f130ac9641e6c7b2bbdb2d98703816649403");
 }

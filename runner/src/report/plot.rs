@@ -101,6 +101,25 @@ fn tick(value: &f64) -> String {
 
 /// Lines or dots over common axes.
 pub fn chart(axes: &Axes<'_>, series: &[Series], mark: Mark) -> Result<String, Error> {
+    let legend = if axes.legend_below {
+        SeriesLabelPosition::LowerRight
+    } else {
+        SeriesLabelPosition::UpperRight
+    };
+    chart_with(axes, series, mark, legend)
+}
+
+/// Lines that stay high and then fall: the legend stands at the lower left, where they leave room.
+pub fn falling(axes: &Axes<'_>, series: &[Series]) -> Result<String, Error> {
+    chart_with(axes, series, Mark::Line, SeriesLabelPosition::LowerLeft)
+}
+
+fn chart_with(
+    axes: &Axes<'_>,
+    series: &[Series],
+    mark: Mark,
+    legend: SeriesLabelPosition,
+) -> Result<String, Error> {
     let xs = || series.iter().flat_map(|s| s.points.iter().map(|p| p.0));
     let ys = series
         .iter()
@@ -111,11 +130,19 @@ pub fn chart(axes: &Axes<'_>, series: &[Series], mark: Mark) -> Result<String, E
         let x = range(xs(), false);
         // Without points there is nothing to take a logarithm of.
         let low = xs().filter(|x| *x > 0.0).fold(x.end, f64::min) * 0.9;
-        draw(axes, series, mark, (low..x.end * 1.1).log_scale(), y, low)
+        draw(
+            axes,
+            series,
+            mark,
+            legend,
+            (low..x.end * 1.1).log_scale(),
+            y,
+            low,
+        )
     } else {
         let x = range(xs(), false);
         let left = x.start;
-        draw(axes, series, mark, x, y, left)
+        draw(axes, series, mark, legend, x, y, left)
     }
 }
 
@@ -123,6 +150,7 @@ fn draw<X>(
     axes: &Axes<'_>,
     series: &[Series],
     mark: Mark,
+    legend: SeriesLabelPosition,
     x: X,
     y: Range<f64>,
     left: f64,
@@ -194,11 +222,7 @@ where
             .background_style(WHITE.mix(0.85))
             .border_style(RGBColor(220, 220, 220))
             .label_font((FONT, 13))
-            .position(if axes.legend_below {
-                SeriesLabelPosition::LowerRight
-            } else {
-                SeriesLabelPosition::UpperRight
-            })
+            .position(legend)
             .draw()
             .map_err(failed)?;
         area.present().map_err(failed)?;

@@ -7,7 +7,7 @@ use super::summary::ScenarioCounts;
 use super::{Comparison, Figures, StudyResult};
 use crate::error::Error;
 use crate::report::page;
-use crate::report::plot::{Axes, Mark, Series, chart};
+use crate::report::plot::{Axes, Series, falling};
 use crate::report::table::{plain, render};
 use bulkhead_analysis::mc2::parameters::{OPEN, StudyParameters};
 use bulkhead_analysis::mc2::schemes::Scheme;
@@ -166,7 +166,7 @@ pub fn picture(
         levels: Vec::new(),
         legend_below: false,
     };
-    chart(&axes, &series, Mark::Line)
+    falling(&axes, &series)
 }
 
 /// The page of a study.

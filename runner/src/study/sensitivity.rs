@@ -53,28 +53,30 @@ pub fn sensitivity(
     let mut base = parameters.clone();
     quick(&mut base);
     let scenarios = thinned(scenarios, MOST_SCENARIOS);
-    let total = 1 + 2 * OPEN.len();
-    let mut variations = Vec::with_capacity(total);
-    done(0, total);
-    let mut vary =
-        |parameter: &str, value: String, parameters: StudyParameters| -> Result<(), Error> {
-            let study = Study::new(parameters)?;
-            let counts = count(&study, &scenarios, &Scheme::ALL, threads, &|| ())?;
-            variations.push(Variation {
-                parameter: parameter.to_owned(),
-                value,
-                comparisons: comparisons(study.parameters(), &counts, &Scheme::ALL)?,
-            });
-            done(variations.len(), total);
-            Ok(())
-        };
-    vary("none", String::new(), base.clone())?;
+    let mut changes: Vec<(&str, String, StudyParameters)> =
+        vec![("none", String::new(), base.clone())];
     for open in OPEN {
         for change in [open.low, open.high] {
             let mut changed = base.clone();
             change(&mut changed);
-            vary(open.name, (open.value)(&changed), changed)?;
+            // Some have only one other value.
+            if changes.iter().all(|c| c.2 != changed) {
+                changes.push((open.name, (open.value)(&changed), changed));
+            }
         }
+    }
+    let total = changes.len();
+    let mut variations = Vec::with_capacity(total);
+    done(0, total);
+    for (parameter, value, parameters) in changes {
+        let study = Study::new(parameters)?;
+        let counts = count(&study, &scenarios, &Scheme::ALL, threads, &|| ())?;
+        variations.push(Variation {
+            parameter: parameter.to_owned(),
+            value,
+            comparisons: comparisons(study.parameters(), &counts, &Scheme::ALL)?,
+        });
+        done(variations.len(), total);
     }
     Ok(Sensitivity {
         scenarios: scenarios.len(),
