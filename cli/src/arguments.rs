@@ -217,6 +217,8 @@ pub enum Study {
     Mc2(StudyMc2),
     /// What each parameter that the paper leaves open does to the study's ratios
     Sensitivity(StudySensitivity),
+    /// What the best bank for each I/O buffer gains over the paper's patterns
+    Placement(StudyPlacement),
 }
 
 /// Arguments of `study mc2`.
@@ -259,6 +261,23 @@ pub struct StudySensitivity {
     /// Folder for the page and the numbers
     #[arg(long, value_name = "DIR", default_value = "out/study-sensitivity")]
     pub out: PathBuf,
+    /// Threads [default: one for each processor of the host]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<std::num::NonZeroUsize>,
+    /// For machines
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `study placement`.
+#[derive(Args)]
+pub struct StudyPlacement {
+    /// Only these scenarios, as for `study mc2`
+    #[arg(long, value_name = "PATTERN", default_value = "*")]
+    pub scenarios: String,
+    /// Systems of each scenario and utilisation
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub samples: u64,
     /// Threads [default: one for each processor of the host]
     #[arg(long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,

@@ -1,7 +1,7 @@
 //! `bulkhead study`.
 
 use super::{Outcome, print_json, say};
-use crate::arguments::{Study, StudyMc2, StudySensitivity};
+use crate::arguments::{Study, StudyMc2, StudyPlacement, StudySensitivity};
 use bulkhead_runner::error::exit;
 use bulkhead_runner::study::{
     self, Folder, Identity, Request, Scenario, Scheme, StudyParameters, matching,
@@ -15,6 +15,7 @@ pub fn study(which: &Study) -> Outcome {
     match which {
         Study::Mc2(options) => mc2(options),
         Study::Sensitivity(options) => sensitivity(options),
+        Study::Placement(options) => placement(options),
     }
 }
 
@@ -172,6 +173,26 @@ fn sensitivity(options: &StudySensitivity) -> Outcome {
             study::sensitivity_table(&all),
             options.out.display()
         ));
+    }
+    Ok(exit::GOOD)
+}
+
+fn placement(options: &StudyPlacement) -> Outcome {
+    let bar = bar("scenarios");
+    let scenarios = selected(&options.scenarios, false)?;
+    bar.set_length(study::placement_work(&scenarios) as u64);
+    let rows = study::placement(
+        &StudyParameters::default(),
+        &scenarios,
+        options.samples,
+        options.threads.map(std::num::NonZeroUsize::get),
+        &|| bar.inc(1),
+    )?;
+    bar.finish_and_clear();
+    if options.json {
+        print_json(&rows)?;
+    } else {
+        say(&study::placement_table(&rows));
     }
     Ok(exit::GOOD)
 }

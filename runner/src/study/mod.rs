@@ -5,11 +5,13 @@
 
 mod folder;
 mod output;
+mod placement;
 mod sensitivity;
 mod summary;
 
 pub use folder::{Folder, IDENTITY, Identity};
 pub use output::{csv, page, table, write};
+pub use placement::{PlacementGain, placement, placement_table, placement_work};
 pub use sensitivity::{Sensitivity, Variation, sensitivity, sensitivity_page, sensitivity_table};
 pub use summary::{Area, AreaFigure, Comparison, Figures, ScenarioCounts};
 
