@@ -2,7 +2,7 @@
 
 extern crate std;
 
-use crate::syscall::{Number, StopCause, Syscall, SyscallError, module_key};
+use crate::syscall::{Event, Number, ServerRequest, StopCause, Syscall, SyscallError, module_key};
 use crate::tilemux::{Request, decode_stopped, encode_stopped};
 use crate::words::Name;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use std::vec::Vec;
 
 proptest! {
     #[test]
-    fn what_is_decoded_encodes_to_the_same_words(number in 0u64..20, words in proptest::collection::vec(any::<u64>(), 0..12), small: bool) {
+    fn what_is_decoded_encodes_to_the_same_words(number in 0u64..30, words in proptest::collection::vec(any::<u64>(), 0..14), small: bool) {
         let mut all: Vec<u64> = [number].into();
         // Halves and bytes must be small to be accepted.
         all.extend(words.iter().map(|w| if small { w & 0x3f } else { *w }));
@@ -43,6 +43,18 @@ proptest! {
     }
 
     #[test]
+    fn events_and_questions_survive(words: [u64; 7], kind in 0u64..5, small: bool) {
+        let mut all = words.map(|w| if small { w & 0x3f } else { w });
+        all[0] = kind;
+        if let Some(event) = Event::from_words([all[0], all[1], all[2], all[3], all[4]]) {
+            prop_assert_eq!(Event::from_words(event.to_words()), Some(event));
+        }
+        if let Some(request) = ServerRequest::decode(&all) {
+            prop_assert!(all.starts_with(request.encode().as_slice()));
+        }
+    }
+
+    #[test]
     fn causes_survive(activity: u16, words: [u64; 4]) {
         if let Some(cause) = StopCause::from_words(words) {
             prop_assert_eq!(decode_stopped(&encode_stopped(activity, cause)), Some((activity, cause)));
@@ -53,7 +65,7 @@ proptest! {
 #[test]
 fn every_number_has_a_call() {
     for number in Number::ALL {
-        let words = [*number as u64, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+        let words = [*number as u64, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
         let call = Syscall::decode(&words).expect("small fields are all valid");
         assert_eq!(call.encode().as_slice()[0], *number as u64);
     }

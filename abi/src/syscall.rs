@@ -1,7 +1,7 @@
 //! System calls of the tiled OS: messages to the kernel and their replies, as words.
 //!
-//! Every activity has a channel to the kernel; the label of the channel tells the kernel who calls and cannot be
-//! forged. Only the manager of an activity may manage it; whoever else tries gets [`SyscallError::NotManager`].
+//! Every activity has a channel to the kernel; the label of the channel tells the kernel who calls and cannot be forged.
+//! Rights are capabilities; an activity names its own by selectors, numbers below [`SELECTORS`] that it chooses itself.
 //! A request is its number and its fields in the order of their declaration, one word each (a name: four). A reply is
 //! a [`SyscallError`] code and, if that is 0, the results.
 
@@ -13,6 +13,43 @@ pub const SYSCALL_WORDS: usize = 16;
 /// Bytes of a slot for requests and replies, header included.
 pub const SYSCALL_SLOT: u16 = 192;
 
+/// Selectors of an activity: `0..SELECTORS`.
+pub const SELECTORS: u16 = 1024;
+/// Where every activity finds itself.
+pub const SEL_ACTIVITY: u16 = 0;
+/// Where every activity finds the purse that pays for the kernel objects that it causes.
+pub const SEL_KERNEL_MEMORY: u16 = 1;
+/// Where every activity finds the tile capability that it was started with.
+pub const SEL_TILE: u16 = 2;
+/// Where every activity finds its own memory, which begins with its environment page.
+pub const SEL_MEMORY: u16 = 3;
+/// Where a manager finds the memory that holds the boot modules.
+pub const SEL_MODULES: u16 = 4;
+/// First selector that nothing is placed at by others, up to [`SEL_SESSIONS`].
+pub const SEL_FREE: u16 = 16;
+/// First selector at which a manager places what the description gives to an activity, such as sessions.
+pub const SEL_SESSIONS: u16 = 448;
+/// Where a manager finds tile `t`: at this plus `t`.
+pub const SEL_TILES: u16 = 512;
+/// Where a manager finds memory tile `m`: at this plus `m`.
+pub const SEL_MEMORIES: u16 = 768;
+/// Tiles that can be named by such selectors.
+pub const SEL_TILES_MAX: u16 = SEL_MEMORIES - SEL_TILES;
+/// No selector.
+pub const NO_SELECTOR: u16 = u16::MAX;
+/// In [`Syscall::DeriveTile`]: this quota is shared with the source.
+pub const SHARE: u64 = u64::MAX;
+/// Priorities of callers: a waiting call of a greater one is served first.
+pub const PRIORITIES: usize = 3;
+/// [`Syscall::Report`] of a nested manager: all that were to end have ended; its exit code stands in the lower bits.
+pub const REPORT_DONE: u64 = 1 << 32;
+/// Where a nested manager finds its part of the description.
+pub const SEL_DESCRIPTION: u16 = 5;
+/// Pages of one [`Syscall::Map`] at most; this bounds the call.
+pub const MAP_PAGES_MAX: u64 = 512;
+/// Capabilities of one [`Syscall::Exchange`] at most.
+pub const EXCHANGE_MAX: u16 = 8;
+
 codes! {
     /// Outcome of a system call; the first word of a reply.
     SyscallError: u64 {
@@ -22,11 +59,11 @@ codes! {
         UnknownCall = 1,
         /// A field is missing or out of its range.
         BadArgument = 2,
-        /// The caller does not manage the activity, or is no manager at all.
+        /// The caller is being ended.
         NotManager = 3,
         /// No such activity.
         NoActivity = 4,
-        /// No such tile, or it is the kernel's, or not a processing tile.
+        /// The tile is the kernel's, or not a processing tile.
         NoTile = 5,
         /// Not enough memory.
         NoMemory = 6,
@@ -36,195 +73,521 @@ codes! {
         NoBucket = 8,
         /// No such module.
         NoModule = 9,
-        /// The call does not fit the state of the activity (started already, stopped, ...).
+        /// The call does not fit the state of the object (started already, active already, ...).
         WrongState = 10,
-        /// The offset and size lie outside the region.
+        /// The offset and size lie outside the region, or the rights are more than there are.
         OutOfBounds = 11,
-        /// The endpoint is not a receive endpoint of that activity.
+        /// The gate does not receive.
         NotReceiver = 12,
-        /// TileMux refused.
+        /// TileMux or a server refused, or the channel is broken.
         Refused = 13,
-        /// A wait for events is under way already.
+        /// As much of this kind is under way already.
         Busy = 14,
         /// The tile's memory windows are used up.
         NoWindow = 15,
+        /// The selector names nothing.
+        NoCapability = 16,
+        /// The selector for the result is in use, or is none.
+        SelectorTaken = 17,
+        /// The capability is of another kind.
+        WrongKind = 18,
+        /// The capability, or what it was derived from, is being revoked.
+        Revoked = 19,
+        /// More than is left of the quota.
+        NoQuota = 20,
+        /// The caller's purse is empty.
+        NoKernelMemory = 21,
+        /// Too many derivations in a row.
+        TooDeep = 22,
+        /// More credits than the gate has slots left.
+        NoCredits = 23,
+        /// The server, or the object that was waited for, is gone.
+        Gone = 24,
+        /// The server did not answer in time.
+        Timeout = 25,
     }
 }
 
-codes! {
-    /// Numbers of the calls.
-    Number: u64 {
-        /// See [`Syscall::Nothing`].
-        Nothing = 0,
-        /// See [`Syscall::ConfigureTile`].
-        ConfigureTile = 1,
-        /// See [`Syscall::CreateActivity`].
-        CreateActivity = 2,
-        /// See [`Syscall::OpenMemory`].
-        OpenMemory = 3,
-        /// See [`Syscall::OpenModule`].
-        OpenModule = 4,
-        /// See [`Syscall::Close`].
-        Close = 5,
-        /// See [`Syscall::Map`].
-        Map = 6,
-        /// See [`Syscall::CreateReceive`].
-        CreateReceive = 7,
-        /// See [`Syscall::CreateSend`].
-        CreateSend = 8,
-        /// See [`Syscall::CreateMemory`].
-        CreateMemory = 9,
-        /// See [`Syscall::SetLimit`].
-        SetLimit = 10,
-        /// See [`Syscall::SetBudget`].
-        SetBudget = 11,
-        /// See [`Syscall::Start`].
-        Start = 12,
-        /// See [`Syscall::WaitEvent`].
-        WaitEvent = 13,
-        /// See [`Syscall::Stop`].
-        Stop = 14,
-        /// See [`Syscall::Connect`].
-        Connect = 15,
+/// A field of a request.
+trait Field: Sized {
+    fn put<const N: usize>(self, words: &mut Words<N>);
+    fn get(reader: &mut Reader) -> Option<Self>;
+}
+
+impl Field for u64 {
+    fn put<const N: usize>(self, words: &mut Words<N>) {
+        words.push(&[self]);
+    }
+    fn get(reader: &mut Reader) -> Option<Self> {
+        reader.word()
     }
 }
 
-/// A request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Syscall {
+impl Field for u16 {
+    fn put<const N: usize>(self, words: &mut Words<N>) {
+        words.push(&[self.into()]);
+    }
+    fn get(reader: &mut Reader) -> Option<Self> {
+        reader.half()
+    }
+}
+
+impl Field for u8 {
+    fn put<const N: usize>(self, words: &mut Words<N>) {
+        words.push(&[self.into()]);
+    }
+    fn get(reader: &mut Reader) -> Option<Self> {
+        reader.byte()
+    }
+}
+
+impl Field for Name {
+    fn put<const N: usize>(self, words: &mut Words<N>) {
+        words.push(&self.to_words());
+    }
+    fn get(reader: &mut Reader) -> Option<Self> {
+        reader.name()
+    }
+}
+
+/// Declares the calls: the enumeration, their numbers, and both directions of their encoding.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $name:ident = $number:literal { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })+) => {
+        codes! {
+            /// Numbers of the calls.
+            Number: u64 { $(#[doc = concat!("See [`Syscall::", stringify!($name), "`].")] $name = $number,)+ }
+        }
+
+        /// A request.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Syscall { $($(#[$doc])* $name { $($(#[$field_doc])* $field: $kind,)* },)+ }
+
+        impl Syscall {
+            /// The request as words.
+            pub fn encode(&self) -> Words<SYSCALL_WORDS> {
+                let mut words = Words::new();
+                match *self {
+                    $(Syscall::$name { $($field,)* } => {
+                        words.push(&[$number]);
+                        $(Field::put($field, &mut words);)*
+                    })+
+                }
+                words
+            }
+
+            fn fields(number: Number, _reader: &mut Reader) -> Option<Self> {
+                Some(match number {
+                    $(Number::$name => Syscall::$name { $($field: Field::get(_reader)?,)* },)+
+                })
+            }
+        }
+    };
+}
+
+calls! {
     /// Does nothing; measures a call.
-    Nothing,
-    /// Gives `memory` bytes to a tile for the activities to come, and starts TileMux there if it does not run.
-    ConfigureTile {
+    Nothing = 0 {}
+    /// Derives a tile capability with quotas of its own, moved out of the source; [`SHARE`]: shared with the source. Rate and
+    /// burst come together.
+    DeriveTile = 1 {
+        /// A tile.
+        source: u16,
+        /// Where the new one goes.
+        target: u16,
+        /// Endpoints, or [`SHARE`].
+        endpoints: u64,
+        /// Nanoseconds of execution in each period, or [`SHARE`].
+        budget: u64,
+        /// The period in nanoseconds.
+        period: u64,
+        /// Bytes a second on the network, or [`SHARE`].
+        rate: u64,
+        /// Bytes at once, or [`SHARE`].
+        burst: u64,
+        /// Pages for page tables, or [`SHARE`].
+        tables: u64,
+    }
+    /// Moves kernel memory from a purse to a new one.
+    DeriveKernelMemory = 2 {
+        /// A purse.
+        source: u16,
+        /// Where the new one goes.
+        target: u16,
+        /// Bytes.
+        bytes: u64,
+    }
+    /// Cuts whole pages out of memory for exclusive use. Results: first byte in the memory tile.
+    CutMemory = 3 {
+        /// Memory.
+        source: u16,
+        /// Where the piece goes.
+        target: u16,
+        /// Bytes, rounded up to pages.
+        size: u64,
+    }
+    /// Derives access to a part of memory; the source keeps its own.
+    DeriveMemory = 4 {
+        /// Memory.
+        source: u16,
+        /// Where the part goes.
+        target: u16,
+        /// Its first byte, counted from the source's.
+        offset: u64,
+        /// Bytes.
+        size: u64,
+        /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`].
+        rights: u8,
+    }
+    /// Shows memory to a tile, whose activities can then live in it, and starts TileMux there if it does not run; TileMux then takes
+    /// [`crate::tilemux::TILEMUX_MEMORY`] bytes of it, and page tables their part: nothing may be cut from it before.
+    ConfigureTile = 5 {
         /// The tile.
         tile: u16,
-        /// Bytes, rounded up to pages by the kernel.
-        memory: u64,
-        /// The memory tile that they come from.
-        memory_tile: u16,
-    },
-    /// Creates an activity, managed by the caller. Results: its number, its send endpoint for system calls, the clock of
-    /// its tile in hertz.
-    CreateActivity {
-        /// Where it will run.
+        /// The memory.
+        memory: u16,
+        /// Pages for the page tables of all activities that will ever live there at once; kept out of everybody's reach. Matters
+        /// when TileMux is started.
+        tables: u64,
+    }
+    /// Creates an activity and places [`SEL_ACTIVITY`], [`SEL_KERNEL_MEMORY`], [`SEL_TILE`] and [`SEL_MEMORY`] for it. It gets the
+    /// bucket and the processor time of its tile capability. Results: its number, its send and receive endpoint for
+    /// system calls, the clock of its tile in hertz.
+    CreateActivity = 6 {
+        /// Where its capability goes.
+        target: u16,
+        /// The tile, with its quotas.
         tile: u16,
-        /// Bytes of its memory; page tables ([`crate::tilemux::table_pages`]) come on top.
-        memory: u64,
-        /// The memory tile that they come from; one that the tile was configured with.
-        memory_tile: u16,
+        /// What pays for what it will cause.
+        purse: u16,
+        /// Its memory, shown to the tile. Pages for its page tables ([`crate::tilemux::table_pages`]) come from the tile.
+        memory: u16,
+        /// Offset of the buffer for replies to its system calls: one slot of [`SYSCALL_SLOT`] bytes, aligned to 64.
+        reply: u64,
+        /// Its priority as a caller of the kernel, below [`PRIORITIES`] and not above that of who creates it.
+        priority: u8,
+        /// Its priority on a tile with fixed priorities, if the tile capability has processor time of its own.
+        tile_priority: u8,
         /// Name for reports.
         name: Name,
-    },
-    /// Gives the caller a memory endpoint onto an activity's memory before it is started. Results: endpoint.
-    OpenMemory {
-        /// The activity.
-        activity: u16,
-    },
-    /// Gives the caller a memory endpoint to read a boot module. Results: endpoint, bytes.
-    OpenModule {
-        /// Hash of the module's name: [`module_key`], because the names are longer than a message's fields.
-        key: u64,
-    },
-    /// Gives an endpoint of `OpenMemory` or `OpenModule` back.
-    Close {
-        /// The endpoint.
-        endpoint: u16,
-    },
-    /// Maps pages of the activity's memory into its address space.
-    Map {
+    }
+    /// Maps pages of an activity's memory into its address space before it starts.
+    Map = 7 {
         /// The activity.
         activity: u16,
         /// First virtual address, page aligned.
         address: u64,
         /// Offset into its memory, page aligned.
         offset: u64,
-        /// Number of pages.
+        /// Number of pages, at most [`MAP_PAGES_MAX`].
         pages: u64,
         /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`].
         rights: u8,
-    },
-    /// Makes a receive endpoint for an activity. Results: endpoint.
-    CreateReceive {
-        /// The activity.
-        activity: u16,
-        /// Offset of the buffer in its memory, a multiple of 64.
-        offset: u64,
-        /// Slots, 1 to 32.
-        slots: u8,
-        /// Bytes of a slot, header included, a multiple of 64 up to 2048.
-        slot_size: u16,
-        /// Not zero: with rights to reply.
-        replies: u8,
-    },
-    /// Makes a send endpoint for an activity. Results: endpoint.
-    CreateSend {
-        /// The sender.
-        activity: u16,
-        /// The receiver, managed by the caller, too.
-        target: u16,
-        /// Receive endpoint of the receiver.
-        endpoint: u16,
-        /// Label that the receiver sees.
-        label: u64,
-        /// Messages under way at most.
-        credits: u8,
-    },
-    /// Makes a memory endpoint for an activity to fresh memory. Results: endpoint, number of the memory object.
-    CreateMemory {
-        /// The activity.
-        activity: u16,
-        /// Bytes.
-        size: u64,
-        /// [`MAP_READ`], [`MAP_WRITE`].
-        rights: u8,
-        /// The memory tile that holds it.
-        memory_tile: u16,
-    },
-    /// Makes a memory endpoint for an activity to a memory object of an earlier `CreateMemory`. Results: endpoint.
-    Connect {
-        /// The activity.
-        activity: u16,
-        /// Number of the memory object.
-        object: u64,
-        /// [`MAP_READ`], [`MAP_WRITE`].
-        rights: u8,
-    },
-    /// Limits the traffic of an activity.
-    SetLimit {
-        /// The activity.
-        activity: u16,
-        /// Bytes a second.
-        rate: u64,
-        /// Bytes at once.
-        burst: u64,
-    },
-    /// Limits the processor time of an activity to `budget` nanoseconds in each `period` nanoseconds.
-    SetBudget {
-        /// The activity.
-        activity: u16,
-        /// Nanoseconds of execution.
-        budget: u64,
-        /// Nanoseconds.
-        period: u64,
-        /// Greater is more urgent, on tiles with fixed priorities.
-        priority: u8,
-    },
+    }
     /// Starts an activity.
-    Start {
+    Start = 8 {
         /// The activity.
         activity: u16,
         /// Virtual address of its first instruction.
         entry: u64,
         /// Initial stack pointer.
         stack: u64,
-    },
-    /// Waits until an activity that the caller manages has stopped. Results: activity, [`StopCause`] words.
-    WaitEvent,
-    /// Stops an activity.
-    Stop {
+    }
+    /// Ends an activity with all that it holds, and all that depends on that.
+    Stop = 9 {
         /// The activity.
         activity: u16,
+    }
+    /// Waits until something has happened to an activity that the caller created. Results: its selector, its number, [`Event`] words.
+    WaitEvent = 10 {}
+    /// Creates a gate that receives.
+    CreateReceive = 11 {
+        /// Where it goes.
+        target: u16,
+        /// Slots, 1 to 32.
+        slots: u8,
+        /// Bytes of a slot, header included, a multiple of 64 up to 2048.
+        slot_size: u16,
+    }
+    /// Creates a gate that sends, with credits for some slots of a receive gate.
+    CreateSend = 12 {
+        /// The receive gate.
+        source: u16,
+        /// Where it goes.
+        target: u16,
+        /// Label that the receiver sees.
+        label: u64,
+        /// Messages under way at most.
+        credits: u8,
+    }
+    /// Makes a gate or memory usable by an activity through an endpoint of its tile. Results: endpoint, bytes (of a message at most, of
+    /// the memory).
+    Activate = 13 {
+        /// The gate or memory.
+        gate: u16,
+        /// The activity; [`SEL_ACTIVITY`] for the caller itself.
+        activity: u16,
+        /// For a receive gate: the memory with its buffer, shown to the tile. Otherwise [`NO_SELECTOR`].
+        memory: u16,
+        /// For a receive gate: offset of the buffer in it, a multiple of 64.
+        offset: u64,
+        /// For a receive gate: not zero: with rights to reply.
+        replies: u8,
+    }
+    /// Undoes `Activate`.
+    Deactivate = 14 {
+        /// The gate or memory.
+        gate: u16,
+        /// The endpoint.
+        endpoint: u16,
+    }
+    /// Gives an activity a copy of a capability of the caller, who created the activity.
+    Delegate = 15 {
+        /// The activity.
+        activity: u16,
+        /// The caller's capability.
+        source: u16,
+        /// The activity's selector.
+        target: u16,
+    }
+    /// Takes a copy of a capability of an activity that the caller created.
+    Obtain = 16 {
+        /// The activity.
+        activity: u16,
+        /// The activity's capability.
+        source: u16,
+        /// The caller's selector.
+        target: u16,
+    }
+    /// Revokes a capability and all that depends on it. When the reply comes, every endpoint that depended on it is invalid.
+    Revoke = 17 {
+        /// The capability.
+        selector: u16,
+        /// Not zero: the capability itself stays.
+        keep: u8,
+    }
+    /// Offers a service; the kernel will ask through the receive gate (see [`ServerRequest`]), which takes one of its slots. Who
+    /// created the caller hears of it as an [`Event`].
+    CreateService = 18 {
+        /// An active receive gate of the caller with rights to reply.
+        gate: u16,
+        /// Where the service goes.
+        target: u16,
+    }
+    /// Opens a session if the server agrees.
+    OpenSession = 19 {
+        /// The service.
+        service: u16,
+        /// Where the session goes.
+        target: u16,
+        /// For the server.
+        argument: u64,
+    }
+    /// Exchanges capabilities with the server of a session if it agrees. Results: two words of the server.
+    Exchange = 20 {
+        /// The session.
+        session: u16,
+        /// 0: obtain; 1: delegate.
+        delegate: u8,
+        /// First of the caller's selectors.
+        own: u16,
+        /// Capabilities, 0 to [`EXCHANGE_MAX`].
+        count: u16,
+        /// For the server.
+        argument0: u64,
+        /// For the server.
+        argument1: u64,
+        /// For the server.
+        argument2: u64,
+    }
+    /// Creates a semaphore.
+    CreateSemaphore = 21 {
+        /// Where it goes.
+        target: u16,
+        /// How often it can be taken at once.
+        value: u32,
+    }
+    /// Takes a semaphore, waiting until that is possible.
+    SemaphoreDown = 22 {
+        /// The semaphore.
+        semaphore: u16,
+    }
+    /// Gives a semaphore.
+    SemaphoreUp = 23 {
+        /// The semaphore.
+        semaphore: u16,
+    }
+    /// Finds a boot module and derives memory to read it. Results: bytes.
+    OpenModule = 24 {
+        /// The memory that holds the modules.
+        modules: u16,
+        /// Where the module's memory goes.
+        target: u16,
+        /// Hash of the module's name: [`module_key`], because the names are longer than a message's fields.
+        key: u64,
+    }
+    /// Tells who created the caller something, as an [`Event`]. A later report replaces one that was not heard yet.
+    Report = 26 {
+        /// What, by agreement: see [`REPORT_DONE`].
+        value: u64,
+    }
+    /// What is left of the quotas of a capability. Results: an [`ObjectKind`], and of a tile: endpoints, nanoseconds a second, bytes a
+    /// second, bytes at once, page tables; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free slots, slots.
+    Query = 25 {
+        /// The capability.
+        selector: u16,
+    }
+}
+
+impl Field for u32 {
+    fn put<const N: usize>(self, words: &mut Words<N>) {
+        words.push(&[self.into()]);
+    }
+    fn get(reader: &mut Reader) -> Option<Self> {
+        reader.word()?.try_into().ok()
+    }
+}
+
+codes! {
+    /// Kinds of objects.
+    ObjectKind: u64 {
+        /// A service.
+        Service = 1,
+        /// A session.
+        Session = 2,
+        /// Memory.
+        Memory = 3,
+        /// A gate that receives.
+        Receive = 4,
+        /// A gate that sends.
+        Send = 5,
+        /// A mapping.
+        Mapping = 6,
+        /// An activity.
+        Activity = 7,
+        /// A tile with quotas.
+        Tile = 8,
+        /// An endpoint.
+        Endpoint = 9,
+        /// A purse.
+        KernelMemory = 10,
+        /// A semaphore.
+        Semaphore = 11,
+    }
+}
+
+/// Label of the kernel's messages to servers. A server that gives this label to somebody else lies to itself only.
+pub const KERNEL_LABEL: u64 = u64::MAX;
+
+/// What the kernel asks a server. The answer is a word, 0 for yes, then for `Open` the server's number of the session, for `Exchange` the
+/// first of the server's selectors, how many it gives or takes (at most what was asked for), and two words for the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerRequest {
+    /// A session shall be opened.
+    Open {
+        /// The client's argument.
+        argument: u64,
+        /// Number of the activity that opens it.
+        activity: u16,
     },
+    /// Capabilities shall be exchanged.
+    Exchange {
+        /// The server's number of the session.
+        ident: u64,
+        /// 0: the client obtains; 1: the client delegates.
+        delegate: u8,
+        /// Capabilities.
+        count: u16,
+        /// The client's arguments.
+        arguments: [u64; 3],
+    },
+    /// A session is closed; the answer says nothing.
+    Close {
+        /// The server's number of the session.
+        ident: u64,
+    },
+}
+
+impl ServerRequest {
+    /// The request as words.
+    pub fn encode(&self) -> Words<8> {
+        let mut words = Words::new();
+        match *self {
+            ServerRequest::Open { argument, activity } => {
+                words.push(&[1, argument, activity.into()]);
+            }
+            ServerRequest::Exchange {
+                ident,
+                delegate,
+                count,
+                arguments: [a, b, c],
+            } => {
+                words.push(&[2, ident, delegate.into(), count.into(), a, b, c]);
+            }
+            ServerRequest::Close { ident } => {
+                words.push(&[3, ident]);
+            }
+        }
+        words
+    }
+
+    /// The request that these words are, if they are one.
+    pub fn decode(words: &[u64]) -> Option<Self> {
+        let mut r = Reader(words);
+        Some(match r.word()? {
+            1 => ServerRequest::Open {
+                argument: r.word()?,
+                activity: r.half()?,
+            },
+            2 => ServerRequest::Exchange {
+                ident: r.word()?,
+                delegate: r.byte()?,
+                count: r.half()?,
+                arguments: [r.word()?, r.word()?, r.word()?],
+            },
+            3 => ServerRequest::Close { ident: r.word()? },
+            _ => return None,
+        })
+    }
+}
+
+/// What [`Syscall::WaitEvent`] tells about an activity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It stopped; everything that it had is given back.
+    Stopped(StopCause),
+    /// It offers a service under this selector of its own.
+    Service(u16),
+    /// It says something.
+    Reported(u64),
+}
+
+impl Event {
+    /// Kind, and four words that depend on it.
+    pub const fn to_words(self) -> [u64; 5] {
+        match self {
+            Event::Stopped(cause) => {
+                let [a, b, c, d] = cause.to_words();
+                [0, a, b, c, d]
+            }
+            Event::Service(selector) => [1, selector as u64, 0, 0, 0],
+            Event::Reported(value) => [2, value, 0, 0, 0],
+        }
+    }
+
+    /// The event that these words are.
+    pub const fn from_words(words: [u64; 5]) -> Option<Self> {
+        match words {
+            [0, a, b, c, d] => match StopCause::from_words([a, b, c, d]) {
+                Some(cause) => Some(Event::Stopped(cause)),
+                None => None,
+            },
+            [1, selector, ..] if selector < SELECTORS as u64 => {
+                Some(Event::Service(selector as u16))
+            }
+            [2, value, ..] => Some(Event::Reported(value)),
+            _ => None,
+        }
+    }
 }
 
 /// The pages may be read.
@@ -246,131 +609,6 @@ pub const fn module_key(name: &[u8]) -> u64 {
 }
 
 impl Syscall {
-    /// The request as words.
-    pub fn encode(&self) -> Words<SYSCALL_WORDS> {
-        let mut words = Words::new();
-        match *self {
-            Syscall::Nothing => words.push(&[Number::Nothing as u64]),
-            Syscall::ConfigureTile {
-                tile,
-                memory,
-                memory_tile,
-            } => words.push(&[
-                Number::ConfigureTile as u64,
-                tile.into(),
-                memory,
-                memory_tile.into(),
-            ]),
-            Syscall::CreateActivity {
-                tile,
-                memory,
-                memory_tile,
-                name,
-            } => words
-                .push(&[
-                    Number::CreateActivity as u64,
-                    tile.into(),
-                    memory,
-                    memory_tile.into(),
-                ])
-                .push(&name.to_words()),
-            Syscall::OpenMemory { activity } => {
-                words.push(&[Number::OpenMemory as u64, activity.into()])
-            }
-            Syscall::OpenModule { key } => words.push(&[Number::OpenModule as u64, key]),
-            Syscall::Close { endpoint } => words.push(&[Number::Close as u64, endpoint.into()]),
-            Syscall::Map {
-                activity,
-                address,
-                offset,
-                pages,
-                rights,
-            } => words.push(&[
-                Number::Map as u64,
-                activity.into(),
-                address,
-                offset,
-                pages,
-                rights.into(),
-            ]),
-            Syscall::CreateReceive {
-                activity,
-                offset,
-                slots,
-                slot_size,
-                replies,
-            } => words.push(&[
-                Number::CreateReceive as u64,
-                activity.into(),
-                offset,
-                slots.into(),
-                slot_size.into(),
-                replies.into(),
-            ]),
-            Syscall::CreateSend {
-                activity,
-                target,
-                endpoint,
-                label,
-                credits,
-            } => words.push(&[
-                Number::CreateSend as u64,
-                activity.into(),
-                target.into(),
-                endpoint.into(),
-                label,
-                credits.into(),
-            ]),
-            Syscall::CreateMemory {
-                activity,
-                size,
-                rights,
-                memory_tile,
-            } => words.push(&[
-                Number::CreateMemory as u64,
-                activity.into(),
-                size,
-                rights.into(),
-                memory_tile.into(),
-            ]),
-            Syscall::Connect {
-                activity,
-                object,
-                rights,
-            } => words.push(&[
-                Number::Connect as u64,
-                activity.into(),
-                object,
-                rights.into(),
-            ]),
-            Syscall::SetLimit {
-                activity,
-                rate,
-                burst,
-            } => words.push(&[Number::SetLimit as u64, activity.into(), rate, burst]),
-            Syscall::SetBudget {
-                activity,
-                budget,
-                period,
-                priority,
-            } => words.push(&[
-                Number::SetBudget as u64,
-                activity.into(),
-                budget,
-                period,
-                priority.into(),
-            ]),
-            Syscall::Start {
-                activity,
-                entry,
-                stack,
-            } => words.push(&[Number::Start as u64, activity.into(), entry, stack]),
-            Syscall::WaitEvent => words.push(&[Number::WaitEvent as u64]),
-            Syscall::Stop { activity } => words.push(&[Number::Stop as u64, activity.into()]),
-        };
-        words
-    }
-
     /// The request that these words are.
     ///
     /// # Errors
@@ -381,82 +619,6 @@ impl Syscall {
         let number = reader.word().ok_or(SyscallError::BadArgument)?;
         let number = Number::from_code(number).ok_or(SyscallError::UnknownCall)?;
         Self::fields(number, &mut reader).ok_or(SyscallError::BadArgument)
-    }
-
-    fn fields(number: Number, r: &mut Reader) -> Option<Self> {
-        Some(match number {
-            Number::Nothing => Syscall::Nothing,
-            Number::ConfigureTile => Syscall::ConfigureTile {
-                tile: r.half()?,
-                memory: r.word()?,
-                memory_tile: r.half()?,
-            },
-            Number::CreateActivity => Syscall::CreateActivity {
-                tile: r.half()?,
-                memory: r.word()?,
-                memory_tile: r.half()?,
-                name: r.name()?,
-            },
-            Number::OpenMemory => Syscall::OpenMemory {
-                activity: r.half()?,
-            },
-            Number::OpenModule => Syscall::OpenModule { key: r.word()? },
-            Number::Close => Syscall::Close {
-                endpoint: r.half()?,
-            },
-            Number::Map => Syscall::Map {
-                activity: r.half()?,
-                address: r.word()?,
-                offset: r.word()?,
-                pages: r.word()?,
-                rights: r.byte()?,
-            },
-            Number::CreateReceive => Syscall::CreateReceive {
-                activity: r.half()?,
-                offset: r.word()?,
-                slots: r.byte()?,
-                slot_size: r.half()?,
-                replies: r.byte()?,
-            },
-            Number::CreateSend => Syscall::CreateSend {
-                activity: r.half()?,
-                target: r.half()?,
-                endpoint: r.half()?,
-                label: r.word()?,
-                credits: r.byte()?,
-            },
-            Number::CreateMemory => Syscall::CreateMemory {
-                activity: r.half()?,
-                size: r.word()?,
-                rights: r.byte()?,
-                memory_tile: r.half()?,
-            },
-            Number::Connect => Syscall::Connect {
-                activity: r.half()?,
-                object: r.word()?,
-                rights: r.byte()?,
-            },
-            Number::SetLimit => Syscall::SetLimit {
-                activity: r.half()?,
-                rate: r.word()?,
-                burst: r.word()?,
-            },
-            Number::SetBudget => Syscall::SetBudget {
-                activity: r.half()?,
-                budget: r.word()?,
-                period: r.word()?,
-                priority: r.byte()?,
-            },
-            Number::Start => Syscall::Start {
-                activity: r.half()?,
-                entry: r.word()?,
-                stack: r.word()?,
-            },
-            Number::WaitEvent => Syscall::WaitEvent,
-            Number::Stop => Syscall::Stop {
-                activity: r.half()?,
-            },
-        })
     }
 }
 

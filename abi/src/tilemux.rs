@@ -159,6 +159,11 @@ pub enum Request {
         /// The activity.
         activity: u16,
     },
+    /// Ends its waiting, because something that it may wait for will not come any more.
+    Wake {
+        /// The activity.
+        activity: u16,
+    },
 }
 
 impl Request {
@@ -193,6 +198,7 @@ impl Request {
                 stack,
             } => words.push(&[5, activity.into(), entry, stack]),
             Request::Stop { activity } => words.push(&[6, activity.into()]),
+            Request::Wake { activity } => words.push(&[7, activity.into()]),
         };
         words
     }
@@ -231,6 +237,7 @@ impl Request {
                 stack: r.word()?,
             },
             6 => Request::Stop { activity },
+            7 => Request::Wake { activity },
             _ => return None,
         })
     }

@@ -203,17 +203,50 @@ impl SendGate {
         }
     }
 
+    /// Waits for a reply, and looks now and then whether there is still somebody who could send one: when TileMux wakes this
+    /// activity, because the kernel took the endpoint away, or when the wait has been long, because that may have happened
+    /// just before the sleep.
+    #[inline(always)]
+    fn await_reply(&self) -> Result<Message> {
+        let shared = user::is_shared();
+        loop {
+            // Alone on the tile, to sleep first keeps the path free of branches; see `receive`.
+            if !shared {
+                time::nap(self.reply);
+            }
+            if let Some(message) = fetch(self.reply, self.reply_buffer)? {
+                return Ok(message);
+            }
+            self.check_receiver()?;
+            if shared {
+                time::nap(self.reply);
+            }
+        }
+    }
+
+    /// An empty message has no effect, but says whether the endpoint is still there.
+    #[cold]
+    #[inline(never)]
+    fn check_receiver(&self) -> Result<()> {
+        match dtu::send(self.endpoint, &[], self.reply, 0) {
+            Err(DtuError::InvalidEndpoint | DtuError::ForeignEndpoint) => {
+                Err(DtuError::ReceiverGone)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Sends a message and waits for its reply.
     ///
     /// # Errors
-    /// As for [`send`](Self::send).
+    /// As for [`send`](Self::send); [`DtuError::ReceiverGone`] if the receiver ended before it replied.
     #[inline(always)]
     pub fn call(&self, message: &[u8]) -> Result<Message> {
         repeat(message.as_ptr() as u64, TLB_READ, || {
             dtu::send(self.endpoint, message, self.reply, 0)
         })?;
         loop {
-            let reply = receive(self.reply, self.reply_buffer)?;
+            let reply = self.await_reply()?;
             // A look at the reply costs a cache miss, so it is taken only where there may be others.
             if !ONE_WAY_USED.load(Ordering::Relaxed) || reply.label() == 0 {
                 return Ok(reply);

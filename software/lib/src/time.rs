@@ -42,6 +42,19 @@ pub(crate) fn wait(endpoint: u16, moment: u64) {
     dtu::sleep(endpoint, timeout);
 }
 
+/// Longest wait without a look around, in nanoseconds.
+const NAP: u64 = 10_000_000;
+
+/// Sleeps until a message for `endpoint` is unread, but not for ever.
+#[inline(always)]
+pub(crate) fn nap(endpoint: u16) {
+    if user::is_shared() {
+        user::ecall(Ecall::Wait, endpoint.into(), now() + NAP);
+    } else {
+        dtu::sleep(endpoint, NAP);
+    }
+}
+
 /// Waits for a message on any endpoint of this activity.
 pub fn wait_any() {
     wait(NO_ENDPOINT, 0);

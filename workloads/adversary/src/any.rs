@@ -256,8 +256,11 @@ impl Attacker {
                 _ => self.random.below(32),
             };
         }
-        let call = Syscall::decode(&words).unwrap_or(Syscall::Nothing);
-        let _ = syscall::call(&call);
+        match Syscall::decode(&words).unwrap_or(Syscall::Nothing {}) {
+            // These would end the attack.
+            Syscall::WaitEvent {} | Syscall::SemaphoreDown { .. } | Syscall::Stop { .. } => {}
+            call => drop(syscall::call(&call)),
+        }
     }
 
     fn tilemux_calls(&mut self, phase: &Phase) {

@@ -167,6 +167,7 @@ impl Space<'_> {
                 let credits: u64 = credits
                     .map(|(_, n)| match n.object {
                         Object::Send { credits, .. } => u64::from(credits),
+                        Object::Service => 1,
                         _ => 0,
                     })
                     .sum();

@@ -55,6 +55,7 @@ impl Space<'_> {
             slot_size,
             left: slots,
             place: None,
+            active: NodeId::NONE,
         });
         self.derive(caller, NodeId::NONE, target, object)
     }
@@ -85,10 +86,10 @@ impl Space<'_> {
         Ok(id)
     }
 
-    /// Creates a service whose server is asked through a receive gate of the caller.
+    /// Creates a service whose server is asked through a receive gate of the caller, with one of its slots.
     ///
     /// # Errors
-    /// What every operation says of its operands.
+    /// [`Error::NoCredits`] without a slot, and what every operation says of its operands.
     pub fn create_service(
         &mut self,
         caller: HolderId,
@@ -96,8 +97,13 @@ impl Space<'_> {
         target: u16,
     ) -> Result<NodeId> {
         let origin = self.find(caller, receive)?;
-        self.receive(origin)?;
-        self.derive(caller, origin, target, Object::Service)
+        let gate = self.receive(origin)?;
+        let left = gate.left.checked_sub(1).ok_or(Error::NoCredits)?;
+        let id = self.derive(caller, origin, target, Object::Service)?;
+        if let Object::Receive(gate) = self.object_mut(origin) {
+            gate.left = left;
+        }
+        Ok(id)
     }
 
     /// The node that owns the service that a selector names.
@@ -177,15 +183,39 @@ impl Space<'_> {
         buffer: Option<NodeId>,
     ) -> Result<NodeId> {
         let origin = self.find(caller, gate)?;
-        match self.object(origin) {
-            Object::Memory(_) => {}
-            Object::Send { .. } if self.receiver(origin).is_some() => {}
-            Object::Receive(gate) if gate.place.is_none() && buffer.is_some() => {}
-            Object::Send { .. } | Object::Receive(_) => return Err(Error::WrongState),
+        // What it needs to live: the buffer of a receiver; for a sender, the endpoint where it leads, because that number may
+        // belong to somebody else one day.
+        let needed = match (self.object(origin), buffer) {
+            (Object::Memory(_), _) => NodeId::NONE,
+            (Object::Send { .. }, _) => match self.receiver(origin) {
+                Some((receive, _)) => receive.active,
+                None => return Err(Error::WrongState),
+            },
+            (Object::Receive(gate), Some(buffer)) if gate.place.is_none() => buffer,
+            (Object::Receive(_), _) => return Err(Error::WrongState),
             _ => return Err(Error::WrongKind),
-        }
+        };
         let tile = self.tile_of(activity)?;
-        let object = self.tile(tile)?;
+        let extra = [tile, needed];
+        let id = self.endpoint(caller, origin, activity, extra, (endpoint, count))?;
+        let place = self.tile(tile)?.tile;
+        if let Object::Receive(gate) = self.object_mut(origin) {
+            gate.place = Some((place, endpoint));
+            gate.active = id;
+        }
+        Ok(id)
+    }
+
+    /// Endpoints that depend on `origin`, for an activity, taken from the quota of the tile capability that is the first of `extra`.
+    fn endpoint(
+        &mut self,
+        payer: HolderId,
+        origin: NodeId,
+        holder: HolderId,
+        extra: [NodeId; 2],
+        (endpoint, count): (u16, u16),
+    ) -> Result<NodeId> {
+        let object = self.tile(extra[0])?;
         let owner = object.owner[Quota::Endpoints as usize];
         let rest = self.left(owner, Quota::Endpoints).map(|left| *left);
         let rest = rest.and_then(|left| take(left, count.into()));
@@ -197,18 +227,49 @@ impl Space<'_> {
                 count,
             },
             origin,
-            holder: activity,
+            holder,
             selector: NO_SELECTOR,
-            extra: [tile, buffer.unwrap_or(NodeId::NONE)],
-            payer: caller,
+            extra,
+            payer,
             original: None,
         })?;
         if let Some(left) = self.left(owner, Quota::Endpoints) {
             *left = rest;
         }
-        if let Object::Receive(gate) = self.object_mut(origin) {
-            gate.place = Some((object.tile, endpoint));
-        }
         Ok(id)
+    }
+
+    /// Endpoints of an activity that are there as long as it lives: its channel to the kernel.
+    ///
+    /// # Errors
+    /// [`Error::NoQuota`] without that many endpoints, and what every operation says of its operands.
+    pub fn channel(
+        &mut self,
+        payer: HolderId,
+        activity: HolderId,
+        place: (u16, u16),
+    ) -> Result<NodeId> {
+        let tile = self.tile_of(activity)?;
+        let node = self.holders[usize::from(activity.0)].node;
+        self.endpoint(payer, node, activity, [tile, NodeId::NONE], place)
+    }
+
+    /// Shows memory to a tile through one of its windows; that takes no quota, because windows are no endpoints of
+    /// activities. The window is there as long as the memory and the tile capability are.
+    ///
+    /// # Errors
+    /// What every operation says of its operands.
+    pub fn show(
+        &mut self,
+        caller: HolderId,
+        memory: u16,
+        tile: u16,
+        window: u16,
+    ) -> Result<NodeId> {
+        let origin = self.find(caller, memory)?;
+        self.memory(origin)?;
+        let tile = self.find(caller, tile)?;
+        self.tile(tile)?;
+        self.endpoint(caller, origin, caller, [tile, NodeId::NONE], (window, 0))
     }
 }

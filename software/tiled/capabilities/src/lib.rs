@@ -33,6 +33,8 @@ mod resource;
 mod revoke;
 mod space;
 
+use bulkhead_abi::syscall::SyscallError;
+
 pub use node::{EDGES, LEVELS, Node, NodeId, Slot};
 pub use object::{Memory, NO_OWNER, Object, QUOTAS, Quota, Receive, Request, Tile, UNREGULATED};
 pub use revoke::{Progress, Removed};
@@ -42,7 +44,7 @@ pub use space::{Holder, HolderId, Space, Storage};
 mod tests;
 
 /// Names that an activity may use for its capabilities: `0..SELECTORS`, chosen by itself.
-pub const SELECTORS: usize = 1024;
+pub const SELECTORS: usize = bulkhead_abi::syscall::SELECTORS as usize;
 /// Derivations in a row at most; this bounds the look at a node's ancestors.
 pub const DEPTH_MAX: u8 = 24;
 /// Pieces that are cut out of one memory at most; this bounds the search for a gap. Pieces can be cut further.
@@ -97,3 +99,24 @@ pub enum Error {
 
 /// Result of an operation.
 pub type Result<T> = core::result::Result<T, Error>;
+
+impl From<Error> for SyscallError {
+    /// The same refusal in the words of system calls.
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NoHolder => SyscallError::NoActivity,
+            Error::NoCapability => SyscallError::NoCapability,
+            Error::SelectorTaken => SyscallError::SelectorTaken,
+            Error::WrongKind => SyscallError::WrongKind,
+            Error::Revoked => SyscallError::Revoked,
+            Error::NoQuota => SyscallError::NoQuota,
+            Error::NoKernelMemory => SyscallError::NoKernelMemory,
+            Error::NoMemory => SyscallError::NoMemory,
+            Error::OutOfBounds => SyscallError::OutOfBounds,
+            Error::TooDeep => SyscallError::TooDeep,
+            Error::NoPlace | Error::Busy => SyscallError::Busy,
+            Error::NoCredits => SyscallError::NoCredits,
+            Error::WrongState => SyscallError::WrongState,
+        }
+    }
+}

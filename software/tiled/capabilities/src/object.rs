@@ -76,6 +76,8 @@ pub struct Receive {
     pub left: u8,
     /// Where it receives, once it is active.
     pub place: Option<(u16, u16)>,
+    /// The node of its endpoints then.
+    pub(crate) active: NodeId,
 }
 
 /// The object of a capability.

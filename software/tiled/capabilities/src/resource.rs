@@ -182,10 +182,26 @@ impl Space<'_> {
         size: u64,
         align: u64,
     ) -> Result<NodeId> {
+        let origin = self.find(caller, source)?;
+        self.cut(caller, origin, (caller, target), size, align)
+    }
+
+    /// As [`cut_memory`](Self::cut_memory), of memory that is known by its number, for somebody else or without a name
+    /// (`u16::MAX`). The payer must hold the memory or what `to` lives from.
+    ///
+    /// # Errors
+    /// As [`cut_memory`](Self::cut_memory).
+    pub fn cut(
+        &mut self,
+        payer: HolderId,
+        origin: NodeId,
+        to: (HolderId, u16),
+        size: u64,
+        align: u64,
+    ) -> Result<NodeId> {
         if size == 0 || !align.is_power_of_two() {
             return Err(Error::OutOfBounds);
         }
-        let origin = self.find(caller, source)?;
         let pool = self.memory(origin)?;
         let owner = self.owner(origin);
         if pool.pieces >= PIECES_MAX || size > pool.free {
@@ -228,10 +244,10 @@ impl Space<'_> {
                 ..pool
             }),
             origin,
-            holder: caller,
-            selector: target,
+            holder: to.0,
+            selector: to.1,
             extra: [NodeId::NONE; 2],
-            payer: caller,
+            payer,
             original: None,
         })?;
         if after.is_some()

@@ -37,6 +37,8 @@ pub struct Removed {
     pub copy: bool,
     /// The activity that held it.
     pub holder: HolderId,
+    /// What it was derived from, which is still there.
+    pub origin: Option<NodeId>,
 }
 
 /// What a step did.
@@ -104,6 +106,12 @@ impl Space<'_> {
         matches!(self.revocations.get(level), Some(Some(_)))
     }
 
+    /// The node at which the revocation of a level stands.
+    pub fn at(&self, level: usize) -> Option<NodeId> {
+        let revocation = self.revocations.get(level)?.as_ref()?;
+        Some(revocation.current)
+    }
+
     /// Does one step of the revocation of a level: visits at most [`crate::REVOKE_STEPS`] nodes and dependencies.
     pub fn step(&mut self, level: usize) -> Progress {
         let Some(Some(Revocation { current, keep })) = self.revocations.get(level).copied() else {
@@ -139,6 +147,7 @@ impl Space<'_> {
     fn take_out(&mut self, id: NodeId) -> Removed {
         let node = self.nodes[id.index()];
         let holder = self.holder_of(id);
+        let origin = node.edges[ORIGIN].to;
         if !node.copy {
             self.give_back(id, &node.object);
         }
@@ -170,6 +179,7 @@ impl Space<'_> {
             object: node.object,
             copy: node.copy,
             holder,
+            origin: origin.is_some().then_some(origin),
         }
     }
 
@@ -214,19 +224,27 @@ impl Space<'_> {
                     pool.pieces -= 1;
                 }
             }
-            Object::Send { credits, .. } => {
-                if let Object::Receive(gate) = self.object_mut(origin) {
-                    gate.left += credits;
-                }
-            }
+            Object::Send { credits, .. } => self.return_slots(origin, credits),
+            Object::Service => self.return_slots(origin, 1),
             Object::Endpoint { count, .. } => {
-                if let Object::Receive(gate) = self.object_mut(origin) {
+                if origin.is_some()
+                    && let Object::Receive(gate) = self.object_mut(origin)
+                {
                     gate.place = None;
+                    gate.active = NodeId::NONE;
                 }
                 self.return_quota(id, Quota::Endpoints, count.into());
             }
             Object::Mapping { tables, .. } => self.return_quota(id, Quota::PageTables, tables),
             _ => {}
+        }
+    }
+
+    fn return_slots(&mut self, receive: NodeId, count: u8) {
+        if receive.is_some()
+            && let Object::Receive(gate) = self.object_mut(receive)
+        {
+            gate.left += count;
         }
     }
 

@@ -3,9 +3,9 @@
 //! Why it exists: calls are checked against this. What it deliberately does not know: what an activity computes.
 
 use crate::hardware::Region;
-use crate::tile::Placement;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::words::Name;
+use bulkhead_capabilities::{HolderId, NodeId};
 
 /// Where an activity is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum State {
     Created,
     /// Runs.
     Running,
-    /// Stopped for good.
+    /// Stopped; what it holds is being revoked.
     Stopped(StopCause),
 }
 
@@ -23,31 +23,26 @@ pub enum State {
 pub struct Activity {
     /// For reports.
     pub name: Name,
+    /// Its place among the holders of capabilities.
+    pub holder: HolderId,
+    /// Its node among the capabilities.
+    pub node: NodeId,
     /// Index into the kernel's tiles.
     pub tile: usize,
-    /// Who manages it; [`bulkhead_abi::tilemux::KERNEL_ACTIVITY`] for the root manager.
-    pub manager: u16,
-    /// Whether it may manage others.
-    pub manages: bool,
+    /// Number of the activity that created it; [`bulkhead_abi::tilemux::KERNEL_ACTIVITY`] for the root manager.
+    pub creator: u16,
+    /// The creator's selector for it.
+    pub selector: u16,
+    /// Its priority as a caller.
+    pub priority: u8,
     /// Where it is in its life.
     pub state: State,
     /// Its memory.
-    pub memory: Placement,
-    /// Bytes of it.
-    pub size: u64,
-    /// Its token bucket; 0: none of its own.
-    pub bucket: u8,
+    pub region: Region,
+    /// The same memory's tile-physical address.
+    pub physical: u64,
+    /// The tile capability whose processor time it has for itself, if it is limited.
+    pub cpu: Option<NodeId>,
     /// Endpoints for system calls: send, receive.
     pub syscalls: (u16, u16),
-}
-
-impl Activity {
-    /// Its memory without the page tables.
-    pub fn region(&self) -> Region {
-        Region {
-            tile: self.memory.memory_tile,
-            base: self.memory.global,
-            size: self.size,
-        }
-    }
 }

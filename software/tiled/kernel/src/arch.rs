@@ -14,7 +14,7 @@ pub use bulkhead_hal::device::{Console, exit, put};
 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
-const HEAP: usize = 512 << 10;
+const HEAP: usize = 1 << 20;
 
 core::arch::global_asm!(
     ".section .text.start, \"ax\"",
@@ -44,19 +44,21 @@ static ALLOCATOR: LocalHeap = LocalHeap::empty();
 #[repr(C, align(4096))]
 struct Memory {
     page: [u8; PAGE],
-    syscalls: [u8; 32 * 192],
+    syscalls: [u8; 3 * 16 * 192],
     prints: [u8; 32 * 192],
     notifications: [u8; 32 * 128],
     answers: [u8; 32 * 128],
+    servers: [u8; 32 * 128],
     heap: [u8; HEAP],
 }
 
 static mut MEMORY: Memory = Memory {
     page: [0; PAGE],
-    syscalls: [0; 32 * 192],
+    syscalls: [0; 3 * 16 * 192],
     prints: [0; 32 * 192],
     notifications: [0; 32 * 128],
     answers: [0; 32 * 128],
+    servers: [0; 32 * 128],
     heap: [0; HEAP],
 };
 
@@ -119,8 +121,10 @@ pub struct Buffers {
     pub prints: u64,
     /// Address of the buffer for notifications.
     pub notifications: u64,
-    /// Address of the buffer for answers.
+    /// Address of the buffer for answers of TileMux.
     pub answers: u64,
+    /// Address of the buffer for answers of servers.
+    pub servers: u64,
     page: u64,
 }
 
@@ -134,6 +138,7 @@ impl Buffers {
                 prints: (&raw const MEMORY.prints) as u64,
                 notifications: (&raw const MEMORY.notifications) as u64,
                 answers: (&raw const MEMORY.answers) as u64,
+                servers: (&raw const MEMORY.servers) as u64,
                 page: (&raw const MEMORY.page) as u64,
             }
         }

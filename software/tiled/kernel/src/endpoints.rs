@@ -1,113 +1,57 @@
-//! Which endpoint of a tile's unit belongs to whom, and where send endpoints lead.
+//! Which endpoints of a tile's unit are in use.
 //!
-//! Why it exists: when an activity stops, its endpoints and those that lead to it must go. What it deliberately does not
-//! know: registers.
-//!
-//! An endpoint that received is not used again: a right to reply that another tile still holds must not reach a new owner.
+//! Why it exists: numbers are given out and come back. What it deliberately does not know: to whom and for what; the
+//! capabilities know that.
 
 use alloc::vec::Vec;
 
-/// What an endpoint is used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
-    /// Free.
-    Free,
-    /// The system's own: memory windows, TileMux.
-    Reserved,
-    /// Sends to an endpoint of a tile.
-    Send {
-        /// Owner.
-        activity: u16,
-        /// Tile of the receiver.
-        target_tile: u16,
-        /// Endpoint of the receiver.
-        target_endpoint: u16,
-    },
-    /// Receives.
-    Receive {
-        /// Owner.
-        activity: u16,
-        /// Slots.
-        slots: u8,
-        /// Bytes of a slot.
-        slot_size: u16,
-        /// Credits given out to senders so far.
-        credits: u16,
-    },
-    /// Holds rights to reply of a receive endpoint.
-    Reply {
-        /// Owner.
-        activity: u16,
-    },
-    /// Reads and writes memory.
-    Memory {
-        /// Owner.
-        activity: u16,
-    },
-    /// Received once; never used again.
-    Retired,
-}
-
-impl Use {
-    /// The owner, if it is an activity's.
-    pub const fn owner(&self) -> Option<u16> {
-        match *self {
-            Use::Send { activity, .. }
-            | Use::Receive { activity, .. }
-            | Use::Reply { activity }
-            | Use::Memory { activity } => Some(activity),
-            Use::Free | Use::Reserved | Use::Retired => None,
-        }
-    }
-}
-
 /// The endpoints of one unit.
 #[derive(Clone, Debug)]
-pub struct EndpointTable(Vec<Use>);
+pub struct EndpointTable(Vec<bool>);
 
 impl EndpointTable {
     /// `count` endpoints of which the first `reserved` are the system's.
     pub fn new(count: u16, reserved: u16) -> Self {
-        let mut uses = Vec::new();
-        uses.resize(count.into(), Use::Free);
-        for entry in uses.iter_mut().take(reserved.into()) {
-            *entry = Use::Reserved;
+        let mut used = Vec::new();
+        used.resize(count.into(), false);
+        for entry in used.iter_mut().take(reserved.into()) {
+            *entry = true;
         }
-        Self(uses)
+        Self(used)
     }
 
-    /// First of `count` free endpoints in a row; they stay free until [`set`](Self::set).
-    pub fn find(&self, count: usize) -> Option<u16> {
-        let mut rows = self.0.windows(count.max(1));
-        let first = rows.position(|row| row.iter().all(|entry| *entry == Use::Free))?;
+    /// First of `count` free endpoints in a row; they stay free until [`take`](Self::take).
+    pub fn find(&self, count: u16) -> Option<u16> {
+        let mut rows = self.0.windows(usize::from(count.max(1)));
+        let first = rows.position(|row| row.iter().all(|used| !used))?;
         u16::try_from(first).ok()
     }
 
-    /// Says what an endpoint is used for.
-    pub fn set(&mut self, endpoint: u16, entry: Use) {
+    /// Takes endpoints.
+    pub fn take(&mut self, first: u16, count: u16) {
+        for endpoint in first..first.saturating_add(count) {
+            self.set(endpoint, true);
+        }
+    }
+
+    /// Gives an endpoint back.
+    pub fn free(&mut self, endpoint: u16) {
+        self.set(endpoint, false);
+    }
+
+    fn set(&mut self, endpoint: u16, used: bool) {
         if let Some(place) = self.0.get_mut(usize::from(endpoint)) {
-            *place = entry;
+            *place = used;
         }
     }
 
-    /// What an endpoint is used for; one that does not exist is reserved.
-    pub fn get(&self, endpoint: u16) -> Use {
-        let entry = self.0.get(usize::from(endpoint));
-        entry.copied().unwrap_or(Use::Reserved)
+    /// Whether an endpoint is in use; one that does not exist is.
+    pub fn is_used(&self, endpoint: u16) -> bool {
+        self.0.get(usize::from(endpoint)).copied().unwrap_or(true)
     }
 
-    /// Takes back all endpoints that `gone` names; returns their numbers.
-    pub fn take_back(&mut self, gone: impl Fn(&Use) -> bool) -> Vec<u16> {
-        let mut numbers = Vec::new();
-        for (number, entry) in self.0.iter_mut().enumerate() {
-            if gone(entry) {
-                *entry = match entry {
-                    Use::Receive { .. } => Use::Retired,
-                    _ => Use::Free,
-                };
-                numbers.push(number as u16);
-            }
-        }
-        numbers
+    /// Free endpoints.
+    pub fn left(&self) -> usize {
+        self.0.iter().filter(|used| !**used).count()
     }
 }

@@ -18,18 +18,28 @@ pub struct Region {
 
 /// Effects on tiles. They are carried out at once and in order.
 pub trait Hardware {
-    /// Configures an endpoint of a tile.
+    /// Configures an endpoint of a tile. Nothing that was sent over an endpoint which was invalidated before is under way any more
+    /// when this is done.
     fn set_endpoint(&mut self, tile: u16, endpoint: u16, value: Endpoint);
+    /// What an endpoint of a tile is configured as.
+    fn endpoint(&mut self, tile: u16, endpoint: u16) -> Endpoint;
     /// Invalidates an endpoint of a tile and drops its messages.
     fn invalidate_endpoint(&mut self, tile: u16, endpoint: u16);
     /// Sets a token bucket of a tile: bytes a second, bytes at once.
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64);
     /// Starts the hart of a tile at a tile-physical address.
     fn start_hart(&mut self, tile: u16, address: u64);
+    /// Stops the hart of a tile for good.
+    fn stop_hart(&mut self, tile: u16);
     /// Asks a tile's TileMux and waits for its answer.
     fn request(&mut self, tile: u16, request: Request) -> TileMuxError;
+    /// Sends words to an endpoint of a tile over one of the kernel's own send endpoints; the answer will carry `label`. False if the
+    /// receiver is not there or has no room.
+    fn ask(&mut self, line: u16, to: (u16, u16), words: &[u64], label: u64) -> bool;
     /// Reads from a region.
     fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]);
     /// Writes to a region.
     fn write(&mut self, region: Region, offset: u64, data: &[u8]);
+    /// Nanoseconds since reset.
+    fn time(&mut self) -> u64;
 }

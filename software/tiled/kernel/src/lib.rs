@@ -1,4 +1,4 @@
-//! The decisions of the kernel of the tiled OS: who gets which memory, endpoint and token bucket, and who may ask.
+//! The decisions of the kernel of the tiled OS: what system calls do to tiles, activities and capabilities.
 //!
 //! Why it exists: the kernel is the only software that configures channels between tiles, so its decisions are pure
 //! data structures that are tested on the host; effects go through the trait [`hardware::Hardware`]. What it deliberately
@@ -13,7 +13,6 @@ pub mod activity;
 pub mod endpoints;
 pub mod hardware;
 pub mod load;
-pub mod memory;
 pub mod report;
 pub mod root;
 pub mod system;

@@ -20,7 +20,79 @@ pub fn parse(hardware: &mut impl Hardware, module: Region) -> Result<Image, Imag
     Image::parse(&head[..size as usize], module.size)
 }
 
-/// Loads a module into a region whose first byte has the virtual address `base`.
+/// A program that is being copied, piece by piece.
+#[derive(Clone, Debug)]
+pub struct Loading {
+    image: Image,
+    module: Region,
+    target: Region,
+    base: u64,
+    segment: usize,
+    done: u64,
+}
+
+impl Loading {
+    /// Begins to load a module into a region whose first byte has the virtual address `base`.
+    ///
+    /// # Errors
+    /// [`ImageError::BadSegment`] if a segment lies outside the region.
+    pub fn new(
+        image: Image,
+        module: Region,
+        target: Region,
+        base: u64,
+    ) -> Result<Self, ImageError> {
+        for segment in image.segments() {
+            let start = segment.address.checked_sub(base);
+            let start = start.ok_or(ImageError::BadSegment)?;
+            let end = start.checked_add(segment.memory_size);
+            if end.is_none_or(|end| end > target.size) {
+                return Err(ImageError::BadSegment);
+            }
+        }
+        Ok(Self {
+            image,
+            module,
+            target,
+            base,
+            segment: 0,
+            done: 0,
+        })
+    }
+
+    /// Address of the first instruction.
+    pub fn entry(&self) -> u64 {
+        self.image.entry
+    }
+
+    /// Copies a piece; whether that was the last.
+    pub fn step(&mut self, hardware: &mut impl Hardware) -> bool {
+        let Some(segment) = self.image.segments().get(self.segment) else {
+            return true;
+        };
+        let file_left = segment.file_size.saturating_sub(self.done);
+        let left = match file_left {
+            0 => segment.memory_size - self.done,
+            left => left,
+        };
+        let mut buffer = [0; PIECE];
+        let piece = left.min(PIECE as u64);
+        let bytes = &mut buffer[..piece as usize];
+        if file_left > 0 {
+            hardware.read(self.module, segment.offset + self.done, bytes);
+        }
+        let start = segment.address - self.base;
+        hardware.write(self.target, start + self.done, bytes);
+        self.done += piece;
+        if self.done >= segment.memory_size {
+            self.segment += 1;
+            self.done = 0;
+        }
+        false
+    }
+}
+
+/// Loads a module as a whole.
 ///
 /// # Errors
 /// What is wrong with the file; [`ImageError::BadSegment`] too if a segment lies outside the region.
@@ -31,32 +103,7 @@ pub fn load(
     base: u64,
 ) -> Result<Image, ImageError> {
     let image = parse(hardware, module)?;
-    for segment in image.segments() {
-        let start = segment.address.checked_sub(base);
-        let start = start.ok_or(ImageError::BadSegment)?;
-        let end = start.checked_add(segment.memory_size);
-        if end.is_none_or(|end| end > target.size) {
-            return Err(ImageError::BadSegment);
-        }
-        let mut buffer = [0; PIECE];
-        let mut done = 0;
-        while done < segment.memory_size {
-            let file_left = segment.file_size.saturating_sub(done);
-            let left = if file_left > 0 {
-                file_left
-            } else {
-                segment.memory_size - done
-            };
-            let piece = left.min(PIECE as u64);
-            let bytes = &mut buffer[..piece as usize];
-            if file_left > 0 {
-                hardware.read(module, segment.offset + done, bytes);
-            } else {
-                bytes.fill(0);
-            }
-            hardware.write(target, start + done, bytes);
-            done += piece;
-        }
-    }
+    let mut loading = Loading::new(image, module, target, base)?;
+    while !loading.step(hardware) {}
     Ok(image)
 }

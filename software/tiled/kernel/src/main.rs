@@ -12,16 +12,16 @@ mod unit;
 
 use alloc::vec::Vec;
 use bulkhead_abi::boot::{BootTile, TILE_MEMORY, TILE_PROCESSING};
-use bulkhead_abi::syscall::{StopCause, Syscall, SyscallError, module_key};
+use bulkhead_abi::syscall::{PRIORITIES, StopCause, Syscall, module_key};
 use bulkhead_abi::words;
-use bulkhead_kernel::activity::State;
-use bulkhead_kernel::hardware::Region;
-use bulkhead_kernel::memory::Range;
+use bulkhead_kernel::hardware::{Hardware, Region};
 use bulkhead_kernel::report::Stopped;
-use bulkhead_kernel::root;
-use bulkhead_kernel::system::{KernelEndpoints, MemoryTile, Module, Outcome, Place, Reply, System};
+use bulkhead_kernel::root::{self, Place};
+use bulkhead_kernel::system::{
+    KernelEndpoints, MemoryTile, Module, Outcome, System, Ticket, failed,
+};
 use bulkhead_kernel::tile::Tile;
-use unit::{Received, Unit};
+use unit::Unit;
 
 /// Called by `arch` with what the boot ROM gave.
 fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
@@ -32,15 +32,14 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
         .iter()
         .filter(|t| t.kind == TILE_MEMORY)
         .map(|t| MemoryTile {
-            id: tile_of(t),
-            free: Range::new(0, t.memory),
+            free: whole_pages(tile_of(t), 0, t.memory),
         })
         .collect();
     let Some(first) = memories.first_mut() else {
         panic!("the platform has no memory")
     };
-    first.free = Range::new(header.free_start, header.free_end);
-    let memory_tile = first.id;
+    let memory_tile = first.free.tile;
+    first.free = whole_pages(memory_tile, header.free_start, header.free_end);
     let users: Vec<Tile> = tiles
         .iter()
         .filter(|t| t.kind == TILE_PROCESSING && tile_of(t) != own_tile)
@@ -63,12 +62,14 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
     let Some(default_tile) = users.first().map(|t| t.id) else {
         panic!("the platform has no tile for activities")
     };
+    let own = tiles.iter().find(|t| tile_of(t) == own_tile);
     let mut unit = Unit::new(own_tile, users.iter().map(|t| t.id));
     let kernel = KernelEndpoints {
         tile: own_tile,
         syscalls: unit::SYSCALLS,
         notifications: unit::NOTIFICATIONS,
         prints: unit::PRINTS,
+        lines: unit.lines(own.map_or(0, |t| t.endpoints as u16)),
     };
     let mut system = System::new(kernel, memories, users, modules, header.timebase);
     let place = Place {
@@ -86,76 +87,93 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
     serve(&mut system, &mut unit, manager)
 }
 
+/// The whole pages between two bytes of a memory tile.
+fn whole_pages(tile: u16, start: u64, end: u64) -> Region {
+    let page = arch::PAGE as u64;
+    let base = start.next_multiple_of(page);
+    Region {
+        tile,
+        base,
+        size: (end / page * page).saturating_sub(base),
+    }
+}
+
 /// Answers messages until the root manager has ended.
+///
+/// One thing at a time, and that of the highest priority: a step of its job, or a call. Text comes when nothing else is to do, or
+/// only what has the lowest priority.
 fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
-    // Managers that wait for events: the offset of the message to answer.
-    let mut waiting: Vec<(u16, u32)> = Vec::new();
     loop {
-        match unit.next() {
-            Received::Stopped {
-                tile,
-                activity,
-                cause,
-            } => {
-                if system.notified(unit, tile, activity, cause) {
-                    report(system, unit, activity, cause);
-                }
-            }
-            Received::Call {
-                caller,
-                words,
-                offset,
-            } => {
-                let call = Syscall::decode(words.as_slice());
-                let stop = match call {
-                    Ok(Syscall::Stop { activity }) => Some(activity),
-                    _ => None,
-                };
-                match call.and_then(|call| system.call(unit, caller, call)) {
-                    Ok(Outcome::Reply(reply)) => {
-                        if let Some(activity) = stop {
-                            report(system, unit, activity, StopCause::Killed);
-                        }
-                        unit.reply(offset, &reply);
-                    }
-                    Ok(Outcome::Later) if waiting.iter().all(|(who, _)| *who != caller) => {
-                        waiting.push((caller, offset));
-                    }
-                    Ok(Outcome::Later) => unit.reply(offset, &failed(SyscallError::Busy)),
-                    Err(error) => unit.reply(offset, &failed(error)),
-                }
-            }
-            Received::Text { offset } => unit.print(offset),
+        while let Some((tile, activity, cause)) = unit.stopped() {
+            system.notified(tile, activity, cause);
+            report(system, unit);
         }
-        waiting.retain(|(manager, offset)| match system.take_event(*manager) {
-            Some(event) => {
-                unit.reply(*offset, &event);
-                false
+        while let Some((number, words)) = unit.answer() {
+            system.answered(unit, number, words.as_slice());
+        }
+        let next = match system.has_questions() {
+            true => system.expire(unit.time()),
+            false => None,
+        };
+        let mut worked = None;
+        for level in (0..PRIORITIES).rev() {
+            if system.is_busy(level) {
+                system.step(unit, level);
+                worked = Some(level);
+                break;
             }
-            None => true,
-        });
-        if let Some(State::Stopped(cause)) = system.activity(root).map(|a| a.state) {
+            if let Some((caller, words, offset)) = unit.call(level) {
+                let ticket = Ticket {
+                    caller,
+                    level,
+                    offset,
+                };
+                let call = Syscall::decode(words.as_slice());
+                match call.and_then(|call| system.call(unit, ticket, call)) {
+                    Ok(Outcome::Reply(reply)) => unit.reply(ticket, &reply),
+                    Ok(Outcome::Later) => {}
+                    Err(error) => unit.reply(ticket, &failed(error)),
+                }
+                worked = Some(level);
+                break;
+            }
+        }
+        if worked.is_some() {
+            report(system, unit);
+            // A job may have closed sessions.
+            if system.has_questions() {
+                system.ask_next(unit);
+            }
+        }
+        while let Some((ticket, reply)) = system.take_reply() {
+            unit.reply(ticket, &reply);
+        }
+        if let Some(cause) = system.root_cause(root) {
             arch::exit(match cause {
                 StopCause::Exit(code) => code as u16,
                 _ => 1,
             });
         }
+        if worked.is_none_or(|level| level == 0) {
+            match unit.text() {
+                Some(offset) => unit.print(offset),
+                None if worked.is_none() => unit.sleep(next),
+                None => {}
+            }
+        }
     }
 }
 
-fn failed(error: SyscallError) -> Reply {
-    let mut reply = Reply::new();
-    reply.push(&[error as u64]);
-    reply
-}
-
-fn report(system: &System, unit: &mut Unit, activity: u16, cause: StopCause) {
-    if let (Some(target), Some(tile)) = (system.activity(activity), system.tile_of(activity)) {
-        unit.line(Stopped {
-            activity,
-            name: target.name.as_str(),
-            tile: tile.id,
-            cause,
-        });
+/// Says which activities stopped.
+fn report(system: &mut System, unit: &mut Unit) {
+    while let Some((activity, cause)) = system.take_report() {
+        if let (Some(target), Some(tile)) = (system.activity(activity), system.tile_of(activity)) {
+            unit.line(Stopped {
+                activity,
+                name: target.name.as_str(),
+                tile: tile.id,
+                cause,
+            });
+        }
     }
 }

@@ -1,18 +1,23 @@
 //! Starts the root resource manager: the only activity that the kernel itself loads.
 //!
-//! Why it exists: somebody must be there first. What it deliberately does not know: what the manager will do; it gets the
-//! right to manage, a channel to the kernel, and nothing else.
+//! Why it exists: somebody must be there first. What it deliberately does not know: what the manager will do; it
+//! gets all tiles, all memory, the modules and nearly all kernel memory.
 
 use crate::hardware::Hardware;
 use crate::load;
-use crate::system::{Place, System};
+use crate::system::{Creation, Outcome, System, Ticket};
+use alloc::vec::Vec;
 use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::environment::{
     ENVIRONMENT_BASE, ENVIRONMENT_MAGIC, ENVIRONMENT_SIZE, Environment,
 };
-use bulkhead_abi::syscall::{SYSCALL_SLOT, SyscallError};
-use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, table_pages};
+use bulkhead_abi::syscall::{
+    MAP_PAGES_MAX, PRIORITIES, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES,
+    SYSCALL_SLOT, Syscall, SyscallError,
+};
+use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, TILEMUX_MEMORY, table_pages};
 use bulkhead_abi::words::Name;
+use bulkhead_capabilities::Space;
 use bulkhead_loader::environment;
 use bulkhead_loader::layout::{Layout, PAGE};
 use zerocopy::FromZeros;
@@ -41,7 +46,45 @@ impl From<SyscallError> for RootError {
     }
 }
 
-/// Loads and starts the manager; returns its activity.
+/// Where the kernel holds what the manager is made of.
+const WINDOW: u16 = 17;
+const MEMORY: u16 = 18;
+const SELF: u16 = 19;
+
+/// The manager calls with the highest priority.
+const LEVEL: usize = PRIORITIES - 1;
+
+/// Where the root manager goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Its tile.
+    pub tile: u16,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// The memory tile that they come from.
+    pub memory_tile: u16,
+}
+
+/// A call of the kernel itself.
+fn call(system: &mut System, hardware: &mut impl Hardware, call: Syscall) -> Result<(), RootError> {
+    let ticket = Ticket {
+        caller: KERNEL_ACTIVITY,
+        level: LEVEL,
+        offset: 0,
+    };
+    if let Outcome::Reply(_) = system.call(hardware, ticket, call)? {
+        return Ok(());
+    }
+    while system.is_busy(LEVEL) {
+        system.step(hardware, LEVEL);
+    }
+    match system.take_reply() {
+        Some((_, reply)) if reply.as_slice().first() == Some(&0) => Ok(()),
+        _ => Err(RootError::BadProgram),
+    }
+}
+
+/// Loads and starts the manager, and gives it everything that there is; returns its activity.
 ///
 /// # Errors
 /// See [`RootError`].
@@ -55,29 +98,79 @@ pub fn start(
     let buffers = u64::from(SYSCALL_SLOT);
     let layout = Layout::plan(&image, place.memory, buffers, STACK);
     let layout = layout.map_err(|_| RootError::TooSmall)?;
-    let with_tables = place.memory.next_multiple_of(PAGE) + table_pages(place.memory) * PAGE;
-    system.configure_tile(hardware, place.tile, with_tables, place.memory_tile)?;
-    let name = Name::new("root").unwrap_or_default();
-    let id = system.create(hardware, KERNEL_ACTIVITY, place, name, true)?;
+    let memory = place.memory.next_multiple_of(PAGE);
+    let tables = table_pages(memory);
+    let pool = SEL_MEMORIES + place.memory_tile;
+    let tile = SEL_TILES + place.tile;
+
+    call(
+        system,
+        hardware,
+        Syscall::CutMemory {
+            source: pool,
+            target: WINDOW,
+            size: memory + tables * PAGE + TILEMUX_MEMORY,
+        },
+    )?;
+    call(
+        system,
+        hardware,
+        Syscall::ConfigureTile {
+            tile,
+            memory: WINDOW,
+            tables,
+        },
+    )?;
+    call(
+        system,
+        hardware,
+        Syscall::CutMemory {
+            source: WINDOW,
+            target: MEMORY,
+            size: memory,
+        },
+    )?;
+    let plan = Creation {
+        target: SELF,
+        tile,
+        purse: SEL_KERNEL_MEMORY,
+        memory: MEMORY,
+        reply: layout.buffers_offset,
+        priority: LEVEL as u8,
+        tile_priority: 0,
+        name: Name::new("root").unwrap_or_default(),
+    };
+    let id = system.create(hardware, KERNEL_ACTIVITY, plan)?;
     let Some(activity) = system.activity(id) else {
         return Err(RootError::Call(SyscallError::NoActivity));
     };
-    let (region, (send, _)) = (activity.region(), activity.syscalls);
+    let (region, holder, (send, receive)) = (activity.region, activity.holder, activity.syscalls);
     let frequency = system.tile_of(id).map_or(0, |tile| tile.frequency);
+    // Everything: tiles, memory, modules.
+    let all: Vec<u16> = system
+        .space()
+        .held_by(Space::KERNEL)
+        .map(|(selector, _)| selector)
+        .collect();
+    for selector in all {
+        if selector == SEL_MODULES || selector >= SEL_TILES {
+            let kernel = Space::KERNEL;
+            let given = system
+                .space()
+                .copy(kernel, (kernel, selector), (holder, selector));
+            given.map_err(SyscallError::from)?;
+        }
+    }
     load::load(hardware, module, region, ENVIRONMENT_BASE).map_err(|_| RootError::BadProgram)?;
     for part in layout.parts() {
-        system.map(
-            hardware,
-            KERNEL_ACTIVITY,
-            id,
-            part.address,
-            part.offset,
-            part.pages,
-            part.rights,
-        )?;
+        let mut done = 0;
+        while done < part.pages {
+            let pages = (part.pages - done).min(MAP_PAGES_MAX);
+            let (address, offset) = (part.address + done * PAGE, part.offset + done * PAGE);
+            system.map(hardware, id, address, offset, pages, part.rights)?;
+            done += pages;
+        }
     }
-    let slot = SYSCALL_SLOT;
-    let reply = system.receive_endpoint(hardware, id, layout.buffers_offset, 1, slot, false)?;
     let header = Environment {
         magic: ENVIRONMENT_MAGIC,
         activity: id,
@@ -89,10 +182,10 @@ pub fn start(
         stack_bottom: layout.stack_bottom,
         stack_top: layout.stack_top,
         syscall_send: send,
-        syscall_reply: reply,
+        syscall_reply: receive,
         call_reply: NO_ENDPOINT,
         syscall_buffer: layout.buffers,
-        name: name.0,
+        name: Name::new("root").unwrap_or_default().0,
         ..Environment::new_zeroed()
     };
     let mut page = [0; ENVIRONMENT_SIZE];
@@ -100,6 +193,6 @@ pub fn start(
         return Err(RootError::TooSmall);
     }
     hardware.write(region, 0, &page);
-    system.start(hardware, KERNEL_ACTIVITY, id, image.entry, layout.stack_top)?;
+    system.start(hardware, id, image.entry, layout.stack_top)?;
     Ok(id)
 }

@@ -1,22 +1,15 @@
 //! Tiles: their memory windows, endpoints and token buckets.
 //!
-//! Why it exists: these are each tile's resources. What it deliberately does not know: activities.
+//! Why it exists: these are each tile's registers. What it deliberately does not know: whose they are; quotas are the
+//! capabilities' business.
 
 use crate::endpoints::EndpointTable;
 use crate::hardware::Region;
-use crate::memory::Range;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::BUCKET_COUNT;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bulkhead_abi::tilemux::{DEFAULT_SLICE, FIRST_ENDPOINT};
-
-/// A memory window of a tile.
-#[derive(Clone, Copy, Debug)]
-pub struct Window {
-    /// What it shows.
-    pub region: Region,
-    free: Range,
-}
+use bulkhead_capabilities::{HolderId, NodeId, Space};
 
 /// A processing tile for activities.
 #[derive(Clone, Debug)]
@@ -25,33 +18,28 @@ pub struct Tile {
     pub id: u16,
     /// Clock of its hart in hertz.
     pub frequency: u64,
-    /// How its TileMux schedules: an `abi::tilemux::TilePolicy`.
+    /// An `abi::tilemux::TilePolicy`: how TileMux orders its activities.
     pub policy: u32,
-    /// Time slice of its TileMux in nanoseconds.
+    /// Time slice of TileMux in nanoseconds.
     pub slice: u32,
     /// Its harts.
     pub harts: u32,
     /// Its unit's endpoints.
     pub endpoints: EndpointTable,
-    /// Its memory windows; empty until it is configured.
-    pub windows: Vec<Window>,
-    /// Token buckets in use; bucket 0 does not regulate and is everybody's who has no limit.
-    buckets: u8,
-}
-
-/// Memory of an activity in a window of its tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placement {
-    /// The memory tile.
-    pub memory_tile: u16,
-    /// First byte in it.
-    pub global: u64,
-    /// The same byte's tile-physical address.
-    pub physical: u64,
+    /// What its memory windows show.
+    pub windows: [Option<Region>; PMP_WINDOWS as usize],
+    /// TileMux runs, or is being loaded.
+    pub is_lit: bool,
+    /// Who started TileMux; only he may give memory for page tables, because who reaches those reaches the whole tile.
+    pub lit_by: HolderId,
+    /// Memory for page tables.
+    pub tables: Vec<NodeId>,
+    /// The tile capability whose rate each token bucket has; bucket 0 does not regulate.
+    pub buckets: [Option<NodeId>; BUCKET_COUNT],
 }
 
 impl Tile {
-    /// A tile that is not configured.
+    /// A tile that is not configured, with time slices of 1 ms.
     pub fn new(id: u16, frequency: u64, endpoints: u16) -> Self {
         Self {
             id,
@@ -60,8 +48,11 @@ impl Tile {
             slice: DEFAULT_SLICE,
             harts: 1,
             endpoints: EndpointTable::new(endpoints, FIRST_ENDPOINT),
-            windows: Vec::new(),
-            buckets: 1,
+            windows: [None; PMP_WINDOWS as usize],
+            is_lit: false,
+            lit_by: Space::KERNEL,
+            tables: Vec::new(),
+            buckets: [None; BUCKET_COUNT],
         }
     }
 
@@ -75,41 +66,30 @@ impl Tile {
 
     /// Number of the window that an added region would get, if there is one.
     pub fn next_window(&self) -> Option<u16> {
-        let next = self.windows.len();
-        ((next as u64) < PMP_WINDOWS).then_some(next as u16)
+        let free = self.windows.iter().position(Option::is_none)?;
+        Some(free as u16)
     }
 
-    /// Adds a region whose first `reserved` bytes are not for activities.
-    pub fn add_window(&mut self, region: Region, reserved: u64) {
-        self.windows.push(Window {
-            region,
-            free: Range::new(reserved, region.size),
-        });
-    }
-
-    /// Takes memory for an activity from a window onto a memory tile.
-    pub fn take(&mut self, size: u64, memory_tile: u16) -> Option<Placement> {
+    /// Tile-physical address of the first byte of a region, if a window shows all of it.
+    pub fn physical(&self, region: Region) -> Option<u64> {
         self.windows
-            .iter_mut()
+            .iter()
             .enumerate()
-            .filter(|(_, window)| window.region.tile == memory_tile)
             .find_map(|(number, window)| {
-                let offset = window.free.take(size)?;
-                Some(Placement {
-                    memory_tile,
-                    global: window.region.base + offset,
-                    physical: MEMORY_BASE + number as u64 * PMP_WINDOW_SIZE + offset,
-                })
+                let window = (*window)?;
+                let offset = region.base.checked_sub(window.base)?;
+                let inside =
+                    window.tile == region.tile && offset.checked_add(region.size)? <= window.size;
+                inside.then(|| MEMORY_BASE + number as u64 * PMP_WINDOW_SIZE + offset)
             })
     }
 
-    /// Takes a token bucket.
-    pub fn take_bucket(&mut self) -> Option<u8> {
-        if usize::from(self.buckets) < BUCKET_COUNT {
-            self.buckets += 1;
-            Some(self.buckets - 1)
-        } else {
-            None
-        }
+    /// The bucket of a tile capability, or a free one for it.
+    pub fn bucket(&mut self, owner: NodeId) -> Option<u8> {
+        let mut buckets = self.buckets.iter().enumerate().skip(1);
+        let own = buckets.clone().find(|(_, b)| **b == Some(owner));
+        let (number, _) = own.or_else(|| buckets.find(|(_, b)| b.is_none()))?;
+        self.buckets[number] = Some(owner);
+        Some(number as u8)
     }
 }

@@ -10,69 +10,55 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::{
     BUCKET_AMOUNT, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
-    DtuError, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint, ExternalOpcode, MemoryEndpoint,
-    NO_ENDPOINT, ReceiveEndpoint, SendEndpoint, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+    DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint, ExternalOpcode,
+    MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint, TILEMUX_ACTIVITY,
+    TLB_READ, TLB_WRITE,
 };
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
-use bulkhead_abi::syscall::{SYSCALL_SLOT, SYSCALL_WORDS, StopCause};
+use bulkhead_abi::syscall::{KERNEL_LABEL, PRIORITIES, SYSCALL_SLOT, SYSCALL_WORDS, StopCause};
 use bulkhead_abi::tilemux::{
     PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_SLOT, Request, TileMuxError, decode_stopped,
 };
 use bulkhead_abi::words::Words;
 use bulkhead_hal::dtu;
 use bulkhead_kernel::hardware::{Hardware, Region};
-use bulkhead_kernel::system::Reply;
+use bulkhead_kernel::system::{Reply, Ticket};
 use core::fmt::Write;
-use zerocopy::IntoBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
-/// Receive endpoint for system calls.
-pub const SYSCALLS: u16 = PMP_WINDOWS as u16;
+/// Receive endpoints for system calls, one for each priority.
+pub const SYSCALLS: [u16; PRIORITIES] = [FIRST, FIRST + 1, FIRST + 2];
+const FIRST: u16 = PMP_WINDOWS as u16;
 /// Receive endpoint for notifications of TileMux.
-pub const NOTIFICATIONS: u16 = SYSCALLS + 1;
+pub const NOTIFICATIONS: u16 = FIRST + PRIORITIES as u16;
 /// Receive endpoint for text.
-pub const PRINTS: u16 = SYSCALLS + 2;
+pub const PRINTS: u16 = NOTIFICATIONS + 1;
 /// Receive endpoint for answers of TileMux.
-const ANSWERS: u16 = SYSCALLS + 3;
+const ANSWERS: u16 = NOTIFICATIONS + 2;
+/// Receive endpoint for answers of servers.
+const SERVERS: u16 = NOTIFICATIONS + 3;
 /// Memory endpoint for whatever is to be read or written now.
-const SCRATCH: u16 = SYSCALLS + 4;
+const SCRATCH: u16 = NOTIFICATIONS + 4;
 /// Rights to reply to system calls.
-const SYSCALL_REPLIES: u16 = SYSCALLS + 5;
+const SYSCALL_REPLIES: u16 = NOTIFICATIONS + 5;
+/// Slots for system calls of one priority.
+const CALL_SLOTS: u16 = 16;
 const SLOTS: u16 = 32;
 /// Rights to reply to text.
-const PRINT_REPLIES: u16 = SYSCALL_REPLIES + SLOTS;
-/// Then, for each user tile, a memory endpoint to its registers and a send endpoint to its TileMux.
+const PRINT_REPLIES: u16 = SYSCALL_REPLIES + PRIORITIES as u16 * CALL_SLOTS;
+/// Then, for each user tile, a memory endpoint to its registers and a send endpoint to its TileMux; then the lines to servers.
 const TILES: u16 = PRINT_REPLIES + SLOTS;
+
+/// Nothing that left a unit is on the network for longer than this, in nanoseconds: each of the eight requests of 512 bytes that every
+/// unit may have under way waits for those of all others on the slowest link of a platform at most once.
+const TRANSIT: u64 = 5_000;
 
 /// TileMux answers a request within this time, in nanoseconds, or is believed to be broken: several times what mapping the
 /// largest memory takes on the slowest platform.
 const PATIENCE: u64 = 500_000_000;
 
-/// A message for the kernel.
-pub enum Received {
-    /// An activity stopped.
-    Stopped {
-        /// The tile whose TileMux says so.
-        tile: u16,
-        /// Which.
-        activity: u16,
-        /// Why.
-        cause: StopCause,
-    },
-    /// A system call.
-    Call {
-        /// Who calls.
-        caller: u16,
-        /// The request.
-        words: Words<SYSCALL_WORDS>,
-        /// To be given to [`Unit::reply`].
-        offset: u32,
-    },
-    /// Text of an activity.
-    Text {
-        /// To be given to [`Unit::print`].
-        offset: u32,
-    },
-}
+/// Bytes of the buffer for system calls of one priority.
+const CALL_BYTES: u64 = CALL_SLOTS as u64 * SYSCALL_SLOT as u64;
 
 /// The kernel's unit.
 pub struct Unit {
@@ -83,18 +69,24 @@ pub struct Unit {
     open_line: Option<u64>,
     /// Number of the last request; the label of its answer.
     request: u64,
+    /// When an endpoint was invalidated last.
+    invalidated: u64,
+    /// First of the endpoints for lines to servers.
+    lines: u16,
 }
 
 impl Unit {
     /// Configures the kernel's own endpoints.
     pub fn new(own_tile: u16, tiles: impl Iterator<Item = u16>) -> Self {
         dtu::exchange_activity(CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0));
-        let unit = Self {
+        let mut unit = Self {
             tiles: tiles.collect(),
             buffers: arch::Buffers::take(),
             stopped: VecDeque::new(),
             open_line: None,
             request: 0,
+            invalidated: 0,
+            lines: 0,
         };
         let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
             Endpoint::Receive(ReceiveEndpoint {
@@ -107,8 +99,12 @@ impl Unit {
             })
         };
         let buffers = &unit.buffers;
-        let syscalls = receive(buffers.syscalls, SYSCALL_SLOT, SLOTS, SYSCALL_REPLIES);
-        dtu::set_endpoint(SYSCALLS, &syscalls);
+        for (level, endpoint) in SYSCALLS.into_iter().enumerate() {
+            let buffer = buffers.syscalls + level as u64 * CALL_BYTES;
+            let replies = SYSCALL_REPLIES + level as u16 * CALL_SLOTS;
+            let calls = receive(buffer, SYSCALL_SLOT, CALL_SLOTS, replies);
+            dtu::set_endpoint(endpoint, &calls);
+        }
         let notifications = receive(buffers.notifications, REQUEST_SLOT, SLOTS, NO_ENDPOINT);
         dtu::set_endpoint(NOTIFICATIONS, &notifications);
         let prints = receive(buffers.prints, PRINT_SLOT, SLOTS, PRINT_REPLIES);
@@ -116,6 +112,10 @@ impl Unit {
         dtu::set_endpoint(
             ANSWERS,
             &receive(buffers.answers, REQUEST_SLOT, SLOTS, NO_ENDPOINT),
+        );
+        dtu::set_endpoint(
+            SERVERS,
+            &receive(buffers.servers, REQUEST_SLOT, SLOTS, NO_ENDPOINT),
         );
         for (index, &tile) in unit.tiles.iter().enumerate() {
             let registers = Endpoint::Memory(MemoryEndpoint {
@@ -139,7 +139,13 @@ impl Unit {
             });
             dtu::set_endpoint(TILES + 2 * index as u16 + 1, &requests);
         }
+        unit.lines = TILES + 2 * unit.tiles.len() as u16;
         unit
+    }
+
+    /// Servers that can be asked at once if the kernel's unit has so many endpoints: as many as there are slots for answers.
+    pub fn lines(&self, endpoints: u16) -> u16 {
+        endpoints.saturating_sub(self.lines).min(SLOTS)
     }
 
     /// First of the two endpoints of a tile.
@@ -148,34 +154,44 @@ impl Unit {
         Some(TILES + 2 * index as u16)
     }
 
-    /// Waits for the next message. Stopped activities come first, text last.
-    pub fn next(&mut self) -> Received {
-        loop {
-            self.fetch_stopped();
-            if let Some((tile, activity, cause)) = self.stopped.pop_front() {
-                return Received::Stopped {
-                    tile,
-                    activity,
-                    cause,
-                };
-            }
-            if let Some(offset) = fetch(SYSCALLS) {
-                let (caller, payload) = self.buffers.message(self.buffers.syscalls, offset);
-                let mut words = Words::new();
-                for chunk in payload.chunks_exact(8).take(SYSCALL_WORDS) {
-                    words.push(&[word(chunk)]);
-                }
-                return Received::Call {
-                    caller: caller as u16,
-                    words,
-                    offset,
-                };
-            }
-            if let Some(offset) = fetch(PRINTS) {
-                return Received::Text { offset };
-            }
-            dtu::sleep(NO_ENDPOINT, 0);
-        }
+    /// The next activity that stopped.
+    pub fn stopped(&mut self) -> Option<(u16, u16, StopCause)> {
+        self.fetch_stopped();
+        self.stopped.pop_front()
+    }
+
+    /// The next answer of a server: the number of the question, and the answer.
+    pub fn answer(&mut self) -> Option<(u64, Words<SYSCALL_WORDS>)> {
+        let offset = fetch(SERVERS)?;
+        let (number, payload) = self.buffers.message(self.buffers.servers, offset);
+        let words = words_of(payload);
+        check(dtu::acknowledge(SERVERS, offset));
+        Some((number, words))
+    }
+
+    /// The next system call of a priority: who calls, the request, and the offset for [`reply`](Self::reply).
+    pub fn call(&mut self, level: usize) -> Option<(u16, Words<SYSCALL_WORDS>, u32)> {
+        let offset = fetch(SYSCALLS[level])?;
+        let buffer = self.buffers.syscalls + level as u64 * CALL_BYTES;
+        let (caller, payload) = self.buffers.message(buffer, offset);
+        Some((caller as u16, words_of(payload), offset))
+    }
+
+    /// The next text: the offset for [`print`](Self::print).
+    pub fn text(&mut self) -> Option<u32> {
+        fetch(PRINTS)
+    }
+
+    /// Sleeps until a message comes or the clock shows `until`.
+    pub fn sleep(&mut self, until: Option<u64>) {
+        let timeout = match until {
+            None => 0,
+            Some(until) => match until.saturating_sub(dtu::time()) {
+                0 => return,
+                timeout => timeout,
+            },
+        };
+        dtu::sleep(NO_ENDPOINT, timeout);
     }
 
     /// Takes all notifications out of the receive buffer, so that no TileMux ever has to wait for room.
@@ -194,10 +210,11 @@ impl Unit {
     }
 
     /// Answers a system call. A caller that is gone needs no answer.
-    pub fn reply(&mut self, offset: u32, reply: &Reply) {
+    pub fn reply(&mut self, ticket: Ticket, reply: &Reply) {
         let data = self.buffers.fill(reply.as_slice().as_bytes());
-        if dtu::reply(SYSCALLS, offset, data).is_err() {
-            check(dtu::acknowledge(SYSCALLS, offset));
+        let endpoint = SYSCALLS[ticket.level];
+        if dtu::reply(endpoint, ticket.offset, data).is_err() {
+            check(dtu::acknowledge(endpoint, ticket.offset));
         }
     }
 
@@ -255,11 +272,30 @@ impl Unit {
 
 impl Hardware for Unit {
     fn set_endpoint(&mut self, tile: u16, endpoint: u16, value: Endpoint) {
+        while dtu::time() < self.invalidated + TRANSIT {}
         self.registers(tile, dtu::endpoint_offset(endpoint), &value.pack());
+    }
+
+    fn endpoint(&mut self, tile: u16, endpoint: u16) -> Endpoint {
+        let Some(registers) = self.endpoints_of(tile) else {
+            return Endpoint::Invalid;
+        };
+        let mut words = [0; ENDPOINT_WORDS];
+        let page = self.buffers.page(size_of_val(&words));
+        check(dtu::read_memory(
+            registers,
+            dtu::endpoint_offset(endpoint),
+            page,
+        ));
+        for (value, bytes) in words.iter_mut().zip(page.chunks_exact(8)) {
+            *value = word(bytes);
+        }
+        Endpoint::unpack(words)
     }
 
     fn invalidate_endpoint(&mut self, tile: u16, endpoint: u16) {
         self.external(tile, ExternalOpcode::InvalidateEndpoint, endpoint, 0);
+        self.invalidated = dtu::time();
     }
 
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {
@@ -271,6 +307,34 @@ impl Hardware for Unit {
 
     fn start_hart(&mut self, tile: u16, address: u64) {
         self.external(tile, ExternalOpcode::StartHart, 0, address);
+    }
+
+    fn stop_hart(&mut self, tile: u16) {
+        self.external(tile, ExternalOpcode::StopHart, 0, 0);
+    }
+
+    fn ask(&mut self, line: u16, to: (u16, u16), words: &[u64], label: u64) -> bool {
+        let endpoint = self.lines + line;
+        dtu::set_endpoint(
+            endpoint,
+            &Endpoint::Send(SendEndpoint {
+                activity: TILEMUX_ACTIVITY,
+                target_tile: to.0,
+                target_endpoint: to.1,
+                label: KERNEL_LABEL,
+                credits: 1,
+                credits_max: 1,
+                message_size: MESSAGE_MAX as u16,
+                credit_endpoint: NO_ENDPOINT,
+                reply: false,
+            }),
+        );
+        let data = self.buffers.fill(words.as_bytes());
+        dtu::send(endpoint, data, SERVERS, label).is_ok()
+    }
+
+    fn time(&mut self) -> u64 {
+        dtu::time()
     }
 
     fn request(&mut self, tile: u16, request: Request) -> TileMuxError {
@@ -327,11 +391,27 @@ impl Hardware for Unit {
     }
 }
 
+/// The next message of one of the kernel's endpoints. A look at the register costs a tenth of the command, and mostly there is
+/// nothing.
 fn fetch(endpoint: u16) -> Option<u32> {
+    let unread = dtu::read(dtu::endpoint_offset(endpoint) + 3 * size_of::<u64>() as u64) >> 32;
+    if unread == 0 {
+        return None;
+    }
     match dtu::fetch(endpoint) {
         Ok(offset) => offset,
         Err(error) => panic!("endpoint {endpoint} of the kernel: {error:?}"),
     }
+}
+
+fn words_of(payload: &[u8]) -> Words<SYSCALL_WORDS> {
+    let mut words = Words::new();
+    let length = payload.len().min(SYSCALL_WORDS * 8) & !7;
+    // Slots are aligned, so this never fails.
+    if let Ok(all) = <[u64]>::ref_from_bytes(&payload[..length]) {
+        words.push(all);
+    }
+    words
 }
 
 fn word(bytes: &[u8]) -> u64 {

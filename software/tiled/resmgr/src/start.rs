@@ -1,86 +1,41 @@
-//! Creates, connects, loads and starts all applications.
+//! Creates, loads and starts all applications and the managers below.
 //!
 //! Why it exists: these are the manager's steps, in an order in which no application runs before all gates are there.
 //! What it deliberately does not know: what happens afterwards.
 
-use crate::{call, close, open_module};
-use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use crate::calls::{CREDITS_MAX, Failure, call, kind_of};
+use crate::connect;
+use crate::gates::{Selectors, activate};
+use crate::load::{self, Contents};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
-use bulkhead_abi::dtu::{DtuError, NO_ENDPOINT, SLOTS_MAX};
-use bulkhead_abi::environment::{
-    ArgumentEntry, ENVIRONMENT_BASE, ENVIRONMENT_MAGIC, ENVIRONMENT_SIZE, Environment, GateEntry,
-    GateKind,
+use bulkhead_abi::dtu::NO_ENDPOINT;
+use bulkhead_abi::environment::{ENVIRONMENT_MAGIC, Environment, GateEntry, GateKind};
+use bulkhead_abi::syscall::{
+    ObjectKind, SEL_DESCRIPTION, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES, SHARE,
+    SYSCALL_SLOT, Syscall, SyscallError,
 };
-use bulkhead_abi::syscall::{SYSCALL_SLOT, Syscall, SyscallError};
-use bulkhead_abi::tilemux::table_pages;
+use bulkhead_abi::tilemux::{TILEMUX_MEMORY, table_pages};
 use bulkhead_abi::words::Name;
-use bulkhead_lib::gate::MemoryGate;
-use bulkhead_loader::environment;
-use bulkhead_loader::image::{HEAD, Image, ImageError, Segment};
-use bulkhead_loader::layout::{Layout, LayoutError, PAGE};
-use bulkhead_resmgr::description::{App, Mistake};
-use core::fmt;
+use bulkhead_lib::{println, syscall};
+use bulkhead_loader::image::Image;
+use bulkhead_loader::layout::{Layout, PAGE};
+use bulkhead_resmgr::description::{App, Manager, Subsystem, Target, part};
 use zerocopy::FromZeros;
 
 /// Bytes of a stack, at most a quarter of an application's memory.
 const STACK: u64 = 16 << 10;
-/// Messages that an application may have under way at most, over all of its gates: their replies need one slot each, and one
-/// more, because a reply may come, and with it the credit for another message, between the look at the buffer and that
-/// message.
-const CREDITS_MAX: u32 = SLOTS_MAX as u32 - 1;
-/// Bytes of such a slot at least.
+/// Bytes of the stack of a manager, which parses XML, recursively.
+const MANAGER_STACK: u64 = 64 << 10;
+/// Bytes of a slot for replies to an application's messages at least.
 const CALL_SLOT: u16 = 64;
+/// Kernel memory of an application for what it causes itself, in bytes.
+const PURSE: u64 = 4 << 10;
+/// Kernel memory of a manager below for each application below it, and for itself.
+const PURSE_BELOW: u64 = 14 << 10;
 
-/// Why the system could not be started.
-#[derive(Debug)]
-pub enum Failure {
-    /// The description is wrong.
-    Description(Mistake),
-    /// The description is not UTF-8.
-    NotText,
-    /// There is no such boot module.
-    NoModule(String),
-    /// The program of an application is unusable.
-    Program(String, ImageError),
-    /// A program does not fit its memory.
-    Layout(String, LayoutError),
-    /// Names or gates do not fit the environment of an application.
-    Environment(String),
-    /// An application has more credits than there can be slots for replies.
-    Credits(String, u32),
-    /// The kernel refused a step.
-    Call(&'static str, SyscallError),
-    /// A transfer failed.
-    Transfer(DtuError),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Failure::Description(mistake) => write!(f, "{mistake}"),
-            Failure::NotText => f.write_str("system.xml is not UTF-8"),
-            Failure::NoModule(name) => write!(f, "there is no boot module `{name}`"),
-            Failure::Program(name, error) => write!(f, "program of `{name}`: {error:?}"),
-            Failure::Layout(name, LayoutError::TooSmall(bytes)) => {
-                write!(f, "`{name}` needs at least {bytes} bytes of memory")
-            }
-            Failure::Layout(name, error) => write!(f, "program of `{name}`: {error:?}"),
-            Failure::Environment(name) => {
-                write!(f, "gates and arguments of `{name}` do not fit one page")
-            }
-            Failure::Credits(name, credits) => write!(
-                f,
-                "`{name}` has {credits} credits over all of its gates, more than {CREDITS_MAX}"
-            ),
-            Failure::Call(what, error) => write!(f, "the kernel refused to {what}: {error:?}"),
-            Failure::Transfer(error) => write!(f, "a transfer failed: {error:?}"),
-        }
-    }
-}
-
-/// A started application.
+/// A started application or manager.
 pub struct Started {
     /// Its activity.
     pub activity: u16,
@@ -92,157 +47,371 @@ pub struct Started {
     pub foreground: bool,
     /// Whether it has ended.
     pub ended: bool,
+    /// Whether it could not be started, because a manager below did not do its part.
+    pub failed: bool,
+    /// Whether it is a manager.
+    pub is_manager: bool,
 }
 
 /// An application on its way to its start.
-struct Draft<'a> {
-    app: &'a App,
-    activity: u16,
+pub struct Draft {
+    /// Its activity.
+    pub activity: u16,
+    /// The capability for it.
+    pub selector: u16,
+    /// That for its memory.
+    memory: u16,
+    program: String,
     image: Image,
     layout: Layout,
     header: Environment,
-    gates: Vec<GateEntry>,
-    /// Endpoints of its receive gates.
-    receive: Vec<u16>,
+    /// Its gates so far.
+    pub gates: Vec<GateEntry>,
+    /// The capabilities of its receive gates.
+    pub receive: Vec<u16>,
 }
 
-/// Starts all applications.
+/// What an application needs of this manager.
+struct Needs<'a> {
+    name: &'a str,
+    tile: u16,
+    program: &'a str,
+    memory: u64,
+    memory_tile: u16,
+    /// Kernel memory.
+    purse: u64,
+    stack: u64,
+    priority: u8,
+}
+
+/// Starts everything.
 ///
 /// # Errors
 /// The first failure.
-pub fn start(apps: &[App]) -> Result<Vec<Started>, Failure> {
-    configure_tiles(apps)?;
+pub fn start(system: &Subsystem) -> Result<Vec<Started>, Failure> {
+    let mut selectors = Selectors::new();
+    let first_memory = match kind_of(SEL_MODULES) {
+        Some((ObjectKind::Memory, [_, _, tile])) => tile as u16,
+        _ => 0,
+    };
+    let windows = configure_tiles(system, first_memory, &mut selectors)?;
     let mut drafts = Vec::new();
-    for app in apps {
-        drafts.push(create(app, apps)?);
-    }
-    for index in 0..drafts.len() {
-        connect(&mut drafts, index)?;
-    }
-    for draft in &drafts {
-        load(draft)?;
-    }
-    // What runs in the background first: what the others measure shall not see it start.
-    let (foreground, background): (Vec<_>, Vec<_>) = drafts.iter().partition(|d| d.app.foreground);
-    for draft in background.into_iter().chain(foreground) {
-        let request = Syscall::Start {
-            activity: draft.activity,
-            entry: draft.image.entry,
-            stack: draft.layout.stack_top,
+    for app in &system.apps {
+        let needs = Needs {
+            name: &app.name,
+            tile: app.tile,
+            program: &app.program,
+            memory: app.memory,
+            memory_tile: app.memory_tile,
+            purse: PURSE,
+            stack: STACK.min(app.memory / 4),
+            priority: app.priority,
         };
-        call("start an activity", &request)?;
+        drafts.push(create(&needs, Some(app), &windows, &mut selectors)?);
     }
-    let started = drafts.into_iter().map(|draft| Started {
-        activity: draft.activity,
-        name: draft.app.name.clone(),
-        layout: draft.layout,
-        foreground: draft.app.foreground,
-        ended: false,
-    });
-    Ok(started.collect())
+    let exports = connect::exports(system, &mut selectors)?;
+    let mut started = Vec::new();
+    for manager in &system.managers {
+        let draft = below(manager, &windows, first_memory, &mut selectors)?;
+        connect::introduce(
+            manager,
+            &drafts,
+            &exports,
+            draft.selector,
+            &mut selectors,
+            |text, s| {
+                let memory = s.cut(
+                    windows[&(manager.tile, first_memory)],
+                    text.len() as u64 + 1,
+                )?;
+                load::write_memory(memory, &text)?;
+                let request = Syscall::Delegate {
+                    activity: draft.selector,
+                    source: memory,
+                    target: SEL_DESCRIPTION,
+                };
+                call("give a description", &request).map(|_| ())
+            },
+            part,
+        )?;
+        fill(&draft, &manager.name, &[])?;
+        run(&draft)?;
+        started.push(Started {
+            activity: draft.activity,
+            name: manager.name.clone(),
+            layout: draft.layout,
+            foreground: manager.foreground(),
+            ended: false,
+            failed: false,
+            is_manager: true,
+        });
+    }
+    // What runs in the background first: what the others measure shall not see it start. And nobody waits for those who wait for
+    // a manager below.
+    for dependent in [false, true] {
+        let is_now = |app: &App| depends(app) == dependent;
+        let mut failed = BTreeSet::new();
+        for (index, app) in system.apps.iter().enumerate().filter(|(_, a)| is_now(a)) {
+            match connect::connect(app, index, &mut drafts, &exports, &mut selectors) {
+                Err(failure) if dependent => {
+                    println!("`{}` is not started: {failure}", app.name);
+                    failed.insert(index);
+                }
+                other => other?,
+            }
+        }
+        let alive = |index: &usize| !failed.contains(index);
+        let all: Vec<usize> = (0..drafts.len())
+            .filter(|index| is_now(&system.apps[*index]))
+            .collect();
+        for index in all.iter().filter(|i| alive(i)) {
+            let app = &system.apps[*index];
+            fill(&drafts[*index], &app.name, &app.arguments)?;
+        }
+        for foreground in [false, true] {
+            for index in all.iter().filter(|i| alive(i)) {
+                if system.apps[*index].foreground == foreground {
+                    run(&drafts[*index])?;
+                }
+            }
+        }
+        started.extend(all.iter().map(|index| Started {
+            activity: drafts[*index].activity,
+            name: system.apps[*index].name.clone(),
+            layout: drafts[*index].layout,
+            foreground: system.apps[*index].foreground,
+            ended: false,
+            failed: failed.contains(index),
+            is_manager: false,
+        }));
+    }
+    Ok(started)
 }
 
-/// Gives every tile the memory that its applications need.
-fn configure_tiles(apps: &[App]) -> Result<(), Failure> {
-    let mut needs: BTreeMap<(u16, u16), u64> = BTreeMap::new();
-    for app in apps {
-        let memory = app.memory.next_multiple_of(PAGE) + table_pages(app.memory) * PAGE;
-        *needs.entry((app.tile, app.memory_tile)).or_default() += memory;
+/// Whether an application sends to somebody below a manager, and so depends on what that manager does.
+fn depends(app: &App) -> bool {
+    let mut gates = app.send.iter();
+    gates.any(|gate| matches!(gate.to, Target::Export(_)))
+}
+
+fn pages(bytes: u64) -> u64 {
+    bytes.next_multiple_of(PAGE)
+}
+
+/// The memory that shows on each tile: of its activities, and on tiles that this manager lights, pages for all page tables.
+struct Window {
+    memory: u64,
+    tables: u64,
+}
+
+/// Which memory each tile needs, by tile and memory tile.
+fn windows(system: &Subsystem, first_memory: u16) -> BTreeMap<(u16, u16), Window> {
+    let mut all: BTreeMap<(u16, u16), Window> = BTreeMap::new();
+    let mut need = |place: (u16, u16), memory: u64, tables: u64| {
+        let window = all.entry(place).or_insert(Window {
+            memory: 0,
+            tables: 0,
+        });
+        window.memory += memory;
+        window.tables += tables;
+    };
+    let own = system
+        .apps
+        .iter()
+        .map(|a| (a.tile, a.memory_tile, a.memory));
+    let managers = system.managers.iter();
+    // A manager's description lies in its window, too.
+    let managers = managers.map(|m| (m.tile, first_memory, m.memory));
+    for (tile, memory_tile, memory) in own.chain(managers) {
+        need(
+            (tile, memory_tile),
+            pages(memory),
+            table_pages(pages(memory)),
+        );
     }
-    for ((tile, memory_tile), memory) in needs {
-        let request = Syscall::ConfigureTile {
-            tile,
-            memory,
-            memory_tile,
+    for manager in &system.managers {
+        let text = 2 * manager.text.len() as u64 + 256 * manager.imports.len() as u64;
+        need((manager.tile, first_memory), pages(text) + PAGE, 0);
+    }
+    // Tiles that several managers share are this one's to light; so are those where it has something itself.
+    let tiles = |manager: &Manager| -> BTreeSet<u16> {
+        let apps = manager.inner.iter().map(|a| a.tile);
+        apps.chain(manager.managers.iter().map(|m| m.0)).collect()
+    };
+    for manager in &system.managers {
+        for tile in tiles(manager) {
+            let sharers = system.managers.iter().filter(|m| tiles(m).contains(&tile));
+            let is_own = all.keys().any(|place| place.0 == tile);
+            if !is_own && sharers.count() < 2 {
+                continue;
+            }
+            let inner = manager.inner.iter().filter(|a| a.tile == tile);
+            let apps = inner.map(|a| table_pages(pages(a.memory)));
+            let below = manager.managers.iter().filter(|m| m.0 == tile);
+            let tables: u64 = apps.chain(below.map(|m| table_pages(pages(m.1)))).sum();
+            let place = all.keys().find(|place| place.0 == tile).copied();
+            let window = all.entry(place.unwrap_or((tile, first_memory)));
+            window
+                .or_insert(Window {
+                    memory: 0,
+                    tables: 0,
+                })
+                .tables += tables;
+        }
+    }
+    all
+}
+
+/// Gives every tile the memory that its activities need. Returns the capabilities to cut that memory from.
+fn configure_tiles(
+    system: &Subsystem,
+    first_memory: u16,
+    selectors: &mut Selectors,
+) -> Result<BTreeMap<(u16, u16), u16>, Failure> {
+    let mut made = BTreeMap::new();
+    for ((tile, memory_tile), window) in windows(system, first_memory) {
+        let size = window.memory + window.tables * PAGE + TILEMUX_MEMORY;
+        let memory = selectors.cut(SEL_MEMORIES + memory_tile, size)?;
+        let configure = |tables: u64| {
+            syscall::call(&Syscall::ConfigureTile {
+                tile: SEL_TILES + tile,
+                memory,
+                tables,
+            })
         };
-        call("configure a tile", &request)?;
+        let done = match configure(window.tables) {
+            // Somebody above lit the tile, with page tables for all.
+            Err(SyscallError::BadArgument) if window.tables > 0 => configure(0),
+            other => other,
+        };
+        done.map_err(|error| Failure::Call("configure a tile", error))?;
+        made.insert((tile, memory_tile), memory);
     }
-    Ok(())
+    Ok(made)
 }
 
 /// Slots and bytes of a slot for the replies to an application's messages; none if it sends nothing.
-fn call_slots(app: &App, apps: &[App]) -> Result<Option<(u8, u16)>, Failure> {
-    let credits = app
-        .send
-        .iter()
-        .map(|gate| u32::from(gate.credits))
-        .sum::<u32>();
-    let sizes = app.send.iter();
-    let sizes = sizes.map(|gate| apps[gate.to].receive[gate.gate].slot_size);
+fn call_slots(app: &App) -> Result<Option<(u8, u16)>, Failure> {
+    let credits = app.send.iter().map(|gate| u32::from(gate.credits)).sum();
     if credits > CREDITS_MAX {
         return Err(Failure::Credits(app.name.clone(), credits));
     }
+    let sizes = app.send.iter().map(|gate| gate.slot_size);
     let size = sizes.max().unwrap_or(CALL_SLOT).max(CALL_SLOT);
     Ok((credits > 0).then_some((credits as u8 + 1, size)))
 }
 
+/// The tile capability for an application: with quotas of its own where the description limits it.
+fn tile_for(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
+    let source = SEL_TILES + app.tile;
+    if app.limit.is_none() && app.budget.is_none() {
+        return Ok(source);
+    }
+    let (rate, burst) = app.limit.unwrap_or((SHARE, SHARE));
+    let (budget, period, _) = app.budget.unwrap_or((SHARE, 0, 0));
+    let target = selectors.next()?;
+    let request = Syscall::DeriveTile {
+        source,
+        target,
+        endpoints: SHARE,
+        budget,
+        period,
+        rate,
+        burst,
+        tables: SHARE,
+    };
+    call("give quotas", &request)?;
+    Ok(target)
+}
+
 /// Creates an activity with its receive endpoints, and plans its memory.
-fn create<'a>(app: &'a App, apps: &[App]) -> Result<Draft<'a>, Failure> {
-    let module = open_module(&app.program)?;
-    let mut head = alloc::vec![0; HEAD.min(module.size() as usize)];
-    module.read(0, &mut head).map_err(Failure::Transfer)?;
-    close(&module)?;
-    let image = Image::parse(&head, module.size());
-    let image = image.map_err(|error| Failure::Program(app.name.clone(), error))?;
-    let call_slots = call_slots(app, apps)?;
+fn create(
+    needs: &Needs,
+    app: Option<&App>,
+    windows: &BTreeMap<(u16, u16), u16>,
+    selectors: &mut Selectors,
+) -> Result<Draft, Failure> {
+    let image = load::image(needs.name, needs.program)?;
+    let call_slots = match app {
+        Some(app) => call_slots(app)?,
+        None => None,
+    };
+    let receive = app.map_or(&[][..], |app| &app.receive);
     let bytes = |slots: u8, size: u16| u64::from(slots) * u64::from(size);
     let buffers = bytes(1, SYSCALL_SLOT)
         + call_slots.map_or(0, |(slots, size)| bytes(slots, size))
-        + app
-            .receive
+        + receive
             .iter()
             .map(|g| bytes(g.slots, g.slot_size))
             .sum::<u64>();
-    let stack = STACK.min(app.memory / 4);
-    let layout = Layout::plan(&image, app.memory, buffers, stack);
-    let layout = layout.map_err(|error| Failure::Layout(app.name.clone(), error))?;
+    let layout = Layout::plan(&image, needs.memory, buffers, needs.stack);
+    let layout = layout.map_err(|error| Failure::Layout(needs.name.into(), error))?;
+    let full = || Failure::Environment(needs.name.into());
+    let name = Name::new(needs.name).ok_or_else(full)?;
 
-    let name = Name::new(&app.name).ok_or_else(|| Failure::Environment(app.name.clone()))?;
+    let window = windows.get(&(needs.tile, needs.memory_tile)).copied();
+    let window = window.ok_or(Failure::Call("give memory", SyscallError::NoMemory))?;
+    let memory = selectors.cut(window, needs.memory)?;
+    let tile = match app {
+        Some(app) => tile_for(app, selectors)?,
+        None => SEL_TILES + needs.tile,
+    };
+    let purse = selectors.next()?;
+    let request = Syscall::DeriveKernelMemory {
+        source: SEL_KERNEL_MEMORY,
+        target: purse,
+        bytes: needs.purse,
+    };
+    call("give kernel memory", &request)?;
+    let selector = selectors.next()?;
     let request = Syscall::CreateActivity {
-        tile: app.tile,
-        memory: app.memory,
-        memory_tile: app.memory_tile,
+        target: selector,
+        tile,
+        purse,
+        memory,
+        reply: layout.buffers_offset,
+        priority: needs.priority,
+        tile_priority: app.and_then(|a| a.budget).map_or(0, |b| b.2),
         name,
     };
-    let [id, syscall_send, frequency, ..] = call("create an activity", &request)?;
-    let activity = id as u16;
-    let mut at = 0;
-    let mut receive = |slots: u8, slot_size: u16, replies: bool| {
-        let request = Syscall::CreateReceive {
-            activity,
-            offset: layout.buffers_offset + at,
-            slots,
-            slot_size,
-            replies: replies.into(),
-        };
-        let [endpoint, ..] = call("create a receive gate", &request)?;
+    let [id, syscall_send, syscall_reply, frequency, ..] = call("create an activity", &request)?;
+    let mut at = bytes(1, SYSCALL_SLOT);
+    let mut place = |gate: u16, slots: u8, slot_size: u16, replies: bool| {
+        let offset = layout.buffers_offset + at;
+        let endpoint = activate(gate, selector, Some((memory, offset)), replies)?;
         let buffer = layout.buffers + at;
         at += bytes(slots, slot_size);
-        Ok((endpoint as u16, buffer))
+        Ok::<_, Failure>((endpoint, buffer))
     };
-    let (syscall_reply, syscall_buffer) = receive(1, SYSCALL_SLOT, false)?;
     let (call_reply, call_buffer) = match call_slots {
-        Some((slots, size)) => receive(slots, size, false)?,
+        Some((slots, size)) => {
+            let gate = selectors.receive(slots, size)?;
+            place(gate, slots, size, false)?
+        }
         None => (NO_ENDPOINT, 0),
     };
-    let mut endpoints = Vec::new();
+    let mut made = Vec::new();
     let mut gates = Vec::new();
-    for gate in &app.receive {
-        let (endpoint, buffer) = receive(gate.slots, gate.slot_size, true)?;
-        endpoints.push(endpoint);
+    for gate in receive {
+        let capability = match gate.import {
+            Some(import) => import,
+            None => selectors.receive(gate.slots, gate.slot_size)?,
+        };
+        let (endpoint, buffer) = place(capability, gate.slots, gate.slot_size, true)?;
+        made.push(capability);
         gates.push(GateEntry {
             slot_size: gate.slot_size,
             buffer,
             size: gate.slots.into(),
-            ..entry(app, &gate.name, GateKind::Receive, endpoint)?
+            ..entry(needs.name, &gate.name, GateKind::Receive, endpoint)?
         });
     }
     let own = bulkhead_lib::environment();
-    let (period, deadline) = app.task.unwrap_or((0, 0));
+    let (period, deadline) = app.and_then(|a| a.task).unwrap_or((0, 0));
     let header = Environment {
         magic: ENVIRONMENT_MAGIC,
-        activity,
-        tile: app.tile,
+        activity: id as u16,
+        tile: needs.tile,
         timebase: own.timebase,
         frequency,
         period,
@@ -252,43 +421,29 @@ fn create<'a>(app: &'a App, apps: &[App]) -> Result<Draft<'a>, Failure> {
         stack_bottom: layout.stack_bottom,
         stack_top: layout.stack_top,
         syscall_send: syscall_send as u16,
-        syscall_reply,
+        syscall_reply: syscall_reply as u16,
         call_reply,
-        syscall_buffer,
+        syscall_buffer: layout.buffers,
         call_buffer,
         name: name.0,
         ..Environment::new_zeroed()
     };
-    if let Some((rate, burst)) = app.limit {
-        let request = Syscall::SetLimit {
-            activity,
-            rate,
-            burst,
-        };
-        call("set a limit", &request)?;
-    }
-    if let Some((budget, period, priority)) = app.budget {
-        let request = Syscall::SetBudget {
-            activity,
-            budget,
-            period,
-            priority,
-        };
-        call("set a budget", &request)?;
-    }
     Ok(Draft {
-        app,
-        activity,
+        activity: id as u16,
+        selector,
+        memory,
+        program: needs.program.into(),
         image,
         layout,
         header,
         gates,
-        receive: endpoints,
+        receive: made,
     })
 }
 
-fn entry(app: &App, name: &str, kind: GateKind, endpoint: u16) -> Result<GateEntry, Failure> {
-    let name = Name::new(name).ok_or_else(|| Failure::Environment(app.name.clone()))?;
+/// The entry of a gate in the environment of an application.
+pub fn entry(app: &str, name: &str, kind: GateKind, endpoint: u16) -> Result<GateEntry, Failure> {
+    let name = Name::new(name).ok_or_else(|| Failure::Environment(app.into()))?;
     Ok(GateEntry {
         name: name.0,
         kind: kind as u32,
@@ -297,107 +452,81 @@ fn entry(app: &App, name: &str, kind: GateKind, endpoint: u16) -> Result<GateEnt
     })
 }
 
-/// Makes the send and memory gates of an application.
-fn connect(drafts: &mut [Draft], index: usize) -> Result<(), Failure> {
-    let (app, activity) = (drafts[index].app, drafts[index].activity);
-    for gate in &app.send {
-        let target = &drafts[gate.to];
-        let request = Syscall::CreateSend {
-            activity,
-            target: target.activity,
-            endpoint: target.receive[gate.gate],
-            label: gate.label,
-            credits: gate.credits,
+/// Creates a manager below with the resources of its part: tiles, memory, kernel memory, modules.
+fn below(
+    manager: &Manager,
+    windows: &BTreeMap<(u16, u16), u16>,
+    first_memory: u16,
+    selectors: &mut Selectors,
+) -> Result<Draft, Failure> {
+    let everybody = manager.inner.len() + manager.managers.len();
+    let needs = Needs {
+        name: &manager.name,
+        tile: manager.tile,
+        program: &manager.program,
+        memory: manager.memory,
+        memory_tile: first_memory,
+        purse: PURSE_BELOW * (everybody as u64 + 1),
+        stack: MANAGER_STACK.min(manager.memory / 4),
+        priority: manager.inner.iter().map(|a| a.priority).max().unwrap_or(0),
+    };
+    let draft = create(&needs, None, windows, selectors)?;
+    let give = |source: u16, target: u16| {
+        let request = Syscall::Delegate {
+            activity: draft.selector,
+            source,
+            target,
         };
-        let [endpoint, ..] = call("create a send gate", &request)?;
-        let slot_size = target.app.receive[gate.gate].slot_size;
-        let made = GateEntry {
-            slot_size,
-            size: gate.credits.into(),
-            ..entry(app, &gate.name, GateKind::Send, endpoint as u16)?
-        };
-        drafts[index].gates.push(made);
+        call("give a resource", &request).map(|_| ())
+    };
+    give(SEL_MODULES, SEL_MODULES)?;
+    let tiles = manager.inner.iter().map(|a| a.tile);
+    let tiles: BTreeSet<u16> = tiles.chain(manager.managers.iter().map(|m| m.0)).collect();
+    for tile in tiles {
+        give(SEL_TILES + tile, SEL_TILES + tile)?;
     }
-    for gate in &app.memory_gates {
-        let request = Syscall::CreateMemory {
-            activity,
-            size: gate.size,
-            rights: gate.rights,
-            memory_tile: gate.memory_tile,
-        };
-        let [endpoint, ..] = call("create a memory gate", &request)?;
-        let made = GateEntry {
-            size: gate.size,
-            rights: gate.rights.into(),
-            ..entry(app, &gate.name, GateKind::Memory, endpoint as u16)?
-        };
-        drafts[index].gates.push(made);
-    }
-    Ok(())
-}
-
-/// A page of data on its way from a module to an application.
-#[repr(C, align(4096))]
-struct PageBuffer([u8; PAGE as usize]);
-
-/// Fills and maps an application's memory.
-fn load(draft: &Draft) -> Result<(), Failure> {
-    let activity = draft.activity;
-    for part in draft.layout.parts() {
-        let request = Syscall::Map {
-            activity,
-            address: part.address,
-            offset: part.offset,
-            pages: part.pages,
-            rights: part.rights,
-        };
-        call("map memory", &request)?;
-    }
-    let [endpoint, ..] = call("open memory", &Syscall::OpenMemory { activity })?;
-    let memory = MemoryGate::new(endpoint as u16, draft.app.memory);
-    let module = open_module(&draft.app.program)?;
-    let mut buffer = Box::new(PageBuffer([0; PAGE as usize]));
-    for segment in draft.image.segments() {
-        copy(segment, &module, &memory, &mut buffer.0)?;
-    }
-    close(&module)?;
-    let full = |_| Failure::Environment(draft.app.name.clone());
-    let arguments = draft.app.arguments.iter();
-    let arguments = arguments.map(|(name, value)| environment::argument(name, value));
-    let arguments = arguments
-        .collect::<Result<Vec<ArgumentEntry>, _>>()
-        .map_err(full)?;
-    let page: &mut [u8; ENVIRONMENT_SIZE] = &mut buffer.0;
-    environment::fill(page, draft.header, &draft.gates, &arguments).map_err(full)?;
-    memory.write(0, page).map_err(Failure::Transfer)?;
-    close(&memory)
-}
-
-/// Copies a segment, and zeros what the file does not hold.
-fn copy(
-    segment: &Segment,
-    module: &MemoryGate,
-    memory: &MemoryGate,
-    buffer: &mut [u8; PAGE as usize],
-) -> Result<(), Failure> {
-    let start = segment.address - ENVIRONMENT_BASE;
-    let mut done = 0;
-    while done < segment.memory_size {
-        let in_file = segment.file_size.saturating_sub(done);
-        let piece = (segment.memory_size - done).min(PAGE);
-        let data = &mut buffer[..piece as usize];
-        let from_file = in_file.min(piece) as usize;
-        data[from_file..].fill(0);
-        if from_file > 0 {
-            let file = &mut data[..from_file];
-            module
-                .read(segment.offset + done, file)
-                .map_err(Failure::Transfer)?;
+    let mut memories: BTreeMap<u16, u64> = BTreeMap::new();
+    for app in &manager.inner {
+        let gates = app.memory_gates.iter();
+        for gate in gates {
+            *memories.entry(gate.memory_tile).or_default() += pages(gate.size);
         }
-        memory
-            .write(start + done, data)
-            .map_err(Failure::Transfer)?;
-        done += piece;
+        *memories.entry(app.memory_tile).or_default() +=
+            pages(app.memory) + table_pages(pages(app.memory)) * PAGE + TILEMUX_MEMORY;
     }
-    Ok(())
+    for (_, memory) in &manager.managers {
+        *memories.entry(first_memory).or_default() += pages(*memory)
+            + table_pages(pages(*memory)) * PAGE
+            + TILEMUX_MEMORY
+            + pages(2 * manager.text.len() as u64)
+            + 2 * PAGE;
+    }
+    for (tile, size) in memories {
+        let piece = selectors.cut(SEL_MEMORIES + tile, size)?;
+        give(piece, SEL_MEMORIES + tile)?;
+    }
+    Ok(draft)
+}
+
+/// Fills the memory of an application.
+fn fill(draft: &Draft, name: &str, arguments: &[(String, String)]) -> Result<(), Failure> {
+    let contents = Contents {
+        name,
+        program: &draft.program,
+        image: &draft.image,
+        layout: &draft.layout,
+        header: draft.header,
+        gates: &draft.gates,
+        arguments,
+    };
+    load::load(draft.selector, draft.memory, &contents)
+}
+
+fn run(draft: &Draft) -> Result<(), Failure> {
+    let request = Syscall::Start {
+        activity: draft.selector,
+        entry: draft.image.entry,
+        stack: draft.layout.stack_top,
+    };
+    call("start an activity", &request).map(|_| ())
 }

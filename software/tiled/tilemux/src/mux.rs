@@ -169,6 +169,12 @@ impl Mux {
                 self.tell_shared(machine);
                 return Ok(Some((activity, Entry { entry, stack })));
             }
+            Request::Wake { activity } => {
+                let (place, target) = self.find(activity)?;
+                if let State::Waiting { .. } = target.state {
+                    self.wake(place, now);
+                }
+            }
             Request::Stop { activity } => {
                 self.activity(activity).ok_or(TileMuxError::NoActivity)?;
                 self.remove(machine, activity);

@@ -224,6 +224,43 @@ fn sessions_go_with_their_service_and_services_with_their_gate() {
     space.check().unwrap();
 }
 
+/// The gate belongs to a manager; its receiver ends. What sends there must go, because the endpoint may get another owner.
+#[test]
+fn who_sends_to_an_endpoint_that_goes_goes_first() {
+    let mut space = space(256);
+    let receiver = activity(&mut space, TILE, 10, 4096);
+    let sender = activity(&mut space, TILE, 20, 4096);
+    let buffer = space.find(KERNEL, 11).unwrap();
+    space.create_receive(KERNEL, 30, 1, 64).unwrap();
+    space.create_send(KERNEL, 30, 31, 0, 1).unwrap();
+    space
+        .activate(KERNEL, 30, receiver, (20, 2), Some(buffer))
+        .unwrap();
+    space.activate(KERNEL, 31, sender, (40, 1), None).unwrap();
+    space.end_activity(0, receiver).unwrap();
+    let mut gone = Vec::new();
+    loop {
+        match space.step(0) {
+            Progress::Removed(r) => {
+                if let Object::Endpoint { endpoint, .. } = r.object {
+                    // Where it led is still known then.
+                    let origin = r.origin.unwrap();
+                    gone.push((endpoint, space.receiver(origin).is_some()));
+                }
+            }
+            Progress::Working => {}
+            Progress::Done => break,
+        }
+    }
+    assert_eq!(gone, [(40, true), (20, false)]);
+    // The gate itself stays, and can be made active again.
+    assert_eq!(
+        space.activate(KERNEL, 31, sender, (40, 1), None),
+        Err(Error::WrongState)
+    );
+    space.check().unwrap();
+}
+
 #[test]
 fn semaphores_count() {
     let mut space = space(32);

@@ -178,6 +178,7 @@ impl Model {
             .filter(|c| c.original.is_none() && c.origin.is_some_and(|o| self.original(o) == id))
             .map(|c| match c.kind {
                 Kind::Send { credits } => credits,
+                Kind::Service => 1,
                 _ => 0,
             })
             .sum();
@@ -498,7 +499,21 @@ impl Model {
             return None;
         }
         let mut needs = vec![tile];
-        needs.extend(buffer);
+        match self.kind(origin) {
+            Kind::Receive { .. } => needs.extend(buffer),
+            // The receiver's endpoint.
+            Kind::Send { .. } => {
+                let receive = self.all[&self.original(origin)].origin;
+                let receive = receive.map(|r| self.original(r));
+                let mut all = self.all.iter();
+                let active = all.find(|(_, c)| {
+                    matches!(c.kind, Kind::Endpoint { .. })
+                        && c.origin.map(|o| self.original(o)) == receive
+                });
+                needs.extend(active.map(|(id, _)| *id));
+            }
+            _ => {}
+        }
         self.make(
             Kind::Endpoint { count },
             None,

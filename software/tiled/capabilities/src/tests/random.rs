@@ -221,7 +221,7 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
                     caller,
                     Some(source),
                     target,
-                    |m, id| matches!(m.kind(id), Kind::Receive { .. }),
+                    |m, id| matches!(m.kind(id), Kind::Receive { .. }) && m.credits_left(id) > 0,
                     Kind::Service,
                 )
                 .is_some(),

@@ -1,193 +1,149 @@
-//! Endpoints of activities: memory, receive and send gates.
+//! Gates and memory on endpoints.
 //!
-//! Why it exists: these are the rights that the kernel gives out, so the rules for them stand together. What it deliberately
-//! does not know: why a manager wants them.
+//! Why it exists: here a capability becomes something that the unit enforces. What it deliberately does not know: who may have it; the
+//! capabilities know that.
 
-use super::System;
-use crate::activity::State;
-use crate::endpoints::Use;
+use super::tiles::memory_endpoint;
+use super::{Outcome, System, Ticket};
 use crate::hardware::{Hardware, Region};
 use bulkhead_abi::dtu::{
-    Endpoint, MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SLOTS_MAX, SendEndpoint,
+    Endpoint, MESSAGE_MAX, NO_ENDPOINT, ReceiveEndpoint, SLOTS_MAX, SendEndpoint,
 };
+use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::SyscallError;
+use bulkhead_capabilities::{HolderId, Object};
+
+/// Endpoints of one capability that `Deactivate` looks at, at most.
+const ACTIVE_MAX: usize = 64;
 
 impl System {
-    /// A free endpoint on the tile of an activity.
-    pub(super) fn free_endpoint(&self, activity: u16) -> Result<u16, SyscallError> {
-        let tile = self.tile_of(activity).ok_or(SyscallError::NoActivity)?;
-        tile.endpoints.find(1).ok_or(SyscallError::NoEndpoint)
-    }
-
-    /// Makes a memory endpoint for an activity.
-    pub(super) fn grant_memory(
+    pub(super) fn create_receive(
         &mut self,
-        hardware: &mut impl Hardware,
-        activity: u16,
-        region: Region,
-        rights: u8,
-    ) -> Result<u16, SyscallError> {
-        let endpoint = self.free_endpoint(activity)?;
-        let tile = &mut self.tiles[self.activities[&activity].tile];
-        tile.endpoints.set(endpoint, Use::Memory { activity });
-        let value = memory_endpoint(activity, region, rights);
-        hardware.set_endpoint(tile.id, endpoint, value);
-        Ok(endpoint)
-    }
-
-    pub(super) fn close(
-        &mut self,
-        hardware: &mut impl Hardware,
-        caller: u16,
-        endpoint: u16,
-    ) -> Result<(), SyscallError> {
-        let tile = &mut self.tiles[self.activities[&caller].tile];
-        if tile.endpoints.get(endpoint) != (Use::Memory { activity: caller }) {
-            return Err(SyscallError::BadArgument);
-        }
-        hardware.invalidate_endpoint(tile.id, endpoint);
-        tile.endpoints.set(endpoint, Use::Free);
-        Ok(())
-    }
-
-    /// Makes a receive endpoint. The one for replies to system calls has a place of its own: the first that is made.
-    ///
-    /// # Errors
-    /// See [`Syscall::CreateReceive`].
-    pub fn receive_endpoint(
-        &mut self,
-        hardware: &mut impl Hardware,
-        activity: u16,
-        offset: u64,
+        caller: HolderId,
+        target: u16,
         slots: u8,
         slot_size: u16,
-        replies: bool,
-    ) -> Result<u16, SyscallError> {
-        let target = &self.activities[&activity];
-        let valid = offset.is_multiple_of(64)
-            && slot_size.is_multiple_of(64)
+    ) -> Result<(), SyscallError> {
+        let valid = slot_size.is_multiple_of(64)
             && (64..=MESSAGE_MAX).contains(&slot_size.into())
             && (1..=SLOTS_MAX).contains(&slots.into());
         if !valid {
             return Err(SyscallError::BadArgument);
         }
-        let end = offset.checked_add(u64::from(slots) * u64::from(slot_size));
-        if end.is_none_or(|end| end > target.size) {
-            return Err(SyscallError::OutOfBounds);
-        }
-        let buffer = target.memory.physical + offset;
-        let (_, reserved) = target.syscalls;
-        let tile = &mut self.tiles[target.tile];
-        let first = tile.endpoints.get(reserved) == Use::Reply { activity };
-        let rights = if replies { usize::from(slots) } else { 0 };
-        let (endpoint, reply_endpoints) = if first {
-            let row = tile.endpoints.find(rights.max(1));
-            (reserved, row.ok_or(SyscallError::NoEndpoint)?)
-        } else {
-            let row = tile.endpoints.find(1 + rights);
-            let endpoint = row.ok_or(SyscallError::NoEndpoint)?;
-            (endpoint, endpoint + 1)
-        };
-        let entry = Use::Receive {
-            activity,
-            slots,
-            slot_size,
-            credits: 0,
-        };
-        tile.endpoints.set(endpoint, entry);
-        for right in 0..rights as u16 {
-            tile.endpoints
-                .set(reply_endpoints + right, Use::Reply { activity });
-        }
-        let value = ReceiveEndpoint {
-            activity,
-            reply_endpoints: if replies {
-                reply_endpoints
-            } else {
-                NO_ENDPOINT
-            },
-            buffer,
-            slot_size,
-            slots,
-            ..ReceiveEndpoint::default()
-        };
-        hardware.set_endpoint(tile.id, endpoint, Endpoint::Receive(value));
-        Ok(endpoint)
+        self.space
+            .create_receive(caller, target, slots, slot_size)?;
+        Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of the call")]
-    pub(super) fn send_endpoint(
+    /// Makes a gate or memory usable. Results: endpoint, bytes.
+    pub(super) fn activate(
         &mut self,
         hardware: &mut impl Hardware,
-        caller: u16,
+        caller: HolderId,
+        gate: u16,
         activity: u16,
-        target: u16,
-        target_endpoint: u16,
-        label: u64,
-        credits: u8,
-    ) -> Result<u16, SyscallError> {
-        let sender = self.created(caller, activity)?.tile;
-        let receiver = self.managed(caller, target)?;
-        if matches!(receiver.state, State::Stopped(_)) {
-            return Err(SyscallError::WrongState);
-        }
-        let receiver = receiver.tile;
-        let receiving = self.tiles[receiver].endpoints.get(target_endpoint);
-        let Use::Receive {
-            activity: owner,
-            slots,
-            slot_size,
-            credits: given,
-        } = receiving
-        else {
-            return Err(SyscallError::NotReceiver);
+        (buffer, offset, replies): (u16, u64, bool),
+    ) -> Result<[u64; 2], SyscallError> {
+        let id = self.named(caller, activity)?;
+        let (holder, index) = {
+            let target = self.activities.get(&id);
+            let target = target.ok_or(SyscallError::NoActivity)?;
+            (target.holder, target.tile)
         };
-        if owner != target {
-            return Err(SyscallError::NotReceiver);
-        }
-        let total = given + u16::from(credits);
-        if credits == 0 || total > slots.into() {
-            return Err(SyscallError::BadArgument);
-        }
-        let endpoint = self.free_endpoint(activity)?;
-        let target_tile = self.tiles[receiver].id;
-        let entry = Use::Receive {
-            activity: owner,
-            slots,
-            slot_size,
-            credits: total,
+        let (node, object) = self.space.look(caller, gate)?;
+        let row = |count: u16| {
+            let found = self.tiles[index].endpoints.find(count);
+            found.ok_or(SyscallError::NoEndpoint)
         };
-        self.tiles[receiver].endpoints.set(target_endpoint, entry);
-        let tile = &mut self.tiles[sender];
-        let entry = Use::Send {
-            activity,
-            target_tile,
-            target_endpoint,
+        let (endpoint, count, value, bytes) = match object {
+            Object::Memory(memory) => {
+                let region = Region {
+                    tile: memory.tile,
+                    base: memory.base,
+                    size: memory.size,
+                };
+                let rights = memory.rights & 3;
+                if rights == 0 {
+                    return Err(SyscallError::BadArgument);
+                }
+                let endpoint = row(1)?;
+                self.space
+                    .activate(caller, gate, holder, (endpoint, 1), None)?;
+                let value = memory_endpoint(id, region, rights);
+                (endpoint, 1, value, memory.size)
+            }
+            Object::Send { label, credits } => {
+                let (receive, place) = self.space.receiver(node).ok_or(SyscallError::WrongState)?;
+                let endpoint = row(1)?;
+                self.space
+                    .activate(caller, gate, holder, (endpoint, 1), None)?;
+                let value = Endpoint::Send(SendEndpoint {
+                    activity: id,
+                    target_tile: place.0,
+                    target_endpoint: place.1,
+                    label,
+                    credits,
+                    credits_max: credits,
+                    message_size: receive.slot_size,
+                    credit_endpoint: NO_ENDPOINT,
+                    reply: false,
+                });
+                (endpoint, 1, value, receive.slot_size.into())
+            }
+            Object::Receive(receive) => {
+                let (memory, Object::Memory(range)) = self.space.look(caller, buffer)? else {
+                    return Err(SyscallError::WrongKind);
+                };
+                let size = u64::from(receive.slots) * u64::from(receive.slot_size);
+                let end = offset.checked_add(size);
+                if end.is_none_or(|end| end > range.size) || range.rights & 2 == 0 {
+                    return Err(SyscallError::OutOfBounds);
+                }
+                let region = Region {
+                    tile: range.tile,
+                    base: range.base + offset,
+                    size,
+                };
+                let physical = self.tiles[index].physical(region);
+                let physical = physical.ok_or(SyscallError::WrongState)?;
+                if !physical.is_multiple_of(64) {
+                    return Err(SyscallError::BadArgument);
+                }
+                let count = 1 + if replies { receive.slots.into() } else { 0 };
+                let endpoint = row(count)?;
+                self.space
+                    .activate(caller, gate, holder, (endpoint, count), Some(memory))?;
+                let value = Endpoint::Receive(ReceiveEndpoint {
+                    activity: id,
+                    reply_endpoints: if replies { endpoint + 1 } else { NO_ENDPOINT },
+                    buffer: physical,
+                    slot_size: receive.slot_size,
+                    slots: receive.slots,
+                    ..ReceiveEndpoint::default()
+                });
+                (endpoint, count, value, receive.slot_size.into())
+            }
+            _ => return Err(SyscallError::WrongKind),
         };
-        tile.endpoints.set(endpoint, entry);
-        let value = SendEndpoint {
-            activity,
-            target_tile,
-            target_endpoint,
-            label,
-            credits,
-            credits_max: credits,
-            message_size: slot_size,
-            credit_endpoint: NO_ENDPOINT,
-            reply: false,
-        };
-        hardware.set_endpoint(tile.id, endpoint, Endpoint::Send(value));
-        Ok(endpoint)
+        let tile = &mut self.tiles[index];
+        tile.endpoints.take(endpoint, count);
+        hardware.set_endpoint(tile.id, endpoint, value);
+        Ok([endpoint.into(), bytes])
     }
-}
 
-/// A memory endpoint onto a region.
-pub(super) fn memory_endpoint(activity: u16, region: Region, rights: u8) -> Endpoint {
-    Endpoint::Memory(MemoryEndpoint {
-        activity,
-        target_tile: region.tile,
-        rights,
-        base: region.base,
-        size: region.size,
-    })
+    pub(super) fn deactivate(
+        &mut self,
+        ticket: Ticket,
+        caller: HolderId,
+        gate: u16,
+        endpoint: u16,
+    ) -> Result<Outcome, SyscallError> {
+        let node = self.space.find(caller, gate)?;
+        let is_wanted = |object: &Object| matches!(*object, Object::Endpoint { endpoint: e, .. } if e == endpoint && u64::from(e) >= PMP_WINDOWS);
+        let mut active = self.space.dependents(node, ACTIVE_MAX);
+        let found = active.find(|id| is_wanted(self.space.object(*id)));
+        drop(active);
+        let found = found.ok_or(SyscallError::NoEndpoint)?;
+        self.revoke(ticket, found, false)
+    }
 }

@@ -1,31 +1,55 @@
-//! All tiles and activities, and the system calls on them.
+//! All tiles, activities and capabilities, and the system calls on them.
 //!
 //! Why it exists: this is the kernel. What it deliberately does not know: messages, registers, boot tables.
+//!
+//! A call checks everything before it changes anything. What takes long (revocation, loading TileMux) is a job that is driven
+//! in small steps, so that a caller of a higher priority waits for one step.
 
+mod activities;
 mod gates;
+mod revoke;
+mod sessions;
 mod tiles;
 
 use crate::activity::{Activity, State};
-use crate::endpoints::Use;
 use crate::hardware::{Hardware, Region};
-use crate::memory::{PAGE, Range};
 use crate::tile::Tile;
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec;
 use alloc::vec::Vec;
-use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, SendEndpoint};
-use bulkhead_abi::syscall::{MAP_READ, MAP_WRITE, SYSCALL_SLOT, StopCause, Syscall, SyscallError};
-use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request, TileMuxError, table_pages};
-use bulkhead_abi::words::{Name, Words};
+use bulkhead_abi::syscall::{
+    Event, ObjectKind, PRIORITIES, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES,
+    SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
+};
+use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
+use bulkhead_abi::words::Words;
+use bulkhead_capabilities::{
+    Holder, HolderId, Node, NodeId, Object, Request as QuotaRequest, Space, Storage,
+};
+
+pub use activities::Creation;
+pub use tiles::TILEMUX_NAMES;
 
 /// Results of a call.
-pub type Reply = Words<8>;
+pub type Reply = Words<10>;
+
+/// Who waits for a reply: the receive endpoint of a priority, and the message there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// Number of the caller.
+    pub caller: u16,
+    /// Priority, below [`PRIORITIES`].
+    pub level: usize,
+    /// Offset of the message.
+    pub offset: u32,
+}
 
 /// What becomes of a system call.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome {
     /// Answer now.
     Reply(Reply),
-    /// Answer when something has happened.
+    /// Answer when something has happened; see [`System::take_reply`].
     Later,
 }
 
@@ -43,53 +67,51 @@ pub struct Module {
 pub struct KernelEndpoints {
     /// The kernel's tile.
     pub tile: u16,
-    /// For system calls.
-    pub syscalls: u16,
+    /// For system calls, by priority.
+    pub syscalls: [u16; PRIORITIES],
     /// For notifications of TileMux.
     pub notifications: u16,
     /// For text of activities.
     pub prints: u16,
+    /// Servers that can be asked at once: the kernel's send endpoints for that.
+    pub lines: u16,
 }
-
-/// Where an activity goes.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// Its tile.
-    pub tile: u16,
-    /// Bytes of memory.
-    pub memory: u64,
-    /// The memory tile that they come from.
-    pub memory_tile: u16,
-}
-
-/// Names under which the boot modules may hold TileMux.
-pub const TILEMUX_NAMES: [&str; 2] = ["tilemux", "tiled/tilemux"];
 
 /// A memory tile and what may be given away of it.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryTile {
-    /// Number on the network.
-    pub id: u16,
-    /// What is left.
-    pub free: Range,
+    /// What is free at boot.
+    pub free: Region,
 }
 
 /// The state of the kernel.
 #[derive(Debug)]
 pub struct System {
     kernel: KernelEndpoints,
-    memories: Vec<MemoryTile>,
     tiles: Vec<Tile>,
     activities: BTreeMap<u16, Activity>,
     modules: Vec<Module>,
-    objects: Vec<Region>,
-    events: VecDeque<(u16, u16, StopCause)>,
+    space: Space<'static>,
+    /// What happened, for whom: creator, his selector, activity.
+    events: VecDeque<(u16, u16, u16, Event)>,
+    /// Who waits for an event.
+    listeners: Vec<Ticket>,
+    /// Who waits for a semaphore: its node.
+    sleepers: VecDeque<(Ticket, NodeId)>,
+    jobs: revoke::Jobs,
+    services: sessions::Services,
+    replies: VecDeque<(Ticket, Reply)>,
+    reports: VecDeque<(u16, StopCause)>,
     next_activity: u16,
     timebase: u64,
 }
 
-/// Activities at most: each may have one call under way, and the kernel has so many slots.
-pub const ACTIVITIES_MAX: usize = 31;
+/// Activities at most, the kernel itself included.
+pub const HOLDERS: usize = 32;
+/// Capabilities at most.
+pub const NODES: usize = 2000;
+/// Calls of a priority that may wait for something at once; the other slots stay free for calls that are answered at once.
+pub const WAITING_MAX: usize = 12;
 
 impl System {
     /// A system without activities.
@@ -100,14 +122,42 @@ impl System {
         modules: Vec<Module>,
         timebase: u64,
     ) -> Self {
+        let storage = Storage {
+            nodes: Vec::leak(vec![Node::FREE; NODES]),
+            holders: Vec::leak(vec![Holder::FREE; HOLDERS]),
+        };
+        let mut space = Space::new(storage);
+        for tile in tiles.iter().filter(|t| t.id < SEL_TILES_MAX) {
+            // Everything is there at boot; what does not fit cannot be given away, and its use is refused later.
+            let endpoints = tile.endpoints.left() as u64;
+            let _ = space.add_tile(SEL_TILES + tile.id, tile.id, endpoints, 1 << 24, None);
+        }
+        for MemoryTile { free } in memories.iter().filter(|m| m.free.tile < SEL_TILES_MAX) {
+            let selector = SEL_MEMORIES + free.tile;
+            let _ = space.add_memory(selector, free.tile, free.base, free.size, 7);
+        }
+        let start = modules.iter().map(|m| m.region.base).min();
+        let end = modules.iter().map(|m| m.region.base + m.region.size).max();
+        if let (Some(start), Some(end), Some(first)) = (start, end, modules.first()) {
+            let _ = space.add_memory(SEL_MODULES, first.region.tile, start, end - start, 1);
+        }
+        // A rest for what the kernel itself causes when it starts the root manager.
+        let rest = 32 * Space::NODE_COST + Space::HOLDER_COST;
+        let left = space.kernel_memory_left(Space::KERNEL).unwrap_or(0);
+        let _ = space.add_kernel_memory(SEL_KERNEL_MEMORY, left.saturating_sub(rest));
         Self {
             kernel,
-            memories,
             tiles,
             activities: BTreeMap::new(),
             modules,
-            objects: Vec::new(),
+            space,
             events: VecDeque::new(),
+            listeners: Vec::new(),
+            sleepers: VecDeque::new(),
+            jobs: revoke::Jobs::default(),
+            services: sessions::Services::new(kernel.lines),
+            replies: VecDeque::new(),
+            reports: VecDeque::new(),
             next_activity: KERNEL_ACTIVITY + 1,
             timebase,
         }
@@ -123,214 +173,9 @@ impl System {
         self.activities.get(&id).map(|a| &self.tiles[a.tile])
     }
 
-    /// The next event for a manager that waits, taken from the queue.
-    pub fn take_event(&mut self, manager: u16) -> Option<Reply> {
-        let position = self.events.iter().position(|(who, ..)| *who == manager)?;
-        let (_, activity, cause) = self.events.remove(position)?;
-        let mut reply = Reply::new();
-        reply.push(&[SyscallError::None as u64, activity.into()]);
-        reply.push(&cause.to_words());
-        Some(reply)
-    }
-
-    /// Carries out a call of `caller`.
-    ///
-    /// # Errors
-    /// Every argument is checked before anything changes; see [`SyscallError`].
-    pub fn call(
-        &mut self,
-        hardware: &mut impl Hardware,
-        caller: u16,
-        call: Syscall,
-    ) -> Result<Outcome, SyscallError> {
-        let manages = self.activities.get(&caller).is_some_and(|a| a.manages);
-        if !manages && call != Syscall::Nothing {
-            return Err(SyscallError::NotManager);
-        }
-        let mut reply = Reply::new();
-        reply.push(&[SyscallError::None as u64]);
-        match call {
-            Syscall::Nothing => {}
-            Syscall::ConfigureTile {
-                tile,
-                memory,
-                memory_tile,
-            } => self.configure_tile(hardware, tile, memory, memory_tile)?,
-            Syscall::CreateActivity {
-                tile,
-                memory,
-                memory_tile,
-                name,
-            } => {
-                let place = Place {
-                    tile,
-                    memory,
-                    memory_tile,
-                };
-                let id = self.create(hardware, caller, place, name, false)?;
-                let send = self.activities[&id].syscalls.0;
-                let frequency = self.tile_of(id).map_or(0, |tile| tile.frequency);
-                reply.push(&[id.into(), send.into(), frequency]);
-            }
-            Syscall::OpenMemory { activity } => {
-                let region = self.created(caller, activity)?.region();
-                let endpoint = self.grant_memory(hardware, caller, region, MAP_READ | MAP_WRITE)?;
-                reply.push(&[endpoint.into()]);
-            }
-            Syscall::OpenModule { key } => {
-                let mut modules = self.modules.iter();
-                let module = modules.find(|m| m.key == key).copied();
-                let region = module.ok_or(SyscallError::NoModule)?.region;
-                let endpoint = self.grant_memory(hardware, caller, region, MAP_READ)?;
-                reply.push(&[endpoint.into(), region.size]);
-            }
-            Syscall::Close { endpoint } => self.close(hardware, caller, endpoint)?,
-            Syscall::Map {
-                activity,
-                address,
-                offset,
-                pages,
-                rights,
-            } => self.map(hardware, caller, activity, address, offset, pages, rights)?,
-            Syscall::CreateReceive {
-                activity,
-                offset,
-                slots,
-                slot_size,
-                replies,
-            } => {
-                self.created(caller, activity)?;
-                let endpoint = self.receive_endpoint(
-                    hardware,
-                    activity,
-                    offset,
-                    slots,
-                    slot_size,
-                    replies != 0,
-                )?;
-                reply.push(&[endpoint.into()]);
-            }
-            Syscall::CreateSend {
-                activity,
-                target,
-                endpoint,
-                label,
-                credits,
-            } => {
-                let made = self
-                    .send_endpoint(hardware, caller, activity, target, endpoint, label, credits)?;
-                reply.push(&[made.into()]);
-            }
-            Syscall::CreateMemory {
-                activity,
-                size,
-                rights,
-                memory_tile,
-            } => {
-                self.created(caller, activity)?;
-                check_memory_rights(rights)?;
-                if size == 0 {
-                    return Err(SyscallError::BadArgument);
-                }
-                self.free_endpoint(activity)?;
-                let region = self.take(memory_tile, size)?;
-                let object = self.objects.len() as u64;
-                self.objects.push(region);
-                let endpoint = self.grant_memory(hardware, activity, region, rights)?;
-                reply.push(&[endpoint.into(), object]);
-            }
-            Syscall::Connect {
-                activity,
-                object,
-                rights,
-            } => {
-                self.created(caller, activity)?;
-                check_memory_rights(rights)?;
-                let index = usize::try_from(object).map_err(|_| SyscallError::BadArgument)?;
-                let region = *self.objects.get(index).ok_or(SyscallError::BadArgument)?;
-                let endpoint = self.grant_memory(hardware, activity, region, rights)?;
-                reply.push(&[endpoint.into()]);
-            }
-            Syscall::SetLimit {
-                activity,
-                rate,
-                burst,
-            } => self.set_limit(hardware, caller, activity, rate, burst)?,
-            Syscall::SetBudget {
-                activity,
-                budget,
-                period,
-                priority,
-            } => {
-                self.created(caller, activity)?;
-                if budget == 0 || budget > period {
-                    return Err(SyscallError::BadArgument);
-                }
-                self.request(
-                    hardware,
-                    activity,
-                    Request::SetBudget {
-                        activity,
-                        budget,
-                        period,
-                        priority,
-                    },
-                )?;
-            }
-            Syscall::Start {
-                activity,
-                entry,
-                stack,
-            } => self.start(hardware, caller, activity, entry, stack)?,
-            Syscall::WaitEvent => {
-                return Ok(match self.take_event(caller) {
-                    Some(event) => Outcome::Reply(event),
-                    None => Outcome::Later,
-                });
-            }
-            Syscall::Stop { activity } => {
-                let state = self.managed(caller, activity)?.state;
-                if matches!(state, State::Stopped(_)) {
-                    return Err(SyscallError::WrongState);
-                }
-                self.request(hardware, activity, Request::Stop { activity })?;
-                self.stopped(hardware, activity, StopCause::Killed);
-            }
-        }
-        Ok(Outcome::Reply(reply))
-    }
-
-    /// The activity, if `caller` manages it.
-    fn managed(&self, caller: u16, activity: u16) -> Result<&Activity, SyscallError> {
-        let found = self.activities.get(&activity);
-        let found = found.ok_or(SyscallError::NoActivity)?;
-        if found.manager == caller {
-            Ok(found)
-        } else {
-            Err(SyscallError::NotManager)
-        }
-    }
-
-    /// The activity, if `caller` manages it and it has not been started.
-    fn created(&self, caller: u16, activity: u16) -> Result<&Activity, SyscallError> {
-        let found = self.managed(caller, activity)?;
-        match found.state {
-            State::Created => Ok(found),
-            _ => Err(SyscallError::WrongState),
-        }
-    }
-
-    fn request(
-        &self,
-        hardware: &mut impl Hardware,
-        activity: u16,
-        request: Request,
-    ) -> Result<(), SyscallError> {
-        let tile = self.tile_of(activity).ok_or(SyscallError::NoActivity)?;
-        match hardware.request(tile.id, request) {
-            TileMuxError::None => Ok(()),
-            _ => Err(SyscallError::Refused),
-        }
+    /// The capabilities.
+    pub fn space(&mut self) -> &mut Space<'static> {
+        &mut self.space
     }
 
     /// Frequency of the `time` CSR in hertz.
@@ -338,231 +183,377 @@ impl System {
         self.timebase
     }
 
-    /// Creates an activity with its channel to the kernel.
-    ///
-    /// # Errors
-    /// See [`Syscall::CreateActivity`].
-    pub fn create(
-        &mut self,
-        hardware: &mut impl Hardware,
-        manager: u16,
-        place: Place,
-        name: Name,
-        manages: bool,
-    ) -> Result<u16, SyscallError> {
-        let memory = place.memory;
-        let index = self.tiles.iter().position(|t| t.id == place.tile);
-        let index = index.ok_or(SyscallError::NoTile)?;
-        let living = self.activities.values();
-        let living = living.filter(|a| !matches!(a.state, State::Stopped(_)));
-        if living.count() >= ACTIVITIES_MAX || self.next_activity >= 0x8000 {
-            return Err(SyscallError::Busy);
-        }
-        let size = memory.checked_next_multiple_of(PAGE).filter(|m| *m > 0);
-        let size = size.ok_or(SyscallError::BadArgument)?;
-        let tables = table_pages(size);
-        let tile = &mut self.tiles[index];
-        if tile.windows.is_empty() {
-            return Err(SyscallError::WrongState);
-        }
-        let first = tile.endpoints.find(2).ok_or(SyscallError::NoEndpoint)?;
-        let total = size.checked_add(tables * PAGE);
-        let placement = total.and_then(|total| tile.take(total, place.memory_tile));
-        let placement = placement.ok_or(SyscallError::NoMemory)?;
-        let id = self.next_activity;
-        let create = Request::Create {
-            activity: id,
-            tables: placement.physical + size,
-            table_pages: tables,
-        };
-        if hardware.request(tile.id, create) != TileMuxError::None {
-            return Err(SyscallError::Refused);
-        }
-        self.next_activity += 1;
-        let channel = SendEndpoint {
-            activity: id,
-            target_tile: self.kernel.tile,
-            target_endpoint: self.kernel.syscalls,
-            label: id.into(),
-            credits: 1,
-            credits_max: 1,
-            message_size: SYSCALL_SLOT,
-            credit_endpoint: NO_ENDPOINT,
-            reply: false,
-        };
-        tile.endpoints.set(
-            first,
-            Use::Send {
-                activity: id,
-                target_tile: self.kernel.tile,
-                target_endpoint: self.kernel.syscalls,
-            },
-        );
-        hardware.set_endpoint(tile.id, first, Endpoint::Send(channel));
-        // The receive endpoint for replies is made when the manager says where its buffer lies; it is the second.
-        tile.endpoints.set(first + 1, Use::Reply { activity: id });
-        self.activities.insert(
-            id,
-            Activity {
-                name,
-                tile: index,
-                manager,
-                manages,
-                state: State::Created,
-                memory: placement,
-                size,
-                bucket: 0,
-                syscalls: (first, first + 1),
-            },
-        );
-        Ok(id)
+    /// The next reply to a call that was not answered at once.
+    pub fn take_reply(&mut self) -> Option<(Ticket, Reply)> {
+        self.replies.pop_front()
     }
 
-    /// Maps a part of an activity's memory.
+    /// The next activity that stopped, to be reported.
+    pub fn take_report(&mut self) -> Option<(u16, StopCause)> {
+        self.reports.pop_front()
+    }
+
+    fn answer(&mut self, ticket: Ticket, outcome: Result<Reply, SyscallError>) {
+        self.replies
+            .push_back((ticket, outcome.unwrap_or_else(failed)));
+    }
+
+    /// Calls of a priority that wait for something.
+    fn waiting(&self, level: usize) -> usize {
+        let listeners = self.listeners.iter();
+        let sleepers = self.sleepers.iter().map(|(ticket, _)| ticket);
+        let all = listeners.chain(sleepers).filter(|t| t.level == level);
+        all.count() + self.services.waiting(level)
+    }
+
+    fn may_wait(&self, ticket: Ticket) -> Result<(), SyscallError> {
+        match self.waiting(ticket.level) < WAITING_MAX {
+            true => Ok(()),
+            false => Err(SyscallError::Busy),
+        }
+    }
+
+    /// The place of a caller among the holders. The kernel is one while it starts the root manager.
+    fn holder(&self, caller: u16) -> Result<HolderId, SyscallError> {
+        if caller == KERNEL_ACTIVITY {
+            return Ok(Space::KERNEL);
+        }
+        let found = self.activities.get(&caller);
+        let found = found.filter(|a| !matches!(a.state, State::Stopped(_)));
+        Ok(found.ok_or(SyscallError::NotManager)?.holder)
+    }
+
+    /// The number of the activity at a place among the holders.
+    fn number(&self, holder: HolderId) -> Option<u16> {
+        let mut all = self.activities.iter();
+        all.find(|(_, a)| a.holder == holder).map(|(id, _)| *id)
+    }
+
+    /// The activity that a selector of a caller names.
+    fn named(&mut self, caller: HolderId, selector: u16) -> Result<u16, SyscallError> {
+        let holder = self.space.activity(caller, selector)?;
+        self.number(holder).ok_or(SyscallError::NoActivity)
+    }
+
+    /// Carries out a call.
     ///
     /// # Errors
-    /// See [`Syscall::Map`].
-    #[expect(clippy::too_many_arguments, reason = "the fields of the call")]
-    pub fn map(
-        &self,
+    /// Every argument is checked before anything changes; see [`SyscallError`].
+    pub fn call(
+        &mut self,
         hardware: &mut impl Hardware,
-        caller: u16,
-        activity: u16,
-        address: u64,
-        offset: u64,
-        pages: u64,
-        rights: u8,
-    ) -> Result<(), SyscallError> {
-        let target = self.created(caller, activity)?;
-        if pages == 0 || rights == 0 || rights > 7 || !offset.is_multiple_of(PAGE) {
-            return Err(SyscallError::BadArgument);
-        }
-        let bytes = pages.checked_mul(PAGE);
-        let end = bytes.and_then(|bytes| offset.checked_add(bytes));
-        if end.is_none_or(|end| end > target.size) {
-            return Err(SyscallError::OutOfBounds);
-        }
-        let physical = target.memory.physical + offset;
-        self.request(
-            hardware,
-            activity,
-            Request::Map {
+        ticket: Ticket,
+        call: Syscall,
+    ) -> Result<Outcome, SyscallError> {
+        let caller = self.holder(ticket.caller)?;
+        let mut reply = Reply::new();
+        reply.push(&[SyscallError::None as u64]);
+        match call {
+            Syscall::Nothing {} => {}
+            Syscall::DeriveTile {
+                source,
+                target,
+                endpoints,
+                budget,
+                period,
+                rate,
+                burst,
+                tables,
+            } => {
+                let share = |value: u64| (value != SHARE).then_some(value);
+                let request = [endpoints, budget, rate, burst, tables].map(share);
+                self.derive_tile(hardware, caller, source, target, request, period)?;
+            }
+            Syscall::DeriveKernelMemory {
+                source,
+                target,
+                bytes,
+            } => {
+                self.space
+                    .derive_kernel_memory(caller, source, target, bytes)?;
+            }
+            Syscall::CutMemory {
+                source,
+                target,
+                size,
+            } => {
+                let size = size.checked_next_multiple_of(tiles::PAGE);
+                let size = size.ok_or(SyscallError::NoMemory)?;
+                let id = self
+                    .space
+                    .cut_memory(caller, source, target, size, tiles::PAGE)?;
+                if let Object::Memory(memory) = *self.space.object(id) {
+                    reply.push(&[memory.base]);
+                }
+            }
+            Syscall::DeriveMemory {
+                source,
+                target,
+                offset,
+                size,
+                rights,
+            } => {
+                self.space
+                    .derive_memory(caller, source, target, (offset, size), rights)?;
+            }
+            Syscall::ConfigureTile {
+                tile,
+                memory,
+                tables,
+            } => return self.configure_tile(hardware, ticket, caller, (tile, memory), tables),
+            Syscall::CreateActivity {
+                target,
+                tile,
+                purse,
+                memory,
+                reply: offset,
+                priority,
+                tile_priority,
+                name,
+            } => {
+                let creation = Creation {
+                    target,
+                    tile,
+                    purse,
+                    memory,
+                    reply: offset,
+                    priority,
+                    tile_priority,
+                    name,
+                };
+                let id = self.create(hardware, ticket.caller, creation)?;
+                let (send, receive) = self.activities[&id].syscalls;
+                let frequency = self.tile_of(id).map_or(0, |tile| tile.frequency);
+                reply.push(&[id.into(), send.into(), receive.into(), frequency]);
+            }
+            Syscall::Map {
                 activity,
                 address,
-                physical,
+                offset,
                 pages,
                 rights,
-            },
-        )
-    }
-
-    fn set_limit(
-        &mut self,
-        hardware: &mut impl Hardware,
-        caller: u16,
-        activity: u16,
-        rate: u64,
-        burst: u64,
-    ) -> Result<(), SyscallError> {
-        let target = self.created(caller, activity)?;
-        // A chunk is never larger than this, and must fit the bucket to leave at all.
-        if rate == 0 || burst < bulkhead_abi::dtu::CHUNK_MAX as u64 {
-            return Err(SyscallError::BadArgument);
-        }
-        let (index, mut bucket) = (target.tile, target.bucket);
-        if bucket == 0 {
-            let taken = self.tiles[index].take_bucket();
-            bucket = taken.ok_or(SyscallError::NoBucket)?;
-        }
-        hardware.set_bucket(self.tiles[index].id, bucket, rate, burst);
-        self.request(hardware, activity, Request::SetBucket { activity, bucket })?;
-        if let Some(target) = self.activities.get_mut(&activity) {
-            target.bucket = bucket;
-        }
-        Ok(())
-    }
-
-    /// Starts an activity.
-    ///
-    /// # Errors
-    /// See [`Syscall::Start`].
-    pub fn start(
-        &mut self,
-        hardware: &mut impl Hardware,
-        caller: u16,
-        activity: u16,
-        entry: u64,
-        stack: u64,
-    ) -> Result<(), SyscallError> {
-        self.created(caller, activity)?;
-        if !stack.is_multiple_of(16) || !entry.is_multiple_of(2) {
-            return Err(SyscallError::BadArgument);
-        }
-        self.request(
-            hardware,
-            activity,
-            Request::Start {
+            } => {
+                let activity = self.named(caller, activity)?;
+                self.map(hardware, activity, address, offset, pages, rights)?;
+            }
+            Syscall::Start {
                 activity,
                 entry,
                 stack,
-            },
-        )?;
-        if let Some(target) = self.activities.get_mut(&activity) {
-            target.state = State::Running;
-        }
-        Ok(())
-    }
-
-    /// An activity is no more: its endpoints, and all that lead to them, are revoked, and its manager will hear of it.
-    pub fn stopped(&mut self, hardware: &mut impl Hardware, activity: u16, cause: StopCause) {
-        let Some(target) = self.activities.get_mut(&activity) else {
-            return;
-        };
-        if matches!(target.state, State::Stopped(_)) {
-            return;
-        }
-        target.state = State::Stopped(cause);
-        let (index, manager) = (target.tile, target.manager);
-        let tile = &mut self.tiles[index];
-        let id = tile.id;
-        let gone = tile.endpoints.take_back(|e| e.owner() == Some(activity));
-        for &endpoint in &gone {
-            hardware.invalidate_endpoint(id, endpoint);
-        }
-        for tile in &mut self.tiles {
-            let leads_there = |entry: &Use| {
-                matches!(*entry, Use::Send { target_tile, target_endpoint, .. }
-                    if target_tile == id && gone.contains(&target_endpoint))
-            };
-            for endpoint in tile.endpoints.take_back(leads_there) {
-                hardware.invalidate_endpoint(tile.id, endpoint);
+            } => {
+                let activity = self.named(caller, activity)?;
+                self.start(hardware, activity, entry, stack)?;
+            }
+            Syscall::Stop { activity } => {
+                let activity = self.named(caller, activity)?;
+                return self.stop(ticket, activity);
+            }
+            Syscall::WaitEvent {} => return self.wait_event(ticket),
+            Syscall::CreateReceive {
+                target,
+                slots,
+                slot_size,
+            } => self.create_receive(caller, target, slots, slot_size)?,
+            Syscall::CreateSend {
+                source,
+                target,
+                label,
+                credits,
+            } => {
+                self.space
+                    .create_send(caller, source, target, label, credits)?;
+            }
+            Syscall::Activate {
+                gate,
+                activity,
+                memory,
+                offset,
+                replies,
+            } => {
+                let buffer = (memory, offset, replies != 0);
+                let made = self.activate(hardware, caller, gate, activity, buffer)?;
+                reply.push(&made);
+            }
+            Syscall::Deactivate { gate, endpoint } => {
+                return self.deactivate(ticket, caller, gate, endpoint);
+            }
+            Syscall::Delegate {
+                activity,
+                source,
+                target,
+            } => {
+                let to = self.space.activity(caller, activity)?;
+                self.space.copy(caller, (caller, source), (to, target))?;
+            }
+            Syscall::Obtain {
+                activity,
+                source,
+                target,
+            } => {
+                let from = self.space.activity(caller, activity)?;
+                self.space.copy(caller, (from, source), (caller, target))?;
+            }
+            Syscall::Revoke { selector, keep } => {
+                let node = self.space.find(caller, selector)?;
+                return self.revoke(ticket, node, keep != 0);
+            }
+            Syscall::CreateService { gate, target } => {
+                self.create_service(ticket.caller, caller, gate, target)?;
+            }
+            Syscall::OpenSession {
+                service,
+                target,
+                argument,
+            } => return self.open_session(hardware, ticket, caller, service, target, argument),
+            Syscall::Exchange {
+                session,
+                delegate,
+                own,
+                count,
+                argument0,
+                argument1,
+                argument2,
+            } => {
+                let arguments = [argument0, argument1, argument2];
+                let what = (delegate != 0, own, count);
+                return self.exchange(hardware, ticket, caller, session, what, arguments);
+            }
+            Syscall::CreateSemaphore { target, value } => {
+                self.space.create_semaphore(caller, target, value)?;
+            }
+            Syscall::SemaphoreDown { semaphore } => {
+                let (node, taken) = self.space.semaphore_down(caller, semaphore)?;
+                if !taken {
+                    self.may_wait(ticket)?;
+                    self.sleepers.push_back((ticket, node));
+                    return Ok(Outcome::Later);
+                }
+            }
+            Syscall::SemaphoreUp { semaphore } => {
+                let node = self.space.semaphore_up(caller, semaphore)?;
+                self.wake_sleeper(node);
+            }
+            Syscall::OpenModule {
+                modules,
+                target,
+                key,
+            } => {
+                let size = self.open_module(caller, modules, target, key)?;
+                reply.push(&[size]);
+            }
+            Syscall::Report { value } => self.report(ticket.caller, value),
+            Syscall::Query { selector } => {
+                let (_, object) = self.space.look(caller, selector)?;
+                self.query(&object, &mut reply);
             }
         }
-        self.events.push_back((manager, activity, cause));
+        Ok(Outcome::Reply(reply))
     }
 
-    /// A tile's TileMux says that an activity stopped. Returns whether this is believable: the activity is there and runs.
-    pub fn notified(
+    /// One who waits for a semaphore gets it: the first of the highest priority.
+    fn wake_sleeper(&mut self, node: NodeId) {
+        let waiting = self.sleepers.iter().enumerate();
+        let waiting = waiting.filter(|(_, (_, n))| *n == node);
+        let first = waiting.max_by_key(|(i, (ticket, _))| (ticket.level, usize::MAX - i));
+        let Some((index, _)) = first else { return };
+        if self.space.semaphore_take(node)
+            && let Some((ticket, _)) = self.sleepers.remove(index)
+        {
+            self.answer(ticket, Ok(done()));
+        }
+    }
+
+    /// Derives access to a module, if the caller's memory covers it.
+    fn open_module(
+        &mut self,
+        caller: HolderId,
+        modules: u16,
+        target: u16,
+        key: u64,
+    ) -> Result<u64, SyscallError> {
+        let (_, object) = self.space.look(caller, modules)?;
+        let Object::Memory(memory) = object else {
+            return Err(SyscallError::WrongKind);
+        };
+        let mut all = self.modules.iter();
+        let module = all.find(|m| m.key == key).copied();
+        let Region { tile, base, size } = module.ok_or(SyscallError::NoModule)?.region;
+        if tile != memory.tile {
+            return Err(SyscallError::OutOfBounds);
+        }
+        let offset = base.checked_sub(memory.base);
+        let offset = offset.ok_or(SyscallError::OutOfBounds)?;
+        self.space
+            .derive_memory(caller, modules, target, (offset, size), 1)?;
+        Ok(size)
+    }
+
+    fn query(&self, object: &Object, reply: &mut Reply) {
+        match *object {
+            Object::Service => reply.push(&[ObjectKind::Service as u64]),
+            Object::Session { .. } => reply.push(&[ObjectKind::Session as u64]),
+            Object::Memory(m) => {
+                reply.push(&[ObjectKind::Memory as u64, m.free, m.size, m.tile.into()])
+            }
+            Object::Receive(g) => {
+                reply.push(&[ObjectKind::Receive as u64, g.left.into(), g.slots.into()])
+            }
+            Object::Send { .. } => reply.push(&[ObjectKind::Send as u64]),
+            Object::Mapping { .. } => reply.push(&[ObjectKind::Mapping as u64]),
+            Object::Activity { .. } => reply.push(&[ObjectKind::Activity as u64]),
+            Object::Tile(tile) => {
+                let left = |quota: usize| match *self.space.object(tile.owner[quota]) {
+                    Object::Tile(owner) => owner.left[quota],
+                    _ => 0,
+                };
+                reply.push(&[ObjectKind::Tile as u64]);
+                reply.push(&[left(0), left(1), left(2), left(3), left(4)])
+            }
+            Object::Endpoint { .. } => reply.push(&[ObjectKind::Endpoint as u64]),
+            Object::KernelMemory { left, .. } => {
+                reply.push(&[ObjectKind::KernelMemory as u64, left])
+            }
+            Object::Semaphore { .. } => reply.push(&[ObjectKind::Semaphore as u64]),
+        };
+    }
+
+    fn tile_index(&self, id: u16) -> Result<usize, SyscallError> {
+        let index = self.tiles.iter().position(|t| t.id == id);
+        index.ok_or(SyscallError::NoTile)
+    }
+
+    fn derive_tile(
         &mut self,
         hardware: &mut impl Hardware,
-        tile: u16,
-        activity: u16,
-        cause: StopCause,
-    ) -> bool {
-        let found = self.activities.get(&activity);
-        let there = found.is_some_and(|a| {
-            self.tiles[a.tile].id == tile && !matches!(a.state, State::Stopped(_))
-        });
-        if there {
-            self.stopped(hardware, activity, cause);
-        }
-        there
+        caller: HolderId,
+        source: u16,
+        target: u16,
+        request: QuotaRequest,
+        period: u64,
+    ) -> Result<(), SyscallError> {
+        let (_, object) = self.space.look(caller, source)?;
+        let Object::Tile(parent) = object else {
+            return Err(SyscallError::WrongKind);
+        };
+        let index = self.tile_index(parent.tile)?;
+        self.check_tile_request(index, &parent, &request)?;
+        self.space
+            .derive_tile(caller, source, target, request, period)?;
+        self.update_bucket(hardware, index, parent.owner);
+        Ok(())
     }
 }
 
-fn check_memory_rights(rights: u8) -> Result<(), SyscallError> {
-    match rights {
-        1..=3 => Ok(()),
-        _ => Err(SyscallError::BadArgument),
-    }
+/// A reply without results.
+pub fn done() -> Reply {
+    let mut reply = Reply::new();
+    reply.push(&[SyscallError::None as u64]);
+    reply
+}
+
+/// A reply that says what is wrong.
+pub fn failed(error: SyscallError) -> Reply {
+    let mut reply = Reply::new();
+    reply.push(&[error as u64]);
+    reply
 }

@@ -1,61 +1,159 @@
-//! Tiles: their memory, and the start of TileMux.
+//! Tiles: their memory windows, token buckets, and the start of TileMux.
 //!
 //! Why it exists: a tile that nobody configured stays dark. What it deliberately does not know: which activities come.
 
-use super::gates::memory_endpoint;
-use super::{System, TILEMUX_NAMES};
+use super::revoke::Job;
+use super::{Outcome, System, Ticket, done};
 use crate::hardware::{Hardware, Region};
-use crate::load;
-use crate::memory::PAGE;
+use crate::load::{self, Loading};
+use crate::tile::Tile;
+use alloc::boxed::Box;
 use bulkhead_abi::dtu::{
-    Endpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
-    UNLIMITED_CREDITS,
+    CHUNK_MAX, Endpoint, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
+    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE, UNLIMITED_CREDITS,
 };
-use bulkhead_abi::syscall::{SyscallError, module_key};
+use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
+use bulkhead_abi::syscall::{NO_SELECTOR, SyscallError, module_key};
 use bulkhead_abi::tilemux::{
-    NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, PRINT_REPLY_SLOT, PRINT_REPLY_SLOTS, PRINT_SLOT,
-    REQUEST_ENDPOINT, REQUEST_REPLIES, REQUEST_SLOT, REQUEST_SLOTS, TILEMUX_BASE, TILEMUX_BUFFER,
-    TILEMUX_CONFIG, TILEMUX_MEMORY, TILEMUX_PRINT_BUFFER, TileMuxConfig,
+    KERNEL_ACTIVITY, NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, PRINT_REPLY_SLOT,
+    PRINT_REPLY_SLOTS, PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_REPLIES, REQUEST_SLOT, REQUEST_SLOTS,
+    TILEMUX_BASE, TILEMUX_BUFFER, TILEMUX_CONFIG, TILEMUX_MEMORY, TILEMUX_PRINT_BUFFER,
+    TileMuxConfig,
+};
+use bulkhead_capabilities::{
+    HolderId, NodeId, Object, QUOTAS, Quota, Request, Space, Tile as TileObject, UNREGULATED,
 };
 use zerocopy::IntoBytes;
 
+/// Granularity of memory in bytes.
+pub const PAGE: u64 = 4096;
+/// Names under which the boot modules may hold TileMux.
+pub const TILEMUX_NAMES: [&str; 2] = ["tilemux", "tiled/tilemux"];
+
 impl System {
-    /// Gives memory to a tile and starts TileMux on it if it does not run.
+    /// Shows memory to a tile and starts TileMux on it if it does not run.
     ///
     /// # Errors
     /// [`SyscallError::NoTile`], [`SyscallError::NoWindow`], [`SyscallError::NoMemory`], [`SyscallError::NoModule`] if
-    /// there is no usable TileMux.
+    /// there is no usable TileMux, and what the capabilities refuse.
     pub fn configure_tile(
         &mut self,
         hardware: &mut impl Hardware,
-        tile: u16,
-        memory: u64,
-        memory_tile: u16,
-    ) -> Result<(), SyscallError> {
-        let index = self.tiles.iter().position(|t| t.id == tile);
-        let index = index.ok_or(SyscallError::NoTile)?;
-        let tile = &self.tiles[index];
-        let window = tile.next_window().ok_or(SyscallError::NoWindow)?;
-        let first = tile.windows.is_empty();
-        let reserved = if first { TILEMUX_MEMORY } else { 0 };
-        let size = memory
-            .checked_add(reserved)
-            .and_then(|size| size.checked_next_multiple_of(PAGE))
-            .filter(|size| memory > 0 && *size <= bulkhead_abi::memory_map::PMP_WINDOW_SIZE)
-            .ok_or(SyscallError::NoMemory)?;
-        let program = self.module(&TILEMUX_NAMES).filter(|_| first);
-        if first && program.is_none() {
-            return Err(SyscallError::NoModule);
+        ticket: Ticket,
+        caller: HolderId,
+        (tile, memory): (u16, u16),
+        tables: u64,
+    ) -> Result<Outcome, SyscallError> {
+        let Object::Tile(object) = self.space.look(caller, tile)?.1 else {
+            return Err(SyscallError::WrongKind);
+        };
+        let (node, Object::Memory(range)) = self.space.look(caller, memory)? else {
+            return Err(SyscallError::WrongKind);
+        };
+        let index = self.tile_index(object.tile)?;
+        let target = &self.tiles[index];
+        let window = target.next_window().ok_or(SyscallError::NoWindow)?;
+        let region = Region {
+            tile: range.tile,
+            base: range.base,
+            size: range.size,
+        };
+        let aligned = region.base.is_multiple_of(PAGE) && region.size.is_multiple_of(PAGE);
+        if !aligned || region.size > PMP_WINDOW_SIZE || range.rights != 7 {
+            return Err(SyscallError::BadArgument);
         }
-        let region = self.take(memory_tile, size)?;
+        let tables = tables.checked_mul(PAGE).ok_or(SyscallError::NoMemory)?;
+        if target.is_lit {
+            if tables > 0 && !self.may_give_tables(index, caller) {
+                return Err(SyscallError::BadArgument);
+            }
+            let shown = self.space.show(caller, memory, tile, window)?;
+            self.reserve(caller, node, shown, 0, tables, index)?;
+            self.show(hardware, index, window, region);
+            return Ok(Outcome::Reply(done()));
+        }
+        let program = self.module(&TILEMUX_NAMES).ok_or(SyscallError::NoModule)?;
+        let reserved = tables.checked_add(TILEMUX_MEMORY);
+        // TileMux must come first, and nobody may have got hold of its place before.
+        if reserved.is_none_or(|size| size > range.free) || range.free != range.size || window != 0
+        {
+            return Err(SyscallError::NoMemory);
+        }
+        let image = load::parse(hardware, program).map_err(|_| SyscallError::NoModule)?;
+        let place = Region {
+            size: TILEMUX_MEMORY,
+            ..region
+        };
+        let loading = Loading::new(image, program, place, TILEMUX_BASE);
+        let loading = loading.map_err(|_| SyscallError::NoModule)?;
+        let shown = self.space.show(caller, memory, tile, window)?;
+        self.reserve(caller, node, shown, TILEMUX_MEMORY, tables, index)?;
+        self.show(hardware, index, window, region);
+        self.tiles[index].is_lit = true;
+        self.tiles[index].lit_by = caller;
+        self.set_up(hardware, index, region);
+        self.jobs.start(
+            ticket.level,
+            Job::Load {
+                ticket,
+                tile: index,
+                loading: Box::new(loading),
+            },
+        );
+        Ok(Outcome::Later)
+    }
+
+    /// Whether an activity may give memory for page tables of a tile: who started its TileMux, and the root manager where the
+    /// kernel did.
+    fn may_give_tables(&self, index: usize, caller: HolderId) -> bool {
+        let lit_by = self.tiles[index].lit_by;
+        let is_root = |id: u16| self.activities[&id].creator == KERNEL_ACTIVITY;
+        lit_by == caller || lit_by == Space::KERNEL && self.number(caller).is_some_and(is_root)
+    }
+
+    /// Keeps parts of a window's memory out of everybody's reach: `first` bytes, then `tables` for page tables.
+    fn reserve(
+        &mut self,
+        caller: HolderId,
+        memory: NodeId,
+        shown: NodeId,
+        first: u64,
+        tables: u64,
+        index: usize,
+    ) -> Result<(), SyscallError> {
+        let own = (Space::KERNEL, NO_SELECTOR);
+        let mut cut = |size: u64| match size {
+            0 => Ok(None),
+            size => self.space.cut(caller, memory, own, size, PAGE).map(Some),
+        };
+        let kept = cut(first);
+        match kept.and_then(|kept| Ok((kept, cut(tables)?))) {
+            Ok((_, tables)) => {
+                self.tiles[index].tables.extend(tables);
+                Ok(())
+            }
+            Err(error) => {
+                if let Ok(Some(kept)) = kept {
+                    self.discard(kept);
+                }
+                self.discard(shown);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Configures a window.
+    fn show(&mut self, hardware: &mut impl Hardware, index: usize, window: u16, region: Region) {
         let tile = &mut self.tiles[index];
-        tile.add_window(region, reserved);
+        tile.windows[usize::from(window)] = Some(region);
         let rights = (TLB_READ | TLB_WRITE) as u8;
         let endpoint = memory_endpoint(TILEMUX_ACTIVITY, region, rights);
         hardware.set_endpoint(tile.id, window, endpoint);
-        let Some(program) = program else {
-            return Ok(());
-        };
+    }
+
+    /// TileMux's own channels and its configuration.
+    fn set_up(&mut self, hardware: &mut impl Hardware, index: usize, region: Region) {
+        let tile = &self.tiles[index];
         hardware.set_endpoint(
             tile.id,
             REQUEST_ENDPOINT,
@@ -68,35 +166,25 @@ impl System {
                 ..ReceiveEndpoint::default()
             }),
         );
-        hardware.set_endpoint(
-            tile.id,
-            NOTIFY_ENDPOINT,
+        let send = |endpoint: u16, credits: u8, message_size: u16| {
             Endpoint::Send(SendEndpoint {
                 activity: TILEMUX_ACTIVITY,
                 target_tile: self.kernel.tile,
-                target_endpoint: self.kernel.notifications,
+                target_endpoint: endpoint,
                 label: tile.id.into(),
-                credits: UNLIMITED_CREDITS,
-                credits_max: UNLIMITED_CREDITS,
-                message_size: REQUEST_SLOT,
+                credits,
+                credits_max: credits,
+                message_size,
                 credit_endpoint: NO_ENDPOINT,
                 reply: false,
-            }),
-        );
+            })
+        };
+        let notify = send(self.kernel.notifications, UNLIMITED_CREDITS, REQUEST_SLOT);
+        hardware.set_endpoint(tile.id, NOTIFY_ENDPOINT, notify);
         hardware.set_endpoint(
             tile.id,
             PRINT_ENDPOINT,
-            Endpoint::Send(SendEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                target_tile: self.kernel.tile,
-                target_endpoint: self.kernel.prints,
-                label: tile.id.into(),
-                credits: 1,
-                credits_max: 1,
-                message_size: PRINT_SLOT,
-                credit_endpoint: NO_ENDPOINT,
-                reply: false,
-            }),
+            send(self.kernel.prints, 1, PRINT_SLOT),
         );
         hardware.set_endpoint(
             tile.id,
@@ -117,16 +205,32 @@ impl System {
             policy: tile.policy.into(),
             harts: tile.harts.into(),
         };
-        let id = tile.id;
         hardware.write(region, TILEMUX_CONFIG - TILEMUX_BASE, config.as_bytes());
-        let memory = Region {
-            size: TILEMUX_MEMORY,
-            ..region
-        };
-        let image = load::load(hardware, program, memory, TILEMUX_BASE);
-        let image = image.map_err(|_| SyscallError::NoModule)?;
-        hardware.start_hart(id, image.entry);
-        Ok(())
+    }
+
+    /// TileMux is loaded: its hart starts.
+    pub(super) fn light(&mut self, hardware: &mut impl Hardware, index: usize, entry: u64) {
+        hardware.start_hart(self.tiles[index].id, entry);
+    }
+
+    /// A window is gone. Without the first, TileMux is gone, too: the tile is dark again.
+    pub(super) fn close_window(&mut self, hardware: &mut impl Hardware, index: usize, window: u16) {
+        let tile = &mut self.tiles[index];
+        if window == 0 && tile.is_lit {
+            hardware.stop_hart(tile.id);
+            for endpoint in [
+                REQUEST_ENDPOINT,
+                NOTIFY_ENDPOINT,
+                PRINT_ENDPOINT,
+                PRINT_REPLY,
+            ] {
+                hardware.invalidate_endpoint(tile.id, endpoint);
+            }
+            tile.is_lit = false;
+            tile.tables.clear();
+        }
+        hardware.invalidate_endpoint(tile.id, window);
+        tile.windows[usize::from(window)] = None;
     }
 
     /// A boot module by the first of its names that is there.
@@ -136,12 +240,87 @@ impl System {
             .map(|module| module.region)
     }
 
-    /// Takes memory from a memory tile.
-    pub(super) fn take(&mut self, tile: u16, size: u64) -> Result<Region, SyscallError> {
-        let mut memories = self.memories.iter_mut();
-        let memory = memories.find(|m| m.id == tile);
-        let base = memory.and_then(|memory| memory.free.take(size));
-        let base = base.ok_or(SyscallError::NoMemory)?;
-        Ok(Region { tile, base, size })
+    /// Whether quotas may be taken from a tile capability whose activities run: what a bucket has left must let a chunk through, and
+    /// processor time that an activity has was promised to it.
+    pub(super) fn check_tile_request(
+        &self,
+        index: usize,
+        parent: &TileObject,
+        request: &Request,
+    ) -> Result<(), SyscallError> {
+        let [rate, burst] = [Quota::NocRate, Quota::NocBurst].map(|q| request[q as usize]);
+        if let (Some(rate), Some(burst)) = (rate, burst) {
+            // A chunk is never larger than this, and must fit the bucket to leave at all.
+            if rate == 0 || burst < CHUNK_MAX as u64 {
+                return Err(SyscallError::BadArgument);
+            }
+            let owner = parent.owner[Quota::NocRate as usize];
+            if let Object::Tile(from) = *self.space.object(owner)
+                && self.tiles[index].buckets.contains(&Some(owner))
+                && (from.left[Quota::NocRate as usize] <= rate
+                    || from.left[Quota::NocBurst as usize] < burst.saturating_add(CHUNK_MAX as u64))
+            {
+                return Err(SyscallError::NoQuota);
+            }
+        }
+        let owner = parent.owner[Quota::Cpu as usize];
+        let used = self.activities.values().any(|a| a.cpu == Some(owner));
+        if request[Quota::Cpu as usize].is_some() && used {
+            return Err(SyscallError::WrongState);
+        }
+        Ok(())
     }
+
+    /// The bucket of who owns a rate follows what is left of it.
+    pub(super) fn update_bucket(
+        &mut self,
+        hardware: &mut impl Hardware,
+        index: usize,
+        owners: [NodeId; QUOTAS],
+    ) {
+        let owner = owners[Quota::NocRate as usize];
+        let tile: &Tile = &self.tiles[index];
+        let bucket = tile.buckets.iter().position(|b| *b == Some(owner));
+        if let (Some(bucket), Object::Tile(from)) = (bucket, *self.space.object(owner)) {
+            let [rate, burst] = [Quota::NocRate, Quota::NocBurst].map(|q| from.left[q as usize]);
+            hardware.set_bucket(tile.id, bucket as u8, rate, burst);
+        }
+    }
+
+    /// The token bucket for activities of a tile capability: 0 if its traffic is not regulated.
+    pub(super) fn bucket_of(
+        &mut self,
+        hardware: &mut impl Hardware,
+        index: usize,
+        owner: NodeId,
+    ) -> Result<u8, SyscallError> {
+        let Object::Tile(from) = *self.space.object(owner) else {
+            return Err(SyscallError::WrongKind);
+        };
+        if from.given[Quota::NocRate as usize] == UNREGULATED {
+            return Ok(0);
+        }
+        let [rate, burst] = [Quota::NocRate, Quota::NocBurst].map(|q| from.left[q as usize]);
+        if rate == 0 || burst < CHUNK_MAX as u64 {
+            return Err(SyscallError::NoQuota);
+        }
+        let tile = &mut self.tiles[index];
+        let is_new = !tile.buckets.contains(&Some(owner));
+        let bucket = tile.bucket(owner).ok_or(SyscallError::NoBucket)?;
+        if is_new {
+            hardware.set_bucket(tile.id, bucket, rate, burst);
+        }
+        Ok(bucket)
+    }
+}
+
+/// A memory endpoint onto a region.
+pub(super) fn memory_endpoint(activity: u16, region: Region, rights: u8) -> Endpoint {
+    Endpoint::Memory(MemoryEndpoint {
+        activity,
+        target_tile: region.tile,
+        rights,
+        base: region.base,
+        size: region.size,
+    })
 }

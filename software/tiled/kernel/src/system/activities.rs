@@ -1,0 +1,475 @@
+//! Activities: their creation, their memory, their start and what becomes of them.
+//!
+//! Why it exists: an activity is made of many capabilities, and comes into being as a whole or not at all. What it deliberately
+//! does not know: what is revoked when it ends; the capabilities know that.
+
+use super::tiles::PAGE;
+use super::{Outcome, System, Ticket, done};
+use crate::activity::{Activity, State};
+use crate::hardware::{Hardware, Region};
+use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint};
+use bulkhead_abi::syscall::{
+    Event, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SEL_ACTIVITY, SEL_KERNEL_MEMORY, SEL_MEMORY,
+    SEL_TILE, SYSCALL_SLOT, StopCause, SyscallError,
+};
+use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request, TileMuxError, table_pages};
+use bulkhead_abi::words::Name;
+use bulkhead_capabilities::{HolderId, NodeId, Object, Quota};
+
+/// What an activity is to be made of: selectors of who creates it, and more.
+#[derive(Clone, Copy, Debug)]
+pub struct Creation {
+    /// Where its capability goes.
+    pub target: u16,
+    /// The tile.
+    pub tile: u16,
+    /// The purse.
+    pub purse: u16,
+    /// Its memory.
+    pub memory: u16,
+    /// Offset of the buffer for replies to its system calls.
+    pub reply: u64,
+    /// Its priority as a caller.
+    pub priority: u8,
+    /// Its priority on its tile.
+    pub tile_priority: u8,
+    /// Name for reports.
+    pub name: Name,
+}
+
+/// Nanoseconds of a second.
+const SECOND: u128 = 1_000_000_000;
+
+impl System {
+    pub(super) fn request(
+        &self,
+        hardware: &mut impl Hardware,
+        activity: u16,
+        request: Request,
+    ) -> Result<(), SyscallError> {
+        let tile = self.tile_of(activity).ok_or(SyscallError::NoActivity)?;
+        if !tile.is_lit {
+            return Err(SyscallError::Refused);
+        }
+        match hardware.request(tile.id, request) {
+            TileMuxError::None => Ok(()),
+            _ => Err(SyscallError::Refused),
+        }
+    }
+
+    /// Creates an activity with its channel to the kernel.
+    ///
+    /// # Errors
+    /// See `CreateActivity`.
+    pub fn create(
+        &mut self,
+        hardware: &mut impl Hardware,
+        creator: u16,
+        plan: Creation,
+    ) -> Result<u16, SyscallError> {
+        let caller = self.holder(creator)?;
+        let highest = match self.activities.get(&creator) {
+            Some(creator) => usize::from(creator.priority),
+            None => PRIORITIES - 1,
+        };
+        if usize::from(plan.priority) > highest || self.next_activity >= 0x8000 {
+            return Err(SyscallError::BadArgument);
+        }
+        let Object::Tile(tile) = self.space.look(caller, plan.tile)?.1 else {
+            return Err(SyscallError::WrongKind);
+        };
+        let Object::Memory(memory) = self.space.look(caller, plan.memory)?.1 else {
+            return Err(SyscallError::WrongKind);
+        };
+        let region = Region {
+            tile: memory.tile,
+            base: memory.base,
+            size: memory.size,
+        };
+        let end = plan.reply.checked_add(SYSCALL_SLOT.into());
+        let fits = plan.reply.is_multiple_of(64) && end.is_some_and(|end| end <= region.size);
+        if !fits || !region.size.is_multiple_of(PAGE) || memory.rights != 7 {
+            return Err(SyscallError::BadArgument);
+        }
+        let index = self.tile_index(tile.tile)?;
+        let target = &self.tiles[index];
+        let physical = target.physical(region).ok_or(SyscallError::WrongState)?;
+        let channel = target.endpoints.find(2).ok_or(SyscallError::NoEndpoint)?;
+        let cpu_owner = tile.owner[Quota::Cpu as usize];
+        let cpu = self.budget_of(cpu_owner, tile.period)?;
+        let bucket = self.bucket_of(hardware, index, tile.owner[Quota::NocRate as usize])?;
+
+        let (node, holder) =
+            self.space
+                .create_activity(caller, plan.target, plan.tile, plan.purse, plan.memory)?;
+        let made = self.equip(caller, holder, &plan, index, region.size, channel);
+        let tables = match made {
+            Ok(tables) => tables,
+            Err(error) => {
+                self.discard(node);
+                return Err(error);
+            }
+        };
+        let id = self.next_activity;
+        self.next_activity += 1;
+        self.tiles[index].endpoints.take(channel, 2);
+        self.activities.insert(
+            id,
+            Activity {
+                name: plan.name,
+                holder,
+                node,
+                tile: index,
+                creator,
+                selector: plan.target,
+                priority: plan.priority,
+                state: State::Created,
+                region,
+                physical,
+                cpu: cpu.map(|_| cpu_owner),
+                syscalls: (channel, channel + 1),
+            },
+        );
+        let told = self.introduce(hardware, id, tables, bucket, cpu, plan.tile_priority);
+        if let Err(error) = told {
+            self.activities.remove(&id);
+            self.discard(node);
+            for endpoint in [channel, channel + 1] {
+                self.tiles[index].endpoints.free(endpoint);
+            }
+            return Err(error);
+        }
+        self.open_channel(hardware, id, plan.reply);
+        Ok(id)
+    }
+
+    /// The processor time of a tile capability in each of its periods, if it has time of its own; it must not be in use.
+    fn budget_of(&self, owner: NodeId, period: u64) -> Result<Option<(u64, u64)>, SyscallError> {
+        let Object::Tile(from) = *self.space.object(owner) else {
+            return Err(SyscallError::WrongKind);
+        };
+        if self.space.origin(owner).is_none() {
+            return Ok(None);
+        }
+        if self.activities.values().any(|a| a.cpu == Some(owner)) {
+            return Err(SyscallError::WrongState);
+        }
+        let share = u128::from(from.left[Quota::Cpu as usize]);
+        let budget = (share * u128::from(period) / SECOND) as u64;
+        match budget {
+            0 => Err(SyscallError::NoQuota),
+            budget => Ok(Some((budget, period))),
+        }
+    }
+
+    /// The capabilities that every activity begins with. Returns where its page tables go.
+    fn equip(
+        &mut self,
+        caller: HolderId,
+        holder: HolderId,
+        plan: &Creation,
+        tile: usize,
+        size: u64,
+        channel: u16,
+    ) -> Result<Region, SyscallError> {
+        for (source, target) in [
+            (plan.target, SEL_ACTIVITY),
+            (plan.purse, SEL_KERNEL_MEMORY),
+            (plan.tile, SEL_TILE),
+            (plan.memory, SEL_MEMORY),
+        ] {
+            self.space
+                .copy(caller, (caller, source), (holder, target))?;
+        }
+        let pages = table_pages(size);
+        let whole = (0, size / PAGE);
+        self.space.map(caller, plan.memory, holder, whole, pages)?;
+        let mut tables = Err(SyscallError::NoMemory);
+        for pool in &self.tiles[tile].tables {
+            let to = (holder, NO_SELECTOR);
+            let cut = self.space.cut(caller, *pool, to, pages * PAGE, PAGE);
+            if let Ok(cut) = cut {
+                tables = Ok(cut);
+                break;
+            }
+        }
+        let tables = tables?;
+        self.space.channel(caller, holder, (channel, 2))?;
+        match *self.space.object(tables) {
+            Object::Memory(memory) => Ok(Region {
+                tile: memory.tile,
+                base: memory.base,
+                size: memory.size,
+            }),
+            _ => Err(SyscallError::NoMemory),
+        }
+    }
+
+    /// Makes TileMux know an activity.
+    fn introduce(
+        &mut self,
+        hardware: &mut impl Hardware,
+        id: u16,
+        tables: Region,
+        bucket: u8,
+        cpu: Option<(u64, u64)>,
+        priority: u8,
+    ) -> Result<(), SyscallError> {
+        let tile = self.tile_of(id).ok_or(SyscallError::NoTile)?;
+        let physical = tile.physical(tables).ok_or(SyscallError::WrongState)?;
+        let create = Request::Create {
+            activity: id,
+            tables: physical,
+            table_pages: tables.size / PAGE,
+        };
+        self.request(hardware, id, create)?;
+        let mut rest = Ok(());
+        if bucket != 0 {
+            let request = Request::SetBucket {
+                activity: id,
+                bucket,
+            };
+            rest = self.request(hardware, id, request);
+        }
+        if let Some((budget, period)) = cpu {
+            let request = Request::SetBudget {
+                activity: id,
+                budget,
+                period,
+                priority,
+            };
+            rest = rest.and_then(|()| self.request(hardware, id, request));
+        }
+        if rest.is_err() {
+            // TileMux knows it already.
+            let _ = self.request(hardware, id, Request::Stop { activity: id });
+        }
+        rest
+    }
+
+    fn open_channel(&mut self, hardware: &mut impl Hardware, id: u16, reply: u64) {
+        let Some(target) = self.activities.get(&id) else {
+            return;
+        };
+        let tile = self.tiles[target.tile].id;
+        let send = SendEndpoint {
+            activity: id,
+            target_tile: self.kernel.tile,
+            target_endpoint: self.kernel.syscalls[usize::from(target.priority)],
+            label: id.into(),
+            credits: 1,
+            credits_max: 1,
+            message_size: SYSCALL_SLOT,
+            credit_endpoint: NO_ENDPOINT,
+            reply: false,
+        };
+        let receive = ReceiveEndpoint {
+            activity: id,
+            reply_endpoints: NO_ENDPOINT,
+            buffer: target.physical + reply,
+            slot_size: SYSCALL_SLOT,
+            slots: 1,
+            ..ReceiveEndpoint::default()
+        };
+        hardware.set_endpoint(tile, target.syscalls.0, Endpoint::Send(send));
+        hardware.set_endpoint(tile, target.syscalls.1, Endpoint::Receive(receive));
+    }
+
+    /// An activity that has not been started.
+    fn created(&self, id: u16) -> Result<&Activity, SyscallError> {
+        let found = self.activities.get(&id).ok_or(SyscallError::NoActivity)?;
+        match found.state {
+            State::Created => Ok(found),
+            _ => Err(SyscallError::WrongState),
+        }
+    }
+
+    /// Maps a part of an activity's memory.
+    ///
+    /// # Errors
+    /// See `Map`.
+    pub fn map(
+        &self,
+        hardware: &mut impl Hardware,
+        activity: u16,
+        address: u64,
+        offset: u64,
+        pages: u64,
+        rights: u8,
+    ) -> Result<(), SyscallError> {
+        let target = self.created(activity)?;
+        let valid = (1..=MAP_PAGES_MAX).contains(&pages)
+            && (1..=7).contains(&rights)
+            && offset.is_multiple_of(PAGE);
+        if !valid {
+            return Err(SyscallError::BadArgument);
+        }
+        let end = offset.checked_add(pages * PAGE);
+        if end.is_none_or(|end| end > target.region.size) {
+            return Err(SyscallError::OutOfBounds);
+        }
+        let physical = target.physical + offset;
+        self.request(
+            hardware,
+            activity,
+            Request::Map {
+                activity,
+                address,
+                physical,
+                pages,
+                rights,
+            },
+        )
+    }
+
+    /// Starts an activity.
+    ///
+    /// # Errors
+    /// See `Start`.
+    pub fn start(
+        &mut self,
+        hardware: &mut impl Hardware,
+        activity: u16,
+        entry: u64,
+        stack: u64,
+    ) -> Result<(), SyscallError> {
+        self.created(activity)?;
+        if !stack.is_multiple_of(16) || !entry.is_multiple_of(2) {
+            return Err(SyscallError::BadArgument);
+        }
+        self.request(
+            hardware,
+            activity,
+            Request::Start {
+                activity,
+                entry,
+                stack,
+            },
+        )?;
+        if let Some(target) = self.activities.get_mut(&activity) {
+            target.state = State::Running;
+        }
+        Ok(())
+    }
+
+    /// A tile's TileMux says that an activity stopped. Believed if the activity is there and runs: then all that it has is revoked.
+    pub fn notified(&mut self, tile: u16, activity: u16, cause: StopCause) {
+        let Some(found) = self.activities.get_mut(&activity) else {
+            return;
+        };
+        if self.tiles[found.tile].id != tile || matches!(found.state, State::Stopped(_)) {
+            return;
+        }
+        found.state = State::Stopped(cause);
+        let (level, node) = (usize::from(found.priority), found.node);
+        self.reports.push_back((activity, cause));
+        self.jobs.end(level, node, self.space.birth(node));
+    }
+
+    /// Its node was removed, and with it all that it had. Whoever created it hears of it.
+    pub(super) fn ended(&mut self, holder: HolderId) {
+        let Some(id) = self.number(holder) else {
+            return;
+        };
+        let Some(activity) = self.activities.remove(&id) else {
+            return;
+        };
+        self.forget_caller(id);
+        let cause = match activity.state {
+            State::Stopped(cause) => cause,
+            _ => StopCause::Killed,
+        };
+        if activity.creator == KERNEL_ACTIVITY {
+            // The end of the root manager is the end of the system; see `root_cause`.
+            self.jobs.root = Some(cause);
+        }
+        let event = Event::Stopped(cause);
+        self.post(activity.creator, activity.selector, id, event);
+    }
+
+    /// Why the root manager stopped, if it has.
+    pub fn root_cause(&self, root: u16) -> Option<StopCause> {
+        match self.activities.get(&root).map(|a| a.state) {
+            Some(State::Stopped(cause)) => Some(cause),
+            Some(_) => None,
+            None => self.jobs.root,
+        }
+    }
+
+    /// Tells the creator of an activity what it says; only its last word is kept.
+    pub(super) fn report(&mut self, id: u16, value: u64) {
+        let Some(activity) = self.activities.get(&id) else {
+            return;
+        };
+        let (creator, selector) = (activity.creator, activity.selector);
+        self.events
+            .retain(|(_, _, who, event)| *who != id || !matches!(event, Event::Reported(_)));
+        self.post(creator, selector, id, Event::Reported(value));
+    }
+
+    /// Events of an activity that its creator has not heard.
+    pub(super) fn unheard(&self, id: u16) -> usize {
+        self.events.iter().filter(|e| e.2 == id).count()
+    }
+
+    /// Tells an activity that something has happened.
+    pub(super) fn post(&mut self, to: u16, selector: u16, activity: u16, event: Event) {
+        if self.activities.contains_key(&to) {
+            self.events.push_back((to, selector, activity, event));
+            self.deliver();
+        }
+    }
+
+    pub(super) fn wait_event(&mut self, ticket: Ticket) -> Result<Outcome, SyscallError> {
+        if self.listeners.iter().any(|l| l.caller == ticket.caller) {
+            return Err(SyscallError::Busy);
+        }
+        self.may_wait(ticket)?;
+        self.listeners.push(ticket);
+        self.deliver();
+        Ok(Outcome::Later)
+    }
+
+    /// Gives events to those who wait for them.
+    fn deliver(&mut self) {
+        for index in (0..self.listeners.len()).rev() {
+            let ticket = self.listeners[index];
+            let mut events = self.events.iter();
+            let Some(position) = events.position(|e| e.0 == ticket.caller) else {
+                continue;
+            };
+            let Some((_, selector, activity, event)) = self.events.remove(position) else {
+                continue;
+            };
+            let mut reply = done();
+            reply.push(&[selector.into(), activity.into()]);
+            reply.push(&event.to_words());
+            self.listeners.swap_remove(index);
+            self.answer(ticket, Ok(reply));
+        }
+    }
+
+    /// An activity is no more: nothing waits for it, and it waits for nothing.
+    fn forget_caller(&mut self, id: u16) {
+        self.events.retain(|e| e.0 != id);
+        let mut gone: alloc::vec::Vec<Ticket> = alloc::vec::Vec::new();
+        self.listeners.retain(|ticket| {
+            let stays = ticket.caller != id;
+            if !stays {
+                gone.push(*ticket);
+            }
+            stays
+        });
+        self.sleepers.retain(|(ticket, _)| {
+            let stays = ticket.caller != id;
+            if !stays {
+                gone.push(*ticket);
+            }
+            stays
+        });
+        // An answer that cannot be delivered frees the kernel's slot.
+        for ticket in gone {
+            self.answer(ticket, Err(SyscallError::Gone));
+        }
+    }
+}

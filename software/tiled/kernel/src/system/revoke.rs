@@ -1,0 +1,329 @@
+//! Jobs that take long: revocation, and loading TileMux. Each priority of callers has at most one, driven step by step.
+//!
+//! Why it exists: a caller of a higher priority waits for one step, not for a job. What it deliberately does not know: what depends on
+//! what; the capabilities know that.
+//!
+//! A step does one of: visit one capability; invalidate one endpoint; look at one right to reply; stop one activity; copy
+//! one piece of a program.
+
+use super::{Outcome, System, Ticket, done};
+use crate::activity::State;
+use crate::hardware::Hardware;
+use crate::load::Loading;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use bulkhead_abi::dtu::Endpoint;
+use bulkhead_abi::memory_map::PMP_WINDOWS;
+use bulkhead_abi::syscall::{PRIORITIES, StopCause, SyscallError};
+use bulkhead_abi::tilemux::Request;
+use bulkhead_capabilities::{NodeId, Object, Progress, Removed};
+
+/// What takes long.
+#[derive(Clone, Debug)]
+pub(super) enum Job {
+    /// The revocation of this level; who waits for its end.
+    Revoke(Option<Ticket>),
+    /// TileMux is being loaded.
+    Load {
+        /// Who waits.
+        ticket: Ticket,
+        /// Index of the tile.
+        tile: usize,
+        /// How far it is.
+        loading: Box<Loading>,
+    },
+}
+
+/// What is left to undo of a capability that was removed.
+#[derive(Clone, Copy, Debug)]
+enum Undo {
+    /// Endpoints of a tile, from `next` on; then the rights to reply that their messages left.
+    Endpoints {
+        tile: usize,
+        next: u16,
+        end: u16,
+        rights: Option<Rights>,
+    },
+    /// Rights to reply at a receiver.
+    Rights(Rights),
+}
+
+/// The rights to reply of a receive endpoint, from `next` on. Those that lead to an endpoint that is gone must go, too, so that no late
+/// reply reaches a new owner.
+#[derive(Clone, Copy, Debug)]
+struct Rights {
+    receiver: u16,
+    next: u16,
+    end: u16,
+    /// The sender's tile, and his send endpoint.
+    sender: (u16, u16),
+}
+
+/// The jobs of all priorities.
+#[derive(Debug, Default)]
+pub(super) struct Jobs {
+    running: [Option<Job>; PRIORITIES],
+    /// One for all priorities: nobody's revocation has ended before it is done.
+    undo: Option<Undo>,
+    /// Activities that stopped: their nodes, by priority.
+    ending: [VecDeque<(NodeId, u64)>; PRIORITIES],
+    /// Why the root manager ended.
+    pub(super) root: Option<StopCause>,
+}
+
+impl Jobs {
+    pub(super) fn start(&mut self, level: usize, job: Job) {
+        self.running[level] = Some(job);
+    }
+
+    /// An activity has stopped; what it has is to be revoked.
+    pub(super) fn end(&mut self, level: usize, node: NodeId, birth: u64) {
+        self.ending[level].push_back((node, birth));
+    }
+}
+
+impl System {
+    /// Whether there is a job of this priority. Callers of the same or a lower one wait for its end.
+    pub fn is_busy(&self, level: usize) -> bool {
+        self.jobs.running[level].is_some() || !self.jobs.ending[level].is_empty()
+    }
+
+    /// Begins to revoke a capability with all that depends on it.
+    pub(super) fn revoke(
+        &mut self,
+        ticket: Ticket,
+        node: NodeId,
+        keep: bool,
+    ) -> Result<Outcome, SyscallError> {
+        self.space.remove(ticket.level, node, keep)?;
+        self.jobs.start(ticket.level, Job::Revoke(Some(ticket)));
+        Ok(Outcome::Later)
+    }
+
+    pub(super) fn stop(&mut self, ticket: Ticket, activity: u16) -> Result<Outcome, SyscallError> {
+        let found = self.activities.get(&activity);
+        let node = found.ok_or(SyscallError::NoActivity)?.node;
+        self.revoke(ticket, node, false)
+    }
+
+    /// Removes what was made by a call that cannot be completed: few nodes, none of which has reached the hardware.
+    pub(super) fn discard(&mut self, node: NodeId) {
+        // This level is the kernel's own.
+        let level = PRIORITIES;
+        if self.space.remove(level, node, false).is_ok() {
+            while self.space.step(level) != Progress::Done {}
+        }
+    }
+
+    /// Does one step of the job of a priority.
+    pub fn step(&mut self, hardware: &mut impl Hardware, level: usize) {
+        match self.jobs.running[level].take() {
+            None => {
+                if let Some((node, birth)) = self.jobs.ending[level].pop_front()
+                    && self.space.is(node, birth)
+                    && self.space.remove(level, node, false).is_ok()
+                {
+                    self.jobs.running[level] = Some(Job::Revoke(None));
+                }
+            }
+            Some(Job::Revoke(ticket)) => {
+                if !self.revoke_step(hardware, level) {
+                    self.jobs.running[level] = Some(Job::Revoke(ticket));
+                } else if let Some(ticket) = ticket {
+                    self.answer(ticket, Ok(done()));
+                }
+            }
+            Some(Job::Load {
+                ticket,
+                tile,
+                mut loading,
+            }) => {
+                if !self.tiles[tile].is_lit {
+                    // Its memory was revoked meanwhile.
+                    self.answer(ticket, Err(SyscallError::Revoked));
+                } else if loading.step(hardware) {
+                    self.light(hardware, tile, loading.entry());
+                    self.answer(ticket, Ok(done()));
+                } else {
+                    self.jobs.running[level] = Some(Job::Load {
+                        ticket,
+                        tile,
+                        loading,
+                    });
+                }
+            }
+        }
+    }
+
+    /// One step of a revocation; whether it has ended.
+    fn revoke_step(&mut self, hardware: &mut impl Hardware, level: usize) -> bool {
+        if let Some(undo) = self.jobs.undo.take() {
+            self.jobs.undo = self.undo(hardware, undo);
+            return false;
+        }
+        if let Some(node) = self.space.at(level)
+            && self.silence(hardware, node)
+        {
+            return false;
+        }
+        match self.space.step(level) {
+            Progress::Done => true,
+            Progress::Working => false,
+            Progress::Removed(removed) => {
+                self.removed(hardware, &removed);
+                false
+            }
+        }
+    }
+
+    /// If the node is an activity that runs, it runs no more. Whether there was something to do.
+    fn silence(&mut self, hardware: &mut impl Hardware, node: NodeId) -> bool {
+        let mut all = self.activities.iter();
+        let found = all.find(|(_, a)| a.node == node && !matches!(a.state, State::Stopped(_)));
+        let Some((&activity, _)) = found else {
+            return false;
+        };
+        // A TileMux that does not answer is lost, and its tile with it.
+        let _ = self.request(hardware, activity, Request::Stop { activity });
+        if let Some(target) = self.activities.get_mut(&activity) {
+            target.state = State::Stopped(StopCause::Killed);
+            self.reports.push_back((activity, StopCause::Killed));
+        }
+        true
+    }
+
+    /// Undoes what a capability did outside of the kernel, or begins to.
+    fn removed(&mut self, hardware: &mut impl Hardware, removed: &Removed) {
+        if removed.copy {
+            return;
+        }
+        match removed.object {
+            Object::Endpoint {
+                tile,
+                endpoint,
+                count,
+            } => {
+                let Ok(index) = self.tile_index(tile) else {
+                    return;
+                };
+                if u64::from(endpoint) < PMP_WINDOWS {
+                    self.close_window(hardware, index, endpoint);
+                    return;
+                }
+                let rights = self.rights_left(removed, (tile, endpoint));
+                self.jobs.undo = Some(Undo::Endpoints {
+                    tile: index,
+                    next: endpoint,
+                    end: endpoint + count,
+                    rights,
+                });
+            }
+            Object::Activity { .. } => {
+                if let Object::Activity { holder } = removed.object {
+                    self.ended(bulkhead_capabilities::HolderId(holder));
+                }
+            }
+            Object::Tile(tile) => {
+                if let Ok(index) = self.tile_index(tile.tile) {
+                    let buckets = &mut self.tiles[index].buckets;
+                    for bucket in buckets.iter_mut().filter(|b| **b == Some(removed.node)) {
+                        *bucket = None;
+                    }
+                    if let Some(origin) = removed.origin
+                        && let Object::Tile(parent) = *self.space.object(origin)
+                    {
+                        self.update_bucket(hardware, index, parent.owner);
+                    }
+                }
+            }
+            Object::Memory(_) => {
+                for tile in &mut self.tiles {
+                    tile.tables.retain(|tables| *tables != removed.node);
+                }
+            }
+            Object::Semaphore { .. } => {
+                while let Some(index) = self.sleepers.iter().position(|s| s.1 == removed.node) {
+                    if let Some((ticket, _)) = self.sleepers.remove(index) {
+                        self.answer(ticket, Err(SyscallError::Gone));
+                    }
+                }
+            }
+            Object::Service => self.service_gone(removed.node),
+            Object::Session { ident } => self.session_gone(removed.origin, ident),
+            _ => {}
+        }
+    }
+
+    /// Where the receiver of a send endpoint keeps rights to reply that the endpoint's messages left there.
+    fn rights_left(&self, removed: &Removed, sender: (u16, u16)) -> Option<Rights> {
+        let origin = removed.origin?;
+        if !matches!(self.space.object(origin), Object::Send { .. }) {
+            return None;
+        }
+        let (gate, (receiver, endpoint)) = self.space.receiver(origin)?;
+        // The rights stand behind the receive endpoint; without rights, others' endpoints do, which do not look like them.
+        Some(Rights {
+            receiver,
+            next: endpoint + 1,
+            end: endpoint + 1 + u16::from(gate.slots),
+            sender,
+        })
+    }
+
+    fn undo(&mut self, hardware: &mut impl Hardware, undo: Undo) -> Option<Undo> {
+        match undo {
+            Undo::Endpoints {
+                tile: index,
+                next,
+                end,
+                rights,
+            } => {
+                let tile = self.tiles[index].id;
+                let old = match rights {
+                    Some(_) => hardware.endpoint(tile, next),
+                    None => Endpoint::Invalid,
+                };
+                hardware.invalidate_endpoint(tile, next);
+                self.tiles[index].endpoints.free(next);
+                if next + 1 < end {
+                    return Some(Undo::Endpoints {
+                        tile: index,
+                        next: next + 1,
+                        end,
+                        rights,
+                    });
+                }
+                self.disappoint(hardware, old);
+                // Only messages under way can have left rights.
+                let under_way = matches!(old, Endpoint::Send(s) if s.credits < s.credits_max);
+                rights.filter(|_| under_way).map(Undo::Rights)
+            }
+            Undo::Rights(rights) => {
+                let value = hardware.endpoint(rights.receiver, rights.next);
+                if let Endpoint::Send(send) = value
+                    && send.reply
+                    && (send.target_tile, send.credit_endpoint) == rights.sender
+                {
+                    hardware.invalidate_endpoint(rights.receiver, rights.next);
+                }
+                let next = rights.next + 1;
+                (next < rights.end).then_some(Undo::Rights(Rights { next, ..rights }))
+            }
+        }
+    }
+
+    /// Somebody who still waits for a reply over an endpoint that is gone shall look again.
+    fn disappoint(&mut self, hardware: &mut impl Hardware, old: Endpoint) {
+        let Endpoint::Send(send) = old else { return };
+        let activity = send.activity;
+        let waits = send.credits < send.credits_max;
+        let runs = matches!(
+            self.activities.get(&activity).map(|a| a.state),
+            Some(State::Running)
+        );
+        if waits && runs {
+            // TileMux may have removed it a moment ago.
+            let _ = self.request(hardware, activity, Request::Wake { activity });
+        }
+    }
+}

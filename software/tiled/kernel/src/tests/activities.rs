@@ -1,0 +1,413 @@
+//! Boot, the life of activities, their quotas, and what is left of them.
+
+use super::*;
+use crate::activity::State;
+use bulkhead_abi::environment::{ENVIRONMENT_BASE, ENVIRONMENT_MAGIC};
+use bulkhead_abi::memory_map::MEMORY_BASE;
+use bulkhead_abi::syscall::{Event, SEL_MODULES, StopCause};
+use bulkhead_abi::tilemux::{FIRST_ENDPOINT, NOTIFY_ENDPOINT, REQUEST_ENDPOINT};
+
+#[test]
+fn the_root_manager_is_loaded_and_started() {
+    let (system, chip) = boot();
+    assert_eq!(chip.started, [(1, TILEMUX_BASE)]);
+    let Endpoint::Memory(window) = chip.endpoints[&(1, 0)] else {
+        panic!("no window")
+    };
+    let bytes = |at: u64, n: u64| {
+        (at..at + n)
+            .map(|a| chip.memory.get(&a).copied().unwrap_or(0xAA))
+            .collect::<Vec<u8>>()
+    };
+    assert_eq!(bytes(window.base, 7), b"tilemux");
+    // 16 bytes behind the file's contents are zeroed.
+    assert_eq!(bytes(window.base + 7, 16), [0; 16]);
+    let manager = system.activity(1).unwrap();
+    assert!(manager.physical > MEMORY_BASE);
+    assert_eq!(
+        bytes(manager.region.base, 8),
+        ENVIRONMENT_MAGIC.to_le_bytes()
+    );
+    assert_eq!(
+        bytes(manager.region.base + PROGRAM_BASE - ENVIRONMENT_BASE, 7),
+        b"manager"
+    );
+    assert_eq!(manager.state, State::Running);
+    assert!(matches!(
+        chip.endpoints[&(1, REQUEST_ENDPOINT)],
+        Endpoint::Receive(_)
+    ));
+    assert!(
+        matches!(chip.endpoints[&(1, NOTIFY_ENDPOINT)], Endpoint::Send(s) if s.target_tile == 0 && s.label == 1)
+    );
+    assert!(
+        matches!(chip.requests.last(), Some((_, Request::Start { activity: 1, entry, .. })) if *entry == PROGRAM_BASE)
+    );
+}
+
+/// Free endpoints of a tile, what the manager has left of everything.
+fn left(system: &mut System, chip: &mut Chip) -> Vec<Vec<u64>> {
+    let selectors = [
+        SEL_TILES + 1,
+        SEL_TILES + 2,
+        SEL_MEMORIES + MEMORY,
+        SEL_KERNEL_MEMORY,
+    ];
+    let query = |selector| Syscall::Query { selector };
+    selectors
+        .map(|s| call(system, chip, 1, query(s)).unwrap())
+        .to_vec()
+}
+
+#[test]
+fn everything_is_given_back_when_an_activity_ends() {
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, 200, SEL_TILES + 2);
+    let tile = system.tile_of(2).unwrap().clone();
+    let before = left(&mut system, &mut chip);
+    let endpoints = chip.endpoints.clone();
+    for round in 0..40 {
+        let id = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+        assert_eq!(id, 3 + round);
+        start(&mut system, &mut chip, APP);
+        // It makes a gate, and its neighbour sends to it.
+        let own = Syscall::CreateReceive {
+            target: 20,
+            slots: 4,
+            slot_size: 128,
+        };
+        call(&mut system, &mut chip, id, own).unwrap();
+        let [endpoint, _] =
+            call(&mut system, &mut chip, id, activate(20, 0, Some((3, 64)))).unwrap()[..]
+        else {
+            panic!()
+        };
+        assert!(endpoint >= FIRST_ENDPOINT.into());
+        let send = Syscall::CreateSend {
+            source: 20,
+            target: 21,
+            label: 5,
+            credits: 2,
+        };
+        call(&mut system, &mut chip, id, send).unwrap();
+        for (caller, request) in [
+            (
+                1,
+                Syscall::Obtain {
+                    activity: APP,
+                    source: 21,
+                    target: 50,
+                },
+            ),
+            (1, activate(50, 200, None)),
+        ] {
+            call(&mut system, &mut chip, caller, request).unwrap();
+        }
+        match round % 3 {
+            0 => {
+                system.notified(2, id, StopCause::Exit(7));
+                finish(&mut system, &mut chip);
+            }
+            1 => {
+                call(&mut system, &mut chip, 1, Syscall::Stop { activity: APP }).unwrap();
+            }
+            // Its purse is revoked.
+            _ => {
+                let revoke = Syscall::Revoke {
+                    selector: APP + 2,
+                    keep: 0,
+                };
+                call(&mut system, &mut chip, 1, revoke).unwrap();
+            }
+        }
+        let [at, who, event @ ..] =
+            &call(&mut system, &mut chip, 1, Syscall::WaitEvent {}).unwrap()[..]
+        else {
+            panic!()
+        };
+        let cause = if round % 3 == 0 {
+            StopCause::Exit(7)
+        } else {
+            StopCause::Killed
+        };
+        assert_eq!((*at, *who), (APP.into(), id.into()));
+        assert_eq!(
+            Event::from_words(event.try_into().unwrap()),
+            Some(Event::Stopped(cause))
+        );
+        assert!(system.activity(id).is_none());
+        for selector in [APP + 1, APP + 2] {
+            let _ = call(
+                &mut system,
+                &mut chip,
+                1,
+                Syscall::Revoke { selector, keep: 0 },
+            );
+        }
+        assert_eq!(chip.endpoints, endpoints);
+        assert_eq!(left(&mut system, &mut chip), before);
+    }
+    let now = system.tile_of(2).unwrap();
+    assert_eq!(now.endpoints.left(), tile.endpoints.left());
+}
+
+#[test]
+fn a_bucket_follows_the_quota_of_the_tile_capability() {
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    call(&mut system, &mut chip, 1, limited(30, 4_000_000, 8192)).unwrap();
+    for (at, id) in [(200, 3), (210, 4)] {
+        assert_eq!(create(&mut system, &mut chip, at, 30), id);
+        let bucket = Request::SetBucket {
+            activity: id,
+            bucket: 1,
+        };
+        assert!(chip.requests.contains(&(2, bucket)));
+    }
+    assert_eq!(chip.buckets[&(2, 1)], (4_000_000, 8192));
+    // What is derived from it is taken out of the bucket.
+    let mut derived = limited(31, 3_000_000, 4096);
+    if let Syscall::DeriveTile { source, .. } = &mut derived {
+        *source = 30;
+    }
+    call(&mut system, &mut chip, 1, derived).unwrap();
+    assert_eq!(chip.buckets[&(2, 1)], (1_000_000, 4096));
+    // A bucket in use keeps enough for a chunk.
+    if let Syscall::DeriveTile {
+        target,
+        rate,
+        burst,
+        ..
+    } = &mut derived
+    {
+        (*target, *rate, *burst) = (32, 1000, 4000);
+    }
+    assert_eq!(
+        call(&mut system, &mut chip, 1, derived),
+        Err(SyscallError::NoQuota)
+    );
+    call(
+        &mut system,
+        &mut chip,
+        1,
+        Syscall::Revoke {
+            selector: 31,
+            keep: 0,
+        },
+    )
+    .unwrap();
+    assert_eq!(chip.buckets[&(2, 1)], (4_000_000, 8192));
+    // All four registers: the fourth limit finds none, until one is given back.
+    for i in 0..3 {
+        call(&mut system, &mut chip, 1, limited(40 + i, 1000, 4096)).unwrap();
+    }
+    for i in 0..2 {
+        create(&mut system, &mut chip, 300 + 10 * i, 40 + i);
+    }
+    for request in [
+        Syscall::CutMemory {
+            source: 99,
+            target: 331,
+            size: 65536,
+        },
+        Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: 332,
+            bytes: 1000,
+        },
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    let fourth = creation(330, 42, 0);
+    assert_eq!(
+        call(&mut system, &mut chip, 1, fourth),
+        Err(SyscallError::NoBucket)
+    );
+    call(
+        &mut system,
+        &mut chip,
+        1,
+        Syscall::Revoke {
+            selector: 40,
+            keep: 0,
+        },
+    )
+    .unwrap();
+    assert!(system.activity(5).is_none());
+    call(&mut system, &mut chip, 1, fourth).unwrap();
+}
+
+#[test]
+fn processor_time_is_enforced_by_tilemux_and_belongs_to_one() {
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let mut quota = limited(30, SHARE, SHARE);
+    if let Syscall::DeriveTile { budget, period, .. } = &mut quota {
+        (*budget, *period) = (2_500_000, 10_000_000);
+    }
+    call(&mut system, &mut chip, 1, quota).unwrap();
+    let id = create(&mut system, &mut chip, 200, 30);
+    let expected = Request::SetBudget {
+        activity: id,
+        budget: 2_500_000,
+        period: 10_000_000,
+        priority: 0,
+    };
+    assert!(chip.requests.contains(&(2, expected)));
+    for request in [
+        Syscall::CutMemory {
+            source: 99,
+            target: 211,
+            size: 65536,
+        },
+        Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: 212,
+            bytes: 1000,
+        },
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    assert_eq!(
+        call(&mut system, &mut chip, 1, creation(210, 30, 0)),
+        Err(SyscallError::WrongState)
+    );
+    // Time that was promised to an activity is not given away.
+    if let Syscall::DeriveTile { source, target, .. } = &mut quota {
+        (*source, *target) = (30, 31);
+    }
+    assert_eq!(
+        call(&mut system, &mut chip, 1, quota),
+        Err(SyscallError::WrongState)
+    );
+}
+
+#[test]
+fn a_creation_that_fails_leaves_nothing() {
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    for request in [
+        Syscall::CutMemory {
+            source: 99,
+            target: 201,
+            size: 65536,
+        },
+        Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: 202,
+            bytes: 1000,
+        },
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    let before = left(&mut system, &mut chip);
+    let endpoints = system.tile_of(2).unwrap().endpoints.left();
+    chip.refuse = true;
+    assert_eq!(
+        call(&mut system, &mut chip, 1, creation(200, SEL_TILES + 2, 0)),
+        Err(SyscallError::Refused)
+    );
+    chip.refuse = false;
+    assert_eq!(left(&mut system, &mut chip), before);
+    assert_eq!(system.tile_of(2).unwrap().endpoints.left(), endpoints);
+    // Nobody gets a priority above that of who creates him; the root's is the highest.
+    assert_eq!(
+        call(&mut system, &mut chip, 1, creation(200, SEL_TILES + 2, 3)),
+        Err(SyscallError::BadArgument)
+    );
+    call(&mut system, &mut chip, 1, creation(200, SEL_TILES + 2, 2)).unwrap();
+}
+
+#[test]
+fn a_window_that_goes_darkens_its_tile() {
+    let (mut system, mut chip) = boot();
+    let id = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    start(&mut system, &mut chip, APP);
+    call(
+        &mut system,
+        &mut chip,
+        1,
+        Syscall::Revoke {
+            selector: 99,
+            keep: 0,
+        },
+    )
+    .unwrap();
+    assert!(system.activity(id).is_none());
+    assert_eq!(chip.stopped, [2]);
+    assert!(chip.endpoints.keys().all(|(tile, _)| *tile == 1));
+    // It can be lit again.
+    let _ = call(
+        &mut system,
+        &mut chip,
+        1,
+        Syscall::Revoke {
+            selector: APP + 2,
+            keep: 0,
+        },
+    );
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    assert_eq!(
+        chip.started,
+        [(1, TILEMUX_BASE), (2, TILEMUX_BASE), (2, TILEMUX_BASE)]
+    );
+}
+
+#[test]
+fn page_tables_are_out_of_reach_and_limited() {
+    let (mut system, mut chip) = boot();
+    let id = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let Some((
+        _,
+        Request::Create {
+            tables,
+            table_pages,
+            ..
+        },
+    )) = chip
+        .requests
+        .iter()
+        .find(|r| matches!(r.1, Request::Create { activity, .. } if activity == id))
+    else {
+        panic!("not created")
+    };
+    // They lie in the window, but in no memory that anybody can name and cut.
+    let memory = system.activity(id).unwrap();
+    assert!(
+        *tables >= memory.physical + memory.region.size
+            || tables + table_pages * 4096 <= memory.physical
+    );
+    let mut quota = limited(30, SHARE, SHARE);
+    if let Syscall::DeriveTile { tables, .. } = &mut quota {
+        *tables = 3;
+    }
+    call(&mut system, &mut chip, 1, quota).unwrap();
+    for request in [
+        Syscall::CutMemory {
+            source: 99,
+            target: 201,
+            size: 65536,
+        },
+        Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: 202,
+            bytes: 1000,
+        },
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    assert_eq!(
+        call(&mut system, &mut chip, 1, creation(200, 30, 0)),
+        Err(SyscallError::NoQuota)
+    );
+    let module = Syscall::OpenModule {
+        modules: SEL_MODULES,
+        target: 40,
+        key: module_key(b"app"),
+    };
+    call(&mut system, &mut chip, 1, module).unwrap();
+    assert_eq!(
+        call(&mut system, &mut chip, id, module),
+        Err(SyscallError::NoCapability)
+    );
+}

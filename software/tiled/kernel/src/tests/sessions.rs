@@ -1,0 +1,337 @@
+//! Services, sessions, exchange, semaphores: what is agreed, refused, late, and broken off.
+
+use super::*;
+use crate::system::WAITING_MAX;
+use bulkhead_abi::syscall::{Event, SEL_MEMORY, ServerRequest, StopCause};
+
+/// A server (selector 200 of the manager) with a service that the manager holds at 60, and a client.
+fn served() -> (System, Chip, u16, u16) {
+    let (mut system, mut chip) = boot();
+    let client = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let server = create(&mut system, &mut chip, 200, SEL_TILES + 2);
+    for at in [APP, 200] {
+        start(&mut system, &mut chip, at);
+    }
+    for request in [
+        Syscall::CreateReceive {
+            target: 20,
+            slots: 2,
+            slot_size: 256,
+        },
+        activate(20, 0, Some((SEL_MEMORY, 0))),
+        Syscall::CreateService {
+            gate: 20,
+            target: 21,
+        },
+    ] {
+        call(&mut system, &mut chip, server, request).unwrap();
+    }
+    let event = call(&mut system, &mut chip, 1, Syscall::WaitEvent {}).unwrap();
+    assert_eq!(event[..2], [200, server.into()]);
+    let event = Event::from_words(event[2..7].try_into().unwrap());
+    assert_eq!(event, Some(Event::Service(21)));
+    for request in [
+        Syscall::Obtain {
+            activity: 200,
+            source: 21,
+            target: 60,
+        },
+        Syscall::Delegate {
+            activity: APP,
+            source: 60,
+            target: 30,
+        },
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    (system, chip, client, server)
+}
+
+const OPEN: Syscall = Syscall::OpenSession {
+    service: 30,
+    target: 31,
+    argument: 7,
+};
+
+fn answer(
+    system: &mut System,
+    chip: &mut Chip,
+    words_: &[u64],
+) -> Option<Result<Vec<u64>, SyscallError>> {
+    let (.., number) = chip.asked.last().cloned().unwrap();
+    system.answered(chip, number, words_);
+    check(system);
+    system.take_reply().map(|(_, reply)| words(&reply))
+}
+
+fn open(system: &mut System, chip: &mut Chip, client: u16) {
+    assert_eq!(later(system, chip, client, OPEN), Ok(None));
+    let (_, _, asked, _) = chip.asked.last().unwrap();
+    assert_eq!(
+        ServerRequest::decode(asked),
+        Some(ServerRequest::Open {
+            argument: 7,
+            activity: client
+        })
+    );
+    assert_eq!(answer(system, chip, &[0, 42]), Some(Ok(vec![])));
+}
+
+fn exchange(delegate: u8, own: u16, count: u16) -> Syscall {
+    Syscall::Exchange {
+        session: 31,
+        delegate,
+        own,
+        count,
+        argument0: 1,
+        argument1: 2,
+        argument2: 3,
+    }
+}
+
+#[test]
+fn a_server_agrees_or_refuses() {
+    let (mut system, mut chip, client, server) = served();
+    assert_eq!(later(&mut system, &mut chip, client, OPEN), Ok(None));
+    assert_eq!(
+        answer(&mut system, &mut chip, &[1]),
+        Some(Err(SyscallError::Refused))
+    );
+    open(&mut system, &mut chip, client);
+    let memory = Syscall::DeriveMemory {
+        source: SEL_MEMORY,
+        target: 40,
+        offset: 0,
+        size: 4096,
+        rights: 1,
+    };
+    call(&mut system, &mut chip, server, memory).unwrap();
+    // The client obtains.
+    assert_eq!(
+        later(&mut system, &mut chip, client, exchange(0, 50, 1)),
+        Ok(None)
+    );
+    let (_, _, asked, _) = chip.asked.last().unwrap();
+    let expected = ServerRequest::Exchange {
+        ident: 42,
+        delegate: 0,
+        count: 1,
+        arguments: [1, 2, 3],
+    };
+    assert_eq!(ServerRequest::decode(asked), Some(expected));
+    assert_eq!(
+        answer(&mut system, &mut chip, &[0, 40, 1, 8, 9]),
+        Some(Ok(vec![8, 9, 1]))
+    );
+    call(&mut system, &mut chip, client, activate(50, 0, None)).unwrap();
+    // It delegates; the server takes less than was offered.
+    call(
+        &mut system,
+        &mut chip,
+        client,
+        Syscall::CreateSemaphore {
+            target: 51,
+            value: 0,
+        },
+    )
+    .unwrap();
+    assert_eq!(
+        later(&mut system, &mut chip, client, exchange(1, 51, 1)),
+        Ok(None)
+    );
+    assert_eq!(
+        answer(&mut system, &mut chip, &[0, 45, 0, 0, 0]),
+        Some(Ok(vec![0, 0, 0]))
+    );
+    assert_eq!(
+        later(&mut system, &mut chip, client, exchange(1, 51, 1)),
+        Ok(None)
+    );
+    assert_eq!(
+        answer(&mut system, &mut chip, &[0, 45, 1, 0, 0]),
+        Some(Ok(vec![0, 0, 1]))
+    );
+    call(
+        &mut system,
+        &mut chip,
+        server,
+        Syscall::SemaphoreUp { semaphore: 45 },
+    )
+    .unwrap();
+    call(
+        &mut system,
+        &mut chip,
+        client,
+        Syscall::SemaphoreDown { semaphore: 51 },
+    )
+    .unwrap();
+    // Selectors that the server has not, or answers that are none.
+    for words in [&[0, 99, 1, 0, 0][..], &[0, u64::MAX, 1, 0, 0], &[], &[7]] {
+        assert_eq!(
+            later(&mut system, &mut chip, client, exchange(0, 55, 1)),
+            Ok(None)
+        );
+        assert!(matches!(
+            answer(&mut system, &mut chip, words),
+            Some(Err(_))
+        ));
+    }
+    assert_eq!(
+        call(&mut system, &mut chip, client, exchange(0, 55, 9)),
+        Err(SyscallError::BadArgument)
+    );
+    // An answer to no question is nothing.
+    system.answered(&mut chip, 12345, &[0, 1]);
+    assert!(system.take_reply().is_none());
+}
+
+#[test]
+fn a_server_that_dies_ends_sessions_and_waiting() {
+    let (mut system, mut chip, client, server) = served();
+    open(&mut system, &mut chip, client);
+    assert_eq!(
+        later(&mut system, &mut chip, client, exchange(0, 50, 1)),
+        Ok(None)
+    );
+    system.notified(2, server, StopCause::Panic);
+    finish(&mut system, &mut chip);
+    let (who, reply) = system.take_reply().unwrap();
+    assert_eq!(
+        (who.caller, words(&reply)),
+        (client, Err(SyscallError::Gone))
+    );
+    for request in [exchange(0, 50, 1), OPEN] {
+        assert_eq!(
+            call(&mut system, &mut chip, client, request),
+            Err(SyscallError::NoCapability)
+        );
+    }
+    // Its line is free for another.
+    assert!(!system.has_questions());
+}
+
+#[test]
+fn a_server_that_never_answers_costs_its_clients_their_patience_only() {
+    let (mut system, mut chip, client, _) = served();
+    assert_eq!(later(&mut system, &mut chip, client, OPEN), Ok(None));
+    let end = system.expire(0).unwrap();
+    assert_eq!(system.expire(end - 1), Some(end));
+    assert!(system.take_reply().is_none());
+    assert_eq!(system.expire(end), None);
+    assert_eq!(
+        words(&system.take_reply().unwrap().1),
+        Err(SyscallError::Timeout)
+    );
+    // The next question is not asked before the first is answered; an answer that comes too late does nothing.
+    let asked = chip.asked.len();
+    assert_eq!(later(&mut system, &mut chip, client, OPEN), Ok(None));
+    assert_eq!(chip.asked.len(), asked);
+    assert_eq!(answer(&mut system, &mut chip, &[0, 1]), None);
+    assert_eq!(chip.asked.len(), asked + 1);
+    assert_eq!(answer(&mut system, &mut chip, &[0, 2]), Some(Ok(vec![])));
+}
+
+#[test]
+fn a_session_that_is_closed_is_told() {
+    let (mut system, mut chip, client, _) = served();
+    open(&mut system, &mut chip, client);
+    call(
+        &mut system,
+        &mut chip,
+        client,
+        Syscall::Revoke {
+            selector: 31,
+            keep: 0,
+        },
+    )
+    .unwrap();
+    system.ask_next(&mut chip);
+    let (_, _, asked, _) = chip.asked.last().unwrap();
+    assert_eq!(
+        ServerRequest::decode(asked),
+        Some(ServerRequest::Close { ident: 42 })
+    );
+    assert_eq!(answer(&mut system, &mut chip, &[0]), None);
+}
+
+#[test]
+fn a_client_that_dies_while_it_is_asked_for_leaves_nothing() {
+    let (mut system, mut chip, client, server) = served();
+    assert_eq!(later(&mut system, &mut chip, client, OPEN), Ok(None));
+    system.notified(2, client, StopCause::Exit(0));
+    finish(&mut system, &mut chip);
+    // The kernel's slot is freed by an answer that cannot be delivered.
+    let answered = answer(&mut system, &mut chip, &[0, 1]);
+    assert!(matches!(answered, Some(Err(_))));
+    assert!(system.activity(server).is_some());
+}
+
+#[test]
+fn semaphores_wake_in_order_and_waiting_is_limited() {
+    let (mut system, mut chip, client, server) = served();
+    call(
+        &mut system,
+        &mut chip,
+        1,
+        Syscall::CreateSemaphore {
+            target: 70,
+            value: 0,
+        },
+    )
+    .unwrap();
+    for at in [APP, 200] {
+        call(
+            &mut system,
+            &mut chip,
+            1,
+            Syscall::Delegate {
+                activity: at,
+                source: 70,
+                target: 70,
+            },
+        )
+        .unwrap();
+    }
+    let down = Syscall::SemaphoreDown { semaphore: 70 };
+    for caller in [client, server] {
+        assert_eq!(later(&mut system, &mut chip, caller, down), Ok(None));
+    }
+    for caller in [client, server] {
+        system
+            .call(
+                &mut chip,
+                ticket(&system, 1),
+                Syscall::SemaphoreUp { semaphore: 70 },
+            )
+            .unwrap();
+        assert_eq!(
+            system.take_reply().map(|(ticket, _)| ticket.caller),
+            Some(caller)
+        );
+    }
+    for _ in 0..WAITING_MAX {
+        assert_eq!(later(&mut system, &mut chip, client, down), Ok(None));
+    }
+    assert_eq!(
+        later(&mut system, &mut chip, server, down),
+        Err(SyscallError::Busy)
+    );
+    // Without the semaphore nobody waits.
+    assert!(matches!(
+        system.call(
+            &mut chip,
+            ticket(&system, 1),
+            Syscall::Revoke {
+                selector: 70,
+                keep: 0
+            }
+        ),
+        Ok(Outcome::Later)
+    ));
+    finish(&mut system, &mut chip);
+    let mut gone = 0;
+    while let Some((_, reply)) = system.take_reply() {
+        gone += usize::from(words(&reply) == Err(SyscallError::Gone));
+    }
+    assert_eq!(gone, WAITING_MAX);
+}

@@ -1,0 +1,81 @@
+//! System calls of a manager, and what can fail.
+//!
+//! Why it exists: every step of a start can be refused, and the report shall say which. What it deliberately does not know: the order of
+//! steps.
+
+use alloc::string::String;
+use bulkhead_abi::dtu::{DtuError, SLOTS_MAX};
+use bulkhead_abi::syscall::{ObjectKind, Syscall, SyscallError};
+use bulkhead_lib::syscall;
+use bulkhead_loader::image::ImageError;
+use bulkhead_loader::layout::LayoutError;
+use bulkhead_resmgr::description::Mistake;
+use core::fmt;
+
+/// Messages that an application may have under way at most, over all of its gates: their replies need one slot each, and one
+/// more, because a reply may come, and with it the credit for another message, between the look at the buffer and that
+/// message.
+pub const CREDITS_MAX: u32 = SLOTS_MAX as u32 - 1;
+
+/// Why the system could not be started.
+#[derive(Debug)]
+pub enum Failure {
+    /// The description is wrong.
+    Description(Mistake),
+    /// The description is not UTF-8.
+    NotText,
+    /// There is no such boot module.
+    NoModule(String),
+    /// The program of an application is unusable.
+    Program(String, ImageError),
+    /// A program does not fit its memory.
+    Layout(String, LayoutError),
+    /// Names or gates do not fit the environment of an application.
+    Environment(String),
+    /// An application has more credits than there can be slots for replies.
+    Credits(String, u32),
+    /// More capabilities than a manager has selectors for.
+    Selectors,
+    /// The kernel refused a step.
+    Call(&'static str, SyscallError),
+    /// A transfer failed.
+    Transfer(DtuError),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Failure::Description(mistake) => write!(f, "{mistake}"),
+            Failure::NotText => f.write_str("system.xml is not UTF-8"),
+            Failure::NoModule(name) => write!(f, "there is no boot module `{name}`"),
+            Failure::Program(name, error) => write!(f, "program of `{name}`: {error:?}"),
+            Failure::Layout(name, LayoutError::TooSmall(bytes)) => {
+                write!(f, "`{name}` needs at least {bytes} bytes of memory")
+            }
+            Failure::Layout(name, error) => write!(f, "program of `{name}`: {error:?}"),
+            Failure::Environment(name) => {
+                write!(f, "gates and arguments of `{name}` do not fit one page")
+            }
+            Failure::Credits(name, credits) => write!(
+                f,
+                "`{name}` has {credits} credits over all of its gates, more than {CREDITS_MAX}"
+            ),
+            Failure::Selectors => f.write_str("more capabilities than selectors"),
+            Failure::Call(what, error) => write!(f, "the kernel refused to {what}: {error:?}"),
+            Failure::Transfer(error) => write!(f, "a transfer failed: {error:?}"),
+        }
+    }
+}
+
+/// Makes a system call; `what` is for the report if it fails.
+pub fn call(what: &'static str, request: &Syscall) -> Result<syscall::Results, Failure> {
+    syscall::call(request).map_err(|error| Failure::Call(what, error))
+}
+
+/// The kind of the object that a selector names, and the first quotas.
+pub fn kind_of(selector: u16) -> Option<(ObjectKind, [u64; 3])> {
+    match syscall::call(&Syscall::Query { selector }) {
+        Ok([kind, a, b, c, ..]) => Some((ObjectKind::from_code(kind)?, [a, b, c])),
+        Err(_) => None,
+    }
+}

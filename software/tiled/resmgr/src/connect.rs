@@ -1,0 +1,114 @@
+//! Connects applications: with each other, and across the borders of managers.
+//!
+//! Why it exists: a gate whose ends belong to different managers is made by the one above both. What it deliberately does not
+//! know: when applications start.
+
+use crate::calls::{Failure, call};
+use crate::gates::{Selectors, activate};
+use crate::start::{Draft, entry};
+use alloc::string::String;
+use alloc::vec::Vec;
+use bulkhead_abi::environment::{GateEntry, GateKind};
+use bulkhead_abi::syscall::{SEL_MEMORIES, Syscall};
+use bulkhead_resmgr::description::{App, ImportKind, Manager, Subsystem, Target};
+
+/// Makes the receive gates that managers below need and others send to.
+pub fn exports(system: &Subsystem, selectors: &mut Selectors) -> Result<Vec<u16>, Failure> {
+    let mut made = Vec::new();
+    for export in &system.exports {
+        made.push(match export.gate.import {
+            Some(import) => import,
+            None => selectors.receive(export.gate.slots, export.gate.slot_size)?,
+        });
+    }
+    Ok(made)
+}
+
+/// The capability to send to a target.
+fn send(
+    to: Target,
+    (label, credits): (u64, u8),
+    drafts: &[Draft],
+    exports: &[u16],
+    selectors: &mut Selectors,
+) -> Result<u16, Failure> {
+    match to {
+        Target::App { app, gate } => selectors.send(drafts[app].receive[gate], label, credits),
+        Target::Export(index) => selectors.send(exports[index], label, credits),
+        Target::Import(selector) => Ok(selector),
+    }
+}
+
+/// Gives a manager what it needs from outside, and its part of the description.
+pub fn introduce(
+    manager: &Manager,
+    drafts: &[Draft],
+    exports: &[u16],
+    activity: u16,
+    selectors: &mut Selectors,
+    write: impl FnOnce(String, &mut Selectors) -> Result<(), Failure>,
+    part: fn(&Manager, &[u16]) -> String,
+) -> Result<(), Failure> {
+    let mut given = Vec::new();
+    for import in &manager.imports {
+        let source = match import.kind {
+            ImportKind::Send {
+                to, credits, label, ..
+            } => send(to, (label, credits), drafts, exports, selectors)?,
+            ImportKind::Receive(index) => exports[index],
+        };
+        // The manager's own selectors begin behind what it is given.
+        let target = IMPORTS + given.len() as u16;
+        let request = Syscall::Delegate {
+            activity,
+            source,
+            target,
+        };
+        call("give a gate", &request)?;
+        given.push(target);
+    }
+    write(part(manager, &given), selectors)
+}
+
+/// Where a manager finds what it gets from outside.
+const IMPORTS: u16 = bulkhead_abi::syscall::SEL_SESSIONS;
+
+/// Makes the send and memory gates of an application.
+pub fn connect(
+    app: &App,
+    index: usize,
+    drafts: &mut [Draft],
+    exports: &[u16],
+    selectors: &mut Selectors,
+) -> Result<(), Failure> {
+    let activity = drafts[index].selector;
+    for gate in &app.send {
+        let terms = (gate.label, gate.credits);
+        let capability = send(gate.to, terms, drafts, exports, selectors)?;
+        let endpoint = activate(capability, activity, None, false)?;
+        drafts[index].gates.push(GateEntry {
+            slot_size: gate.slot_size,
+            size: gate.credits.into(),
+            ..entry(&app.name, &gate.name, GateKind::Send, endpoint)?
+        });
+    }
+    for gate in &app.memory_gates {
+        let memory = selectors.cut(SEL_MEMORIES + gate.memory_tile, gate.size)?;
+        let target = selectors.next()?;
+        let request = Syscall::DeriveMemory {
+            source: memory,
+            target,
+            offset: 0,
+            size: gate.size,
+            rights: gate.rights,
+        };
+        call("create a memory gate", &request)?;
+        let endpoint = activate(target, activity, None, false)?;
+        drafts[index].gates.push(GateEntry {
+            size: gate.size,
+            rights: gate.rights.into(),
+            ..entry(&app.name, &gate.name, GateKind::Memory, endpoint)?
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! Reads modules, and fills an application's memory.
+//!
+//! Why it exists: programs are loaded by transfers of the unit, through capabilities for memory. What it deliberately does not know: which
+//! gates an application has.
+
+use crate::calls::{Failure, call};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use bulkhead_abi::environment::{
+    ArgumentEntry, ENVIRONMENT_BASE, ENVIRONMENT_SIZE, Environment, GateEntry,
+};
+use bulkhead_abi::syscall::{
+    MAP_PAGES_MAX, NO_SELECTOR, SEL_ACTIVITY, SEL_MODULES, Syscall, SyscallError, module_key,
+};
+use bulkhead_lib::gate::MemoryGate;
+use bulkhead_loader::environment;
+use bulkhead_loader::image::{HEAD, Image, Segment};
+use bulkhead_loader::layout::{Layout, PAGE};
+
+/// Where a manager holds the module that it reads; one at a time.
+const SEL_MODULE: u16 = 6;
+
+/// Memory of this manager, active until it is closed.
+pub struct Opened {
+    selector: u16,
+    gate: MemoryGate,
+    /// Whether the capability goes with it.
+    revoke: bool,
+}
+
+impl Opened {
+    /// Makes memory usable.
+    pub fn new(selector: u16) -> Result<Self, Failure> {
+        let request = Syscall::Activate {
+            gate: selector,
+            activity: SEL_ACTIVITY,
+            memory: NO_SELECTOR,
+            offset: 0,
+            replies: 0,
+        };
+        let [endpoint, size, ..] = call("open memory", &request)?;
+        Ok(Self {
+            selector,
+            gate: MemoryGate::new(endpoint as u16, size),
+            revoke: false,
+        })
+    }
+
+    /// Opens a boot module.
+    pub fn module(name: &str) -> Result<Self, Failure> {
+        let request = Syscall::OpenModule {
+            modules: SEL_MODULES,
+            target: SEL_MODULE,
+            key: module_key(name.as_bytes()),
+        };
+        match call("open a module", &request) {
+            Err(Failure::Call(_, SyscallError::NoModule)) => {
+                return Err(Failure::NoModule(name.into()));
+            }
+            other => other?,
+        };
+        let opened = Self::new(SEL_MODULE)?;
+        Ok(Self {
+            revoke: true,
+            ..opened
+        })
+    }
+
+    /// Ends its use.
+    pub fn close(self) -> Result<(), Failure> {
+        let request = match self.revoke {
+            true => Syscall::Revoke {
+                selector: self.selector,
+                keep: 0,
+            },
+            false => Syscall::Deactivate {
+                gate: self.selector,
+                endpoint: self.gate.endpoint(),
+            },
+        };
+        call("close memory", &request).map(|_| ())
+    }
+
+    fn text(self, size: u64) -> Result<String, Failure> {
+        let mut bytes = alloc::vec![0; size as usize];
+        self.gate.read(0, &mut bytes).map_err(Failure::Transfer)?;
+        self.close()?;
+        // Memory comes in pages; the text ends before the first zero.
+        let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+        bytes.truncate(end);
+        String::from_utf8(bytes).map_err(|_| Failure::NotText)
+    }
+}
+
+/// Reads a whole boot module as text.
+pub fn read_module(name: &str) -> Result<String, Failure> {
+    let module = Opened::module(name)?;
+    let size = module.gate.size();
+    module.text(size)
+}
+
+/// Reads memory as text.
+pub fn read_memory(selector: u16) -> Result<String, Failure> {
+    let memory = Opened::new(selector)?;
+    let size = memory.gate.size();
+    memory.text(size)
+}
+
+/// Fills memory with text and a zero behind it.
+pub fn write_memory(selector: u16, text: &str) -> Result<(), Failure> {
+    let memory = Opened::new(selector)?;
+    let gate = &memory.gate;
+    gate.write(0, text.as_bytes()).map_err(Failure::Transfer)?;
+    gate.write(text.len() as u64, &[0])
+        .map_err(Failure::Transfer)?;
+    memory.close()
+}
+
+/// The headers of a program.
+pub fn image(app: &str, program: &str) -> Result<Image, Failure> {
+    let module = Opened::module(program)?;
+    let mut head = alloc::vec![0; HEAD.min(module.gate.size() as usize)];
+    module.gate.read(0, &mut head).map_err(Failure::Transfer)?;
+    let size = module.gate.size();
+    module.close()?;
+    Image::parse(&head, size).map_err(|error| Failure::Program(app.into(), error))
+}
+
+/// What an application's memory is filled with.
+pub struct Contents<'a> {
+    /// For reports.
+    pub name: &'a str,
+    /// Boot module.
+    pub program: &'a str,
+    /// Its headers.
+    pub image: &'a Image,
+    /// Where everything goes.
+    pub layout: &'a Layout,
+    /// The environment page.
+    pub header: Environment,
+    /// Its gates.
+    pub gates: &'a [GateEntry],
+    /// Its arguments.
+    pub arguments: &'a [(String, String)],
+}
+
+/// A page of data on its way from a module to an application.
+#[repr(C, align(4096))]
+struct PageBuffer([u8; PAGE as usize]);
+
+/// Maps an activity's memory and fills it.
+pub fn load(activity: u16, memory: u16, contents: &Contents) -> Result<(), Failure> {
+    for part in contents.layout.parts() {
+        let mut done = 0;
+        while done < part.pages {
+            let pages = (part.pages - done).min(MAP_PAGES_MAX);
+            let request = Syscall::Map {
+                activity,
+                address: part.address + done * PAGE,
+                offset: part.offset + done * PAGE,
+                pages,
+                rights: part.rights,
+            };
+            call("map memory", &request)?;
+            done += pages;
+        }
+    }
+    let memory = Opened::new(memory)?;
+    let module = Opened::module(contents.program)?;
+    let mut buffer = Box::new(PageBuffer([0; PAGE as usize]));
+    for segment in contents.image.segments() {
+        copy(segment, &module.gate, &memory.gate, &mut buffer.0)?;
+    }
+    module.close()?;
+    let full = |_| Failure::Environment(contents.name.into());
+    let arguments = contents.arguments.iter();
+    let arguments = arguments.map(|(name, value)| environment::argument(name, value));
+    let arguments = arguments
+        .collect::<Result<Vec<ArgumentEntry>, _>>()
+        .map_err(full)?;
+    let page: &mut [u8; ENVIRONMENT_SIZE] = &mut buffer.0;
+    environment::fill(page, contents.header, contents.gates, &arguments).map_err(full)?;
+    memory.gate.write(0, page).map_err(Failure::Transfer)?;
+    memory.close()
+}
+
+/// Copies a segment, and zeros what the file does not hold.
+fn copy(
+    segment: &Segment,
+    module: &MemoryGate,
+    memory: &MemoryGate,
+    buffer: &mut [u8; PAGE as usize],
+) -> Result<(), Failure> {
+    let start = segment.address - ENVIRONMENT_BASE;
+    let mut done = 0;
+    while done < segment.memory_size {
+        let in_file = segment.file_size.saturating_sub(done);
+        let piece = (segment.memory_size - done).min(PAGE);
+        let data = &mut buffer[..piece as usize];
+        let from_file = in_file.min(piece) as usize;
+        data[from_file..].fill(0);
+        if from_file > 0 {
+            let file = &mut data[..from_file];
+            module
+                .read(segment.offset + done, file)
+                .map_err(Failure::Transfer)?;
+        }
+        memory
+            .write(start + done, data)
+            .map_err(Failure::Transfer)?;
+        done += piece;
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! A resource manager that does not do its work: it reaches for what is not its own, exhausts all that is, and never ends.
+//!
+//! It stands in a description as `<manager program="adversary/bad-manager">`.
+#![no_std]
+#![no_main]
+
+use bulkhead_lib::abi::syscall::{
+    Number, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, SHARE, Syscall,
+};
+use bulkhead_lib::{println, syscall};
+
+bulkhead_lib::main!(main);
+
+fn main() -> u64 {
+    let mut taken = 0;
+    // All of its memory in small pieces, all of its tiles' endpoints and page tables, all of its kernel memory.
+    for number in 0..400u16 {
+        let target = SEL_FREE + number;
+        let request = match number % 4 {
+            0 => Syscall::CutMemory {
+                source: SEL_MEMORIES + number % 16,
+                target,
+                size: 4096,
+            },
+            1 => Syscall::DeriveTile {
+                source: SEL_TILES + number % 16,
+                target,
+                endpoints: 8,
+                budget: SHARE,
+                period: 0,
+                rate: SHARE,
+                burst: SHARE,
+                tables: 100,
+            },
+            2 => Syscall::DeriveKernelMemory {
+                source: SEL_KERNEL_MEMORY,
+                target,
+                bytes: 64,
+            },
+            _ => Syscall::CreateSemaphore { target, value: 0 },
+        };
+        taken += u64::from(syscall::call(&request).is_ok());
+    }
+    println!("took {taken} things");
+    // What is not its own: every selector, every call.
+    loop {
+        for selector in 0..1024 {
+            for number in [
+                Number::Start,
+                Number::Map,
+                Number::Activate,
+                Number::Delegate,
+                Number::OpenSession,
+                Number::Query,
+            ] {
+                let mut words = [0; 14];
+                words[0] = number as u64;
+                words[1] = selector;
+                if let Ok(call) = Syscall::decode(&words) {
+                    let _ = syscall::call(&call);
+                }
+            }
+        }
+    }
+}

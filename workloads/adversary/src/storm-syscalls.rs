@@ -1,0 +1,86 @@
+//! Random system calls with random arguments, mostly such that they could mean something; in the end everything is revoked and
+//! all quota must be back.
+//!
+//! Arguments: `rounds` (1000), `seed` (1). Exit code: 0 if nothing was lost.
+#![no_std]
+#![no_main]
+
+use bulkhead_lib::abi::syscall::{SEL_FREE, SEL_KERNEL_MEMORY, SEL_TILE, SYSCALL_WORDS, Syscall};
+use bulkhead_lib::{argument, println, syscall};
+
+bulkhead_lib::main!(main);
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A selector in use, a size, a small number, anything.
+    fn word(&mut self) -> u64 {
+        match self.next() % 8 {
+            0..3 => u64::from(SEL_FREE) + self.next() % 8,
+            3 => self.next() % 4,
+            4 => 1 << (self.next() % 20),
+            5 => self.next() % 32,
+            6 => u64::MAX,
+            _ => self.next(),
+        }
+    }
+}
+
+fn left() -> [syscall::Results; 2] {
+    [SEL_TILE, SEL_KERNEL_MEMORY].map(|selector| {
+        let query = Syscall::Query { selector };
+        syscall::call(&query).unwrap_or_default()
+    })
+}
+
+/// Calls that would only end the attack: they wait for ever, end the caller, or throw away what it looks for quota with.
+fn ends(call: &Syscall) -> bool {
+    match *call {
+        Syscall::WaitEvent {} | Syscall::SemaphoreDown { .. } => true,
+        Syscall::Stop { activity } => activity < SEL_FREE,
+        Syscall::Revoke { selector, .. } => selector < SEL_FREE,
+        // Asks the caller itself, which cannot answer; it would wait for its own patience.
+        Syscall::OpenSession { .. } => true,
+        _ => false,
+    }
+}
+
+fn main() -> u64 {
+    let rounds: u64 = argument::value("rounds", 1000);
+    let mut random = Random(argument::value("seed", 1));
+    let before = left();
+    let (mut made, mut done) = (0u64, 0u64);
+    while made < rounds {
+        let mut words: [u64; SYSCALL_WORDS] = core::array::from_fn(|_| random.word());
+        words[0] = random.next() % 28;
+        let Ok(call) = Syscall::decode(&words) else {
+            continue;
+        };
+        if ends(&call) {
+            continue;
+        }
+        made += 1;
+        done += u64::from(syscall::call(&call).is_ok());
+    }
+    for selector in 0..1024 {
+        let revoke = Syscall::Revoke { selector, keep: 0 };
+        if selector >= SEL_FREE || selector > 3 && selector < SEL_FREE {
+            let _ = syscall::call(&revoke);
+        }
+    }
+    let lost = left() != before;
+    println!(
+        "{made} calls, {done} done, quota {}",
+        if lost { "lost" } else { "whole" }
+    );
+    u64::from(lost)
+}

@@ -1,0 +1,63 @@
+//! Round trips to the kernel, over and over: a call that does nothing, or one that makes and revokes something.
+//!
+//! Arguments: `runs` (1000), `kind`: `nothing` (the default), `create` (a semaphore, and its revocation), `memory` (derive memory,
+//! make it active, revoke it).
+#![no_std]
+#![no_main]
+
+use bulkhead_lib::abi::syscall::{NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, Syscall};
+use bulkhead_lib::{argument, marker, println, syscall};
+
+bulkhead_lib::main!(main);
+
+fn main() -> u64 {
+    let runs: u64 = argument::value("runs", 1000);
+    let revoke = Syscall::Revoke {
+        selector: SEL_FREE,
+        keep: 0,
+    };
+    let create = [
+        Syscall::CreateSemaphore {
+            target: SEL_FREE,
+            value: 0,
+        },
+        revoke,
+    ];
+    let memory = [
+        Syscall::DeriveMemory {
+            source: SEL_MEMORY,
+            target: SEL_FREE,
+            offset: 0,
+            size: 4096,
+            rights: 1,
+        },
+        Syscall::Activate {
+            gate: SEL_FREE,
+            activity: SEL_ACTIVITY,
+            memory: NO_SELECTOR,
+            offset: 0,
+            replies: 0,
+        },
+        revoke,
+    ];
+    let calls: &[Syscall] = match argument::text("kind") {
+        Some("create") => &create,
+        Some("memory") => &memory,
+        _ => &[Syscall::Nothing {}],
+    };
+    marker::measure_begin(runs);
+    for run in 0..runs {
+        for (number, call) in calls.iter().enumerate() {
+            let span = run * 4 + number as u64;
+            marker::span_begin(span);
+            let result = syscall::call(call);
+            marker::span_end(span);
+            if let Err(error) = result {
+                println!("{call:?}: {error:?}");
+                return 1;
+            }
+        }
+    }
+    marker::measure_end(runs);
+    0
+}
