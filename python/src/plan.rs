@@ -12,9 +12,12 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use std::path::Path;
 
-/// A complete task system with its constraints.
+/// A task system as it was given, and the complete one with its constraints.
 #[pyclass(frozen, module = "bulkhead._native")]
-struct Plan(plan::Plan);
+struct Plan {
+    given: TaskSystem,
+    plan: plan::Plan,
+}
 
 /// The exception for an error of the runner.
 fn raise(error: &Error) -> PyErr {
@@ -32,23 +35,31 @@ fn raise(error: &Error) -> PyErr {
 impl Plan {
     /// Everything as JSON, as `bulkhead plan --json` prints it.
     fn json(&self) -> PyResult<String> {
-        serde_json::to_string(&self.0).map_err(|e| DescriptionError::new_err(e.to_string()))
+        serde_json::to_string(&self.plan).map_err(|e| DescriptionError::new_err(e.to_string()))
     }
 
     /// What `bulkhead plan` prints.
     fn text(&self) -> String {
-        report::plan::summary(&self.0)
+        report::plan::summary(&self.plan)
     }
 
     /// Positions of the constraints that fail, the worst first.
     fn failures(&self) -> Vec<usize> {
         let place = |wanted: &plan::Constraint| {
-            self.0
+            self.plan
                 .constraints
                 .iter()
                 .position(|one| std::ptr::eq(one, wanted))
         };
-        self.0.failures().into_iter().filter_map(place).collect()
+        self.plan.failures().into_iter().filter_map(place).collect()
+    }
+
+    /// Single changes with which all would hold, as JSON, the relatively least first.
+    fn repairs(&self, py: Python<'_>) -> PyResult<String> {
+        let found = run(py, errors::task, || {
+            Ok::<_, String>(plan::repairs(&self.given, &self.plan))
+        })?;
+        serde_json::to_string(&found).map_err(|e| DescriptionError::new_err(e.to_string()))
     }
 
     /// The complete system in a format: 0 XML, 1 SchedCAT, 2 CSV.
@@ -59,7 +70,7 @@ impl Plan {
             _ => Format::Xml,
         };
         plan::unit(unit)
-            .and_then(|unit| plan::export(&self.0.system, format, unit))
+            .and_then(|unit| plan::export(&self.plan.system, format, unit))
             .map_err(|e| raise(&e))
     }
 }
@@ -96,9 +107,13 @@ fn plan_file(
     };
     // The error is made into an exception outside, where the interpreter is at hand.
     let found = run(py, errors::task, || {
-        Ok::<_, String>(system(&path, &overrides, &meaning).and_then(|s| plan::planned(&s)))
+        let given = system(&path, &overrides, &meaning);
+        Ok::<_, String>(given.and_then(|given| {
+            let plan = plan::planned(&given)?;
+            Ok(Plan { given, plan })
+        }))
     })?;
-    found.map(Plan).map_err(|e| raise(&e))
+    found.map_err(|e| raise(&e))
 }
 
 /// Names of the task systems of the catalog.

@@ -30,6 +30,13 @@ def test_what_fails_and_by_how_much() -> None:
     assert not worst.holds
     assert worst.excess is None or worst.excess > 0
     assert "fail>" in repr(plan)
+    # Going back to the published cost is one of the repairs, or less than that is enough.
+    repairs = {(one.number, one.subject): one for one in plan.repairs()}
+    repair = repairs["cost", "task-02"]
+    assert 3_000_000 <= repair.after < repair.before == 4_900_000
+    assert bulkhead.check("audsley", overrides=[f"task-02@cost={repair.after}ns"]).schedulable
+    assert not bulkhead.check("audsley", overrides=[f"task-02@cost={repair.after + 1}ns"]).schedulable
+    assert bulkhead.check("audsley").repairs() == []
 
 
 def test_a_task_set_of_another_tool(tmp_path: Path) -> None:

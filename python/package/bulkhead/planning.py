@@ -51,6 +51,24 @@ class Choice:
     """How it was decided."""
 
 
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A change of one number with which everything holds."""
+
+    number: str
+    """Which number, for example ``cost`` or ``period``."""
+    subject: str
+    """Of what; empty for the system itself."""
+    before: int
+    """Its value now."""
+    after: int
+    """The value nearest to it with which everything holds."""
+    unit: str
+    """What both count, as for a constraint."""
+    anew: bool
+    """Whether processors, priorities and shares must be chosen anew too."""
+
+
 class Plan:
     """A task system with everything decided, and whether it holds."""
 
@@ -74,6 +92,13 @@ class Plan:
     def failures(self) -> tuple[Constraint, ...]:
         """The constraints that fail, the worst first."""
         return tuple(self.constraints[place] for place in self._native.failures())
+
+    def repairs(self) -> list[Repair]:
+        """Single changes with which all would hold, the relatively least first; empty if all holds, or none would help."""
+        return [
+            Repair(one["number"], one["subject"], one["from"], one["to"], one["unit"], one["anew"])
+            for one in json.loads(self._native.repairs())
+        ]
 
     def export(self, format: Literal["xml", "schedcat", "csv"] = "xml", *, unit: str | None = None) -> str:
         """The complete system as a text; ``unit`` is what 1 means in formats without units (``1us`` without it)."""
