@@ -77,6 +77,21 @@ fn the_case_study_has_its_published_responses() {
     assert_eq!(bounds(&load("audsley"), Kind::Response), expected);
 }
 
+/// Memory phases by hand, in ms: each waits for one phase of the other processor (3 on processor 0, 2 on processor 1). A phase with
+/// its wait is not preempted, so `brake` can find `steer` at the beginning of 3 + 2.
+#[test]
+fn memory_phases_wait_for_the_other_processor_once() {
+    let ms = |ms: u64| Some(ms * 1_000_000);
+    let expected = vec![ms((3 + 3) + (3 + 2)), ms((4 + 3) + (3 + 3)), ms(10 + 2)];
+    assert_eq!(bounds(&load("prem"), Kind::Response), expected);
+    // The lowest processor first: processor 0 still waits for the phase that is under way. `vision` lets every request of processor 0
+    // go first; those come between a release and its deadline, so the last of one period and the first of the next follow each other.
+    let mut system = load("prem");
+    system.mutex = Some(tasks::MutexOrder::Core);
+    let expected = vec![expected[0], expected[1], ms(10 + 2 * (1 + 2))];
+    assert_eq!(bounds(&system, Kind::Response), expected);
+}
+
 /// The published chain of one-shot tasks by hand: response, then for each port transfer, a period of polling, a response.
 #[test]
 fn a_chain_is_added_up() {

@@ -58,6 +58,7 @@ pub const TASKS: &[(&str, &str)] = &[
     ("global", include_str!("../../catalog/tasks/global.xml")),
     ("mc2", include_str!("../../catalog/tasks/mc2.xml")),
     ("one-shot", include_str!("../../catalog/tasks/one-shot.xml")),
+    ("prem", include_str!("../../catalog/tasks/prem.xml")),
     (
         "regulated",
         include_str!("../../catalog/tasks/regulated.xml"),

@@ -40,9 +40,9 @@ pub fn response_times(tasks: &[Task]) -> Result<Vec<Option<Time>>, TaskError> {
 pub fn schedulable(tasks: &[Task]) -> Result<bool, TaskError> {
     validate(tasks)?;
     let shortest = tasks.iter().map(|t| t.period).min().unwrap_or(1);
-    let plain = tasks.iter().all(|t| {
-        t.blocking == 0 && t.deadline <= t.period && t.deadline / SCAN_RATIO <= shortest
-    });
+    let plain = tasks
+        .iter()
+        .all(|t| t.blocking == 0 && t.deadline <= t.period && t.deadline / SCAN_RATIO <= shortest);
     Ok(if plain {
         Scan::default().schedulable(tasks)
     } else {
