@@ -14,7 +14,7 @@ from bulkhead import StudyError, _work
 from distributed import Client, LocalCluster
 
 SCENARIOS = "C-Light,Long,*,Quick,*,High,Many"
-ROUGH = {"half_width": 100_000, "most_samples": 128}
+ROUGH = {"half_width": 150_000, "most_samples": 96}
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +131,13 @@ def test_jobs_that_dask_gives_up_are_handed_out_again(client: Client, tmp_path: 
 def test_workers_without_the_package_are_named(client: Client) -> None:
     with pytest.raises(StudyError, match="No module named 'none_such'; install bulkhead on every worker"):
         list(_work.on_cluster([_work.Job("failing", "none_such", "nothing", ())], client))
+
+
+def test_another_version_is_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = bulkhead.__version__
+    monkeypatch.setattr(bulkhead._native, "__version__", "0.0.0")
+    with pytest.raises(StudyError, match=f"a worker has bulkhead {theirs}, this is 0.0.0"):
+        bulkhead.study(SCENARIOS, parameters=ROUGH, client=client)
 
 
 def test_a_closed_client_is_refused(client: Client) -> None:

@@ -12,7 +12,7 @@ from bulkhead import StudyError, mc2
 SMALL = "C-Light,Long,Light,Quick,Small,High,Many"
 TWO = "C-Light,Long,Light,Quick,Small,High,*"
 POINTS: int = mc2.parameters()["utilisation_points"]
-ROUGH = {"half_width": 100_000, "most_samples": 128}
+ROUGH = {"half_width": 150_000, "most_samples": 96}
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +149,7 @@ def test_tables_and_plots(whole: bulkhead.StudyResult, tmp_path: Path) -> None:
     frame = whole.frame()
     assert len(frame) == 2 * POINTS * 9
     assert ((frame["share"] * frame["samples"]).round() == frame["schedulable"]).all()
-    assert frame["half_width"].max() <= 0.1
+    assert frame["half_width"].max() <= 0.15
     areas = whole.areas()
     assert list(areas.columns) == list(mc2.SCHEMES)
     # The trapezoidal rule once more, by hand.
