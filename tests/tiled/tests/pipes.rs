@@ -39,7 +39,7 @@ fn a_pipe_is_nearly_as_fast_as_transfers() {
             transfer as f64 / pipe as f64
         );
         assert!(
-            transfer * 10 >= pipe * 8,
+            transfer * 10 >= pipe * tenths,
             "{pipe} cycles, {transfer} by transfers"
         );
     }

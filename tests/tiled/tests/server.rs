@@ -108,7 +108,8 @@ fn who_has_spent_his_budget_waits_and_nobody_else() {
     for tile in [3, 4, 6, 7] {
         let (served, periods) = (report.spans(tile).len() as u64, periods(&report));
         assert!(
-            served <= 2 * (periods + 1) && served + 4 >= 2 * periods,
+            // The start of the system takes up to four of the periods.
+            served <= 2 * (periods + 1) && served + 8 >= 2 * periods,
             "{served} requests of tile {tile} in {periods} ms"
         );
     }
