@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod accelerator;
 pub mod boot;
 pub mod dtu;
 pub mod environment;

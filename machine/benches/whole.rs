@@ -52,6 +52,7 @@ fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
         router: 0,
         privileged: id == 0,
         second_hart: false,
+        accelerator: None,
         exit: true,
         uart: true,
     };

@@ -5,6 +5,7 @@
 //! component's clock, and latencies are in cycles of that clock. `PlatformConfig::validate` checks what the machine
 //! relies on.
 
+use crate::accelerator::AcceleratorConfig;
 use crate::hart::HartConfig;
 use crate::types::{Tick, TileId};
 use thiserror::Error;
@@ -60,6 +61,8 @@ pub struct TileConfig {
     pub privileged: bool,
     /// A second hart shares caches and unit with the first: the interrupt hart of m3-rtas24, section III-B2.
     pub second_hart: bool,
+    /// The tile's logic is this unit instead of a hart (tiled platforms).
+    pub accelerator: Option<AcceleratorConfig>,
     /// The tile has an exit device.
     pub exit: bool,
     /// The tile has a console.
@@ -352,6 +355,19 @@ impl PlatformConfig {
             }
             if cache.line > self.network.chunk {
                 return Err(format!("{name}: a line is larger than a network chunk"));
+            }
+        }
+        if let Some(unit) = &tile.accelerator {
+            if self.kind != PlatformKind::Tiled || tile.second_hart || tile.privileged {
+                return Err(
+                    "accelerator: needs a tiled platform, no second hart, no privilege".into(),
+                );
+            }
+            if unit.cycle == 0 || unit.bytes_per_cycle == 0 || !(1..=4096).contains(&unit.row) {
+                return Err(
+                    "accelerator: cycle and bytes_per_cycle must be at least 1, row 1 to 4096"
+                        .into(),
+                );
             }
         }
         match (&tile.dtu, self.kind) {

@@ -15,6 +15,7 @@ fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> Pl
         router,
         privileged: false,
         second_hart: false,
+        accelerator: None,
         exit: false,
         uart: false,
     };

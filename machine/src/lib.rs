@@ -8,6 +8,7 @@
 //! Nothing here may depend on host time, host threads, hash order or addresses: the digest of a run is part of the tests.
 #![warn(missing_docs)]
 
+pub mod accelerator;
 pub mod cache;
 pub mod config;
 pub mod device;

@@ -301,6 +301,38 @@ impl Machine {
         Ok(())
     }
 
+    /// Gives a tile's streaming unit a client as a boot ROM would: an activity, its token bucket and its mappings (virtual
+    /// address, tile-physical address, pages). Tells whether there is such a unit and the client has the gates that it
+    /// needs.
+    ///
+    /// # Errors
+    /// If there is no such tile.
+    pub fn adopt(
+        &mut self,
+        tile: TileId,
+        activity: u16,
+        bucket: u8,
+        mappings: &[(u64, u64, u64)],
+    ) -> Result<bool, MachineError> {
+        let found = self.tiles.iter_mut().find(|t| t.id() == tile);
+        let found = found.ok_or(MachineError::NoTile(tile))?;
+        Ok(found.adopt(&mut self.fabric, activity, bucket, mappings))
+    }
+
+    /// What the streaming units did: tile, ticks in which data streamed through, bytes.
+    pub fn accelerators(&self) -> Vec<(TileId, Tick, u64)> {
+        let mut all: Vec<(TileId, Tick, u64)> = self
+            .tiles
+            .iter()
+            .filter_map(|tile| {
+                tile.accelerator()
+                    .map(|unit| (tile.id(), unit.streaming, unit.bytes))
+            })
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
     /// Says where the `tohost` word of a tile's program lies.
     ///
     /// # Errors

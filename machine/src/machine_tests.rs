@@ -141,6 +141,7 @@ fn tile(id: TileId, tiled: bool) -> TileConfig {
         router: 0,
         privileged: id == 0,
         second_hart: false,
+        accelerator: None,
         exit: true,
         uart: true,
     }
@@ -662,3 +663,6 @@ mod isolation;
 
 #[path = "second_hart_tests.rs"]
 mod second_hart;
+
+#[path = "accelerator_tests.rs"]
+mod accelerator;

@@ -4,11 +4,13 @@
 //! unit's [`Env`], and takes the events of the tile in order. What it deliberately does not know: other tiles. All that
 //! leaves goes through the fabric's network.
 
+mod accelerator;
 mod below;
 mod bus;
 mod env;
 mod second;
 
+use crate::accelerator::Accelerator;
 use crate::cache::{Hierarchy, Waiter};
 use crate::config::{PlatformConfig, PlatformKind, TileConfig};
 use crate::device::{Clint, Htif, Uart};
@@ -140,6 +142,8 @@ struct Local {
 pub struct Tile {
     hart: Hart,
     second: Option<Box<Second>>,
+    /// In place of the hart, which is never started then.
+    accelerator: Option<Box<Accelerator>>,
     unit: Option<Dtu>,
     caches: Hierarchy,
     local: Local,
@@ -195,6 +199,10 @@ impl Tile {
         hart.set_data_sets(sets);
         Some(Self {
             hart,
+            accelerator: config
+                .accelerator
+                .as_ref()
+                .map(|unit| Box::new(Accelerator::new(unit, seed))),
             second: config
                 .second_hart
                 .then(|| Box::new(Second::new(&config.hart, sets))),
@@ -313,6 +321,9 @@ impl Tile {
 
     /// Starts the hart at `pc` with `a0` and `a1`.
     pub fn start(&mut self, at: Tick, pc: u64, a0: u64, a1: u64) {
+        if let Some(accelerator) = &mut self.accelerator {
+            return accelerator.start();
+        }
         self.hart.reset(pc, at);
         self.hart.set_register(10, a0);
         self.hart.set_register(11, a1);
@@ -480,6 +491,9 @@ impl Tile {
             let now = std::mem::replace(&mut self.local.timer_at, Tick::MAX);
             self.local.now = now;
             self.local.saw(now, Event::Timer);
+            if self.accelerator.is_some() {
+                return self.run_accelerator(fabric);
+            }
             let signal = Signal::Line(InterruptLine::Timer, true);
             self.local.signals.push(signal);
             return self.settle(now, fabric);
@@ -500,6 +514,10 @@ impl Tile {
             TileEvent::Unit(event) => {
                 self.with_unit(fabric, |unit, env| unit.event(env, event));
             }
+        }
+        if self.accelerator.is_some() {
+            self.apply_signals(now);
+            return self.run_accelerator(fabric);
         }
         self.settle(now, fabric);
     }
@@ -587,6 +605,15 @@ impl Tile {
             return;
         }
         for signal in std::mem::take(&mut self.local.signals) {
+            if let Some(accelerator) = &mut self.accelerator {
+                match signal {
+                    Signal::Start(_) => accelerator.start(),
+                    Signal::Stop => accelerator.stop(),
+                    // It looks by itself.
+                    _ => {}
+                }
+                continue;
+            }
             match signal {
                 Signal::Second(line, level) => {
                     self.signal_second(|hart| hart.set_interrupt(line, level, now));

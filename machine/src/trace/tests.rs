@@ -25,6 +25,7 @@ fn platform() -> PlatformConfig {
         router: 0,
         privileged: id == 0,
         second_hart: false,
+        accelerator: None,
         exit: false,
         uart: false,
     };

@@ -196,6 +196,7 @@ pub fn chip(tiles: u16) -> Machine {
         router: 0,
         privileged: id == 0,
         second_hart: false,
+        accelerator: None,
         exit: false,
         uart: false,
     };

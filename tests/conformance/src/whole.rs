@@ -48,6 +48,7 @@ fn platform() -> PlatformConfig {
             router: 0,
             privileged: false,
             second_hart: false,
+            accelerator: None,
             exit: true,
             uart: true,
         }],

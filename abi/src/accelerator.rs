@@ -1,0 +1,143 @@
+//! What clients and streaming units say to each other.
+//!
+//! Why it exists: an accelerator is driven by messages; its request, the pieces that it passes to the next unit of a pipeline,
+//! and its answer have one layout. What it deliberately does not know: what a unit computes.
+//!
+//! A unit reads from the memory gate `input`, writes to the memory gate `output` (none: its results are dropped), and passes
+//! every piece that it has written to the send gate `next`, if it has one. All fields are 64-bit words.
+
+/// Name of the memory gate that a unit reads from.
+pub const INPUT: &str = "input";
+/// Name of the memory gate that a unit writes to.
+pub const OUTPUT: &str = "output";
+/// Name of the send gate to the next unit of a pipeline.
+pub const NEXT: &str = "next";
+/// Bytes of a piece at most: a page, which is what a command of the data transfer unit moves.
+pub const PIECE: u64 = 4096;
+/// Words of a request.
+pub const REQUEST_WORDS: usize = 6;
+/// Words of an answer.
+pub const ANSWER_WORDS: usize = 3;
+
+/// A request: process a piece of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Request {
+    /// Offset of the piece in `input`.
+    pub input: u64,
+    /// Offset of its results in `output`.
+    pub output: u64,
+    /// Bytes of the piece.
+    pub bytes: u64,
+    /// Bytes of a row; what it means depends on the unit.
+    pub width: u64,
+    /// Bytes of the stream before this piece; 0 begins a stream.
+    pub position: u64,
+    /// Bytes of the whole stream.
+    pub total: u64,
+}
+
+impl Request {
+    /// A whole stream in one piece, from offset 0 to offset 0.
+    pub const fn whole(bytes: u64, width: u64) -> Self {
+        Self {
+            input: 0,
+            output: 0,
+            bytes,
+            width,
+            position: 0,
+            total: bytes,
+        }
+    }
+
+    /// The request as words.
+    pub const fn encode(&self) -> [u64; REQUEST_WORDS] {
+        [
+            self.input,
+            self.output,
+            self.bytes,
+            self.width,
+            self.position,
+            self.total,
+        ]
+    }
+
+    /// The request that these words are, if they are one.
+    pub fn decode(words: &[u64]) -> Option<Self> {
+        let &[input, output, bytes, width, position, total] = words else {
+            return None;
+        };
+        Some(Self {
+            input,
+            output,
+            bytes,
+            width,
+            position,
+            total,
+        })
+    }
+
+    /// The piece ends its stream.
+    pub const fn is_last(&self) -> bool {
+        self.position.saturating_add(self.bytes) >= self.total
+    }
+}
+
+/// An answer to a request, sent when the piece and everything behind it in the pipeline is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Answer {
+    /// 0, or a code of [`crate::dtu::DtuError`]; [`BAD_REQUEST`] for a request that makes no sense.
+    pub status: u64,
+    /// Bytes that were processed.
+    pub bytes: u64,
+    /// Checksum of the stream so far, by the first unit of the pipeline that computes one; 0 without one.
+    pub checksum: u64,
+}
+
+/// [`Answer::status`] of a request that makes no sense to the unit.
+pub const BAD_REQUEST: u64 = 256;
+
+impl Answer {
+    /// The answer as words.
+    pub const fn encode(&self) -> [u64; ANSWER_WORDS] {
+        [self.status, self.bytes, self.checksum]
+    }
+
+    /// The answer that these words are, if they are one.
+    pub fn decode(words: &[u64]) -> Option<Self> {
+        let &[status, bytes, checksum] = words else {
+            return None;
+        };
+        Some(Self {
+            status,
+            bytes,
+            checksum,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_come_back() {
+        let request = Request {
+            input: 1,
+            output: 2,
+            bytes: 3,
+            width: 4,
+            position: 5,
+            total: 8,
+        };
+        assert_eq!(Request::decode(&request.encode()), Some(request));
+        assert_eq!(Request::decode(&[1, 2]), None);
+        assert!(request.is_last() && Request::whole(64, 8).is_last());
+        let answer = Answer {
+            status: BAD_REQUEST,
+            bytes: 7,
+            checksum: 9,
+        };
+        assert_eq!(Answer::decode(&answer.encode()), Some(answer));
+        assert_eq!(Answer::decode(&[]), None);
+    }
+}

@@ -1,0 +1,61 @@
+//! A tile's logic that is not a hart but a streaming unit behind the data transfer unit.
+//!
+//! Why it exists: an accelerator takes part in the system like an application: it has an activity for each client, endpoints
+//! that the kernel gave them, a token bucket, and no right beyond that. It is driven by messages and moves its data itself, so
+//! no core stands in the data path (m3-rtas24, section II-B2). What it deliberately does not know: the network, and the
+//! insides of the data transfer unit, which it uses through the registers that a hart would use.
+//!
+//! - [`stream`]: what it computes, and how long that takes.
+//! - [`context`]: what it keeps for each client.
+//! - [`control`]: the state machine that answers the kernel as TileMux does and moves the data.
+
+mod context;
+mod control;
+pub mod stream;
+
+pub use control::Accelerator;
+pub use stream::Operation;
+
+use crate::types::Tick;
+
+/// A streaming unit. Latencies in cycles of its clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcceleratorConfig {
+    /// What it computes.
+    pub operation: Operation,
+    /// Ticks a cycle.
+    pub cycle: Tick,
+    /// Bytes that it takes in each cycle.
+    pub bytes_per_cycle: u32,
+    /// Cycles before the first byte of a piece.
+    pub startup: u64,
+    /// Cycles to change from one client to another: its state goes out and another one comes in.
+    pub switch: u64,
+    /// Bytes of a row at most, for operations that keep rows.
+    pub row: u32,
+}
+
+/// What the state machine needs from its tile.
+pub trait Ports {
+    /// The current moment.
+    fn now(&self) -> Tick;
+    /// Reads a register of the tile's unit.
+    fn read(&mut self, offset: u64) -> u64;
+    /// Writes a register of the tile's unit.
+    fn write(&mut self, offset: u64, value: u64);
+    /// Reads the tile's memory; tells whether the address is in it.
+    fn load(&mut self, physical: u64, buffer: &mut [u8]) -> bool;
+    /// Writes the tile's memory; tells whether the address is in it.
+    fn store(&mut self, physical: u64, data: &[u8]) -> bool;
+}
+
+/// What the state machine waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// Any event of its unit, without doing anything.
+    Idle,
+    /// Any event of its unit, in the middle of a job.
+    Busy,
+    /// This moment, in the middle of a job.
+    Until(Tick),
+}
