@@ -246,10 +246,9 @@ fn a_unit_computes_what_it_is_asked_to() {
         );
         // Four rows of 1000 bytes fit a page: 5 pieces of 20 + 1000 cycles of two ticks for rows; without rows, 4 of 4096 bytes
         // and one of 3616: 4 * (20 + 1024) + 20 + 904 cycles.
-        let cycles = if operation == Operation::Edge {
-            5 * 1020
-        } else {
-            4 * 1044 + 924
+        let cycles = match operation {
+            Operation::Edge => 5 * (20 + 4000 / 4),
+            _ => 4 * (20 + 4096 / 4) + 20 + 3616 / 4,
         };
         assert_eq!(machine.accelerators(), [(1, 2 * cycles, BYTES)]);
         assert!(at > 2 * cycles);

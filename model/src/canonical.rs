@@ -273,6 +273,13 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
             .size("size", gate.size)
             .attribute("rights", rights)
             .attribute("memory-tile", gate.memory_tile)
+            .optional(
+                "of",
+                gate.of.map(|(app, gate)| {
+                    let owner = &system.apps[app];
+                    format!("{}/{}", owner.name, owner.mgates[gate].name)
+                }),
+            )
             .end();
     }
     writer.end();
@@ -311,6 +318,18 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
         .dtus
         .iter()
         .for_each(|part| write_dtu(writer, platform, part));
+    for part in &platform.accelerators {
+        writer
+            .start("accelerator")
+            .attribute("name", &part.name)
+            .attribute("clock", &part.clock.name)
+            .attribute("operation", part.operation.name())
+            .attribute("bytes-per-cycle", part.bytes_per_cycle)
+            .attribute("startup", part.startup)
+            .attribute("switch", part.switch)
+            .bytes("row", part.row);
+        close(writer, platform, &format!("accelerator[{}]", part.name));
+    }
     platform
         .drams
         .iter()
@@ -326,6 +345,10 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
             .optional("l1d", name(&tile.l1d))
             .optional("l2", name(&tile.l2))
             .optional("dtu", tile.dtu.as_ref().map(|dtu| &dtu.name))
+            .optional(
+                "accelerator",
+                tile.accelerator.as_ref().map(|unit| &unit.name),
+            )
             .attribute("router", tile.router)
             .attribute("privileged", tile.privileged)
             .attribute("harts", tile.harts)

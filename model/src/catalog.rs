@@ -7,6 +7,10 @@
 pub const PLATFORMS: &[(&str, &str)] = &[
     ("single", include_str!("../../catalog/platforms/single.xml")),
     (
+        "tiled-accelerated",
+        include_str!("../../catalog/platforms/tiled-accelerated.xml"),
+    ),
+    (
         "tiled-fpga",
         include_str!("../../catalog/platforms/tiled-fpga.xml"),
     ),
@@ -18,6 +22,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
 
 /// Names and texts of the systems.
 pub const SYSTEMS: &[(&str, &str)] = &[
+    (
+        "accelerators",
+        include_str!("../../catalog/systems/accelerators.xml"),
+    ),
     (
         "m3/interference",
         include_str!("../../catalog/systems/m3/interference.xml"),

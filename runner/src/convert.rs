@@ -3,6 +3,7 @@
 //! Why it exists: the machine must not know the description language. What it deliberately does not know: whether a
 //! value makes sense; the model has checked that.
 
+use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::config::{
     CacheConfig, Channels, DramConfig, DtuConfig, MemoryConfig, NetworkConfig, PlatformConfig,
     PlatformKind, Replacement, TileConfig, Topology,
@@ -40,6 +41,10 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                     router: tile.router,
                     privileged: tile.privileged,
                     second_hart: tile.harts == 2,
+                    accelerator: tile
+                        .accelerator
+                        .as_ref()
+                        .map(|unit| accelerator(unit, cycle(&unit.clock))),
                     exit: tile.exit,
                     uart: tile.uart,
                 }
@@ -129,6 +134,22 @@ fn dtu(dtu: &platform::Dtu, cycle: u64) -> DtuConfig {
         fetch: dtu.fetch.into(),
         acknowledge: dtu.acknowledge.into(),
         outstanding: dtu.outstanding,
+    }
+}
+
+fn accelerator(unit: &platform::Accelerator, cycle: u64) -> AcceleratorConfig {
+    AcceleratorConfig {
+        operation: match unit.operation {
+            platform::Operation::Copy => Operation::Copy,
+            platform::Operation::Checksum => Operation::Checksum,
+            platform::Operation::Edge => Operation::Edge,
+            platform::Operation::Rogue => Operation::Rogue,
+        },
+        cycle,
+        bytes_per_cycle: unit.bytes_per_cycle,
+        startup: unit.startup.into(),
+        switch: unit.switch.into(),
+        row: unit.row,
     }
 }
 

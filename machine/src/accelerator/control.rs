@@ -677,10 +677,10 @@ impl Accelerator {
                 0 => next(),
                 1 => next() % 4096,
                 2 => tilemux::TILEMUX_BASE + next() % (1 << 21),
-                _ => next() % 8 | (next() % 64) << 8 | (next() % 64) << 32,
+                _ => (next() % 8) | ((next() % 64) << 8) | ((next() % 64) << 32),
             };
             let offset = match next() % 8 {
-                0 => next() % 0x8000 & !7,
+                0 => (next() % 0x8000) & !7,
                 1 => COMMAND,
                 2 => ADDRESS,
                 3 => SIZE,

@@ -55,6 +55,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             some("pipeline"),
             any("cache"),
             any("dtu"),
+            any("accelerator"),
             some("dram"),
             once("network"),
             some("tile"),
@@ -320,6 +321,34 @@ pub const ELEMENTS: &[ElementRule] = &[
         children: &[any("origin")],
     },
     ElementRule {
+        name: "accelerator",
+        about: "A streaming unit that a tile has in place of a hart. It is driven by messages and moves its data itself.",
+        attributes: &[
+            required("name", Name, "Name of the unit."),
+            CLOCK,
+            required(
+                "operation",
+                Choice(&["copy", "checksum", "edge", "rogue"]),
+                "What it computes: nothing, the CRC-32 of IEEE 802.3, the edges of an image of one byte a pixel (Sobel); or, for tests of the isolation, whatever an attacker wants.",
+            ),
+            required(
+                "bytes-per-cycle",
+                Integer { min: 1, max: 512 },
+                "Bytes that stream through in each cycle.",
+            ),
+            required("startup", CYCLES, "Cycles before the first byte of a piece of at most 4 KiB."),
+            required("switch", CYCLES, "Cycles to change from one client to another."),
+            default(
+                "row",
+                Size { min: 1, max: 4096 },
+                "4096B",
+                "Bytes of a row at most, where it keeps rows.",
+            ),
+            SOURCE,
+        ],
+        children: &[any("origin")],
+    },
+    ElementRule {
         name: "dram",
         about: "A memory controller with its channel; data moves on both edges of the clock.",
         attributes: &[
@@ -439,6 +468,11 @@ pub const ELEMENTS: &[ElementRule] = &[
             required("l1d", Name, "First-level data cache."),
             optional("l2", Name, "Private second-level cache."),
             optional("dtu", Name, "Its data transfer unit (tiled platforms)."),
+            optional(
+                "accelerator",
+                Name,
+                "Its logic is this unit instead of a hart (tiled platforms); the pipeline then means nothing.",
+            ),
             default(
                 "router",
                 TILE,

@@ -413,6 +413,11 @@ pub const ELEMENTS: &[ElementRule] = &[
                 TILE,
                 "Memory tile that holds it; without it, the first that has room.",
             ),
+            optional(
+                "of",
+                super::Kind::Text { max: 130 },
+                "APP/GATE: not a region of its own, but the start of that memory gate's region.",
+            ),
         ],
         children: &[],
     },

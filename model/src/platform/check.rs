@@ -178,6 +178,16 @@ fn tiles(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
                 help,
             ));
         }
+        if tile.accelerator.is_some() && (!tiled || tile.privileged || tile.harts > 1) {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!(
+                    "tile {} has an accelerator and no hart, but the platform is bare, the kernel shall run on it, or it has two harts",
+                    tile.id
+                )),
+                node.place("accelerator"),
+                "remove accelerator=\"...\", or give the kernel another tile",
+            ));
+        }
         lines(platform, tile, root, errors);
     }
     if tiled && platform.kernel_tile().is_none() {

@@ -34,6 +34,8 @@ pub struct Platform {
     pub caches: Vec<Cache>,
     /// All data transfer units.
     pub dtus: Vec<Dtu>,
+    /// All streaming units.
+    pub accelerators: Vec<Accelerator>,
     /// All memory controllers.
     pub drams: Vec<Dram>,
     /// The network.
@@ -288,6 +290,51 @@ impl Network {
     }
 }
 
+/// What a streaming unit computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// Nothing.
+    Copy,
+    /// CRC-32 of IEEE 802.3.
+    Checksum,
+    /// Edges of an image (Sobel).
+    Edge,
+    /// Whatever an attacker wants.
+    Rogue,
+}
+
+impl Operation {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Copy => "copy",
+            Self::Checksum => "checksum",
+            Self::Edge => "edge",
+            Self::Rogue => "rogue",
+        }
+    }
+}
+
+/// A streaming unit. Latencies in cycles of `clock`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Accelerator {
+    /// Name.
+    pub name: String,
+    /// Its clock.
+    pub clock: Clock,
+    /// What it computes.
+    pub operation: Operation,
+    /// Bytes that stream through in each cycle.
+    pub bytes_per_cycle: u32,
+    /// Cycles before the first byte of a piece.
+    pub startup: u32,
+    /// Cycles to change from one client to another.
+    pub switch: u32,
+    /// Bytes of a row at most.
+    pub row: u32,
+}
+
 /// A processing tile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Tile {
@@ -303,6 +350,8 @@ pub struct Tile {
     pub l2: Option<Cache>,
     /// Data transfer unit; always there on tiled platforms, never on bare ones.
     pub dtu: Option<Dtu>,
+    /// Its logic is this unit instead of a hart.
+    pub accelerator: Option<Accelerator>,
     /// Router that it is attached to.
     pub router: u16,
     /// The kernel's tile.

@@ -4,7 +4,7 @@
 
 use super::check::check;
 use super::{
-    Cache, Clock, Dram, Dtu, Memory, Network, Origin, Pipeline, PipelineModel, Platform,
+    Accelerator, Cache, Clock, Dram, Dtu, Memory, Network, Operation, Origin, Pipeline, PipelineModel, Platform,
     PlatformKind, Replacement, Tile, Topology,
 };
 use crate::error::{Diagnostic, Problem};
@@ -56,6 +56,10 @@ impl Reader<'_> {
             .all("dtu")
             .filter_map(|node| self.dtu(node, &clocks))
             .collect();
+        let accelerators: Vec<_> = root
+            .all("accelerator")
+            .filter_map(|node| self.accelerator(node, &clocks))
+            .collect();
         let drams: Vec<_> = root
             .all("dram")
             .filter_map(|node| self.dram(node, &clocks))
@@ -68,7 +72,7 @@ impl Reader<'_> {
         }
         let mut tiles: Vec<_> = root
             .all("tile")
-            .filter_map(|node| self.tile(node, &pipelines, &caches, &dtus))
+            .filter_map(|node| self.tile(node, &pipelines, &caches, &dtus, &accelerators))
             .collect();
         let mut memories: Vec<_> = root
             .all("memory")
@@ -92,6 +96,7 @@ impl Reader<'_> {
             pipelines,
             caches,
             dtus,
+            accelerators,
             drams,
             network: network?,
             tiles,
@@ -107,6 +112,7 @@ impl Reader<'_> {
             ("pipeline", "name"),
             ("cache", "name"),
             ("dtu", "name"),
+            ("accelerator", "name"),
             ("dram", "name"),
         ] {
             let mut seen: Vec<String> = Vec::new();
@@ -234,6 +240,24 @@ impl Reader<'_> {
         })
     }
 
+    fn accelerator(&mut self, node: &Node, clocks: &[Clock]) -> Option<Accelerator> {
+        let number = |attribute| narrow(node.integer(attribute));
+        Some(Accelerator {
+            name: node.text("name"),
+            clock: self.clock(node, clocks)?,
+            operation: match node.text("operation").as_str() {
+                "copy" => Operation::Copy,
+                "checksum" => Operation::Checksum,
+                "edge" => Operation::Edge,
+                _ => Operation::Rogue,
+            },
+            bytes_per_cycle: number("bytes-per-cycle"),
+            startup: number("startup"),
+            switch: number("switch"),
+            row: narrow(node.size("row").0),
+        })
+    }
+
     fn dram(&mut self, node: &Node, clocks: &[Clock]) -> Option<Dram> {
         let number = |attribute| narrow(node.integer(attribute));
         Some(Dram {
@@ -281,6 +305,7 @@ impl Reader<'_> {
         pipelines: &[Pipeline],
         caches: &[Cache],
         dtus: &[Dtu],
+        accelerators: &[Accelerator],
     ) -> Option<Tile> {
         let before = self.errors.len();
         let pipeline = self.find(node, "pipeline", "pipeline", pipelines, |item| &item.name);
@@ -292,6 +317,11 @@ impl Reader<'_> {
         let dtu = self
             .find(node, "dtu", "dtu", dtus, |item| &item.name)
             .cloned();
+        let accelerator = self
+            .find(node, "accelerator", "accelerator", accelerators, |item| {
+                &item.name
+            })
+            .cloned();
         if self.errors.len() > before {
             return None;
         }
@@ -302,6 +332,7 @@ impl Reader<'_> {
             l1d,
             l2,
             dtu,
+            accelerator,
             router: node.integer("router") as u16,
             privileged: node.boolean("privileged"),
             harts: node.integer("harts") as u32,

@@ -59,6 +59,8 @@ pub fn place_memory(
         for (app, node) in apps.iter_mut().zip(&places.apps) {
             let mut wishes = vec![(&mut app.memory_tile, app.memory.0, *node, "memory")];
             let gates = app.mgates.iter_mut().zip(node.all("mgate"));
+            // Who shares a region needs none.
+            let gates = gates.filter(|(gate, _)| gate.of.is_none());
             wishes.extend(
                 gates.map(|(gate, node)| (&mut gate.memory_tile, gate.size.0, node, "size")),
             );
@@ -66,6 +68,13 @@ pub fn place_memory(
                 if node.maybe_integer("memory-tile").is_some() == fixed {
                     place(tile, bytes, node, attribute, fixed, &mut pool, errors);
                 }
+            }
+        }
+    }
+    for index in 0..apps.len() {
+        for gate in 0..apps[index].mgates.len() {
+            if let Some((owner, region)) = apps[index].mgates[gate].of {
+                apps[index].mgates[gate].memory_tile = apps[owner].mgates[region].memory_tile;
             }
         }
     }

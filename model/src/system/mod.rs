@@ -218,6 +218,8 @@ pub struct Mgate {
     pub name: String,
     /// Bytes of the region, rounded up to pages.
     pub size: Size,
+    /// The region belongs to this memory gate of this application: indices.
+    pub of: Option<(usize, usize)>,
     /// The application may read.
     pub read: bool,
     /// The application may write.

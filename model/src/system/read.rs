@@ -50,6 +50,7 @@ pub fn read(
         return None;
     }
     reader.gates();
+    reader.regions();
     reader.place_tiles();
     let flows = reader.flows();
     let tilemux = reader.tilemux();
@@ -165,6 +166,7 @@ impl<'a> Reader<'a, '_> {
             Mgate {
                 name: gate.text("name"),
                 size: pages(gate.size("size")),
+                of: None,
                 read: rights.contains('r'),
                 write: rights.contains('w'),
                 memory_tile: gate
@@ -290,6 +292,54 @@ impl<'a> Reader<'a, '_> {
                 });
             }
         }
+    }
+
+    /// Resolves the regions that memory gates share.
+    fn regions(&mut self) {
+        for index in 0..self.apps.len() {
+            let node = self.places.apps[index];
+            for (number, gate) in node.all("mgate").enumerate() {
+                let Some(of) = gate.maybe_text("of") else {
+                    continue;
+                };
+                match self.region(&of, self.apps[index].mgates[number].size) {
+                    Ok(owner) => self.apps[index].mgates[number].of = Some(owner),
+                    Err((problem, help)) => {
+                        let place = gate.place("of");
+                        self.errors.push(Diagnostic::new(problem, place, help));
+                    }
+                }
+            }
+        }
+    }
+
+    fn region(&self, of: &str, size: Size) -> Result<(usize, usize), (Problem, String)> {
+        let unknown = |help: String| {
+            let (kind, name) = ("memory gate", of.to_owned());
+            Err((Problem::Unknown { kind, name }, help))
+        };
+        let (app, gate) = of.split_once('/').unwrap_or((of, ""));
+        let Some(index) = self.apps.iter().position(|known| known.name == app) else {
+            let known: Vec<&str> = self.apps.iter().map(|app| app.name.as_str()).collect();
+            return unknown(suggestion(app, &known, "app"));
+        };
+        let gates = &self.apps[index].mgates;
+        let Some(number) = gates.iter().position(|known| known.name == gate) else {
+            let known: Vec<&str> = gates.iter().map(|gate| gate.name.as_str()).collect();
+            return unknown(suggestion(gate, &known, "memory gate"));
+        };
+        let shares = self.places.apps[index].all("mgate").nth(number);
+        if shares.is_some_and(|node| node.maybe_text("of").is_some()) {
+            let problem = format!("`{of}` has no region of its own");
+            let help = "name the gate whose region it shares".to_owned();
+            return Err((Problem::Inconsistent(problem), help));
+        }
+        if size > gates[number].size {
+            let problem = format!("the region of `{of}` is smaller than this gate");
+            let help = format!("give at most {}B", gates[number].size.0);
+            return Err((Problem::Inconsistent(problem), help));
+        }
+        Ok((index, number))
     }
 
     fn receiver(&mut self, gate: &Node) -> Option<(usize, usize)> {

@@ -24,6 +24,8 @@ pub enum Failure {
     Description(Mistake),
     /// The description is not UTF-8.
     NotText,
+    /// There is no memory gate with a region of its own of this name below this manager.
+    NoRegion(String),
     /// There is no such boot module.
     NoModule(String),
     /// The program of an application is unusable.
@@ -47,6 +49,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Description(mistake) => write!(f, "{mistake}"),
             Failure::NotText => f.write_str("system.xml is not UTF-8"),
+            Failure::NoRegion(name) => write!(f, "there is no memory gate `{name}`"),
             Failure::NoModule(name) => write!(f, "there is no boot module `{name}`"),
             Failure::Program(name, error) => write!(f, "program of `{name}`: {error:?}"),
             Failure::Layout(name, LayoutError::TooSmall(bytes)) => {

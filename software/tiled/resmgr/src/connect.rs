@@ -6,6 +6,8 @@
 use crate::calls::{Failure, call};
 use crate::gates::{Selectors, activate};
 use crate::start::{Draft, entry};
+use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bulkhead_abi::environment::{GateEntry, GateKind};
@@ -73,14 +75,39 @@ pub fn introduce(
 /// Where a manager finds what it gets from outside.
 const IMPORTS: u16 = bulkhead_abi::syscall::SEL_SESSIONS;
 
+/// The memory behind memory gates, by the gate that it belongs to (`APP/GATE`).
+pub type Regions = BTreeMap<String, u16>;
+
+/// The memory of a gate's region; made when it is asked for first.
+fn region(
+    of: &str,
+    apps: &[App],
+    regions: &mut Regions,
+    selectors: &mut Selectors,
+) -> Result<u16, Failure> {
+    if let Some(memory) = regions.get(of) {
+        return Ok(*memory);
+    }
+    let owner = of.split_once('/').and_then(|(app, gate)| {
+        let app = apps.iter().find(|known| known.name == app)?;
+        let mut gates = app.memory_gates.iter();
+        gates.find(|known| known.name == gate && known.of.is_none())
+    });
+    let owner = owner.ok_or_else(|| Failure::NoRegion(of.into()))?;
+    let memory = selectors.cut(SEL_MEMORIES + owner.memory_tile, owner.size)?;
+    regions.insert(of.into(), memory);
+    Ok(memory)
+}
+
 /// Makes the send and memory gates of an application.
 pub fn connect(
-    app: &App,
-    index: usize,
+    (apps, index): (&[App], usize),
     drafts: &mut [Draft],
     exports: &[u16],
+    regions: &mut Regions,
     selectors: &mut Selectors,
 ) -> Result<(), Failure> {
+    let app = &apps[index];
     let activity = drafts[index].selector;
     for gate in &app.send {
         let terms = (gate.label, gate.credits);
@@ -93,7 +120,9 @@ pub fn connect(
         });
     }
     for gate in &app.memory_gates {
-        let memory = selectors.cut(SEL_MEMORIES + gate.memory_tile, gate.size)?;
+        let own = || format!("{}/{}", app.name, gate.name);
+        let of = gate.of.clone().unwrap_or_else(own);
+        let memory = region(&of, apps, regions, selectors)?;
         let target = selectors.next()?;
         let request = Syscall::DeriveMemory {
             source: memory,

@@ -100,6 +100,8 @@ pub struct MemoryGate {
     pub rights: u8,
     /// Memory tile that holds it.
     pub memory_tile: u16,
+    /// `APP/GATE` whose region it shares.
+    pub of: Option<String>,
 }
 
 /// What is wrong with the description. The runner checks it before the boot, so this is seen only if somebody else made it.
@@ -486,6 +488,7 @@ fn app(node: &Node) -> Result<App> {
                     _ => None,
                 })?,
                 memory_tile: value(&child, "memory-tile", quantity::number)?,
+                of: child.attribute("of").map(Into::into),
             }),
             _ => {}
         }

@@ -110,6 +110,7 @@ pub fn start(system: &Subsystem) -> Result<Vec<Started>, Failure> {
         drafts.push(create(&needs, Some(app), &windows, &mut selectors)?);
     }
     let exports = connect::exports(system, &mut selectors)?;
+    let mut regions = connect::Regions::new();
     let mut started = Vec::new();
     for manager in &system.managers {
         let draft = below(manager, &windows, first_memory, &mut selectors)?;
@@ -152,7 +153,13 @@ pub fn start(system: &Subsystem) -> Result<Vec<Started>, Failure> {
         let is_now = |app: &App| depends(app) == dependent;
         let mut failed = BTreeSet::new();
         for (index, app) in system.apps.iter().enumerate().filter(|(_, a)| is_now(a)) {
-            match connect::connect(app, index, &mut drafts, &exports, &mut selectors) {
+            match connect::connect(
+                (&system.apps, index),
+                &mut drafts,
+                &exports,
+                &mut regions,
+                &mut selectors,
+            ) {
                 Err(failure) if dependent => {
                     println!("`{}` is not started: {failure}", app.name);
                     failed.insert(index);

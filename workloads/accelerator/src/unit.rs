@@ -1,0 +1,12 @@
+//! What stands in the description for a client's part of a streaming unit: gates and memory.
+//!
+//! Gates: `requests` (receive), `input` (memory, read), `output` (memory, write; may be missing), `next` (send to the next
+//! unit; may be missing). On a tile with a streaming unit nobody executes this program; on a tile with a hart it says so.
+#![no_std]
+#![no_main]
+
+bulkhead_lib::main!(main);
+
+fn main() -> u64 {
+    panic!("this tile has a hart and no streaming unit");
+}
