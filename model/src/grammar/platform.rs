@@ -336,8 +336,16 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Integer { min: 1, max: 512 },
                 "Bytes that stream through in each cycle.",
             ),
-            required("startup", CYCLES, "Cycles before the first byte of a piece of at most 4 KiB."),
-            required("switch", CYCLES, "Cycles to change from one client to another."),
+            required(
+                "startup",
+                CYCLES,
+                "Cycles before the first byte of a piece of at most 4 KiB.",
+            ),
+            required(
+                "switch",
+                CYCLES,
+                "Cycles to change from one client to another.",
+            ),
             default(
                 "row",
                 Size { min: 1, max: 4096 },

@@ -52,7 +52,10 @@ fn crc(bytes: &[u8]) -> u64 {
 }
 
 fn checks(variant: &VariantResult, application: &str) -> Vec<u64> {
-    let own = variant.checks.iter().filter(|c| c.application == application);
+    let own = variant
+        .checks
+        .iter()
+        .filter(|c| c.application == application);
     own.map(|check| check.value).collect()
 }
 
@@ -75,9 +78,17 @@ fn units_compute_what_programs_compute_and_much_faster() {
         ("shared", "camera", vec![hash]),
         ("shared", "inspector", vec![hash, sum]),
     ] {
-        assert_eq!(checks(of(name), application), expected, "{name}: {:?}", of(name).incidents);
+        assert_eq!(
+            checks(of(name), application),
+            expected,
+            "{name}: {:?}",
+            of(name).incidents
+        );
     }
-    let (program, unit) = (median(of("program"), "camera"), median(of("unit"), "camera"));
+    let (program, unit) = (
+        median(of("program"), "camera"),
+        median(of("unit"), "camera"),
+    );
     assert!(program > 4 * unit, "{program} {unit}");
     let both = median(of("program-checksum"), "inspector");
     let pipeline = median(of("pipeline"), "inspector");

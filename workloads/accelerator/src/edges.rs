@@ -61,7 +61,14 @@ fn main() -> u64 {
         let result = if by_unit {
             ask(&Request::whole(bytes as u64, width as u64))
         } else {
-            program(&frame, &edges, width, height, checksum.then_some(&table), &mut page)
+            program(
+                &frame,
+                &edges,
+                width,
+                height,
+                checksum.then_some(&table),
+                &mut page,
+            )
         };
         marker::span_end(run);
         match result {
