@@ -280,7 +280,7 @@ calls! {
         offset: u64,
         /// Number of pages, at most [`MAP_PAGES_MAX`].
         pages: u64,
-        /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`].
+        /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`], and [`MAP_LAZY`].
         rights: u8,
     }
     /// Starts an activity.
@@ -596,6 +596,8 @@ pub const MAP_READ: u8 = 1;
 pub const MAP_WRITE: u8 = 2;
 /// The pages may be executed.
 pub const MAP_EXECUTE: u8 = 4;
+/// TileMux maps each page when it is first used; one region of an activity.
+pub const MAP_LAZY: u8 = 8;
 
 /// A number for a module's name (64-bit FNV-1a); the kernel finds the module by it.
 pub const fn module_key(name: &[u8]) -> u64 {

@@ -196,6 +196,9 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
         .size("memory", app.memory)
         .attribute("memory-tile", app.memory_tile)
         .attribute("background", app.background);
+    if app.lazy_heap {
+        writer.attribute("heap", "lazy");
+    }
     for argument in &app.arguments {
         writer
             .start("argument")

@@ -145,6 +145,12 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "false",
                 "The run does not wait for it: a run ends when every other application has ended.",
             ),
+            default(
+                "heap",
+                Choice(&["eager", "lazy"]),
+                "eager",
+                "When the pages of its heap are mapped: all at its start, or each at its first use, which then takes a page fault.",
+            ),
         ],
         children: &[
             any("argument"),

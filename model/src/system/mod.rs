@@ -106,6 +106,8 @@ pub struct App {
     pub memory_tile: u16,
     /// The run does not wait for it: a run ends when every other application has ended.
     pub background: bool,
+    /// Pages of its heap are mapped when they are first used.
+    pub lazy_heap: bool,
     /// Values for it, in the order of the file.
     pub arguments: Vec<Argument>,
     /// Bound of its traffic; `None`: no bound.

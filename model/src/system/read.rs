@@ -184,6 +184,7 @@ impl<'a> Reader<'a, '_> {
                 .maybe_integer("memory-tile")
                 .map_or(UNPLACED, |id| id as u16),
             background: node.boolean("background"),
+            lazy_heap: node.text("heap") == "lazy",
             arguments: node
                 .all("argument")
                 .map(|argument| Argument {

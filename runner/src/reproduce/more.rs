@@ -151,3 +151,72 @@ fn waiting(platform: &str, list: &[&Waiting]) -> Result<Markup, Error> {
         (picture(svg))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::{priorities, waiting};
+
+    fn sample() -> Reproduced {
+        let one = |clients, plain, low, high| Priorities {
+            clients,
+            plain,
+            high,
+            low,
+        };
+        let way = |method: &str, suspend, wake, clocked| Waiting {
+            platform: "tiled-gem5".to_owned(),
+            method: method.to_owned(),
+            suspend,
+            wake,
+            wake_worst: 70,
+            clocked,
+        };
+        let priorities = vec![
+            one(1, 1005.0, None, 1005.0),
+            one(2, 2005.0, Some(2005.0), 2005.0),
+            one(3, 3008.0, Some(4011.0), 2011.0),
+        ];
+        let waiting = vec![
+            way("sleep", Some(17.0), 35.0, 0.03),
+            way("syscall", Some(565.0), 691.0, 0.63),
+            way("poll", None, 67.0, 100.0),
+        ];
+        let mut claims = priorities::claims(&priorities, 1000.0, 2000.0);
+        claims.extend(waiting::claims(&waiting));
+        Reproduced {
+            source: "the paper".to_owned(),
+            round_trips: vec![],
+            priorities,
+            unregulated: vec![],
+            regulated: vec![],
+            sweep: vec![],
+            waiting,
+            claims,
+        }
+    }
+
+    #[test]
+    fn the_text_says_what_was_measured() {
+        insta::assert_snapshot!(summary(&sample()));
+    }
+
+    #[test]
+    fn claims_are_judged() {
+        let sample = sample();
+        let failed: Vec<&str> = sample
+            .claims
+            .iter()
+            .filter(|claim| !claim.held)
+            .map(|claim| claim.what.as_str())
+            .collect();
+        // 2.011 ms is more than twice what a client alone sees.
+        assert_eq!(
+            failed,
+            [
+                "high priority beside 2 others: 2.011 ms at worst, at most 2 ms in the paper; a client alone sees 1.005 ms, and twice that is allowed"
+            ]
+        );
+        assert_eq!(sections(&sample).expect("draws").len(), 2);
+    }
+}

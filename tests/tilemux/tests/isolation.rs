@@ -103,3 +103,37 @@ fn a_storm_of_messages_costs_little_and_nothing_with_a_second_hart() {
     // Where another hart takes them, the task's timeline is the same to the cycle.
     assert_eq!(quiet, second);
 }
+
+#[test]
+fn a_lazy_heap_costs_one_fault_a_page_and_gives_the_same_results() {
+    let result = boot(system("lazy"), &[]);
+    let traps = |name| {
+        let tile = variant(&result, name)
+            .tiles
+            .iter()
+            .find(|tile| tile.tile == 2);
+        let mut counters = tile.unwrap().counters.iter();
+        counters
+            .find(|counter| counter.name == "traps")
+            .unwrap()
+            .value
+    };
+    for name in ["eager", "lazy"] {
+        let seen = variant(&result, name);
+        // Who uses up his heap ends for that reason, however it is mapped.
+        let what: Vec<_> = seen
+            .incidents
+            .iter()
+            .map(|i| (i.application.as_str(), i.what.as_str()))
+            .collect();
+        assert_eq!(what, [("exhaust", "stopped: heap exhausted")], "{name}");
+        assert!(seen.flows.is_empty());
+    }
+    // Two heaps of 64 pages are written, and one of at least 16.
+    assert!(
+        traps("lazy") >= traps("eager") + 2 * 64 + 16,
+        "{} and {}",
+        traps("lazy"),
+        traps("eager")
+    );
+}

@@ -41,6 +41,8 @@ pub struct App {
     pub memory_gates: Vec<MemoryGate>,
     /// Whether the system ends only after it.
     pub foreground: bool,
+    /// Whether its heap is mapped page by page when it is used.
+    pub lazy: bool,
     /// Its priority as a caller of the kernel: 2 in a domain of criticality A, 1 of B, otherwise 0.
     pub priority: u8,
 }
@@ -445,6 +447,7 @@ fn app(node: &Node) -> Result<App> {
         send: Vec::new(),
         memory_gates: Vec::new(),
         foreground: node.attribute("background") != Some("true"),
+        lazy: node.attribute("heap") == Some("lazy"),
         priority: match node.parent().and_then(|d| d.attribute("criticality")) {
             Some("A") => 2,
             Some("B") => 1,

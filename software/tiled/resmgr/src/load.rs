@@ -11,7 +11,8 @@ use bulkhead_abi::environment::{
     ArgumentEntry, ENVIRONMENT_BASE, ENVIRONMENT_SIZE, Environment, GateEntry,
 };
 use bulkhead_abi::syscall::{
-    MAP_PAGES_MAX, NO_SELECTOR, SEL_ACTIVITY, SEL_MODULES, Syscall, SyscallError, module_key,
+    MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, SEL_ACTIVITY, SEL_MODULES, Syscall, SyscallError,
+    module_key,
 };
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_loader::environment;
@@ -137,6 +138,8 @@ pub struct Contents<'a> {
     pub image: &'a Image,
     /// Where everything goes.
     pub layout: &'a Layout,
+    /// The heap is mapped page by page when it is used.
+    pub lazy: bool,
     /// The environment page.
     pub header: Environment,
     /// Its gates.
@@ -152,6 +155,7 @@ struct PageBuffer([u8; PAGE as usize]);
 /// Maps an activity's memory and fills it.
 pub fn load(activity: u16, memory: u16, contents: &Contents) -> Result<(), Failure> {
     for part in contents.layout.parts() {
+        let lazy = contents.lazy && part.address == contents.layout.heap;
         let mut done = 0;
         while done < part.pages {
             let pages = (part.pages - done).min(MAP_PAGES_MAX);
@@ -160,7 +164,7 @@ pub fn load(activity: u16, memory: u16, contents: &Contents) -> Result<(), Failu
                 address: part.address + done * PAGE,
                 offset: part.offset + done * PAGE,
                 pages,
-                rights: part.rights,
+                rights: part.rights | if lazy { MAP_LAZY } else { 0 },
             };
             call("map memory", &request)?;
             done += pages;

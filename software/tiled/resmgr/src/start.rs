@@ -135,7 +135,7 @@ pub fn start(system: &Subsystem) -> Result<Vec<Started>, Failure> {
             },
             part,
         )?;
-        fill(&draft, &manager.name, &[])?;
+        fill(&draft, &manager.name, &[], false)?;
         run(&draft)?;
         started.push(Started {
             activity: draft.activity,
@@ -173,7 +173,7 @@ pub fn start(system: &Subsystem) -> Result<Vec<Started>, Failure> {
             .collect();
         for index in all.iter().filter(|i| alive(i)) {
             let app = &system.apps[*index];
-            fill(&drafts[*index], &app.name, &app.arguments)?;
+            fill(&drafts[*index], &app.name, &app.arguments, app.lazy)?;
         }
         for foreground in [false, true] {
             for index in all.iter().filter(|i| alive(i)) {
@@ -516,12 +516,18 @@ fn below(
 }
 
 /// Fills the memory of an application.
-fn fill(draft: &Draft, name: &str, arguments: &[(String, String)]) -> Result<(), Failure> {
+fn fill(
+    draft: &Draft,
+    name: &str,
+    arguments: &[(String, String)],
+    lazy: bool,
+) -> Result<(), Failure> {
     let contents = Contents {
         name,
         program: &draft.program,
         image: &draft.image,
         layout: &draft.layout,
+        lazy,
         header: draft.header,
         gates: &draft.gates,
         arguments,

@@ -153,6 +153,11 @@ pub fn start_context(place: usize, entry: Entry) {
     csr::fence_instructions();
 }
 
+/// A page of the activity in this place was mapped.
+pub fn mapped(place: usize) {
+    csr::fence_space(space(place));
+}
+
 /// The registers of the hart that are not saved at every trap go to the next activity.
 pub fn switch(previous: Option<usize>, next: usize, satp: u64) {
     if let Some(previous) = previous {

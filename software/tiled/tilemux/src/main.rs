@@ -20,7 +20,7 @@ use bulkhead_abi::tilemux::{Ecall, Request, TileMuxError};
 use bulkhead_exec::tile::{Decision, Policy};
 use bulkhead_hal::trap::{A0, A1, A7};
 use bulkhead_hal::{dtu, marker};
-use bulkhead_tilemux::mux::{Mux, is_environment_call, panic_cause};
+use bulkhead_tilemux::mux::{Access, Mux, is_environment_call, panic_cause};
 use second::BOARD;
 use tile::{Registers, Tile};
 
@@ -66,6 +66,12 @@ impl TileMux {
         }
         if is_environment_call(cause) {
             return self.call(id, place);
+        }
+        if let Some(access) = Access::of_cause(cause)
+            && self.mux.fault(&mut self.tile, place, value, access)
+        {
+            arch::mapped(place);
+            return Resume::Same;
         }
         let pc = arch::context(place).pc();
         self.stop(id, StopCause::Fault { cause, pc, value });
@@ -129,6 +135,7 @@ impl TileMux {
             let address = address.wrapping_add(offset as u64);
             match self.mux.readable(&self.tile, id, address) {
                 Some(physical) => *byte = arch::read_byte(physical),
+                // Of a page that nobody has used yet, there is nothing to print.
                 None => return Err(1),
             }
         }

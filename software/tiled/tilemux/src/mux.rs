@@ -6,11 +6,11 @@
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
 use bulkhead_abi::memory_map::DTU_BASE;
-use bulkhead_abi::syscall::StopCause;
+use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
 use bulkhead_exec::account::Budget;
 use bulkhead_exec::tile::{Decision, Policy, Scheduler};
-use bulkhead_hal::paging::{AddressSpace, MapError, PAGE, Rights, TableMemory};
+use bulkhead_hal::paging::{AddressSpace, MapError, PAGE, Rights, TableMemory, USER_END};
 
 /// Activities on a tile at most.
 pub const ACTIVITIES: usize = 16;
@@ -57,7 +57,50 @@ pub struct Activity {
     pub bucket: u8,
     /// Its processor time is limited, so its waiting must not count as running.
     limited: bool,
+    /// Pages that are mapped when they are first used.
+    lazy: Option<Lazy>,
     state: State,
+}
+
+/// A region whose pages are mapped when they are first used.
+#[derive(Clone, Copy, Debug)]
+struct Lazy {
+    address: u64,
+    physical: u64,
+    bytes: u64,
+    rights: Rights,
+}
+
+impl Lazy {
+    /// Whether `next` goes on where this one ends.
+    fn ends_at(&self, next: &Self) -> bool {
+        next.address == self.address + self.bytes
+            && next.physical == self.physical + self.bytes
+            && next.rights == self.rights
+    }
+}
+
+/// What an activity wanted of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// To load, or to let the unit read.
+    Read,
+    /// To store, or to let the unit write.
+    Write,
+    /// To execute.
+    Execute,
+}
+
+impl Access {
+    /// The access that a trap is about, if it is a page fault (RISC-V privileged architecture, table of `mcause`).
+    pub const fn of_cause(cause: u64) -> Option<Self> {
+        match cause {
+            12 => Some(Access::Execute),
+            13 => Some(Access::Read),
+            15 => Some(Access::Write),
+            _ => None,
+        }
+    }
 }
 
 /// Numbers of activities of which none is one: for places that are free.
@@ -131,8 +174,23 @@ impl Mux {
                 pages,
                 rights,
             } => {
-                let rights = Rights::from_bits(rights).ok_or(TileMuxError::BadRequest)?;
+                let lazy = rights & MAP_LAZY != 0;
+                let rights = Rights::from_bits(rights & !MAP_LAZY);
+                let rights = rights.ok_or(TileMuxError::BadRequest)?;
                 let (_, target) = self.created(activity)?;
+                if lazy {
+                    let region = lazy_region(address, physical, pages, rights);
+                    target.lazy = match (target.lazy, region) {
+                        (None, Some(region)) => Some(region),
+                        // A long region comes in pieces.
+                        (Some(first), Some(next)) if first.ends_at(&next) => Some(Lazy {
+                            bytes: first.bytes + next.bytes,
+                            ..first
+                        }),
+                        _ => return Err(TileMuxError::BadRequest),
+                    };
+                    return Ok(None);
+                }
                 target
                     .space
                     .map(machine, address, physical, pages, rights)
@@ -218,6 +276,7 @@ impl Mux {
             space,
             bucket: 0,
             limited: false,
+            lazy: None,
             state: State::Created,
         });
         self.ids[place] = id;
@@ -251,16 +310,56 @@ impl Mux {
         }
     }
 
+    /// An activity touched an address that is not mapped. True if it is now, so that the access may be repeated.
+    pub fn fault(
+        &mut self,
+        machine: &mut impl Machine,
+        place: usize,
+        address: u64,
+        access: Access,
+    ) -> bool {
+        let Some(Some(activity)) = self.activities.get_mut(place) else {
+            return false;
+        };
+        let Some(lazy) = activity.lazy else {
+            return false;
+        };
+        let allowed = match access {
+            Access::Read => lazy.rights.read,
+            Access::Write => lazy.rights.write,
+            Access::Execute => lazy.rights.execute,
+        };
+        let Some(offset) = address.checked_sub(lazy.address) else {
+            return false;
+        };
+        if !allowed || offset >= lazy.bytes {
+            return false;
+        }
+        let offset = offset & !(PAGE - 1);
+        let (page, physical) = (lazy.address + offset, lazy.physical + offset);
+        let space = &mut activity.space;
+        space.map(machine, page, physical, 1, lazy.rights).is_ok()
+    }
+
     /// Makes a page of an activity known to the unit. False if the activity may not use it so.
     pub fn translate(
-        &self,
+        &mut self,
         machine: &mut impl Machine,
         id: u16,
         address: u64,
         rights: u64,
     ) -> bool {
         let page = address & !(PAGE - 1);
-        let Some(activity) = self.activity(id) else {
+        let Some(place) = self.place(id) else {
+            return false;
+        };
+        let access = match rights & TLB_WRITE {
+            0 => Access::Read,
+            _ => Access::Write,
+        };
+        // If it is mapped already, this does nothing.
+        self.fault(machine, place, page, access);
+        let Some(activity) = self.at(place) else {
             return false;
         };
         let Some((physical, allowed)) = activity.space.translate(machine, page) else {
@@ -391,6 +490,18 @@ impl Mux {
             Decision::Idle { .. } => Decision::Idle { until },
         }
     }
+}
+
+fn lazy_region(address: u64, physical: u64, pages: u64, rights: Rights) -> Option<Lazy> {
+    let bytes = pages.checked_mul(PAGE).filter(|bytes| *bytes > 0)?;
+    let end = address.checked_add(bytes)?;
+    let aligned = address.is_multiple_of(PAGE) && physical.is_multiple_of(PAGE);
+    (aligned && end <= USER_END).then_some(Lazy {
+        address,
+        physical,
+        bytes,
+        rights,
+    })
 }
 
 fn map_error(error: MapError) -> TileMuxError {

@@ -1,6 +1,6 @@
 //! The decisions of TileMux on a tile that only remembers.
 
-use crate::mux::{Machine, Mux, is_environment_call, panic_cause};
+use crate::mux::{Access, Machine, Mux, is_environment_call, panic_cause};
 use bulkhead_abi::dtu::{NO_ENDPOINT, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
 use bulkhead_abi::memory_map::DTU_BASE;
@@ -196,6 +196,65 @@ fn the_unit_gets_only_what_the_activity_may_use() {
     assert_eq!(mux.readable(&tile, 1, page(1) + 5), Some(region(1) + 4101));
     assert_eq!(mux.readable(&tile, 1, DTU_BASE), None);
     assert_eq!(mux.readable(&tile, 1, 0x8000_0000), None);
+}
+
+#[test]
+fn lazy_pages_are_mapped_when_they_are_used() {
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+    let create = Request::Create {
+        activity: 1,
+        tables: region(1) + 0x1_0000,
+        table_pages: table_pages(0x1_0000),
+    };
+    assert_eq!(mux.request(&mut tile, create, 0), Ok(None));
+    let base = ENVIRONMENT_BASE + 0x8000;
+    let map = |address, pages, rights| Request::Map {
+        activity: 1,
+        address,
+        physical: region(1) + 0x8000,
+        pages,
+        rights,
+    };
+    for wrong in [
+        map(base, 0, 11),
+        map(base + 1, 4, 11),
+        map(u64::MAX - 4095, 1, 11),
+        map(base, 4, 8),
+    ] {
+        assert_eq!(
+            mux.request(&mut tile, wrong, 0),
+            Err(TileMuxError::BadRequest)
+        );
+    }
+    assert_eq!(mux.request(&mut tile, map(base, 4, 11), 0), Ok(None));
+    // One region for each activity.
+    assert_eq!(
+        mux.request(&mut tile, map(base + 0x10_000, 4, 11), 0),
+        Err(TileMuxError::BadRequest)
+    );
+    let found = |mux: &Mux, tile: &Tile, page: u64| mux.readable(tile, 1, base + page * 4096);
+    assert_eq!(found(&mux, &tile, 1), None);
+    assert!(!mux.fault(&mut tile, 0, base - 1, Access::Read));
+    assert!(!mux.fault(&mut tile, 0, base + 4 * 4096, Access::Read));
+    assert!(!mux.fault(&mut tile, 0, base, Access::Execute));
+    assert!(!mux.fault(&mut tile, 1, base, Access::Read));
+    assert!(mux.fault(&mut tile, 0, base + 4096 + 5, Access::Write));
+    assert_eq!(found(&mux, &tile, 1), Some(region(1) + 0x9000));
+    assert_eq!(found(&mux, &tile, 0), None);
+    // A second fault at a page that is there is a real one.
+    assert!(!mux.fault(&mut tile, 0, base + 4096, Access::Write));
+    // The unit's first use maps a page, too.
+    assert!(mux.translate(&mut tile, 1, base + 3 * 4096, TLB_WRITE));
+    assert_eq!(found(&mux, &tile, 3), Some(region(1) + 0xB000));
+    assert_eq!(
+        [12, 13, 15, 2].map(Access::of_cause),
+        [
+            Some(Access::Execute),
+            Some(Access::Read),
+            Some(Access::Write),
+            None
+        ]
+    );
 }
 
 #[test]

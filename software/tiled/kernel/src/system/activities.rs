@@ -9,8 +9,8 @@ use crate::activity::{Activity, State};
 use crate::hardware::{Hardware, Region};
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint};
 use bulkhead_abi::syscall::{
-    Event, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SEL_ACTIVITY, SEL_KERNEL_MEMORY, SEL_MEMORY,
-    SEL_TILE, SYSCALL_SLOT, StopCause, SyscallError,
+    Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SEL_ACTIVITY, SEL_KERNEL_MEMORY,
+    SEL_MEMORY, SEL_TILE, SYSCALL_SLOT, StopCause, SyscallError,
 };
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request, TileMuxError, table_pages};
 use bulkhead_abi::words::Name;
@@ -299,7 +299,7 @@ impl System {
     ) -> Result<(), SyscallError> {
         let target = self.created(activity)?;
         let valid = (1..=MAP_PAGES_MAX).contains(&pages)
-            && (1..=7).contains(&rights)
+            && (1..=7).contains(&(rights & !MAP_LAZY))
             && offset.is_multiple_of(PAGE);
         if !valid {
             return Err(SyscallError::BadArgument);
