@@ -6,10 +6,11 @@
 //! A mount is a channel to a file service. Bytes go in messages of 216 bytes, or, over a session, through memory endpoints
 //! onto the file's extents, where the server has no part in it.
 
-use crate::client::Client;
+use crate::client::{Client, failed};
 use crate::gate::SendGate;
+use crate::session::{self, Granted, Session};
 use alloc::string::String;
-use bulkhead_common::file::{self, FOLDER, INLINE, Piece};
+use bulkhead_common::file::{self, FOLDER, INLINE};
 use bulkhead_common::status::Status;
 
 pub use bulkhead_common::file::{CREATE, Info, READ, TRUNCATE, WRITE};
@@ -21,6 +22,9 @@ pub type Result<T> = core::result::Result<T, Status>;
 #[derive(Debug)]
 pub struct Mount {
     client: Client,
+    session: Option<Session>,
+    /// A selector for the piece that is transferred; one piece at a time is held.
+    place: u16,
 }
 
 /// An open file with a position.
@@ -30,6 +34,16 @@ pub struct File<'a> {
     handle: u64,
     size: u64,
     position: u64,
+    /// What the server knows of the size.
+    committed: u64,
+    piece: Option<Piece>,
+}
+
+/// A part of the file that can be transferred without the server.
+#[derive(Debug)]
+struct Piece {
+    granted: Granted,
+    writable: bool,
 }
 
 /// An entry of a folder.
@@ -53,7 +67,24 @@ impl Mount {
     pub fn new(gate: SendGate) -> Self {
         Self {
             client: Client::new(gate),
+            session: None,
+            place: 0,
         }
+    }
+
+    /// Over the gate of this name and a session with the service behind it: the bytes of files are transferred without the
+    /// server. Waits up to 10 ms for a service that is still starting.
+    ///
+    /// # Errors
+    /// What the service or the kernel say.
+    ///
+    /// # Panics
+    /// If the description does not give the gate.
+    pub fn connect(name: &str) -> Result<Self> {
+        let mut mount = Self::named(name);
+        mount.session = Some(Session::open(name, 0, 10_000_000)?);
+        mount.place = session::selector()?;
+        Ok(mount)
     }
 
     /// Over the gate of this name.
@@ -76,6 +107,8 @@ impl Mount {
             handle: opened.handle,
             size: opened.size,
             position: 0,
+            committed: opened.size,
+            piece: None,
         })
     }
 
@@ -144,6 +177,19 @@ impl File<'_> {
     /// What the service says.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut done = 0;
+        if self.mount.session.is_some() {
+            let left = self.size.saturating_sub(self.position);
+            let length = (buffer.len() as u64).min(left) as usize;
+            while done < length {
+                let (granted, offset, available) = self.granted(false)?;
+                let part = (length - done).min(available);
+                let target = &mut buffer[done..done + part];
+                granted.gate.read(offset, target).map_err(failed)?;
+                done += part;
+                self.position += part as u64;
+            }
+            return Ok(done);
+        }
         while done < buffer.len() {
             let length = (buffer.len() - done).min(INLINE) as u64;
             let request = file::Read {
@@ -164,19 +210,74 @@ impl File<'_> {
         Ok(done)
     }
 
-    /// Writes from the position on. When it returns, the bytes are kept.
+    /// Writes from the position on. The bytes are kept when it returns, or, over a session, when [`commit`](Self::commit) does.
     ///
     /// # Errors
     /// What the service says; a part may have been written then.
     pub fn write(&mut self, data: &[u8]) -> Result<()> {
+        if self.mount.session.is_some() {
+            let mut done = 0;
+            while done < data.len() {
+                let (granted, offset, available) = self.granted(true)?;
+                let part = (data.len() - done).min(available);
+                let source = &data[done..done + part];
+                granted.gate.write(offset, source).map_err(failed)?;
+                done += part;
+                self.position += part as u64;
+                self.size = self.size.max(self.position);
+            }
+            return Ok(());
+        }
         for part in data.chunks(INLINE) {
             let request = file::Write {
                 handle: self.handle,
                 offset: self.position,
-                piece: Piece::new(part),
+                piece: file::Piece::new(part),
             };
             self.size = self.mount.client.call(&request)?;
+            self.committed = self.size;
             self.position += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// The piece that holds the position, the position in it, and how many bytes of it follow.
+    fn granted(&mut self, write: bool) -> Result<(&Granted, u64, usize)> {
+        let position = self.position;
+        let holds = |piece: &Piece| {
+            let [offset, length] = piece.granted.words;
+            (offset..offset + length).contains(&position) && (piece.writable || !write)
+        };
+        if !self.piece.as_ref().is_some_and(holds) {
+            if let Some(old) = self.piece.take() {
+                old.granted.release();
+            }
+            let session = self.mount.session.as_ref().ok_or(Status::NoRights)?;
+            let arguments = [self.handle, position, write.into()];
+            let granted = session.obtain(self.mount.place, arguments)?;
+            self.piece = Some(Piece {
+                granted,
+                writable: write,
+            });
+        }
+        let piece = self.piece.as_ref().filter(|piece| holds(piece));
+        let granted = &piece.ok_or(Status::BadReply)?.granted;
+        let [offset, length] = granted.words;
+        let within = position - offset;
+        Ok((granted, within, (length - within) as usize))
+    }
+
+    /// Says how long the file is; what was written is kept then.
+    ///
+    /// # Errors
+    /// What the service says.
+    pub fn commit(&mut self) -> Result<()> {
+        if self.size != self.committed {
+            let request = file::Commit {
+                handle: self.handle,
+                size: self.size,
+            };
+            self.committed = self.mount.client.call(&request)?;
         }
         Ok(())
     }
@@ -191,8 +292,13 @@ impl File<'_> {
     }
 
     fn finish(&mut self) -> Result<()> {
+        let committed = self.commit();
+        if let Some(piece) = self.piece.take() {
+            piece.granted.release();
+        }
         let handle = self.handle;
-        self.mount.client.call(&file::Close { handle }).map(|_| ())
+        let closed = self.mount.client.call(&file::Close { handle });
+        committed.and(closed.map(|_| ()))
     }
 }
 

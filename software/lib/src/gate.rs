@@ -301,6 +301,15 @@ impl ReceiveGate {
         })
     }
 
+    /// On an endpoint that the kernel gave to this activity.
+    pub(crate) const fn new(endpoint: u16, slots: u8, buffer: u64) -> Self {
+        Self {
+            endpoint,
+            slots,
+            buffer,
+        }
+    }
+
     /// Messages that it holds.
     pub fn slots(&self) -> u8 {
         self.slots

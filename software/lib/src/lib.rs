@@ -29,6 +29,7 @@ pub mod pipe;
 mod runtime;
 pub mod select;
 pub mod server;
+pub mod session;
 pub mod syscall;
 pub mod task;
 pub mod threads;

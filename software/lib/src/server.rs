@@ -13,9 +13,10 @@
 //! Time is that of the clock, in nanoseconds, so it is that of the server only where the server is alone on its tile.
 
 use crate::gate::{Aligned, Message, ReceiveGate};
-use crate::{argument, time};
+use crate::{argument, session, time};
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::NO_ENDPOINT;
+use bulkhead_abi::syscall::ServerRequest;
 use bulkhead_common::account::{Account, Terms, Verdict};
 use bulkhead_common::message::{self, Body, Buffer};
 use bulkhead_common::quantity;
@@ -51,6 +52,21 @@ pub trait Service {
     /// Answers a request, now or later. Requests that are dropped are answered with [`Status::Closed`].
     fn serve(&mut self, request: Incoming);
 
+    /// Whether clients can open sessions.
+    const SESSIONS: bool = false;
+
+    /// A client of this activity asks for memory over its session. Gives a selector of this server, whose capability the client
+    /// gets, and two words for it. The arguments have not been checked in any way.
+    ///
+    /// # Errors
+    /// Why not; the client hears only that it was refused.
+    fn grant(&mut self, _activity: u16, _arguments: [u64; 3]) -> Result<(u16, [u64; 2]), Status> {
+        Err(Status::UnknownOperation)
+    }
+
+    /// The session of an activity is over: it closed it or is gone.
+    fn gone(&mut self, _activity: u16) {}
+
     /// Does what is due at this time (nanoseconds since reset); returns when to be called again. Called after every
     /// request and when that time has come.
     #[inline(always)]
@@ -70,6 +86,12 @@ impl Incoming {
     /// Who asks.
     pub fn client(&self) -> Client {
         self.client
+    }
+
+    /// Number of the activity that sent it; the unit wrote it.
+    pub fn activity(&self) -> u16 {
+        let message = self.message.as_ref();
+        message.map_or(u16::MAX, |m| m.header().sender_activity)
     }
 
     /// Number of the operation.
@@ -140,6 +162,8 @@ enum Outcome {
 pub struct Server {
     lanes: Vec<Lane>,
     waiting: Waiting<Message>,
+    /// Where the kernel asks, if there are sessions.
+    control: Option<ReceiveGate>,
 }
 
 /// A time of the arguments in nanoseconds: that of the gate, or that of all gates.
@@ -199,6 +223,7 @@ impl Server {
         let slots = lanes.iter().map(|lane| usize::from(lane.gate.slots()));
         Self {
             waiting: Waiting::with_capacity(slots.sum()),
+            control: None,
             lanes,
         }
     }
@@ -226,7 +251,16 @@ impl Server {
     }
 
     /// Serves for ever.
-    pub fn run(&mut self, service: &mut impl Service) -> ! {
+    ///
+    /// # Panics
+    /// If the service has sessions and the kernel does not let it.
+    pub fn run<S: Service>(&mut self, service: &mut S) -> ! {
+        if S::SESSIONS {
+            self.control = match session::offer() {
+                Ok(gate) => Some(gate),
+                Err(status) => panic!("the service cannot be offered: {status}"),
+            };
+        }
         loop {
             let alarm = service.alarm();
             self.sleep(alarm);
@@ -256,6 +290,13 @@ impl Server {
                 && let Outcome::Served = self.serve_delayed(service, priority)
             {
                 return;
+            }
+            // The kernel's questions are short and as important as the most important client.
+            if priority == 0
+                && let Some(control) = self.control
+                && let Ok(Some(question)) = control.fetch()
+            {
+                return answer_kernel(service, question);
             }
             // A gate that fails would fail for ever; the others go on.
             if let Ok(Some(message)) = self.lanes[priority].gate.fetch() {
@@ -356,6 +397,35 @@ impl Server {
         account.charge(end, end - begin, estimate);
         Outcome::Served
     }
+}
+
+/// Answers a question of the kernel about sessions. The number of a session is that of the activity that opened it.
+#[cold]
+#[inline(never)]
+fn answer_kernel(service: &mut impl Service, question: Message) {
+    let mut words = [0u64; 8];
+    let count = question.payload().len() / 8;
+    for (word, bytes) in words.iter_mut().zip(question.payload().chunks_exact(8)) {
+        *word = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+    }
+    let answer = match ServerRequest::decode(&words[..count.min(8)]) {
+        Some(ServerRequest::Open { activity, .. }) => [0, activity.into(), 0, 0, 0],
+        Some(ServerRequest::Exchange {
+            ident,
+            delegate: 0,
+            count: 1,
+            arguments,
+        }) => match service.grant(ident as u16, arguments) {
+            Ok((selector, [first, second])) => [0, selector.into(), 1, first, second],
+            Err(status) => [status.code(), 0, 0, 0, 0],
+        },
+        Some(ServerRequest::Close { ident }) => {
+            service.gone(ident as u16);
+            [0; 5]
+        }
+        _ => [Status::UnknownOperation.code(), 0, 0, 0, 0],
+    };
+    let _ = question.reply(Aligned(answer).0.as_bytes());
 }
 
 #[inline(always)]

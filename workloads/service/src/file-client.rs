@@ -1,6 +1,7 @@
 //! A client of the file service: makes folders and files, writes, reads back, lists, removes.
 //!
-//! Gates: `files` (send). Arguments: `folder`, its own name there; `bytes` of a file (5000); `rounds` (3).
+//! Gates: `files` (send). Arguments: `folder`, its own name there; `bytes` of a file (5000); `rounds` (3), `session`
+//! (`yes`: bytes go by transfers, not in messages).
 #![no_std]
 #![no_main]
 
@@ -32,7 +33,10 @@ fn main() -> u64 {
 fn work(folder: &str) -> Result<usize> {
     let size: usize = argument::value("bytes", 5000);
     let rounds: u8 = argument::value("rounds", 3);
-    let mut mount = Mount::named("files");
+    let mut mount = match argument::text("session") {
+        Some("yes") => Mount::connect("files")?,
+        _ => Mount::named("files"),
+    };
     mount.make_folder(folder)?;
     let mut compared = 0;
     for round in 0..rounds {

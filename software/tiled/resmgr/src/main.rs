@@ -65,10 +65,14 @@ fn run(is_root: bool) -> Result<u64, Failure> {
         .any(|s| s.foreground && !s.ended && !s.failed)
     {
         let (activity, event) = wait()?;
-        let found = started.iter_mut().find(|s| s.activity == activity);
-        if let Some(found) = found {
-            code = code.max(heard(found, event));
+        let Some(found) = started.iter().position(|s| s.activity == activity) else {
+            continue;
+        };
+        if let Event::Service(service) = event {
+            // What it offers is its own affair; if it cannot be taken, its clients find no service.
+            let _ = connect::offered(&system, &started, found, service);
         }
+        code = code.max(heard(&mut started[found], event));
     }
     Ok(code)
 }

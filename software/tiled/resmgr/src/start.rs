@@ -39,6 +39,8 @@ const PURSE_BELOW: u64 = 14 << 10;
 pub struct Started {
     /// Its activity.
     pub activity: u16,
+    /// The capability for it.
+    pub selector: u16,
     /// Its name.
     pub name: String,
     /// Where its parts lie.
@@ -139,6 +141,7 @@ pub fn start(system: &Subsystem) -> Result<Vec<Started>, Failure> {
         run(&draft)?;
         started.push(Started {
             activity: draft.activity,
+            selector: draft.selector,
             name: manager.name.clone(),
             layout: draft.layout,
             foreground: manager.foreground(),
@@ -184,6 +187,7 @@ pub fn start(system: &Subsystem) -> Result<Vec<Started>, Failure> {
         }
         started.extend(all.iter().map(|index| Started {
             activity: drafts[*index].activity,
+            selector: drafts[*index].selector,
             name: system.apps[*index].name.clone(),
             layout: drafts[*index].layout,
             foreground: system.apps[*index].foreground,

@@ -10,14 +10,16 @@
 
 extern crate alloc;
 
+use alloc::vec::Vec;
 use bulkhead_filesystem::{BLOCK, FileSystem, Files, Result, Status, Store};
+use bulkhead_lib::abi::syscall::{MAP_READ, MAP_WRITE};
 use bulkhead_lib::common::file::{
     Close, Commit, List, MakeFolder, Open, Read, Remove, Stat, Write,
 };
 use bulkhead_lib::common::message::Request;
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_lib::server::{Client, Incoming, Server, Service};
-use bulkhead_lib::{argument, println};
+use bulkhead_lib::{argument, println, session};
 
 bulkhead_lib::main!(main);
 
@@ -25,6 +27,10 @@ bulkhead_lib::main!(main);
 const TRANSFER: u64 = 10_000;
 /// Open files of all clients.
 const HANDLES: usize = 256;
+/// Activities that can have files open.
+const CLIENTS: usize = 64;
+/// Pieces that are granted at once.
+const GRANTS: usize = 64;
 
 /// The image in memory that only transfers reach.
 struct Disk(MemoryGate);
@@ -45,6 +51,10 @@ fn main() -> u64 {
         Ok(system) => {
             let mut service = FileService {
                 files: Files::new(system, HANDLES),
+                disk: session::memory("disk"),
+                clients: Vec::with_capacity(CLIENTS),
+                grants: Vec::with_capacity(GRANTS),
+                free: Vec::with_capacity(GRANTS),
             };
             Server::from_environment().run(&mut service)
         }
@@ -71,6 +81,46 @@ fn open(disk: MemoryGate) -> Result<FileSystem<Disk>> {
 
 struct FileService {
     files: Files<Disk>,
+    /// The capability for the image, if clients can get pieces of it.
+    disk: Option<u16>,
+    /// Which client an activity is.
+    clients: Vec<(u16, Client)>,
+    grants: Vec<Pieces>,
+    /// Selectors of grants that are over.
+    free: Vec<u16>,
+}
+
+/// A piece that a client was granted.
+struct Pieces {
+    activity: u16,
+    handle: u64,
+    selector: u16,
+}
+
+impl FileService {
+    /// Takes back what was granted for a handle, or for all handles of an activity.
+    fn take_back(&mut self, activity: u16, handle: Option<u64>) {
+        let free = &mut self.free;
+        self.grants.retain(|grant| {
+            let over = grant.activity == activity && handle.is_none_or(|h| h == grant.handle);
+            if over {
+                session::revoke(grant.selector);
+                free.push(grant.selector);
+            }
+            !over
+        });
+    }
+
+    fn remember(&mut self, activity: u16, client: Client) -> Result<()> {
+        if let Some(known) = self.clients.iter_mut().find(|c| c.0 == activity) {
+            known.1 = client;
+        } else if self.clients.len() < CLIENTS {
+            self.clients.push((activity, client));
+        } else {
+            return Err(Status::TooMany);
+        }
+        Ok(())
+    }
 }
 
 /// Transfers of a block that an operation takes at most, with folders of up to four blocks on the way.
@@ -90,8 +140,58 @@ impl Service for FileService {
         transfers(operation) * TRANSFER
     }
 
+    const SESSIONS: bool = true;
+
+    fn grant(&mut self, activity: u16, arguments: [u64; 3]) -> Result<(u16, [u64; 2])> {
+        let [handle, offset, write] = arguments;
+        let disk = self.disk.ok_or(Status::NoRights)?;
+        let client = self.clients.iter().find(|c| c.0 == activity);
+        let client = client.ok_or(Status::InvalidHandle)?.1;
+        if self.grants.len() == GRANTS {
+            return Err(Status::TooMany);
+        }
+        let piece = self.files.grant(client, handle, offset, write != 0)?;
+        let selector = match self.free.pop() {
+            Some(selector) => selector,
+            None => session::selector()?,
+        };
+        let rights = if piece.writable {
+            MAP_READ | MAP_WRITE
+        } else {
+            MAP_READ
+        };
+        if let Err(status) = session::derive(disk, selector, piece.store, piece.length, rights) {
+            self.free.push(selector);
+            return Err(status);
+        }
+        self.grants.push(Pieces {
+            activity,
+            handle,
+            selector,
+        });
+        Ok((selector, [piece.offset, piece.length]))
+    }
+
+    fn gone(&mut self, activity: u16) {
+        self.take_back(activity, None);
+        if let Some(index) = self.clients.iter().position(|c| c.0 == activity) {
+            let (_, client) = self.clients.swap_remove(index);
+            self.files.forget(client);
+        }
+    }
+
     fn serve(&mut self, request: Incoming) {
-        let client = request.client();
+        let (client, activity) = (request.client(), request.activity());
+        if request.operation() == Close::OPERATION
+            && let Ok(Close { handle }) = request.body()
+        {
+            self.take_back(activity, Some(handle));
+        }
+        if request.operation() == Open::OPERATION
+            && let Err(status) = self.remember(activity, client)
+        {
+            return request.fail(status);
+        }
         let files = &mut self.files;
         match request.operation() {
             Open::OPERATION => with(request, |r: Open| files.open(client, &r)),

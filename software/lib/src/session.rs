@@ -1,0 +1,203 @@
+//! Sessions with services: capabilities that a server grants, beside the messages that a gate carries.
+//!
+//! Why it exists: a server can give its client access to memory, and take it back, without a part of anybody else. What it
+//! deliberately does not know: services.
+//!
+//! Whoever has a send gate to an application may open a session with the service that this application offers; its manager
+//! places the capability. Both sides find out who the other one is from the kernel, not from what is said.
+
+use crate::argument;
+use crate::gate::{MemoryGate, ReceiveGate};
+use crate::{syscall, time};
+use bulkhead_abi::environment::{ENVIRONMENT_BASE, GateKind};
+use bulkhead_abi::syscall::{
+    NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, SEL_SESSIONS, SYSCALL_SLOT, Syscall,
+    SyscallError,
+};
+use bulkhead_common::status::Status;
+use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+
+/// Result of an operation on sessions.
+pub type Result<T> = core::result::Result<T, Status>;
+
+/// What a refused system call means for a client.
+#[cold]
+pub fn refused(error: SyscallError) -> Status {
+    match error {
+        SyscallError::NoCapability | SyscallError::Gone => Status::Closed,
+        SyscallError::NoQuota | SyscallError::NoKernelMemory => Status::TooMany,
+        SyscallError::NoEndpoint => Status::TooMany,
+        SyscallError::Busy | SyscallError::WrongState => Status::Busy,
+        SyscallError::Timeout => Status::Timeout,
+        SyscallError::BadArgument | SyscallError::OutOfBounds => Status::BadRequest,
+        _ => Status::NoRights,
+    }
+}
+
+/// A free selector; selectors are not used again.
+pub fn selector() -> Result<u16> {
+    static NEXT: AtomicU16 = AtomicU16::new(SEL_FREE);
+    let next = NEXT.load(Ordering::Relaxed);
+    if next >= SEL_SESSIONS {
+        return Err(Status::TooMany);
+    }
+    NEXT.store(next + 1, Ordering::Relaxed);
+    Ok(next)
+}
+
+/// The memory of a memory gate as a capability, if the manager gave it: to applications that receive messages.
+pub fn memory(name: &str) -> Option<u16> {
+    let entry = argument::gate(name, GateKind::Memory)?;
+    u16::try_from(entry.buffer).ok().filter(|&s| s != 0)
+}
+
+/// A session with the service behind a send gate.
+#[derive(Debug)]
+pub struct Session {
+    selector: u16,
+}
+
+/// Memory that a server has granted.
+#[derive(Debug)]
+pub struct Granted {
+    selector: u16,
+    /// Access to it.
+    pub gate: MemoryGate,
+    /// What the server says about it.
+    pub words: [u64; 2],
+}
+
+impl Session {
+    /// Opens a session with the service behind the send gate of this name, which may still be starting: waits for it for so many
+    /// nanoseconds at most.
+    ///
+    /// # Errors
+    /// [`Status::NotFound`] if there is no such gate, [`Status::Closed`] if there is no service; what the server says.
+    pub fn open(gate: &str, argument: u64, patience: u64) -> Result<Self> {
+        let entry = argument::gate(gate, GateKind::Send).ok_or(Status::NotFound)?;
+        let service = u16::try_from(entry.rights).map_err(|_| Status::NotFound)?;
+        if service == 0 {
+            return Err(Status::NotFound);
+        }
+        let target = selector()?;
+        let end = time::now() + patience;
+        loop {
+            let request = Syscall::OpenSession {
+                service,
+                target,
+                argument,
+            };
+            match syscall::call(&request) {
+                Ok(_) => return Ok(Self { selector: target }),
+                // The service has not been offered yet.
+                Err(SyscallError::NoCapability) if time::now() < end => {
+                    time::sleep_until(time::now() + 20_000);
+                }
+                Err(error) => return Err(refused(error)),
+            }
+        }
+    }
+
+    /// Asks the server for memory; the arguments are for the server. The selector of an earlier grant that is over can be used
+    /// again.
+    ///
+    /// # Errors
+    /// What the kernel or the server say.
+    pub fn obtain(&self, target: u16, arguments: [u64; 3]) -> Result<Granted> {
+        let [argument0, argument1, argument2] = arguments;
+        let request = Syscall::Exchange {
+            session: self.selector,
+            delegate: 0,
+            own: target,
+            count: 1,
+            argument0,
+            argument1,
+            argument2,
+        };
+        let [first, second, count, ..] = syscall::call(&request).map_err(refused)?;
+        if count != 1 {
+            return Err(Status::BadReply);
+        }
+        let request = Syscall::Activate {
+            gate: target,
+            activity: SEL_ACTIVITY,
+            memory: NO_SELECTOR,
+            offset: 0,
+            replies: 0,
+        };
+        let [endpoint, size, ..] = syscall::call(&request).map_err(refused)?;
+        Ok(Granted {
+            selector: target,
+            gate: MemoryGate::new(endpoint as u16, size),
+            words: [first, second],
+        })
+    }
+}
+
+impl Granted {
+    /// Gives it up; gives its selector back.
+    pub fn release(self) -> u16 {
+        // If the server has taken it away already, there is nothing to revoke.
+        let _ = syscall::call(&Syscall::Revoke {
+            selector: self.selector,
+            keep: 0,
+        });
+        self.selector
+    }
+}
+
+/// Slots for the kernel's questions to a server.
+const SLOTS: usize = 4;
+/// Where the unit puts them. Words that change by themselves, as far as the compiler knows.
+#[repr(C, align(64))]
+struct Questions([AtomicU64; SLOTS * SYSCALL_SLOT as usize / 8]);
+static QUESTIONS: Questions =
+    Questions([const { AtomicU64::new(0) }; SLOTS * SYSCALL_SLOT as usize / 8]);
+
+/// Offers a service; the kernel's questions come to the gate.
+///
+/// # Errors
+/// What the kernel says.
+pub fn offer() -> Result<ReceiveGate> {
+    let (gate, service) = (selector()?, selector()?);
+    let call = |request: Syscall| syscall::call(&request).map_err(refused);
+    call(Syscall::CreateReceive {
+        target: gate,
+        slots: SLOTS as u8,
+        slot_size: SYSCALL_SLOT,
+    })?;
+    let buffer = QUESTIONS.0[0].as_ptr() as u64;
+    let [endpoint, ..] = call(Syscall::Activate {
+        gate,
+        activity: SEL_ACTIVITY,
+        memory: SEL_MEMORY,
+        // Program and data lie in the activity's memory as they do behind its environment page.
+        offset: buffer - ENVIRONMENT_BASE,
+        replies: 1,
+    })?;
+    call(Syscall::CreateService {
+        gate,
+        target: service,
+    })?;
+    Ok(ReceiveGate::new(endpoint as u16, SLOTS as u8, buffer))
+}
+
+/// Derives a part of memory to be granted.
+///
+/// # Errors
+/// What the kernel says.
+pub fn derive(source: u16, target: u16, offset: u64, size: u64, rights: u8) -> Result<()> {
+    let request = Syscall::DeriveMemory {
+        source,
+        target,
+        offset,
+        size,
+        rights,
+    };
+    syscall::call(&request).map(|_| ()).map_err(refused)
+}
+
+/// Takes back what was derived for somebody; when it returns, nobody can use it any more.
+pub fn revoke(selector: u16) {
+    let _ = syscall::call(&Syscall::Revoke { selector, keep: 0 });
+}

@@ -1,0 +1,58 @@
+//! Sessions: the file service grants its clients the memory of their files, and takes it back.
+
+use bulkhead_system_tests::boot_text;
+
+const FILES: &str = r#"<system name="sessions" platform="tiled-gem5" duration="100ms" manager-tile="1">
+  <domain name="d">
+    <app name="files" tile="3" program="tiled/files" memory="1MiB" background="true">
+      <argument name="limit" value="1ms"/>
+      <rgate name="priority-0" slot-size="320B"/><rgate name="priority-1" slots="8" slot-size="320B"/><mgate name="disk" size="2MiB"/></app>
+    CLIENTS
+  </domain>
+</system>"#;
+
+#[test]
+fn files_are_read_as_fast_as_memory() {
+    let clients = r#"<app name="speed" tile="4" program="service/file-speed"><sgate name="files" to="files" gate="priority-0"/></app>"#;
+    let reports = boot_text(&FILES.replace("CLIENTS", clients), &[]);
+    assert_eq!(reports[0].code, Some(0), "{}", reports[0].console);
+    let raw = r#"<app name="blocks" tile="4" program="service/blocks"><argument name="block" value="2048"/><argument name="count" value="127"/><mgate name="region" size="256KiB"/></app>"#;
+    let alone = boot_text(&FILES.replace("CLIENTS", raw), &[]);
+    assert_eq!(alone[0].code, Some(0), "{}", alone[0].console);
+    let (files, raw) = (reports[0].spans(4), alone[0].spans(4));
+    println!(
+        "writing {} and reading {} cycles, raw {} and {}: {:.2} and {:.2}",
+        files[0],
+        files[1],
+        raw[0],
+        raw[1],
+        raw[0] as f64 / files[0] as f64,
+        raw[1] as f64 / files[1] as f64
+    );
+    assert!(
+        raw[1] * 10 >= files[1] * 8,
+        "{} cycles, {} raw",
+        files[1],
+        raw[1]
+    );
+}
+
+#[test]
+fn several_clients_over_sessions() {
+    let client = |name: &str, tile: u32, gate: u32| {
+        format!(
+            r#"<app name="{name}" tile="{tile}" program="service/file-client"><argument name="folder" value="{name}"/><argument name="session" value="yes"/><sgate name="files" to="files" gate="priority-{gate}"/></app>"#
+        )
+    };
+    let clients = format!(
+        "{}{}{}",
+        client("a", 4, 0),
+        client("b", 5, 1),
+        client("c", 6, 1)
+    );
+    let reports = boot_text(&FILES.replace("CLIENTS", &clients), &[]);
+    assert_eq!(reports[0].code, Some(0), "{}", reports[0].console);
+    for name in ["a", "b", "c"] {
+        assert_eq!(reports[0].printed(name), ["15000 bytes compared"]);
+    }
+}
