@@ -16,8 +16,9 @@ use pyo3::prelude::*;
 /// Cache sets that a task may name: far more than a cache has.
 const CACHE_SETS_MAX: u64 = 1 << 20;
 
-/// Jobs that a simulation may have: beyond that it would take hours.
-const SIMULATED_JOBS_MAX: u64 = 1_000_000;
+/// Jobs that a simulation may have. Under overload all of them wait at once and every step looks at each: the square of
+/// this is seconds.
+const SIMULATED_JOBS_MAX: u64 = 10_000;
 
 type Responses = Vec<Option<Time>>;
 

@@ -41,6 +41,7 @@ from bulkhead import analysis as a
         (lambda: a.threshold_response_times([Task(1, 2)], []), TaskError, "threshold"),
         (lambda: a.threshold_response_times([Task(1, 2)], [10**20]), TaskError, "thresholds.0. is above"),
         (lambda: a.simulate([Task(1, 1)], 1 << 50), TaskError, "shorten the horizon"),
+        (lambda: a.simulate([Task(1, 1, jitter=LIMIT)], 9), TaskError, "shorten the horizon"),
         (lambda: a.simulate([Task(1, 1)], 9, policy="threshold"), TaskError, "one threshold for each task"),
         (lambda: a.memory_mutex_wait([(1, 0)], 0), TaskError, "distance must be positive"),
         (lambda: a.memory_mutex_wait([(1, 2, 3)], 0), TaskError, "two numbers"),
