@@ -100,8 +100,11 @@ fn a_storm_of_messages_costs_little_and_nothing_with_a_second_hart() {
         let each = (storm - quiet) / 32;
         assert!((100..400).contains(&each), "{each} cycles for each message");
     }
-    // Where another hart takes them, the task's timeline is the same to the cycle.
-    assert_eq!(quiet, second);
+    // Where another hart takes them, none interrupts the task. What TileMux did between two jobs may leave a branch
+    // predicted in another way: one misprediction in a job.
+    for (quiet, second) in quiet.iter().zip(&second) {
+        assert!(second.abs_diff(*quiet) <= 10, "{second} and {quiet}");
+    }
 }
 
 #[test]
