@@ -199,7 +199,7 @@ def test_other_threads_run_meanwhile() -> None:
         # One call of many milliseconds: under overload nearly all jobs wait. If it kept the interpreter, the other
         # thread would have no turn in it.
         before = turns
-        a.simulate([Task(2, 10) for _ in range(9)], 3_000)
+        a.simulate([Task(2, 10) for _ in range(9)], 11_000)
         during = turns - before
     finally:
         done.set()
