@@ -374,9 +374,9 @@ fn clients_take_turns_and_keep_their_streams() {
     machine.run(RunLimit { ticks: 8_000_000 }, None);
     let (first, second) = (answer(&machine, 0), answer(&machine, 1));
     assert_eq!((first.1.status, second.1.status), (0, 0));
-    for number in 0..2 {
+    for (number, picture) in pictures.iter().enumerate() {
         let at = OUT as usize + number * bytes as usize;
-        let (result, _) = expected(Operation::Edge, 128, &pictures[number]);
+        let (result, _) = expected(Operation::Edge, 128, picture);
         assert!(
             machine.memory(100).unwrap()[at..at + bytes as usize] == result,
             "{number}"
