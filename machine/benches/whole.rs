@@ -18,12 +18,10 @@ fn cache(size: u64, ways: u32, latency: u64, mshrs: u32) -> CacheConfig {
     CacheConfig {
         size,
         ways,
-        line: 64,
         cycle: 4,
         latency,
         mshrs,
-        replacement: Replacement::Lru,
-        way_mask: 0,
+        ..CacheConfig::default()
     }
 }
 
@@ -43,18 +41,14 @@ fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
         ..HartConfig::default()
     };
     let tile = |id| TileConfig {
-        id,
-        hart: hart.clone(),
         l1i: Some(cache(16 << 10, 4, 1, 2)),
         l1d: Some(cache(16 << 10, 4, 1, 2)),
         l2: Some(cache(512 << 10, 8, 12, 8)),
         dtu: tiled.then(unit),
-        router: 0,
         privileged: id == 0,
-        second_hart: false,
-        accelerator: None,
         exit: true,
         uart: true,
+        ..TileConfig::new(id, hart.clone())
     };
     PlatformConfig {
         name: "benchmark".into(),
@@ -70,31 +64,18 @@ fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
             id: MEMORY,
             dram: DramConfig {
                 cycle: 5,
-                banks: 8,
-                row: 8192,
-                bus: 8,
-                burst: 64,
-                cas: 11,
-                activate: 11,
-                precharge: 11,
-                write_recovery: 12,
-                refresh_interval: 6240,
                 refresh: 208,
                 frontend: 16,
+                ..DramConfig::default()
             },
             size: 128 << 20,
             router: 0,
         }],
         network: NetworkConfig {
-            topology: Topology::Crossbar,
             cycle: 4,
-            width: 16,
-            link: 1,
             router: 1,
             interface: 1,
-            header: 16,
-            chunk: 512,
-            channels: Channels::Shared,
+            ..NetworkConfig::default()
         },
         seed: 1,
     }

@@ -69,6 +69,26 @@ pub struct TileConfig {
     pub uart: bool,
 }
 
+impl TileConfig {
+    /// A tile at router 0 with this hart and nothing else: no caches, no unit, no devices, not privileged.
+    pub fn new(id: TileId, hart: HartConfig) -> Self {
+        Self {
+            id,
+            hart,
+            l1i: None,
+            l1d: None,
+            l2: None,
+            dtu: None,
+            router: 0,
+            privileged: false,
+            second_hart: false,
+            accelerator: None,
+            exit: false,
+            uart: false,
+        }
+    }
+}
+
 /// A memory tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryConfig {
@@ -112,6 +132,22 @@ pub struct CacheConfig {
     pub replacement: Replacement,
     /// Bit i: way i may be filled. 0 means all.
     pub way_mask: u64,
+}
+
+/// 16 KiB in four ways of 64-byte lines, with one tick a cycle.
+impl Default for CacheConfig {
+    fn default() -> Self {
+        Self {
+            size: 16 << 10,
+            ways: 4,
+            line: 64,
+            cycle: 1,
+            latency: 2,
+            mshrs: 4,
+            replacement: Replacement::Lru,
+            way_mask: 0,
+        }
+    }
 }
 
 /// A data transfer unit. Latencies in cycles of its clock.
@@ -208,6 +244,27 @@ pub struct DramConfig {
     pub frontend: u64,
 }
 
+/// DDR3-1600 with one tick a cycle (JEDEC JESD79-3F, 11-11-11; tRFC of chips of 1 Gbit is 110 ns, of
+/// 2 Gbit 160 ns: 128 cycles), one channel of 64 bits.
+impl Default for DramConfig {
+    fn default() -> Self {
+        Self {
+            cycle: 1,
+            banks: 8,
+            row: 8192,
+            bus: 8,
+            burst: 64,
+            cas: 11,
+            activate: 11,
+            precharge: 11,
+            write_recovery: 12,
+            refresh_interval: 6240,
+            refresh: 128,
+            frontend: 8,
+        }
+    }
+}
+
 /// Shape of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topology {
@@ -259,6 +316,23 @@ pub struct NetworkConfig {
     pub chunk: u32,
     /// Sharing of links.
     pub channels: Channels,
+}
+
+/// A crossbar of 16 bytes a cycle that reads and writes share, with one tick a cycle.
+impl Default for NetworkConfig {
+    fn default() -> Self {
+        Self {
+            topology: Topology::Crossbar,
+            cycle: 1,
+            width: 16,
+            link: 1,
+            router: 2,
+            interface: 4,
+            header: 16,
+            chunk: 512,
+            channels: Channels::Shared,
+        }
+    }
 }
 
 /// What is wrong with a configuration.

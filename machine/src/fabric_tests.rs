@@ -6,18 +6,8 @@ use proptest::prelude::*;
 
 fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> PlatformConfig {
     let tile = |id: TileId, router| TileConfig {
-        id,
-        hart: crate::hart::HartConfig::default(),
-        l1i: None,
-        l1d: None,
-        l2: None,
-        dtu: None,
         router,
-        privileged: false,
-        second_hart: false,
-        accelerator: None,
-        exit: false,
-        uart: false,
+        ..TileConfig::new(id, crate::hart::HartConfig::default())
     };
     let memory = |id: TileId, router| MemoryConfig {
         id,
@@ -25,15 +15,9 @@ fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> Pl
             cycle: 5,
             banks: 4,
             row: 1024,
-            bus: 8,
-            burst: 64,
-            cas: 11,
-            activate: 11,
-            precharge: 11,
-            write_recovery: 12,
             refresh_interval,
             refresh: 100,
-            frontend: 8,
+            ..DramConfig::default()
         },
         size: 65536,
         router,
@@ -48,13 +32,8 @@ fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> Pl
         network: NetworkConfig {
             topology,
             cycle: 4,
-            width: 16,
-            link: 1,
-            router: 2,
-            interface: 4,
-            header: 16,
-            chunk: 512,
             channels,
+            ..NetworkConfig::default()
         },
         seed: 0,
     }

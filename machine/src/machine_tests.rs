@@ -113,23 +113,14 @@ impl Program {
 fn cache(size: u64, latency: u64) -> CacheConfig {
     CacheConfig {
         size,
-        ways: 4,
-        line: 64,
         cycle: 2,
         latency,
-        mshrs: 4,
-        replacement: Replacement::Lru,
-        way_mask: 0,
+        ..CacheConfig::default()
     }
 }
 
 fn tile(id: TileId, tiled: bool) -> TileConfig {
     TileConfig {
-        id,
-        hart: HartConfig {
-            ticks_per_cycle: 2,
-            ..HartConfig::default()
-        },
         l1i: Some(cache(4096, 2)),
         l1d: Some(cache(4096, 2)),
         l2: Some(cache(65536, 12)),
@@ -138,12 +129,16 @@ fn tile(id: TileId, tiled: bool) -> TileConfig {
             endpoints: 64,
             ..DtuConfig::default()
         }),
-        router: 0,
         privileged: id == 0,
-        second_hart: false,
-        accelerator: None,
         exit: true,
         uart: true,
+        ..TileConfig::new(
+            id,
+            HartConfig {
+                ticks_per_cycle: 2,
+                ..HartConfig::default()
+            },
+        )
     }
 }
 
@@ -152,17 +147,7 @@ fn memory(id: TileId) -> MemoryConfig {
         id,
         dram: DramConfig {
             cycle: 5,
-            banks: 8,
-            row: 8192,
-            bus: 8,
-            burst: 64,
-            cas: 11,
-            activate: 11,
-            precharge: 11,
-            write_recovery: 12,
-            refresh_interval: 6240,
-            refresh: 128,
-            frontend: 8,
+            ..DramConfig::default()
         },
         size: 16 << 20,
         router: 0,
@@ -181,15 +166,8 @@ fn platform(kind: PlatformKind, tiles: u16, memories: u16) -> PlatformConfig {
             .collect(),
         memories: (0..memories).map(|m| memory(100 + m)).collect(),
         network: NetworkConfig {
-            topology: Topology::Crossbar,
             cycle: 4,
-            width: 16,
-            link: 1,
-            router: 2,
-            interface: 4,
-            header: 16,
-            chunk: 512,
-            channels: Channels::Shared,
+            ..NetworkConfig::default()
         },
         seed: 1,
     }

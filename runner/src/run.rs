@@ -20,10 +20,9 @@ use crate::watch::{Log, Watcher};
 use bulkhead_machine::image::Resolver;
 use bulkhead_machine::machine::Outcome;
 use bulkhead_model::{LoadOptions, System, canonical, load_system};
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Name of the kernel's program.
 pub(crate) const KERNEL: &str = "tiled/kernel";
@@ -217,7 +216,18 @@ fn run_with(
         job.watcher = watch.then(Watcher::default);
         jobs.push(job);
     }
-    let observed = execute(&jobs, progress)?;
+    let observed = in_parallel(&jobs, |job| {
+        session::execute_watched(
+            &job.system,
+            &job.image,
+            job.plan,
+            &job.name,
+            progress,
+            job.watcher.clone(),
+        )
+    })
+    .into_iter()
+    .collect::<Result<Vec<Observed>, Error>>()?;
     let watchers = jobs.iter().filter_map(|job| job.watcher.as_ref());
     let logs = watchers.map(Watcher::take).collect();
     let finished = finish(&system, options, &programs, &jobs, observed);
@@ -274,47 +284,13 @@ fn slice(system: &System) -> Option<(u64, u64)> {
     alone.then_some((period, system.platform.ticks_per_second() / 1_000_000))
 }
 
-/// Runs jobs on all processors. Each is deterministic by itself, so the order does not matter.
-fn execute(jobs: &[Job], progress: &dyn Progress) -> Result<Vec<Observed>, Error> {
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<Observed, Error>>>> =
-        Mutex::new(jobs.iter().map(|_| None).collect());
-    let workers = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(jobs.len());
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = jobs.get(index) else {
-                        break;
-                    };
-                    let result = session::execute_watched(
-                        &job.system,
-                        &job.image,
-                        job.plan,
-                        &job.name,
-                        progress,
-                        job.watcher.clone(),
-                    );
-                    let mut all = results
-                        .lock()
-                        .unwrap_or_else(|poisoned| poisoned.into_inner());
-                    all[index] = Some(result);
-                }
-            });
-        }
-    });
-    let results = results
-        .into_inner()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    results
-        .into_iter()
-        .map(|result| {
-            result.unwrap_or_else(|| Err(Error::Machine("a run was not made".to_owned())))
-        })
-        .collect()
+/// Does the same for all on all processors; results in the order of the inputs. Each run is deterministic by itself, so
+/// which ends first does not matter. Long work of few inputs: each is handed out by itself.
+pub(crate) fn in_parallel<T: Sync, R: Send>(
+    inputs: &[T],
+    work: impl Fn(&T) -> Result<R, Error> + Sync + Send,
+) -> Vec<Result<R, Error>> {
+    inputs.par_iter().with_max_len(1).map(work).collect()
 }
 
 fn finish(

@@ -1,6 +1,6 @@
 //! `bulkhead audit`.
 
-use super::{Outcome, print_json, say};
+use super::{Outcome, print_json, say_with_files};
 use crate::arguments::Audit;
 use crate::progress::Bars;
 use bulkhead_runner::audit::{self, text};
@@ -24,15 +24,7 @@ pub fn audit(options: &Audit) -> Outcome {
     if options.json {
         print_json(&finished.result)?;
     } else {
-        let mut text = text::summary(&finished.result);
-        text.push_str(&format!("\nFiles in {}:\n", folder.display()));
-        for path in written {
-            text.push_str(&format!(
-                "  {}\n",
-                path.file_name().unwrap_or_default().to_string_lossy()
-            ));
-        }
-        say(&text);
+        say_with_files(&text::summary(&finished.result), &folder, &written);
     }
     Ok(finished.code())
 }

@@ -15,6 +15,7 @@ pub mod study;
 use bulkhead_runner::Error;
 use serde::Serialize;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// Exit code, or an error.
 pub type Outcome = Result<u8, Error>;
@@ -25,6 +26,16 @@ pub fn print_json<T: Serialize>(value: &T) -> Result<(), Error> {
         serde_json::to_string_pretty(value).map_err(|error| Error::Report(error.to_string()))?;
     say(&text);
     Ok(())
+}
+
+/// Prints a text and, below it, the names of the files that were written to a folder.
+fn say_with_files(text: &str, folder: &Path, written: &[PathBuf]) {
+    let mut text = format!("{text}\nFiles in {}:\n", folder.display());
+    for path in written {
+        let name = path.file_name().unwrap_or_default();
+        text.push_str(&format!("  {}\n", name.to_string_lossy()));
+    }
+    say(&text);
 }
 
 /// Prints a text and ends the line. A reader who has gone away (`| head`) is no error.

@@ -1,6 +1,6 @@
 //! `bulkhead run`.
 
-use super::{Outcome, print_json, say};
+use super::{Outcome, print_json, say_with_files};
 use crate::arguments::Run;
 use crate::progress::Bars;
 use bulkhead_runner::report::table;
@@ -26,15 +26,7 @@ pub fn run(options: &Run) -> Outcome {
     if options.json {
         print_json(&finished.result)?;
     } else {
-        let mut text = table::summary(&finished.result);
-        text.push_str(&format!("\nFiles in {}:\n", folder.display()));
-        for path in written {
-            text.push_str(&format!(
-                "  {}\n",
-                path.file_name().unwrap_or_default().to_string_lossy()
-            ));
-        }
-        say(&text);
+        say_with_files(&table::summary(&finished.result), &folder, &written);
     }
     Ok(finished.code())
 }

@@ -7,13 +7,7 @@ fn config(topology: Topology) -> NetworkConfig {
     NetworkConfig {
         topology,
         cycle: 4,
-        width: 16,
-        link: 1,
-        router: 2,
-        interface: 4,
-        header: 16,
-        chunk: 512,
-        channels: Channels::Shared,
+        ..NetworkConfig::default()
     }
 }
 

@@ -10,11 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Two tiles with DTUs, one memory of two banks, a crossbar; 4 ticks a nanosecond.
 fn platform() -> PlatformConfig {
     let tile = |id| TileConfig {
-        id,
-        hart: crate::hart::HartConfig::default(),
-        l1i: None,
-        l1d: None,
-        l2: None,
         dtu: Some(DtuConfig {
             cycle: 2,
             endpoints: 16,
@@ -22,12 +17,8 @@ fn platform() -> PlatformConfig {
             bucket_limit: 4096,
             ..DtuConfig::default()
         }),
-        router: 0,
         privileged: id == 0,
-        second_hart: false,
-        accelerator: None,
-        exit: false,
-        uart: false,
+        ..TileConfig::new(id, crate::hart::HartConfig::default())
     };
     PlatformConfig {
         name: "trace".into(),
@@ -40,30 +31,17 @@ fn platform() -> PlatformConfig {
             dram: DramConfig {
                 cycle: 5,
                 banks: 2,
-                row: 8192,
-                bus: 8,
-                burst: 64,
-                cas: 11,
-                activate: 11,
-                precharge: 11,
-                write_recovery: 12,
                 refresh_interval: 0,
                 refresh: 0,
                 frontend: 0,
+                ..DramConfig::default()
             },
             size: 1 << 20,
             router: 0,
         }],
         network: NetworkConfig {
-            topology: Topology::Crossbar,
             cycle: 4,
-            width: 16,
-            link: 1,
-            router: 2,
-            interface: 4,
-            header: 16,
-            chunk: 512,
-            channels: Channels::Shared,
+            ..NetworkConfig::default()
         },
         seed: 0,
     }

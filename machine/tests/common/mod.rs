@@ -166,13 +166,9 @@ pub const SHARE: u64 = 1 << 20;
 fn cache(size: u64, latency: u64) -> CacheConfig {
     CacheConfig {
         size,
-        ways: 4,
-        line: 64,
         cycle: 2,
         latency,
-        mshrs: 4,
-        replacement: Replacement::Lru,
-        way_mask: 0,
+        ..CacheConfig::default()
     }
 }
 
@@ -180,11 +176,6 @@ fn cache(size: u64, latency: u64) -> CacheConfig {
 /// of it in window 0.
 pub fn chip(tiles: u16) -> Machine {
     let tile = |id| TileConfig {
-        id,
-        hart: HartConfig {
-            ticks_per_cycle: 2,
-            ..HartConfig::default()
-        },
         l1i: Some(cache(16 << 10, 2)),
         l1d: Some(cache(16 << 10, 2)),
         l2: Some(cache(64 << 10, 12)),
@@ -193,12 +184,14 @@ pub fn chip(tiles: u16) -> Machine {
             endpoints: 64,
             ..DtuConfig::default()
         }),
-        router: 0,
         privileged: id == 0,
-        second_hart: false,
-        accelerator: None,
-        exit: false,
-        uart: false,
+        ..TileConfig::new(
+            id,
+            HartConfig {
+                ticks_per_cycle: 2,
+                ..HartConfig::default()
+            },
+        )
     };
     let config = PlatformConfig {
         name: "test".into(),
@@ -210,31 +203,14 @@ pub fn chip(tiles: u16) -> Machine {
             id: MEMORY,
             dram: DramConfig {
                 cycle: 5,
-                banks: 8,
-                row: 8192,
-                bus: 8,
-                burst: 64,
-                cas: 11,
-                activate: 11,
-                precharge: 11,
-                write_recovery: 12,
-                refresh_interval: 6240,
-                refresh: 128,
-                frontend: 8,
+                ..DramConfig::default()
             },
             size: 16 << 20,
             router: 0,
         }],
         network: NetworkConfig {
-            topology: Topology::Crossbar,
             cycle: 4,
-            width: 16,
-            link: 1,
-            router: 2,
-            interface: 4,
-            header: 16,
-            chunk: 512,
-            channels: Channels::Shared,
+            ..NetworkConfig::default()
         },
         seed: 1,
     };

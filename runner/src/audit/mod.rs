@@ -30,8 +30,6 @@ use plan::{Attack, Stream};
 use result::{AttackResult, AuditResult, Difference, DomainResult, SCHEMA, Verdict};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Attacks that are drawn before the next look at their results. Fixed, so that the search does not depend on how many
 /// run at a time.
@@ -334,7 +332,7 @@ impl Checking<'_> {
     ) -> Result<(), Error> {
         let microsecond = self.stand.system.platform.ticks_per_second() / 1_000_000;
         let from = u64::from(start) * microsecond;
-        let results = in_parallel(&attacks, |attack| {
+        let results = run::in_parallel(&attacks, |attack| {
             let seen = self.run(start, Some(attack), BTreeMap::new())?;
             let facts = Facts::new(&self.stand, &seen, from);
             let identical = compare::differing(alone, &seen).is_empty();
@@ -536,42 +534,4 @@ fn worst(tried: &[Tried]) -> Option<usize> {
         }
     }
     worst
-}
-
-/// Does the same for all on all processors; results in the order of the inputs.
-fn in_parallel<T: Sync, R: Send>(
-    inputs: &[T],
-    work: impl Fn(&T) -> Result<R, Error> + Sync,
-) -> Vec<Result<R, Error>> {
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<R, Error>>>> =
-        Mutex::new(inputs.iter().map(|_| None).collect());
-    let workers = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(inputs.len());
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(input) = inputs.get(index) else {
-                        break;
-                    };
-                    let result = work(input);
-                    let mut all = results
-                        .lock()
-                        .unwrap_or_else(|poisoned| poisoned.into_inner());
-                    all[index] = Some(result);
-                }
-            });
-        }
-    });
-    let results = results
-        .into_inner()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    let missing = || Err(Error::Machine("a run was not made".to_owned()));
-    results
-        .into_iter()
-        .map(|r| r.unwrap_or_else(missing))
-        .collect()
 }

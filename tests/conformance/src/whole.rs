@@ -4,8 +4,8 @@
 //! and go all the time.
 
 use bulkhead_machine::config::{
-    CacheConfig, Channels, DramConfig, MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind,
-    Replacement, TileConfig, Topology,
+    CacheConfig, DramConfig, MemoryConfig, NetworkConfig, PlatformConfig, PlatformKind,
+    Replacement, TileConfig,
 };
 use bulkhead_machine::hart::HartConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
@@ -39,18 +39,12 @@ fn platform() -> PlatformConfig {
         ticks_per_second: 1_000_000_000,
         timebase_hz: 10_000_000,
         tiles: vec![TileConfig {
-            id: TILE,
-            hart: HartConfig::default(),
             l1i: Some(cache(1024, 1)),
             l1d: Some(cache(512, 2)),
             l2: Some(cache(4096, 8)),
-            dtu: None,
-            router: 0,
-            privileged: false,
-            second_hart: false,
-            accelerator: None,
             exit: true,
             uart: true,
+            ..TileConfig::new(TILE, HartConfig::default())
         }],
         memories: vec![MemoryConfig {
             id: MEMORY,
@@ -72,15 +66,9 @@ fn platform() -> PlatformConfig {
             router: 0,
         }],
         network: NetworkConfig {
-            topology: Topology::Crossbar,
-            cycle: 1,
-            width: 16,
-            link: 1,
             router: 1,
             interface: 1,
-            header: 16,
-            chunk: 512,
-            channels: Channels::Shared,
+            ..NetworkConfig::default()
         },
         seed: 1,
     }

@@ -2,20 +2,20 @@
 //!
 //! Why it exists: applications on many tiles write to one console. What it deliberately does not know: what is written.
 
-use crate::message::{BODY_MAX, Request};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use crate::message::BODY_MAX;
+use crate::requests;
 
 /// Bytes of a line at most.
 pub const LINE: usize = BODY_MAX - 8;
 
-/// Writes one line; lines of several clients are never mixed.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct Write {
-    /// Bytes of the line.
-    pub length: u64,
-    /// The line in UTF-8, without its end.
-    pub text: [u8; LINE],
+requests! {
+    /// Writes one line; lines of several clients are never mixed.
+    Write = 1 -> u64 {
+        /// Bytes of the line.
+        length: u64,
+        /// The line in UTF-8, without its end.
+        text: [u8; LINE],
+    }
 }
 
 impl Write {
@@ -39,11 +39,6 @@ impl Write {
         let line = core::str::from_utf8(bytes).ok()?;
         (!line.chars().any(char::is_control)).then_some(line)
     }
-}
-
-impl Request for Write {
-    const OPERATION: u64 = 1;
-    type Reply = u64;
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! service grants over the session, and only those who have none send them in messages. What it deliberately does not know:
 //! how files are stored.
 
-use crate::message::{Request, padded};
+use crate::message::padded;
+use crate::requests;
 use crate::status::Status;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -28,20 +29,6 @@ pub const TRUNCATE: u64 = 8;
 pub const FILE: u64 = 1;
 /// A folder.
 pub const FOLDER: u64 = 2;
-
-macro_rules! requests {
-    ($($(#[$doc:meta])* $name:ident = $operation:literal -> $reply:ty { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })+) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-        #[repr(C)]
-        pub struct $name { $($(#[$field_doc])* pub $field: $kind,)* }
-
-        impl Request for $name {
-            const OPERATION: u64 = $operation;
-            type Reply = $reply;
-        }
-    )+};
-}
 
 requests! {
     /// Opens a file.

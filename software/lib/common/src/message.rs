@@ -28,14 +28,38 @@ pub trait Request: Body {
     type Reply: Body;
 }
 
-/// Does nothing; every server of the framework answers it. For measuring and for finding out whether it lives.
-#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct Null {}
+/// Declares the requests of a protocol: what each is called, its operation, its reply, its fields.
+///
+/// Each becomes a structure of fixed layout that is a [`Request`]; padding between fields is refused by the compiler. Whoever
+/// uses it depends on `zerocopy`.
+#[macro_export]
+macro_rules! requests {
+    ($($(#[$doc:meta])* $name:ident = $operation:literal -> $reply:ty { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })+) => {$(
+        $(#[$doc])*
+        #[derive(
+            Clone,
+            Copy,
+            Debug,
+            PartialEq,
+            Eq,
+            ::zerocopy::FromBytes,
+            ::zerocopy::IntoBytes,
+            ::zerocopy::Immutable,
+            ::zerocopy::KnownLayout,
+        )]
+        #[repr(C)]
+        pub struct $name { $($(#[$field_doc])* pub $field: $kind,)* }
 
-impl Request for Null {
-    const OPERATION: u64 = 0;
-    type Reply = Null;
+        impl $crate::message::Request for $name {
+            const OPERATION: u64 = $operation;
+            type Reply = $reply;
+        }
+    )+};
+}
+
+requests! {
+    /// Does nothing; every server of the framework answers it. For measuring and for finding out whether it lives.
+    Null = 0 -> Null {}
 }
 
 /// A message under construction. Aligned so that it never crosses a page.
@@ -165,17 +189,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[derive(Clone, Copy, Debug, PartialEq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-    #[repr(C)]
-    struct Pair {
-        first: u64,
-        second: u32,
-        third: [u8; 4],
-    }
-
-    impl Request for Pair {
-        const OPERATION: u64 = 7;
-        type Reply = u64;
+    requests! {
+        /// Fields of three sizes.
+        Pair = 7 -> u64 {
+            /// At byte 0.
+            first: u64,
+            /// At byte 8.
+            second: u32,
+            /// At byte 12.
+            third: [u8; 4],
+        }
     }
 
     #[test]

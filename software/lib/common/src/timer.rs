@@ -2,46 +2,24 @@
 //!
 //! Why it exists: which alarm is answered first is a decision. What it deliberately does not know: clocks.
 
-use crate::message::Request;
+use crate::requests;
 use alloc::vec::Vec;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Answers when the clock shows `moment` (nanoseconds since reset), with what the clock shows then.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct Sleep {
-    /// When.
-    pub moment: u64,
-}
-
-impl Request for Sleep {
-    const OPERATION: u64 = 1;
-    type Reply = u64;
-}
-
-/// Starts the client's periodic timer: it rings at `first` and then every `period`; both in nanoseconds, the period not 0.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct Start {
-    /// When it rings first, nanoseconds since reset.
-    pub first: u64,
-    /// Distance.
-    pub period: u64,
-}
-
-impl Request for Start {
-    const OPERATION: u64 = 2;
-    type Reply = u64;
-}
-
-/// Answers when the client's periodic timer rings, with how often it has rung since the last answer.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct Next {}
-
-impl Request for Next {
-    const OPERATION: u64 = 3;
-    type Reply = u64;
+requests! {
+    /// Answers when the clock shows `moment`, with what the clock shows then (nanoseconds since reset).
+    Sleep = 1 -> u64 {
+        /// When, nanoseconds since reset.
+        moment: u64,
+    }
+    /// Starts the client's periodic timer: it rings at `first` and then every `period`.
+    Start = 2 -> u64 {
+        /// When it rings first, nanoseconds since reset.
+        first: u64,
+        /// Distance, nanoseconds; not 0.
+        period: u64,
+    }
+    /// Answers when the client's periodic timer rings, with how often it has rung since the last answer.
+    Next = 3 -> u64 {}
 }
 
 /// A periodic timer.
