@@ -208,19 +208,28 @@ impl SendGate {
     /// just before the sleep.
     #[inline(always)]
     fn await_reply(&self) -> Result<Message> {
-        let shared = user::is_shared();
+        if user::is_shared() {
+            return self.await_reply_shared();
+        }
         loop {
-            // Alone on the tile, to sleep first keeps the path free of branches; see `receive`.
-            if !shared {
-                time::nap(self.reply);
-            }
+            // To sleep first keeps the path free of branches; see `receive`.
+            time::nap_alone(self.reply);
             if let Some(message) = fetch(self.reply, self.reply_buffer)? {
                 return Ok(message);
             }
             self.check_receiver()?;
-            if shared {
-                time::nap(self.reply);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn await_reply_shared(&self) -> Result<Message> {
+        loop {
+            if let Some(message) = fetch(self.reply, self.reply_buffer)? {
+                return Ok(message);
             }
+            self.check_receiver()?;
+            time::nap_shared(self.reply);
         }
     }
 

@@ -45,14 +45,15 @@ pub(crate) fn wait(endpoint: u16, moment: u64) {
 /// Longest wait without a look around, in nanoseconds.
 const NAP: u64 = 10_000_000;
 
-/// Sleeps until a message for `endpoint` is unread, but not for ever.
+/// Sleeps until a message for `endpoint` is unread, but not for ever; for who is alone on the tile.
 #[inline(always)]
-pub(crate) fn nap(endpoint: u16) {
-    if user::is_shared() {
-        user::ecall(Ecall::Wait, endpoint.into(), now() + NAP);
-    } else {
-        dtu::sleep(endpoint, NAP);
-    }
+pub(crate) fn nap_alone(endpoint: u16) {
+    dtu::sleep(endpoint, NAP);
+}
+
+/// The same through TileMux.
+pub(crate) fn nap_shared(endpoint: u16) {
+    user::ecall(Ecall::Wait, endpoint.into(), now() + NAP);
 }
 
 /// Waits for a message on any endpoint of this activity.
