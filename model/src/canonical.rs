@@ -10,7 +10,7 @@
 use crate::platform::{
     Cache, Dram, Dtu, Network, Pipeline, Platform, PlatformKind, Replacement, Topology,
 };
-use crate::system::{App, System};
+use crate::system::{App, Manager, ModuleSource, Quotas, Scope, System};
 use crate::units::{Frequency, Rate, Size, Time};
 
 /// The description for the resource manager on the chip: without the platform's parameters.
@@ -94,6 +94,13 @@ impl Writer {
         self.attribute(name, format_args!("{}B", size.0))
     }
 
+    fn optional_size(&mut self, name: &str, size: Option<Size>) -> &mut Self {
+        match size {
+            Some(size) => self.size(name, size),
+            None => self,
+        }
+    }
+
     fn bytes(&mut self, name: &str, bytes: u32) -> &mut Self {
         self.size(name, Size(u64::from(bytes)))
     }
@@ -145,6 +152,16 @@ fn write_system(writer: &mut Writer, system: &System, complete: bool) {
             .time("slice", mux.slice)
             .end();
     }
+    for module in system.modules.iter().filter(|_| complete) {
+        writer.start("module").attribute("name", &module.name);
+        match &module.source {
+            ModuleSource::File(file) => writer.attribute("file", file),
+            ModuleSource::Folder(folder, size) => {
+                writer.attribute("folder", folder).size("size", *size)
+            }
+        };
+        writer.end();
+    }
     for flow in &system.flows {
         writer
             .start("flow")
@@ -166,7 +183,14 @@ fn write_subsystem(writer: &mut Writer, system: &System, manager: usize, complet
         }
         writer
             .start("domain")
-            .attribute("name", &domain.name)
+            .attribute(
+                "name",
+                if complete {
+                    &domain.local
+                } else {
+                    &domain.name
+                },
+            )
             .attribute("criticality", domain.criticality);
         for app in system.apps.iter().filter(|app| app.domain == index) {
             write_app(writer, system, app, complete);
@@ -181,16 +205,44 @@ fn write_subsystem(writer: &mut Writer, system: &System, manager: usize, complet
                 .attribute("tile", below.tile)
                 .attribute("program", &below.program)
                 .size("memory", below.memory);
+            write_limits(writer, below);
             write_subsystem(writer, system, index, complete);
             writer.end();
         }
     }
 }
 
+/// The bounds of what is below a manager.
+fn write_limits(writer: &mut Writer, manager: &Manager) {
+    let totals = (manager.kernel_memory, manager.user_memory);
+    // Sums over all tiles stand in the element for all tiles, as they were read.
+    for limit in &manager.limits {
+        writer.start("limit").optional("tile", limit.tile);
+        if let Some(noc) = limit.noc {
+            writer.rate("noc", noc.noc).size("burst", noc.burst);
+        }
+        writer
+            .optional("endpoints", limit.endpoints)
+            .optional("page-tables", limit.page_tables);
+        if limit.tile.is_none() {
+            writer.optional_size("kernel-memory", totals.0);
+            writer.optional_size("memory", totals.1);
+        }
+        writer.end();
+    }
+    if let Some(cpu) = manager.cpu {
+        writer
+            .start("cpu")
+            .time("quota", cpu.budget)
+            .time("period", cpu.period)
+            .end();
+    }
+}
+
 fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
     writer
         .start("app")
-        .attribute("name", &app.name)
+        .attribute("name", if complete { &app.local } else { &app.name })
         .attribute("tile", app.tile)
         .attribute("program", &app.program)
         .size("memory", app.memory)
@@ -206,11 +258,15 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
             .attribute("value", &argument.value)
             .end();
     }
-    if let Some(limit) = app.limit {
+    if app.limit.is_some() || app.quotas != Quotas::default() {
+        writer.start("limit");
+        if let Some(limit) = app.limit {
+            writer.rate("noc", limit.noc).size("burst", limit.burst);
+        }
         writer
-            .start("limit")
-            .rate("noc", limit.noc)
-            .size("burst", limit.burst)
+            .optional("endpoints", app.quotas.endpoints)
+            .optional("page-tables", app.quotas.page_tables)
+            .optional_size("kernel-memory", app.quotas.kernel_memory)
             .end();
     }
     if let Some(cpu) = app.cpu {
@@ -245,16 +301,45 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
         }
         writer.end();
     }
+    if let Some(service) = app.service {
+        writer
+            .start("service")
+            .attribute("sessions", service.sessions)
+            .attribute("scope", service.scope.name());
+        if service.restarts > 0 {
+            writer
+                .attribute("restart", "on-failure")
+                .attribute("restarts", service.restarts);
+        }
+        writer.end();
+    }
     for gate in &app.rgates {
         writer
             .start("rgate")
             .attribute("name", &gate.name)
             .attribute("slots", gate.slots)
-            .bytes("slot-size", gate.slot_size)
-            .end();
+            .bytes("slot-size", gate.slot_size);
+        if complete {
+            writer.optional("global", gate.global.as_ref());
+        }
+        if complete && gate.scope != Scope::System {
+            writer.attribute("scope", gate.scope.name());
+        }
+        writer.end();
     }
     for gate in &app.sgates {
         let to = &system.apps[gate.to];
+        if let Some(priority) = gate.session {
+            writer
+                .start("session")
+                .attribute("name", &gate.name)
+                .attribute("to", &to.name)
+                .attribute("priority", priority)
+                .attribute("credits", gate.credits)
+                .attribute("label", gate.label)
+                .end();
+            continue;
+        }
         writer
             .start("sgate")
             .attribute("name", &gate.name)
@@ -273,9 +358,11 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
         writer
             .start("mgate")
             .attribute("name", &gate.name)
-            .size("size", gate.size)
+            .optional_size("size", (gate.size.0 > 0).then_some(gate.size))
             .attribute("rights", rights)
             .attribute("memory-tile", gate.memory_tile)
+            .optional("module", gate.module.map(|m| &system.modules[m].name))
+            .optional("fill", gate.fill.map(|m| &system.modules[m].name))
             .optional(
                 "of",
                 gate.of.map(|(app, gate)| {

@@ -211,14 +211,14 @@ pub enum Problem {
     },
     /// More different limits than token buckets.
     #[error(
-        "the applications on tile {tile} have {limits} different limits, but its DTU has {buckets} token buckets"
+        "{limits} applications on tile {tile} have limits, but its DTU has {buckets} token buckets for them"
     )]
     Buckets {
         /// The tile.
         tile: u64,
-        /// Different settings, "none" included.
+        /// Applications with a limit.
         limits: u64,
-        /// Token buckets.
+        /// Token buckets that regulate.
         buckets: u64,
     },
     /// A file that includes itself.

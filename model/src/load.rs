@@ -504,8 +504,11 @@ fn remove(tree: &mut Element, without: &Element) -> Result<(), Diagnostic> {
             suggestion(&attribute.value, &known, kind),
         ));
     }
-    let mut gone = Vec::new();
+    // What is gone may have namesakes below other managers that stay.
+    let (mut gone, mut left) = (Vec::new(), Vec::new());
     removed.iter().for_each(|element| apps(element, &mut gone));
+    apps(tree, &mut left);
+    gone.retain(|name| !left.contains(name));
     drop_references(tree, &gone);
     Ok(())
 }
@@ -539,12 +542,13 @@ fn apps(element: &Element, found: &mut Vec<String>) {
 
 fn drop_references(element: &mut Element, gone: &[String]) {
     let leads = |child: &Element, name: &str| {
-        child
-            .attribute(name)
-            .is_some_and(|attribute| gone.contains(&attribute.value))
+        child.attribute(name).is_some_and(|attribute| {
+            let name = attribute.value.rsplit('.').next().unwrap_or_default();
+            gone.iter().any(|gone| gone == name)
+        })
     };
     element.children.retain(|child| match child.name.as_str() {
-        "sgate" => !leads(child, "to"),
+        "sgate" | "session" => !leads(child, "to"),
         "flow" => !leads(child, "from") && !leads(child, "to"),
         _ => true,
     });
@@ -626,6 +630,12 @@ fn expand(
         chain.push(identity);
         expand(&mut included, path.parent(), chain)?;
         chain.pop();
+        if let Some(name) = child.attribute("as") {
+            let mut renamed = name.clone();
+            renamed.name = "name".into();
+            included.attributes.retain(|known| known.name != "name");
+            included.attributes.insert(0, renamed);
+        }
         *child = included;
     }
     Ok(())

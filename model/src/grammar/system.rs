@@ -11,9 +11,17 @@ const TEXT: super::Kind = super::Kind::Text { max: 1000 };
 /// What a zero-terminated field of 64 bytes on the chip holds (`abi::boot::MODULE_NAME`, `abi::environment::VALUE`).
 const FIELD: super::Kind = super::Kind::Text { max: 63 };
 const TILE: super::Kind = Integer { min: 0, max: 4095 };
+/// A name, or a manager and a name below it.
+const PLACE: super::Kind = super::Kind::Text { max: 63 };
 
 /// What a resource manager looks after.
-const SUBSYSTEM: &[ChildRule] = &[any("domain"), any("manager"), any("include")];
+const SUBSYSTEM: &[ChildRule] = &[
+    any("domain"),
+    any("manager"),
+    any("include"),
+    any("limit"),
+    maybe("cpu"),
+];
 
 /// See [`super::SYSTEM`].
 pub const ELEMENTS: &[ElementRule] = &[
@@ -55,9 +63,37 @@ pub const ELEMENTS: &[ElementRule] = &[
             any("manager"),
             any("include"),
             any("tilemux"),
+            any("module"),
             any("flow"),
             any("variant"),
         ],
+    },
+    ElementRule {
+        name: "module",
+        about: "Data of the host that applications read: a file, or a folder as an image for the file service.",
+        attributes: &[
+            required("name", Name, "Name of the module."),
+            optional("file", TEXT, "A file, relative to the description."),
+            optional(
+                "folder",
+                TEXT,
+                "A folder, relative to the description: becomes an image of the file service's format.",
+            ),
+            optional(
+                "size",
+                Size {
+                    min: 1 << 16,
+                    max: 1 << 29,
+                },
+                "Bytes of a folder's image.",
+            ),
+            optional(
+                "for",
+                TEXT,
+                "Who may use it: names of applications, domains or managers; without it, everybody.",
+            ),
+        ],
+        children: &[],
     },
     ElementRule {
         name: "tilemux",
@@ -76,13 +112,25 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "1ms",
                 "Time slice for those of equal rank: 10us to 1s.",
             ),
+            optional(
+                "for",
+                TEXT,
+                "Who may be on the tile: names of applications, domains or managers; without it, everybody.",
+            ),
         ],
         children: &[],
     },
     ElementRule {
         name: "include",
         about: "Puts the <domain> or <manager> of another file here.",
-        attributes: &[required("file", TEXT, "The file, relative to this one.")],
+        attributes: &[
+            required("file", TEXT, "The file, relative to this one."),
+            optional(
+                "as",
+                Name,
+                "Another name for the included domain or manager, so that one file can be included twice.",
+            ),
+        ],
         children: &[],
     },
     ElementRule {
@@ -157,10 +205,76 @@ pub const ELEMENTS: &[ElementRule] = &[
             maybe("limit"),
             maybe("cpu"),
             maybe("task"),
+            maybe("service"),
             any("rgate"),
             any("sgate"),
+            any("session"),
             any("mgate"),
         ],
+    },
+    ElementRule {
+        name: "service",
+        about: "The application serves others: they may open sessions at its gates `priority-0`, `priority-1`, ....",
+        attributes: &[
+            default(
+                "sessions",
+                Integer { min: 1, max: 64 },
+                "16",
+                "Sessions at each of its gates at most.",
+            ),
+            default(
+                "scope",
+                Choice(&["manager", "system"]),
+                "manager",
+                "Who may open sessions: applications of its manager and of those below, or everybody.",
+            ),
+            default(
+                "restart",
+                Choice(&["never", "on-failure"]),
+                "never",
+                "Whether its manager starts it again when it stops otherwise than with 0; sessions end, and clients open new ones.",
+            ),
+            default(
+                "restarts",
+                Integer { min: 1, max: 1000 },
+                "3",
+                "How often at most.",
+            ),
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "session",
+        about: "A session with a service: a send gate to its gate of a priority, and the right to open a session. The service starts first.",
+        attributes: &[
+            required("name", Name, "Name of the session."),
+            required(
+                "to",
+                PLACE,
+                "The application with the <service>; MANAGER.APP if several have this name.",
+            ),
+            default(
+                "priority",
+                Integer { min: 0, max: 7 },
+                "0",
+                "Number of the gate: 0 is served first.",
+            ),
+            default(
+                "credits",
+                Integer { min: 1, max: 32 },
+                "1",
+                "Requests under way at most.",
+            ),
+            optional(
+                "label",
+                Integer {
+                    min: 0,
+                    max: u64::MAX,
+                },
+                "Number that the service sees in each request; without it, the senders of a gate are counted from 0.",
+            ),
+        ],
+        children: &[],
     },
     ElementRule {
         name: "argument",
@@ -173,9 +287,14 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "limit",
-        about: "Bounds the traffic of the application: messages, transfers and cache misses.",
+        about: "Bounds what an application may use, or all that is below a manager together.",
         attributes: &[
-            required("noc", Rate, "Rate of its token bucket, or `none`."),
+            default(
+                "noc",
+                Rate,
+                "none",
+                "Traffic: messages, transfers and cache misses. Rate of the token bucket, or `none`. Below a manager: on each of its tiles.",
+            ),
             default(
                 "burst",
                 Size {
@@ -184,6 +303,40 @@ pub const ELEMENTS: &[ElementRule] = &[
                 },
                 "4KiB",
                 "Bytes that the token bucket can hold; at least one chunk of the network.",
+            ),
+            optional(
+                "endpoints",
+                Integer { min: 1, max: 4096 },
+                "Endpoints of the tile's unit; below a manager: on each of its tiles.",
+            ),
+            optional(
+                "page-tables",
+                Integer {
+                    min: 1,
+                    max: 1 << 20,
+                },
+                "Pages for page tables; below a manager: on each of its tiles.",
+            ),
+            optional(
+                "kernel-memory",
+                Size {
+                    min: 1,
+                    max: 1 << 29,
+                },
+                "Kernel memory for the objects that it causes.",
+            ),
+            optional(
+                "memory",
+                Size {
+                    min: 1,
+                    max: 1 << 40,
+                },
+                "Only of a manager: memory of all applications and memory gates below it.",
+            ),
+            optional(
+                "tile",
+                TILE,
+                "Only of a manager: traffic, endpoints and page tables on this tile only.",
             ),
         ],
         children: &[],
@@ -364,6 +517,17 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "256B",
                 "Bytes of a message with its header of 32 bytes: a multiple of 64, at most 2KiB.",
             ),
+            optional(
+                "global",
+                Name,
+                "A name by which others send to it without knowing the application; the nearest one in the managers around the sender is meant.",
+            ),
+            default(
+                "scope",
+                Choice(&["manager", "system"]),
+                "system",
+                "Who may send to it: applications of its manager and of those below, or everybody.",
+            ),
         ],
         children: &[],
     },
@@ -372,7 +536,16 @@ pub const ELEMENTS: &[ElementRule] = &[
         about: "Sends messages to a receive gate of another application.",
         attributes: &[
             required("name", Name, "Name of the gate."),
-            required("to", Name, "The application that receives."),
+            optional(
+                "to",
+                PLACE,
+                "The application that receives; MANAGER.APP if several have this name.",
+            ),
+            optional(
+                "global",
+                Name,
+                "Instead of `to` and `gate`: the global name of a receive gate.",
+            ),
             optional(
                 "gate",
                 Name,
@@ -400,13 +573,13 @@ pub const ELEMENTS: &[ElementRule] = &[
         about: "A region of memory for transfers.",
         attributes: &[
             required("name", Name, "Name of the gate."),
-            required(
+            optional(
                 "size",
                 Size {
                     min: 64,
                     max: 1 << 29,
                 },
-                "Bytes of the region; rounded up to pages of 4KiB.",
+                "Bytes of the region; rounded up to pages of 4KiB. May be left out with `module`: then the whole of it.",
             ),
             default(
                 "rights",
@@ -424,6 +597,16 @@ pub const ELEMENTS: &[ElementRule] = &[
                 super::Kind::Text { max: 130 },
                 "APP/GATE: not a region of its own, but the start of that memory gate's region.",
             ),
+            optional(
+                "module",
+                Name,
+                "Not a region of its own, but this <module>, which all who name it share; rights=\"r\".",
+            ),
+            optional(
+                "fill",
+                Name,
+                "The region begins with the contents of this <module>.",
+            ),
         ],
         children: &[],
     },
@@ -432,8 +615,8 @@ pub const ELEMENTS: &[ElementRule] = &[
         about: "A chain of work over several applications whose latency is measured (markers FlowBegin and FlowEnd); in a task system, over tasks along channels.",
         attributes: &[
             required("name", Name, "Name of the flow."),
-            required("from", Name, "The application or task where it begins."),
-            required("to", Name, "The application or task where it ends."),
+            required("from", PLACE, "The application or task where it begins."),
+            required("to", PLACE, "The application or task where it ends."),
             optional("deadline", Time, "From begin to end at most."),
         ],
         children: &[],

@@ -3,8 +3,9 @@
 //! Why it exists: whatever can be known before a run is said before a run. What it deliberately does not know: files and
 //! XML.
 
+use super::resolve::senders;
 use super::{
-    APP_ENDPOINTS, App, KERNEL_MEMORY, Limit, Manager, System, TILE_ENDPOINTS, TILE_MEMORY,
+    APP_ENDPOINTS, App, KERNEL_MEMORY, Limit, Manager, System, TILE_ENDPOINTS, TILE_MEMORY, tree,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
@@ -59,8 +60,8 @@ pub fn place_memory(
         for (app, node) in apps.iter_mut().zip(&places.apps) {
             let mut wishes = vec![(&mut app.memory_tile, app.memory.0, *node, "memory")];
             let gates = app.mgates.iter_mut().zip(node.all("mgate"));
-            // Who shares a region needs none.
-            let gates = gates.filter(|(gate, _)| gate.of.is_none());
+            // Who shares a region or a module needs none.
+            let gates = gates.filter(|(gate, _)| gate.of.is_none() && gate.module.is_none());
             wishes.extend(
                 gates.map(|(gate, node)| (&mut gate.memory_tile, gate.size.0, node, "size")),
             );
@@ -71,10 +72,13 @@ pub fn place_memory(
             }
         }
     }
+    let modules = platform.memories.first().map_or(0, |memory| memory.id);
     for index in 0..apps.len() {
         for gate in 0..apps[index].mgates.len() {
             if let Some((owner, region)) = apps[index].mgates[gate].of {
                 apps[index].mgates[gate].memory_tile = apps[owner].mgates[region].memory_tile;
+            } else if apps[index].mgates[gate].module.is_some() {
+                apps[index].mgates[gate].memory_tile = modules;
             }
         }
     }
@@ -152,6 +156,7 @@ pub fn check(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>)
         buckets(system, tile.id, places, errors);
         quotas(system, tile.id, places, errors);
     }
+    tree::check(system, places, errors);
 }
 
 fn slots(node: &Node, errors: &mut Vec<Diagnostic>) {
@@ -174,9 +179,19 @@ fn slots(node: &Node, errors: &mut Vec<Diagnostic>) {
 }
 
 fn limit(system: &System, app: &App, node: &Node, errors: &mut Vec<Diagnostic>) {
-    let (Some(limit), Some(element)) = (app.limit, node.child("limit")) else {
-        return;
-    };
+    if let (Some(limit), Some(element)) = (app.limit, node.child("limit")) {
+        limit_in_range(system, app.tile, limit, element, errors);
+    }
+}
+
+/// A bound of traffic on a tile must be one that link and unit can keep.
+pub fn limit_in_range(
+    system: &System,
+    tile: u16,
+    limit: Limit,
+    element: &Node,
+    errors: &mut Vec<Diagnostic>,
+) {
     let network = &system.platform.network;
     let capacity = network.link_capacity();
     if limit.noc > capacity {
@@ -191,7 +206,7 @@ fn limit(system: &System, app: &App, node: &Node, errors: &mut Vec<Diagnostic>) 
     }
     let dtu = system
         .platform
-        .tile(app.tile)
+        .tile(tile)
         .and_then(|tile| tile.dtu.as_ref());
     let most = dtu.map_or(u64::MAX, |dtu| dtu.bucket_limit.0);
     let least = u64::from(network.chunk);
@@ -275,7 +290,7 @@ fn credits(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
         for (number, gate) in app.rgates.iter().enumerate() {
             let mut sum = 0;
             for (sender, node) in system.apps.iter().zip(&places.apps) {
-                for (sgate, element) in sender.sgates.iter().zip(node.all("sgate")) {
+                for (sgate, element) in sender.sgates.iter().zip(senders(node)) {
                     if (sgate.to, sgate.gate) != (index, number) {
                         continue;
                     }
@@ -338,14 +353,8 @@ fn endpoints(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<D
         .count() as u64;
     let mut needed = TILE_ENDPOINTS + managers * APP_ENDPOINTS;
     for (app, node) in on_tile(system, tile, places) {
-        // A receive gate keeps one right to reply for each slot in an endpoint.
-        let receive: u64 = app
-            .rgates
-            .iter()
-            .map(|gate| 1 + u64::from(gate.slots))
-            .sum();
         let before = needed;
-        needed += APP_ENDPOINTS + receive + (app.sgates.len() + app.mgates.len()) as u64;
+        needed += app.endpoints();
         let endpoints = u64::from(dtu.endpoints);
         if before <= endpoints && needed > endpoints {
             errors.push(Diagnostic::new(
@@ -365,21 +374,24 @@ fn buckets(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Dia
     else {
         return;
     };
-    let mut limits: Vec<Option<Limit>> = Vec::new();
+    // Who has no limit needs no bucket of his own; the first one lets everything through.
+    let buckets = u64::from(dtu.buckets).saturating_sub(1);
+    let mut limits = 0;
     for (app, node) in on_tile(system, tile, places) {
-        if limits.contains(&app.limit) {
+        if app.limit.is_none() {
             continue;
         }
-        limits.push(app.limit);
-        if limits.len() as u64 == u64::from(dtu.buckets) + 1 {
+        limits += 1;
+        if limits == buckets + 1 {
             errors.push(Diagnostic::new(
                 Problem::Buckets {
                     tile: u64::from(tile),
-                    limits: limits.len() as u64,
-                    buckets: u64::from(dtu.buckets),
+                    limits,
+                    buckets,
                 },
-                node.child("limit").map_or(&node.span, |limit| limit.place("noc")),
-                "give some of the applications equal limits (no limit counts as one), or move one to another tile",
+                node.child("limit")
+                    .map_or(&node.span, |limit| limit.place("noc")),
+                "leave out a limit, or move an application to another tile",
             ));
         }
     }

@@ -6,26 +6,29 @@
 //! Lists are flat; things refer to each other by index into [`System`]'s lists.
 
 mod check;
+mod needs;
 mod read;
+mod resolve;
+mod tree;
 
 use serde::Serialize;
 
+pub use needs::*;
 pub(crate) use read::{read, share_of};
 
 use crate::platform::Platform;
 pub use crate::tasks::Task;
 use crate::units::{Rate, Size, Time};
 
-/// Endpoints of a processing tile that the tiled OS keeps for itself: four protection windows, and TileMux's channels.
-pub const TILE_ENDPOINTS: u64 = 16;
-/// Endpoints that the tiled OS gives to every application beside its gates: system calls, resource manager, replies.
-pub const APP_ENDPOINTS: u64 = 8;
 /// Bytes of the first memory tile that kernel, boot table and modules keep.
 pub const KERNEL_MEMORY: u64 = 16 << 20;
 /// Bytes that TileMux keeps for each processing tile that runs something.
 pub const TILE_MEMORY: u64 = 1 << 20;
 /// Granularity in which memory is given away.
 pub const PAGE: u64 = 4096;
+/// Messages that an application can have under way over all of its gates: their answers need a slot each in one buffer of 32
+/// slots, and one is kept free.
+pub const APP_CREDITS: u64 = 31;
 
 /// What runs on a chip.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -48,6 +51,8 @@ pub struct System {
     pub apps: Vec<App>,
     /// Multiplexers that the file sets up; all others are round robin with slices of [`SLICE`].
     pub tilemux: Vec<TileMux>,
+    /// Modules in the order of the file.
+    pub modules: Vec<Module>,
     /// Flows in the order of the file.
     pub flows: Vec<Flow>,
     /// Name of the variant that this is, if it is one.
@@ -71,6 +76,48 @@ pub struct Manager {
     pub program: String,
     /// Its memory.
     pub memory: Size,
+    /// Its name where it stands; `name` is unique in the system.
+    pub local: String,
+    /// Bounds of all that is below it, on each tile.
+    pub limits: Vec<TileLimit>,
+    /// Kernel memory of all that is below it.
+    pub kernel_memory: Option<Size>,
+    /// Memory of all applications, regions and managers below it.
+    pub user_memory: Option<Size>,
+    /// Computing time of all that is below it, on each of its tiles.
+    pub cpu: Option<Cpu>,
+}
+
+/// Bounds of a manager's subtree on a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TileLimit {
+    /// The tile; `None`: each tile that no other entry names.
+    pub tile: Option<u16>,
+    /// Traffic.
+    pub noc: Option<Limit>,
+    /// Endpoints.
+    pub endpoints: Option<u64>,
+    /// Pages for page tables.
+    pub page_tables: Option<u64>,
+}
+
+/// Data of the host that applications read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Module {
+    /// Name.
+    pub name: String,
+    /// Where it comes from.
+    pub source: ModuleSource,
+}
+
+/// Where a module comes from; paths are relative to the description.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModuleSource {
+    /// A file as it is.
+    File(String),
+    /// A folder as an image of the file service's format with so many bytes.
+    Folder(String, Size),
 }
 
 /// Name of the root manager.
@@ -83,6 +130,8 @@ pub const MANAGER_PROGRAM: &str = "tiled/resmgr";
 pub struct Domain {
     /// Name.
     pub name: String,
+    /// Its name where it stands; `name` is unique in the system.
+    pub local: String,
     /// `A` (most critical) to `E`.
     pub criticality: char,
     /// Its manager.
@@ -92,8 +141,10 @@ pub struct Domain {
 /// An application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct App {
-    /// Name.
+    /// Name, unique in the system: `MANAGER.APP` if several managers have an application of this name.
     pub name: String,
+    /// Its name where it stands.
+    pub local: String,
     /// Its domain.
     pub domain: usize,
     /// Its tile.
@@ -114,8 +165,12 @@ pub struct App {
     pub limit: Option<Limit>,
     /// Bound of its computing time.
     pub cpu: Option<Cpu>,
+    /// Bounds of what it may use beside traffic and time.
+    pub quotas: Quotas,
     /// What it does periodically.
     pub task: Option<Task>,
+    /// What it offers to others.
+    pub service: Option<Service>,
     /// Receive gates.
     pub rgates: Vec<Rgate>,
     /// Send gates.
@@ -140,6 +195,48 @@ pub struct Limit {
     pub noc: Rate,
     /// Size of the token bucket.
     pub burst: Size,
+}
+
+/// Bounds of an application beside traffic and computing time; memory is bounded by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub struct Quotas {
+    /// Endpoints of the tile's unit.
+    pub endpoints: Option<u64>,
+    /// Pages for page tables.
+    pub page_tables: Option<u64>,
+    /// Kernel memory.
+    pub kernel_memory: Option<Size>,
+}
+
+/// What an application offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Service {
+    /// Sessions at each gate at most.
+    pub sessions: u32,
+    /// Who may open them.
+    pub scope: Scope,
+    /// How often it is started again after a failure.
+    pub restarts: u32,
+}
+
+/// From where something can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// From applications of the same manager, and of those below it.
+    Manager,
+    /// From everywhere.
+    System,
+}
+
+impl Scope {
+    /// The word in descriptions.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scope::Manager => "manager",
+            Scope::System => "system",
+        }
+    }
 }
 
 /// Bound of an application's computing time.
@@ -196,6 +293,10 @@ pub struct Rgate {
     pub slots: u32,
     /// Bytes of a message, header included.
     pub slot_size: u32,
+    /// A name by which others send to it.
+    pub global: Option<String>,
+    /// From where.
+    pub scope: Scope,
 }
 
 /// A send gate.
@@ -211,6 +312,8 @@ pub struct Sgate {
     pub credits: u32,
     /// Number that the receiver sees in each message.
     pub label: u64,
+    /// The priority, if it is a session.
+    pub session: Option<u8>,
 }
 
 /// A memory gate.
@@ -218,8 +321,12 @@ pub struct Sgate {
 pub struct Mgate {
     /// Name.
     pub name: String,
-    /// Bytes of the region, rounded up to pages.
+    /// Bytes of the region, rounded up to pages; 0: a whole module.
     pub size: Size,
+    /// The region is this module: an index. Then it takes no memory.
+    pub module: Option<usize>,
+    /// The region begins with the contents of this module: an index.
+    pub fill: Option<usize>,
     /// The region belongs to this memory gate of this application: indices.
     pub of: Option<(usize, usize)>,
     /// The application may read.
@@ -247,6 +354,23 @@ impl System {
     /// The application with this name.
     pub fn app(&self, name: &str) -> Option<&App> {
         self.apps.iter().find(|app| app.name == name)
+    }
+
+    /// Whether a manager is another one or below it.
+    pub fn is_within(&self, manager: usize, above: usize) -> bool {
+        let mut at = Some(manager);
+        while let Some(index) = at {
+            if index == above {
+                return true;
+            }
+            at = self.managers[index].parent;
+        }
+        false
+    }
+
+    /// The manager of an application.
+    pub fn manager_of(&self, app: usize) -> usize {
+        self.domains[self.apps[app].domain].manager
     }
 
     /// The multiplexer of a tile.

@@ -4,8 +4,8 @@
 
 use super::check::{self, Places};
 use super::{
-    App, Argument, Cpu, Domain, Flow, Limit, MANAGER_PROGRAM, Manager, Mgate, PAGE, ROOT_MANAGER,
-    Rgate, Sgate, System, TileMux, TilePolicy,
+    App, Argument, Cpu, Domain, Limit, MANAGER_PROGRAM, Manager, Mgate, PAGE, Quotas, ROOT_MANAGER,
+    Rgate, Scope, Service, System, TileLimit, TileMux, TilePolicy,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::load::Programs;
@@ -43,6 +43,8 @@ pub fn read(
     };
     reader.collect();
     reader.duplicates();
+    reader.qualify();
+    let modules = reader.modules();
     if let Some(programs) = programs {
         reader.programs(programs);
     }
@@ -50,7 +52,7 @@ pub fn read(
         return None;
     }
     reader.gates();
-    reader.regions();
+    reader.regions(&modules);
     reader.place_tiles();
     let flows = reader.flows();
     let tilemux = reader.tilemux();
@@ -76,6 +78,7 @@ pub fn read(
         domains,
         apps,
         tilemux,
+        modules,
         flows,
         variant: None,
         variant_about: None,
@@ -85,14 +88,14 @@ pub fn read(
     (errors.len() == before).then_some(system)
 }
 
-struct Reader<'a, 'p> {
-    root: &'a Node,
+pub(super) struct Reader<'a, 'p> {
+    pub(super) root: &'a Node,
     platform: &'p Platform,
-    places: Places<'a>,
-    managers: Vec<Manager>,
-    domains: Vec<Domain>,
-    apps: Vec<App>,
-    errors: &'p mut Vec<Diagnostic>,
+    pub(super) places: Places<'a>,
+    pub(super) managers: Vec<Manager>,
+    pub(super) domains: Vec<Domain>,
+    pub(super) apps: Vec<App>,
+    pub(super) errors: &'p mut Vec<Diagnostic>,
 }
 
 /// Least and greatest time slice in picoseconds: a slice is worth many switches, and four bytes hold its nanoseconds.
@@ -113,6 +116,11 @@ impl<'a> Reader<'a, '_> {
                 .map_or(UNPLACED, |id| id as u16),
             program: MANAGER_PROGRAM.into(),
             memory: pages(self.root.size("manager-memory")),
+            local: ROOT_MANAGER.into(),
+            limits: Vec::new(),
+            kernel_memory: None,
+            user_memory: None,
+            cpu: None,
         });
         self.places.managers.push(self.root);
         self.subsystem(self.root, 0);
@@ -128,6 +136,11 @@ impl<'a> Reader<'a, '_> {
                         tile: child.maybe_integer("tile").map_or(UNPLACED, |id| id as u16),
                         program: child.text("program"),
                         memory: pages(child.size("memory")),
+                        local: child.text("name"),
+                        limits: child.all("limit").map(tile_limit).collect(),
+                        kernel_memory: total(child, "kernel-memory"),
+                        user_memory: total(child, "memory"),
+                        cpu: child.child("cpu").map(cpu),
                     });
                     self.places.managers.push(child);
                     self.subsystem(child, self.managers.len() - 1);
@@ -135,6 +148,7 @@ impl<'a> Reader<'a, '_> {
                 "domain" => {
                     self.domains.push(Domain {
                         name: child.text("name"),
+                        local: child.text("name"),
                         criticality: child.text("criticality").chars().next().unwrap_or('E'),
                         manager,
                     });
@@ -150,22 +164,35 @@ impl<'a> Reader<'a, '_> {
 
     fn app(&mut self, node: &'a Node, domain: usize) {
         let tile = node.maybe_integer("tile").map_or(UNPLACED, |id| id as u16);
-        let limit = node.child("limit").and_then(|limit| {
-            limit.rate("noc").map(|noc| Limit {
-                noc,
-                burst: limit.size("burst"),
-            })
+        let limit = node.child("limit");
+        let quotas = limit.map(|limit| Quotas {
+            endpoints: limit.maybe_integer("endpoints"),
+            page_tables: limit.maybe_integer("page-tables"),
+            kernel_memory: limit.maybe_size("kernel-memory"),
+        });
+        let limit = limit.and_then(traffic);
+        let service = node.child("service").map(|service| Service {
+            sessions: service.integer("sessions") as u32,
+            scope: scope(service),
+            restarts: match service.text("restart").as_str() {
+                "on-failure" => service.integer("restarts") as u32,
+                _ => 0,
+            },
         });
         let rgates = node.all("rgate").map(|gate| Rgate {
             name: gate.text("name"),
             slots: gate.integer("slots") as u32,
             slot_size: u32::try_from(gate.size("slot-size").0).unwrap_or(u32::MAX),
+            global: gate.maybe_text("global"),
+            scope: scope(gate),
         });
         let mgates = node.all("mgate").map(|gate| {
             let rights = gate.text("rights");
             Mgate {
                 name: gate.text("name"),
-                size: pages(gate.size("size")),
+                size: pages(gate.maybe_size("size").unwrap_or(Size(0))),
+                module: None,
+                fill: None,
                 of: None,
                 read: rights.contains('r'),
                 write: rights.contains('w'),
@@ -176,6 +203,7 @@ impl<'a> Reader<'a, '_> {
         });
         self.apps.push(App {
             name: node.text("name"),
+            local: node.text("name"),
             domain,
             tile,
             program: node.text("program"),
@@ -194,7 +222,9 @@ impl<'a> Reader<'a, '_> {
                 .collect(),
             limit,
             cpu: None,
+            quotas: quotas.unwrap_or_default(),
             task: None,
+            service,
             rgates: rgates.collect(),
             sgates: Vec::new(),
             mgates: mgates.collect(),
@@ -204,18 +234,27 @@ impl<'a> Reader<'a, '_> {
 
     fn duplicates(&mut self) {
         // Managers are activities like applications, and reports name activities; `root` is taken.
-        let managers = self.places.managers[1..]
-            .iter()
-            .map(|node| ("manager", *node));
-        let apps = self.places.apps.iter().map(|node| ("app", *node));
-        unique(managers.clone().chain(apps), self.errors);
-        let domains = self.places.domains.iter().map(|node| ("domain", *node));
-        unique(domains, self.errors);
-        for (kind, node) in managers {
+        for manager in 0..self.managers.len() {
+            let below = self.places.managers.iter().enumerate().skip(1);
+            let below = below.filter(|(m, _)| self.managers[*m].parent == Some(manager));
+            let below = below.map(|(_, node)| ("manager", *node));
+            let apps = self.places.apps.iter().zip(&self.apps);
+            let apps = apps.filter(|(_, app)| self.domains[app.domain].manager == manager);
+            unique(
+                below.chain(apps.map(|(node, _)| ("app", *node))),
+                self.errors,
+            );
+            let domains = self.places.domains.iter().zip(&self.domains);
+            let domains = domains.filter(|(_, domain)| domain.manager == manager);
+            unique(domains.map(|(node, _)| ("domain", *node)), self.errors);
+        }
+        let managers = self.places.managers[1..].iter();
+        unique(managers.clone().map(|node| ("manager", *node)), self.errors);
+        for node in managers {
             if node.text("name") == ROOT_MANAGER {
                 self.errors.push(Diagnostic::new(
                     Problem::Duplicate {
-                        kind,
+                        kind: "manager",
                         name: ROOT_MANAGER.into(),
                     },
                     node.place("name"),
@@ -223,23 +262,18 @@ impl<'a> Reader<'a, '_> {
                 ));
             }
         }
-        unique(
-            self.root.all("flow").map(|node| ("flow", node)),
-            self.errors,
-        );
-        unique(
-            self.root.all("variant").map(|node| ("variant", node)),
-            self.errors,
-        );
+        for kind in ["flow", "variant", "module"] {
+            let all = self.root.all(kind).map(|node| (kind, node));
+            unique(all, self.errors);
+        }
         for app in &self.places.apps {
             unique(
                 app.all("argument").map(|node| ("argument", node)),
                 self.errors,
             );
-            let gates = app
-                .children
-                .iter()
-                .filter(|child| matches!(child.rule.name, "rgate" | "sgate" | "mgate"));
+            let is_gate =
+                |child: &&Node| matches!(child.rule.name, "rgate" | "sgate" | "session" | "mgate");
+            let gates = app.children.iter().filter(is_gate);
             unique(gates.map(|node| ("gate", node)), self.errors);
         }
     }
@@ -268,135 +302,6 @@ impl<'a> Reader<'a, '_> {
                 ));
             }
         }
-    }
-
-    /// Resolves the receivers of all send gates, and numbers the senders.
-    fn gates(&mut self) {
-        let mut senders: Vec<(usize, usize)> = Vec::new();
-        for index in 0..self.apps.len() {
-            let node = self.places.apps[index];
-            for gate in node.all("sgate") {
-                let Some((to, target)) = self.receiver(gate) else {
-                    continue;
-                };
-                let number = senders
-                    .iter()
-                    .filter(|sender| **sender == (to, target))
-                    .count();
-                senders.push((to, target));
-                self.apps[index].sgates.push(Sgate {
-                    name: gate.text("name"),
-                    to,
-                    gate: target,
-                    credits: gate.integer("credits") as u32,
-                    label: gate.maybe_integer("label").unwrap_or(number as u64),
-                });
-            }
-        }
-    }
-
-    /// Resolves the regions that memory gates share.
-    fn regions(&mut self) {
-        for index in 0..self.apps.len() {
-            let node = self.places.apps[index];
-            for (number, gate) in node.all("mgate").enumerate() {
-                let Some(of) = gate.maybe_text("of") else {
-                    continue;
-                };
-                match self.region(&of, self.apps[index].mgates[number].size) {
-                    Ok(owner) => self.apps[index].mgates[number].of = Some(owner),
-                    Err((problem, help)) => {
-                        let place = gate.place("of");
-                        self.errors.push(Diagnostic::new(problem, place, help));
-                    }
-                }
-            }
-        }
-    }
-
-    fn region(&self, of: &str, size: Size) -> Result<(usize, usize), (Problem, String)> {
-        let unknown = |help: String| {
-            let (kind, name) = ("memory gate", of.to_owned());
-            Err((Problem::Unknown { kind, name }, help))
-        };
-        let (app, gate) = of.split_once('/').unwrap_or((of, ""));
-        let Some(index) = self.apps.iter().position(|known| known.name == app) else {
-            let known: Vec<&str> = self.apps.iter().map(|app| app.name.as_str()).collect();
-            return unknown(suggestion(app, &known, "app"));
-        };
-        let gates = &self.apps[index].mgates;
-        let Some(number) = gates.iter().position(|known| known.name == gate) else {
-            let known: Vec<&str> = gates.iter().map(|gate| gate.name.as_str()).collect();
-            return unknown(suggestion(gate, &known, "memory gate"));
-        };
-        let shares = self.places.apps[index].all("mgate").nth(number);
-        if shares.is_some_and(|node| node.maybe_text("of").is_some()) {
-            let problem = format!("`{of}` has no region of its own");
-            let help = "name the gate whose region it shares".to_owned();
-            return Err((Problem::Inconsistent(problem), help));
-        }
-        if size > gates[number].size {
-            let problem = format!("the region of `{of}` is smaller than this gate");
-            let help = format!("give at most {}B", gates[number].size.0);
-            return Err((Problem::Inconsistent(problem), help));
-        }
-        Ok((index, number))
-    }
-
-    fn receiver(&mut self, gate: &Node) -> Option<(usize, usize)> {
-        let (name, to) = (gate.text("name"), gate.text("to"));
-        let nobody = |gate: &str, cause: String| Problem::GateToNobody {
-            gate: gate.into(),
-            cause,
-        };
-        let Some(index) = self.apps.iter().position(|app| app.name == to) else {
-            let known: Vec<&str> = self.apps.iter().map(|app| app.name.as_str()).collect();
-            let help = suggestion(&to, &known, "app");
-            let problem = nobody(&name, format!("there is no app `{to}`"));
-            self.errors
-                .push(Diagnostic::new(problem, gate.place("to"), help));
-            return None;
-        };
-        let app = &self.apps[index];
-        let receivers: Vec<&str> = app.rgates.iter().map(|gate| gate.name.as_str()).collect();
-        let Some(wanted) = gate.maybe_text("gate") else {
-            let (problem, help) = match receivers.len() {
-                0 => (
-                    nobody(&name, format!("`{to}` has no receive gate")),
-                    format!("add an <rgate name=\"input\"/> to `{to}`"),
-                ),
-                1 => return Some((index, 0)),
-                _ => (
-                    nobody(&name, format!("`{to}` has several receive gates")),
-                    format!("say which one: gate=\"{}\"", receivers.join("\" or \"")),
-                ),
-            };
-            self.errors
-                .push(Diagnostic::new(problem, gate.place("to"), help));
-            return None;
-        };
-        if let Some(target) = receivers.iter().position(|receiver| **receiver == wanted) {
-            return Some((index, target));
-        }
-        let other = self.places.apps[index].children.iter().find(|child| {
-            matches!(child.rule.name, "sgate" | "mgate") && child.text("name") == wanted
-        });
-        let help = suggestion(&wanted, &receivers, "receive gate");
-        let problem = match other {
-            Some(other) => Problem::GateType {
-                gate: name,
-                target: format!("{to}/{wanted}"),
-                found: if other.rule.name == "sgate" {
-                    "a send gate"
-                } else {
-                    "a memory gate"
-                },
-            },
-            None => nobody(&name, format!("`{to}` has no gate `{wanted}`")),
-        };
-        self.errors
-            .push(Diagnostic::new(problem, gate.place("gate"), help));
-        None
     }
 
     /// Places managers and applications: first what has a fixed tile, then the others in the order of the file on the
@@ -463,18 +368,7 @@ impl<'a> Reader<'a, '_> {
                 .child("task")
                 .map(|task| crate::tasks::task(task, Some(frequency), &app.name, criticality));
             self.apps[index].task = task;
-            self.apps[index].cpu = node.child("cpu").map(|cpu| {
-                let period = cpu.time("period");
-                let budget = match cpu.quota("quota") {
-                    Quota::Time(time) => time,
-                    Quota::Share(share) => share_of(period, share.0),
-                };
-                Cpu {
-                    budget,
-                    period,
-                    priority: cpu.maybe_integer("priority").unwrap_or(0) as u8,
-                }
-            });
+            self.apps[index].cpu = node.child("cpu").map(cpu);
         }
     }
 
@@ -570,6 +464,20 @@ impl<'a> Reader<'a, '_> {
                 let what = format!("a time slice of {slice} is not between 10us and 1s");
                 error(Problem::Inconsistent(what), "slice", "1ms is usual");
             }
+            self.known(node);
+            for app in 0..self.apps.len() {
+                if self.apps[app].tile == tile && !self.allows(node, app) {
+                    let what = format!(
+                        "tile {tile} is for {}, not for `{}`",
+                        node.text("for"),
+                        self.apps[app].name
+                    );
+                    let help = "place it elsewhere, or add its name, its domain's or its manager's to `for` of the <tilemux>";
+                    let place = self.places.apps[app].place("tile");
+                    let error = Diagnostic::new(Problem::Inconsistent(what), place, help);
+                    self.errors.push(error);
+                }
+            }
             all.push(TileMux {
                 tile,
                 policy: match node.text("policy").as_str() {
@@ -640,40 +548,56 @@ impl<'a> Reader<'a, '_> {
             }
         }
     }
-
-    fn flows(&mut self) -> Vec<Flow> {
-        let mut flows = Vec::new();
-        for node in self.root.all("flow") {
-            let mut end = |attribute: &str| {
-                let name = node.text(attribute);
-                let found = self.apps.iter().position(|app| app.name == name);
-                if found.is_none() {
-                    let known: Vec<&str> = self.apps.iter().map(|app| app.name.as_str()).collect();
-                    let help = suggestion(&name, &known, "app");
-                    let problem = Problem::Unknown { kind: "app", name };
-                    self.errors
-                        .push(Diagnostic::new(problem, node.place(attribute), help));
-                }
-                found
-            };
-            if let (Some(from), Some(to)) = (end("from"), end("to")) {
-                let (name, deadline) = (node.text("name"), node.maybe_time("deadline"));
-                flows.push(Flow {
-                    name,
-                    from,
-                    to,
-                    deadline,
-                });
-            }
-        }
-        flows
-    }
 }
 
 /// A share in millionths of a period, in whole nanoseconds, at least one.
 pub(crate) fn share_of(period: Time, millionths: u32) -> Time {
     let nanoseconds = u128::from(period.0 / 1000) * u128::from(millionths) / 1_000_000;
     Time(u64::try_from(nanoseconds.max(1) * 1000).unwrap_or(u64::MAX))
+}
+
+/// The bound of computing time that an element says.
+fn cpu(node: &Node) -> Cpu {
+    let period = node.time("period");
+    let budget = match node.quota("quota") {
+        Quota::Time(time) => time,
+        Quota::Share(share) => share_of(period, share.0),
+    };
+    Cpu {
+        budget,
+        period,
+        priority: node.maybe_integer("priority").unwrap_or(0) as u8,
+    }
+}
+
+fn traffic(limit: &Node) -> Option<Limit> {
+    limit.rate("noc").map(|noc| Limit {
+        noc,
+        burst: limit.size("burst"),
+    })
+}
+
+fn scope(node: &Node) -> Scope {
+    match node.text("scope").as_str() {
+        "manager" => Scope::Manager,
+        _ => Scope::System,
+    }
+}
+
+fn tile_limit(limit: &Node) -> TileLimit {
+    TileLimit {
+        tile: limit.maybe_integer("tile").map(|tile| tile as u16),
+        noc: traffic(limit),
+        endpoints: limit.maybe_integer("endpoints"),
+        page_tables: limit.maybe_integer("page-tables"),
+    }
+}
+
+/// A bound over all tiles of a manager.
+fn total(manager: &Node, attribute: &str) -> Option<Size> {
+    manager
+        .all("limit")
+        .find_map(|limit| limit.maybe_size(attribute))
 }
 
 /// Rounds up to pages. The tables keep sizes far below 2^64.

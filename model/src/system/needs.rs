@@ -1,0 +1,321 @@
+//! What a system needs of the chip: the sums that the rules compare with what there is.
+//!
+//! Why it exists: kernel, TileMux and managers take a part of everything, and how much is written here once; tests compare it
+//! with what the chip really uses. What it deliberately does not know: what is too much.
+
+use super::{App, Limit, Manager, PAGE, Scope, System};
+
+/// Endpoints of a processing tile that the tiled OS keeps for itself: four protection windows, and TileMux's channels.
+pub const TILE_ENDPOINTS: u64 = 10;
+/// Endpoints of every application beside its gates: two for system calls, one for answers, and [`SPARE_ENDPOINTS`].
+pub const APP_ENDPOINTS: u64 = 8;
+/// Endpoints that an application without a limit may make usable itself while it runs: the questions to a service, granted
+/// memory.
+pub const SPARE_ENDPOINTS: u64 = 5;
+/// Activities that the kernel knows at most: applications and managers.
+pub const ACTIVITIES: usize = 31;
+/// Activities that TileMux knows at most.
+pub const TILE_ACTIVITIES: usize = 16;
+/// Windows through which a tile sees memory.
+pub const WINDOWS: usize = 4;
+/// Bytes of a window at most.
+pub const WINDOW: u64 = 0x2000_0000;
+/// Bytes of each window that are kept: TileMux lies in the first one.
+pub const WINDOW_KEPT: u64 = 0x2_0000;
+/// Selectors of a manager that are free for what it makes.
+pub const SELECTORS: u64 = 432;
+/// Memory gates of an application at most.
+pub const MEMORY_GATES: usize = 32;
+/// Bytes of the page that names an application's gates and arguments to it: all of it, its head, a gate, an argument.
+pub const ENVIRONMENT: [u64; 4] = [4096, 144, 64, 96];
+/// Bytes of a chunk: a token bucket that holds less lets nothing through.
+pub const CHUNK: u64 = 512;
+/// Kernel memory of an application without a limit.
+pub const APP_KERNEL_MEMORY: u64 = 4 << 10;
+/// Kernel memory that a manager uses itself for each activity that it starts, at most: without gates, and for each gate.
+pub const ACTIVITY_KERNEL_MEMORY: [u64; 2] = [6 << 10, 512];
+/// Kernel memory that there is, at least.
+pub const KERNEL_MEMORY_TOTAL: u64 = 320 << 10;
+
+/// Pages for the page tables of an activity with so many bytes of memory, as the kernel counts them.
+pub fn table_pages(memory: u64) -> u64 {
+    // Guard pages, and one page for the unit's registers in a range of its own.
+    let pages = memory.div_ceil(PAGE) + 8;
+    1 + (pages / 512 + 2) + (pages / (512 * 512) + 2) + 2
+}
+
+impl App {
+    /// Endpoints for its gates.
+    pub fn gate_endpoints(&self) -> u64 {
+        // A receive gate keeps one right to reply for each slot in an endpoint.
+        let receive = self.rgates.iter().map(|gate| 1 + u64::from(gate.slots));
+        receive.sum::<u64>() + (self.sgates.len() + self.mgates.len()) as u64
+    }
+
+    /// Endpoints that it cannot do without.
+    pub fn least_endpoints(&self) -> u64 {
+        2 + u64::from(!self.sgates.is_empty()) + self.gate_endpoints()
+    }
+
+    /// Endpoints that it may use.
+    pub fn endpoints(&self) -> u64 {
+        let usual = APP_ENDPOINTS + self.gate_endpoints();
+        self.quotas.endpoints.unwrap_or(usual)
+    }
+
+    /// Pages for page tables that it may use.
+    pub fn tables(&self) -> u64 {
+        let least = table_pages(self.memory.0);
+        self.quotas.page_tables.unwrap_or(least)
+    }
+
+    /// Kernel memory that it may use.
+    pub fn kernel_memory(&self) -> u64 {
+        let given = self.quotas.kernel_memory.map(|size| size.0);
+        given.unwrap_or(APP_KERNEL_MEMORY)
+    }
+
+    /// Bytes of memory for its regions.
+    pub fn region_bytes(&self) -> u64 {
+        let own = self.mgates.iter();
+        let own = own.filter(|gate| gate.of.is_none() && gate.module.is_none());
+        own.fold(0, |sum, gate| sum.saturating_add(gate.size.0))
+    }
+}
+
+impl Manager {
+    /// The bounds of its subtree on a tile.
+    pub fn limit(&self, tile: u16) -> Option<&super::TileLimit> {
+        let own = self.limits.iter().find(|limit| limit.tile == Some(tile));
+        own.or_else(|| self.limits.iter().find(|limit| limit.tile.is_none()))
+    }
+
+    /// The bound of its traffic on a tile.
+    pub fn traffic(&self, tile: u16) -> Option<Limit> {
+        self.limit(tile)?.noc
+    }
+}
+
+/// What a subtree may use of a tile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnTile {
+    /// Endpoints.
+    pub endpoints: u64,
+    /// Pages for page tables.
+    pub tables: u64,
+    /// Computing time in millionths.
+    pub cpu: u64,
+    /// Bytes a second of all that have a limit.
+    pub rate: u128,
+    /// Bytes at once of all that have a limit.
+    pub burst: u128,
+    /// Activities without a limit of their traffic.
+    pub without_limit: u64,
+    /// Activities without a bound of their computing time.
+    pub without_cpu: u64,
+    /// Everything that runs there.
+    pub activities: u64,
+}
+
+impl System {
+    /// The applications of a manager, without those of managers below.
+    pub fn apps_of(&self, manager: usize) -> impl Iterator<Item = &App> {
+        let all = self.apps.iter();
+        all.filter(move |app| self.domains[app.domain].manager == manager)
+    }
+
+    /// The managers directly below one.
+    pub fn managers_below(&self, manager: usize) -> impl Iterator<Item = usize> {
+        (0..self.managers.len()).filter(move |m| self.managers[*m].parent == Some(manager))
+    }
+
+    /// Tiles of everything below a manager, sorted.
+    pub fn tiles_below(&self, manager: usize) -> Vec<u16> {
+        let mut tiles: Vec<u16> = self.apps_of(manager).map(|app| app.tile).collect();
+        for below in self.managers_below(manager) {
+            tiles.push(self.managers[below].tile);
+            tiles.extend(self.tiles_below(below));
+        }
+        tiles.sort_unstable();
+        tiles.dedup();
+        tiles
+    }
+
+    /// Activities below a manager.
+    pub fn activities_below(&self, manager: usize) -> usize {
+        let below = self.managers_below(manager);
+        let inner: usize = below.map(|m| 1 + self.activities_below(m)).sum();
+        self.apps_of(manager).count() + inner
+    }
+
+    /// What everything below a manager may use of a tile: a limit of a manager below counts instead of what is in it.
+    pub fn on_tile(&self, manager: usize, tile: u16) -> OnTile {
+        let mut sum = OnTile::default();
+        for app in self.apps_of(manager).filter(|app| app.tile == tile) {
+            sum.endpoints += app.endpoints();
+            sum.tables += app.tables();
+            sum.activities += 1;
+            match app.limit {
+                Some(limit) => {
+                    sum.rate += u128::from(limit.noc.0);
+                    sum.burst += u128::from(limit.burst.0);
+                }
+                None => sum.without_limit += 1,
+            }
+            match app.cpu {
+                Some(cpu) => sum.cpu += cpu.millionths(),
+                None => sum.without_cpu += 1,
+            }
+        }
+        for below in self.managers_below(manager) {
+            if self.managers[below].tile == tile {
+                sum.endpoints += APP_ENDPOINTS;
+                sum.tables += table_pages(self.managers[below].memory.0);
+                sum.activities += 1;
+                sum.without_limit += 1;
+                sum.without_cpu += 1;
+            }
+            let inner = self.on_tile(below, tile);
+            if inner.activities == 0 {
+                continue;
+            }
+            let limit = self.managers[below].limit(tile);
+            sum.endpoints += limit.and_then(|l| l.endpoints).unwrap_or(inner.endpoints);
+            sum.tables += limit.and_then(|l| l.page_tables).unwrap_or(inner.tables);
+            sum.activities += inner.activities;
+            match limit.and_then(|l| l.noc) {
+                Some(noc) => {
+                    sum.rate += u128::from(noc.noc.0);
+                    sum.burst += u128::from(noc.burst.0);
+                }
+                None => {
+                    sum.rate += inner.rate;
+                    sum.burst += inner.burst;
+                    sum.without_limit += inner.without_limit;
+                }
+            }
+            match self.managers[below].cpu {
+                Some(cpu) => sum.cpu += cpu.millionths(),
+                None => {
+                    sum.cpu += inner.cpu;
+                    sum.without_cpu += inner.without_cpu;
+                }
+            }
+        }
+        sum
+    }
+
+    /// Kernel memory that a manager must have for what is below it.
+    pub fn kernel_memory_below(&self, manager: usize) -> u64 {
+        let apps = self.apps_of(manager);
+        let apps = apps.map(|app| {
+            let gates = app.rgates.len() + app.sgates.len() + app.mgates.len();
+            started(gates as u64).saturating_add(app.kernel_memory())
+        });
+        let below = self.managers_below(manager);
+        let below =
+            below.map(|m| started(self.border_gates(m)).saturating_add(self.kernel_memory_of(m)));
+        apps.chain(below).fold(0, u64::saturating_add)
+    }
+
+    /// Kernel memory that a manager is given: its limit, or what is needed below it and for itself.
+    pub fn kernel_memory_of(&self, manager: usize) -> u64 {
+        let needed = self.kernel_memory_below(manager);
+        let needed = needed.saturating_add(APP_KERNEL_MEMORY);
+        let limit = self.managers[manager].kernel_memory;
+        limit.map_or(needed, |size| size.0)
+    }
+
+    /// Bytes of memory below a manager: applications, regions, managers with their limits.
+    pub fn memory_below(&self, manager: usize) -> u64 {
+        let mut sum = 0u64;
+        for app in self.apps_of(manager) {
+            sum = sum.saturating_add(app.memory.0 + table_pages(app.memory.0) * PAGE);
+            sum = sum.saturating_add(app.region_bytes() + WINDOW_KEPT);
+        }
+        for below in self.managers_below(manager) {
+            let own = self.managers[below].memory.0;
+            sum = sum.saturating_add(own + table_pages(own) * PAGE + WINDOW_KEPT);
+            let limit = self.managers[below].user_memory.map(|size| size.0);
+            sum = sum.saturating_add(limit.unwrap_or_else(|| self.memory_below(below)));
+        }
+        sum
+    }
+
+    /// The windows onto memory that a manager makes: tile, memory tile, bytes.
+    pub fn windows_of(&self, manager: usize) -> Vec<(u16, u16, u64)> {
+        let first = self.platform.memories.first().map_or(0, |memory| memory.id);
+        let mut windows: Vec<(u16, u16, u64)> = Vec::new();
+        let mut need = |tile: u16, memory: u16, bytes: u64| {
+            let known = windows.iter_mut().find(|w| (w.0, w.1) == (tile, memory));
+            match known {
+                Some(window) => window.2 = window.2.saturating_add(bytes),
+                None => windows.push((tile, memory, bytes.saturating_add(WINDOW_KEPT))),
+            }
+        };
+        let with_tables = |memory: u64| memory.saturating_add(table_pages(memory) * PAGE);
+        for app in self.apps_of(manager) {
+            need(app.tile, app.memory_tile, with_tables(app.memory.0));
+        }
+        let below: Vec<usize> = self.managers_below(manager).collect();
+        for index in &below {
+            let memory = self.managers[*index].memory.0;
+            need(self.managers[*index].tile, first, with_tables(memory));
+        }
+        let tiles: Vec<Vec<u16>> = below.iter().map(|m| self.tiles_below(*m)).collect();
+        for tile in tiles.iter().flatten() {
+            let sharers = tiles.iter().filter(|all| all.contains(tile)).count();
+            // What managers below share is lit by the one above.
+            if sharers > 1 {
+                let own = self.apps_of(manager).find(|app| app.tile == *tile);
+                need(*tile, own.map_or(first, |app| app.memory_tile), 0);
+            }
+        }
+        windows
+    }
+
+    /// Capabilities that a manager makes, at most.
+    pub fn selectors_of(&self, manager: usize) -> u64 {
+        let apps = self.apps_of(manager).map(|app| {
+            let regions = app
+                .mgates
+                .iter()
+                .map(|gate| 1 + u64::from(gate.of.is_none()));
+            5 + (app.rgates.len() + app.sgates.len()) as u64 + regions.sum::<u64>()
+        });
+        let below = self.managers_below(manager).map(|m| {
+            let tiles = self.tiles_below(m).len() as u64;
+            // Activity, purse, memory, description; a quota for each tile; memory of each memory tile; gates across its border.
+            4 + tiles + self.platform.memories.len() as u64 + self.border_gates(m)
+        });
+        apps.chain(below).sum::<u64>() + self.windows_of(manager).len() as u64
+    }
+
+    /// Gates that lead across the border of a manager.
+    fn border_gates(&self, manager: usize) -> u64 {
+        let inside = |app: usize| self.is_within(self.manager_of(app), manager);
+        let apps = self.apps.iter().enumerate();
+        let gates = apps.flat_map(|(index, app)| app.sgates.iter().map(move |gate| (index, gate)));
+        gates
+            .filter(|(from, gate)| inside(*from) != inside(gate.to))
+            .count() as u64
+    }
+
+    /// Whether applications of a manager may reach what is in another one.
+    pub fn may_reach(&self, scope: Scope, from: usize, owner: usize) -> bool {
+        scope == Scope::System || self.is_within(from, owner)
+    }
+}
+
+/// Kernel memory for starting something with so many gates.
+fn started(gates: u64) -> u64 {
+    ACTIVITY_KERNEL_MEMORY[0].saturating_add(ACTIVITY_KERNEL_MEMORY[1].saturating_mul(gates))
+}
+
+impl super::Cpu {
+    /// Its share of the time in millionths, rounded down.
+    pub fn millionths(&self) -> u64 {
+        let share = u128::from(self.budget.0) * 1_000_000 / u128::from(self.period.0.max(1));
+        u64::try_from(share).unwrap_or(u64::MAX)
+    }
+}

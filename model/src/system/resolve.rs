@@ -1,0 +1,600 @@
+//! Names: which application, gate, region or module is meant.
+//!
+//! Why it exists: names are local to the manager that they stand below, so that a subsystem does not care what others call their
+//! things; only what is meant to be known has a global name. What it deliberately does not know: tiles and quotas.
+
+use super::read::Reader;
+use super::{Flow, Module, ModuleSource, Scope, Sgate};
+use crate::error::{Diagnostic, Problem};
+use crate::grammar::NAME_MAX;
+use crate::node::Node;
+use crate::text::suggestion;
+use crate::units::Size;
+
+/// What is wrong, and what would be right.
+type Failure = (Problem, String);
+/// The attribute that it is about, too.
+type Misplaced = (&'static str, Failure);
+
+/// The elements by which an application sends.
+pub(super) fn senders(app: &Node) -> impl Iterator<Item = &Node> {
+    let children = app.children.iter();
+    children.filter(|child| matches!(child.rule.name, "sgate" | "session"))
+}
+
+impl<'a> Reader<'a, '_> {
+    /// Applications and domains whose names several managers use are named after their manager, too.
+    pub(super) fn qualify(&mut self) {
+        let local: Vec<String> = self.apps.iter().map(|app| app.local.clone()).collect();
+        let managers: Vec<String> = self.managers.iter().map(|m| m.name.clone()).collect();
+        for index in 0..self.apps.len() {
+            let name = &local[index];
+            let taken = local.iter().filter(|other| *other == name).count() > 1;
+            if !taken && !managers.contains(name) {
+                continue;
+            }
+            let manager = self.domains[self.apps[index].domain].manager;
+            let full = format!("{}.{name}", managers[manager]);
+            if full.len() > NAME_MAX {
+                let what = format!(
+                    "`{name}` stands below several managers, and `{full}` has more than {NAME_MAX} characters"
+                );
+                let place = self.places.apps[index].place("name");
+                let help = "choose a shorter name, or one that stands nowhere else";
+                let error = Diagnostic::new(Problem::Inconsistent(what), place, help);
+                self.errors.push(error);
+            }
+            self.apps[index].name = full;
+        }
+        let local: Vec<String> = self.domains.iter().map(|d| d.local.clone()).collect();
+        for domain in &mut self.domains {
+            if local.iter().filter(|other| **other == domain.local).count() > 1 {
+                domain.name = format!("{}.{}", managers[domain.manager], domain.local);
+            }
+        }
+    }
+
+    fn manager_of(&self, app: usize) -> usize {
+        self.domains[self.apps[app].domain].manager
+    }
+
+    /// The managers around one, itself first.
+    fn around(&self, manager: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(manager), |m| self.managers[*m].parent)
+    }
+
+    fn is_within(&self, manager: usize, above: usize) -> bool {
+        self.around(manager).any(|m| m == above)
+    }
+
+    /// The application that a name means below a manager: one of this manager, else of the nearest around it, else the only one
+    /// in the system.
+    fn application(&self, name: &str, manager: usize) -> Result<usize, Failure> {
+        if let Some((place, local)) = name.split_once('.')
+            && let Some(place) = self.managers.iter().position(|m| m.name == place)
+        {
+            let all = 0..self.apps.len();
+            let mut inside = all.filter(|app| self.manager_of(*app) == place);
+            if let Some(found) = inside.find(|app| self.apps[*app].local == local) {
+                return Ok(found);
+            }
+        }
+        let named: Vec<usize> = (0..self.apps.len())
+            .filter(|app| self.apps[*app].local == name)
+            .collect();
+        for around in self.around(manager) {
+            if let Some(found) = named.iter().find(|app| self.manager_of(**app) == around) {
+                return Ok(*found);
+            }
+        }
+        match named.as_slice() {
+            [only] => Ok(*only),
+            [] => {
+                let known: Vec<&str> = self.apps.iter().map(|app| app.name.as_str()).collect();
+                let problem = Problem::Unknown {
+                    kind: "app",
+                    name: name.into(),
+                };
+                Err((problem, suggestion(name, &known, "app")))
+            }
+            several => {
+                let names = several.iter().map(|app| self.apps[*app].name.as_str());
+                let problem = format!("`{name}` is the name of {} apps", several.len());
+                let names: Vec<&str> = names.collect();
+                let help = format!("say which one: {}", names.join(" or "));
+                Err((Problem::Inconsistent(problem), help))
+            }
+        }
+    }
+
+    /// Resolves the receivers of all send gates and sessions, and numbers the senders.
+    pub(super) fn gates(&mut self) {
+        self.globals();
+        let mut numbers: Vec<(usize, usize)> = Vec::new();
+        for index in 0..self.apps.len() {
+            let node = self.places.apps[index];
+            for gate in senders(node) {
+                let found = match gate.rule.name {
+                    "session" => self.service(index, gate),
+                    _ => self.receiver(index, gate),
+                };
+                let Some((to, target)) = found else {
+                    continue;
+                };
+                let number = numbers.iter().filter(|s| **s == (to, target)).count();
+                numbers.push((to, target));
+                let session = (gate.rule.name == "session").then(|| gate.integer("priority") as u8);
+                self.apps[index].sgates.push(Sgate {
+                    name: gate.text("name"),
+                    to,
+                    gate: target,
+                    credits: gate.integer("credits") as u32,
+                    label: gate.maybe_integer("label").unwrap_or(number as u64),
+                    session,
+                });
+            }
+        }
+    }
+
+    fn fail(&mut self, node: &Node, attribute: &str, (problem, help): Failure) {
+        let error = Diagnostic::new(problem, node.place(attribute), help);
+        self.errors.push(error);
+    }
+
+    /// Global names are unique below each manager.
+    fn globals(&mut self) {
+        let mut seen: Vec<(usize, String)> = Vec::new();
+        for index in 0..self.apps.len() {
+            let manager = self.manager_of(index);
+            for gate in self.places.apps[index].all("rgate") {
+                let Some(name) = gate.maybe_text("global") else {
+                    continue;
+                };
+                let entry = (manager, name.clone());
+                if seen.contains(&entry) {
+                    let kind = "global gate";
+                    let help =
+                        "give one of them another name; below different managers both may have it";
+                    self.fail(
+                        gate,
+                        "global",
+                        (Problem::Duplicate { kind, name }, help.into()),
+                    );
+                }
+                seen.push(entry);
+            }
+        }
+    }
+
+    /// The receive gate with a global name that is meant below a manager.
+    fn global(&self, name: &str, manager: usize) -> Result<(usize, usize), Failure> {
+        let mut named: Vec<(usize, usize)> = Vec::new();
+        for (index, app) in self.apps.iter().enumerate() {
+            let gates = app.rgates.iter().enumerate();
+            let gates = gates.filter(|(_, gate)| gate.global.as_deref() == Some(name));
+            named.extend(gates.map(|(gate, _)| (index, gate)));
+        }
+        for around in self.around(manager) {
+            let mut here = named
+                .iter()
+                .filter(|(app, _)| self.manager_of(*app) == around);
+            if let Some(found) = here.next() {
+                return Ok(*found);
+            }
+        }
+        named.retain(|(app, gate)| self.apps[*app].rgates[*gate].scope == Scope::System);
+        match named.as_slice() {
+            [only] => Ok(*only),
+            [] => {
+                let gates = self.apps.iter().flat_map(|app| &app.rgates);
+                let mut known: Vec<&str> =
+                    gates.filter_map(|gate| gate.global.as_deref()).collect();
+                known.sort_unstable();
+                known.dedup();
+                let problem = Problem::Unknown {
+                    kind: "global gate",
+                    name: name.into(),
+                };
+                let help = match known.contains(&name) {
+                    true => "the gate has scope=\"manager\": only what is below its manager may send to it".into(),
+                    false => suggestion(name, &known, "global gate"),
+                };
+                Err((problem, help))
+            }
+            several => {
+                let names = several.iter().map(|(app, gate)| {
+                    let app = &self.apps[*app];
+                    format!("to=\"{}\" gate=\"{}\"", app.name, app.rgates[*gate].name)
+                });
+                let names: Vec<String> = names.collect();
+                let what = format!("`{name}` is the global name of {} gates", several.len());
+                let help = format!("say which one: {}", names.join(" or "));
+                Err((Problem::Inconsistent(what), help))
+            }
+        }
+    }
+
+    /// Whether an application may use what another one's manager keeps to its subtree.
+    fn reach(&self, scope: Scope, from: usize, to: usize, what: &str) -> Result<(), Failure> {
+        let owner = self.manager_of(to);
+        if scope == Scope::System || self.is_within(self.manager_of(from), owner) {
+            return Ok(());
+        }
+        let problem = format!(
+            "{what} of `{}` is for what is below manager `{}`, and `{}` is not",
+            self.apps[to].name, self.managers[owner].name, self.apps[from].name
+        );
+        let help =
+            "write scope=\"system\" there if everybody may, or ask somebody below that manager";
+        Err((Problem::Inconsistent(problem), help.into()))
+    }
+
+    /// The gate of a session's service.
+    fn service(&mut self, from: usize, node: &Node) -> Option<(usize, usize)> {
+        let found = self.find_service(from, node);
+        match found {
+            Ok(found) => Some(found),
+            Err(misplaced) => {
+                let (attribute, failure) = *misplaced;
+                self.fail(node, attribute, failure);
+                None
+            }
+        }
+    }
+
+    fn find_service(&self, from: usize, node: &Node) -> Result<(usize, usize), Box<Misplaced>> {
+        let manager = self.manager_of(from);
+        let to = self.application(&node.text("to"), manager);
+        let to = to.map_err(|failure| Box::new(("to", failure)))?;
+        let app = &self.apps[to];
+        let Some(service) = app.service else {
+            let problem = format!("`{}` offers no service", app.name);
+            let help = format!(
+                "write <service/> into `{}` if its program serves sessions, or use an <sgate>",
+                app.name
+            );
+            return Err(Box::new(("to", (Problem::Inconsistent(problem), help))));
+        };
+        self.reach(service.scope, from, to, "the service")
+            .map_err(|failure| Box::new(("to", failure)))?;
+        let priority = node.integer("priority");
+        let wanted = format!("priority-{priority}");
+        let gate = app.rgates.iter().position(|gate| gate.name == wanted);
+        gate.map(|gate| (to, gate)).ok_or_else(|| {
+            let known = app
+                .rgates
+                .iter()
+                .filter_map(|g| g.name.strip_prefix("priority-"));
+            let known: Vec<&str> = known.collect();
+            let problem = format!("`{}` has no clients of priority {priority}", app.name);
+            let help = match known.is_empty() {
+                true => format!("give `{}` an <rgate name=\"{wanted}\"/>", app.name),
+                false => format!(
+                    "its priorities are {}; or give it an <rgate name=\"{wanted}\"/>",
+                    known.join(", ")
+                ),
+            };
+            Box::new(("priority", (Problem::Inconsistent(problem), help)))
+        })
+    }
+
+    fn receiver(&mut self, from: usize, gate: &Node) -> Option<(usize, usize)> {
+        match self.find_receiver(from, gate) {
+            Ok(found) => Some(found),
+            Err(misplaced) => {
+                let (attribute, failure) = *misplaced;
+                self.fail(gate, attribute, failure);
+                None
+            }
+        }
+    }
+
+    fn find_receiver(&self, from: usize, gate: &Node) -> Result<(usize, usize), Box<Misplaced>> {
+        let name = gate.text("name");
+        let manager = self.manager_of(from);
+        let (index, target) = match (gate.maybe_text("to"), gate.maybe_text("global")) {
+            (Some(to), None) => {
+                let index = self.application(&to, manager).map_err(|(problem, help)| {
+                    let problem = match problem {
+                        Problem::Unknown { .. } => Problem::GateToNobody {
+                            gate: name.clone(),
+                            cause: format!("there is no app `{to}`"),
+                        },
+                        other => other,
+                    };
+                    Box::new(("to", (problem, help)))
+                })?;
+                (index, self.gate_of(index, &to, &name, gate)?)
+            }
+            (None, Some(global)) => {
+                let found = self.global(&global, manager);
+                found.map_err(|failure| Box::new(("global", failure)))?
+            }
+            (to, _) => {
+                let problem = match to {
+                    Some(_) => format!("gate `{name}` has both `to` and `global`"),
+                    None => format!("gate `{name}` leads nowhere"),
+                };
+                let help = "write either to=\"APP\" or global=\"NAME\"".to_owned();
+                return Err(Box::new(("name", (Problem::Inconsistent(problem), help))));
+            }
+        };
+        let rgate = &self.apps[index].rgates[target];
+        let what = format!("gate `{}`", rgate.name);
+        let attribute = if gate.maybe_text("to").is_some() {
+            "to"
+        } else {
+            "global"
+        };
+        let reached = self.reach(rgate.scope, from, index, &what);
+        reached.map_err(|failure| Box::new((attribute, failure)))?;
+        Ok((index, target))
+    }
+
+    /// The receive gate of an application that a send gate means.
+    fn gate_of(
+        &self,
+        index: usize,
+        to: &str,
+        name: &str,
+        gate: &Node,
+    ) -> Result<usize, Box<Misplaced>> {
+        let nobody = |cause: String| Problem::GateToNobody {
+            gate: name.into(),
+            cause,
+        };
+        let app = &self.apps[index];
+        let receivers: Vec<&str> = app.rgates.iter().map(|gate| gate.name.as_str()).collect();
+        let Some(wanted) = gate.maybe_text("gate") else {
+            let failure = match receivers.len() {
+                0 => (
+                    nobody(format!("`{to}` has no receive gate")),
+                    format!("add an <rgate name=\"input\"/> to `{to}`"),
+                ),
+                1 => return Ok(0),
+                _ => (
+                    nobody(format!("`{to}` has several receive gates")),
+                    format!("say which one: gate=\"{}\"", receivers.join("\" or \"")),
+                ),
+            };
+            return Err(Box::new(("to", failure)));
+        };
+        if let Some(target) = receivers.iter().position(|receiver| **receiver == wanted) {
+            return Ok(target);
+        }
+        let other = self.places.apps[index].children.iter().find(|child| {
+            matches!(child.rule.name, "sgate" | "session" | "mgate") && child.text("name") == wanted
+        });
+        let help = suggestion(&wanted, &receivers, "receive gate");
+        let problem = match other {
+            Some(other) => Problem::GateType {
+                gate: name.into(),
+                target: format!("{to}/{wanted}"),
+                found: if other.rule.name == "mgate" {
+                    "a memory gate"
+                } else {
+                    "a send gate"
+                },
+            },
+            None => nobody(format!("`{to}` has no gate `{wanted}`")),
+        };
+        Err(Box::new(("gate", (problem, help))))
+    }
+
+    /// Resolves the regions and modules of memory gates.
+    pub(super) fn regions(&mut self, modules: &[Module]) {
+        for index in 0..self.apps.len() {
+            let node = self.places.apps[index];
+            for (number, gate) in node.all("mgate").enumerate() {
+                let kinds = ["of", "module", "fill"];
+                let given: Vec<&str> = kinds
+                    .into_iter()
+                    .filter(|kind| gate.maybe_text(kind).is_some())
+                    .collect();
+                if given.len() > 1 {
+                    let problem = format!("a memory gate with `{}`", given.join("` and `"));
+                    let help = "keep one of them: each says where the region comes from".into();
+                    self.fail(gate, given[1], (Problem::Inconsistent(problem), help));
+                    continue;
+                }
+                if gate.maybe_size("size").is_none() && given != ["module"] {
+                    let (attribute, element) = ("size".into(), "mgate".into());
+                    let help = "add size=\"4KiB\": bytes of the region".into();
+                    let problem = Problem::MissingAttribute { attribute, element };
+                    self.fail(gate, "name", (problem, help));
+                    continue;
+                }
+                let Some(kind) = given.first() else {
+                    continue;
+                };
+                let name = gate.text(kind);
+                let size = self.apps[index].mgates[number].size;
+                let done = match *kind {
+                    "of" => self.region(index, &name, size).map(|owner| {
+                        self.apps[index].mgates[number].of = Some(owner);
+                    }),
+                    kind => self.module(index, &name, modules).and_then(|module| {
+                        let entry = &mut self.apps[index].mgates[number];
+                        if kind == "fill" {
+                            entry.fill = Some(module);
+                        } else if entry.write {
+                            let problem = "a module that can be written".to_owned();
+                            let help = "write rights=\"r\", or fill=\"...\" for a copy of its own";
+                            return Err((Problem::Inconsistent(problem), help.into()));
+                        } else {
+                            entry.module = Some(module);
+                        }
+                        Ok(())
+                    }),
+                };
+                if let Err(failure) = done {
+                    self.fail(gate, kind, failure);
+                }
+            }
+        }
+    }
+
+    fn region(&self, from: usize, of: &str, size: Size) -> Result<(usize, usize), Failure> {
+        let unknown = |help: String| {
+            let (kind, name) = ("memory gate", of.to_owned());
+            Err((Problem::Unknown { kind, name }, help))
+        };
+        let (app, gate) = of.split_once('/').unwrap_or((of, ""));
+        let index = match self.application(app, self.manager_of(from)) {
+            Ok(index) => index,
+            Err((Problem::Unknown { .. }, help)) => return unknown(help),
+            Err(other) => return Err(other),
+        };
+        let gates = &self.apps[index].mgates;
+        let Some(number) = gates.iter().position(|known| known.name == gate) else {
+            let known: Vec<&str> = gates.iter().map(|gate| gate.name.as_str()).collect();
+            return unknown(suggestion(gate, &known, "memory gate"));
+        };
+        let owner = self.places.apps[index].all("mgate").nth(number);
+        let has = |kind: &str| owner.is_some_and(|node| node.maybe_text(kind).is_some());
+        if has("of") || has("module") {
+            let problem = format!("`{of}` has no region of its own");
+            let help = match has("module") {
+                true => "name the module itself: module=\"...\"",
+                false => "name the gate whose region it shares",
+            };
+            return Err((Problem::Inconsistent(problem), help.into()));
+        }
+        let (own, other) = (self.manager_of(from), self.manager_of(index));
+        if own != other {
+            let problem = format!(
+                "the region of `{of}` belongs to manager `{}`, this gate to manager `{}`",
+                self.managers[other].name, self.managers[own].name
+            );
+            let help = "regions are shared below one manager: put both applications below the same one, or send the data through a gate";
+            return Err((Problem::Inconsistent(problem), help.into()));
+        }
+        if size > gates[number].size {
+            let problem = format!("the region of `{of}` is smaller than this gate");
+            let help = format!("give at most {}B", gates[number].size.0);
+            return Err((Problem::Inconsistent(problem), help));
+        }
+        Ok((index, number))
+    }
+
+    /// The modules of the system.
+    pub(super) fn modules(&mut self) -> Vec<Module> {
+        let mut modules = Vec::new();
+        for node in self.root.all("module") {
+            let name = node.text("name");
+            let size = node.maybe_size("size");
+            let source = match (node.maybe_text("file"), node.maybe_text("folder"), size) {
+                (Some(file), None, None) => ModuleSource::File(file),
+                (None, Some(folder), Some(size)) => ModuleSource::Folder(folder, size),
+                (None, Some(_), None) => {
+                    let problem = format!("the image of module `{name}` has no size");
+                    let help = "add size=\"1MiB\": files, and room for what is written".into();
+                    self.fail(node, "folder", (Problem::Inconsistent(problem), help));
+                    continue;
+                }
+                (file, ..) => {
+                    let problem = match file {
+                        Some(_) => format!("module `{name}` has a file and more"),
+                        None => format!("module `{name}` comes from nowhere"),
+                    };
+                    let help = "write either file=\"...\" or folder=\"...\" size=\"...\"".into();
+                    self.fail(node, "name", (Problem::Inconsistent(problem), help));
+                    continue;
+                }
+            };
+            self.known(node);
+            modules.push(Module { name, source });
+        }
+        modules
+    }
+
+    fn module(&self, app: usize, name: &str, modules: &[Module]) -> Result<usize, Failure> {
+        let Some(found) = modules.iter().position(|module| module.name == name) else {
+            let known: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
+            let problem = Problem::Unknown {
+                kind: "module",
+                name: name.into(),
+            };
+            return Err((problem, suggestion(name, &known, "module")));
+        };
+        let mut nodes = self.root.all("module");
+        let sharers = nodes.find(|node| node.text("name") == name);
+        if let Some(sharers) = sharers.filter(|node| !self.allows(node, app)) {
+            let problem = format!(
+                "module `{name}` is for {}, not for `{}`",
+                sharers.text("for"),
+                self.apps[app].name
+            );
+            let help = "add its name, its domain's or its manager's to `for` of the <module>";
+            return Err((Problem::Inconsistent(problem), help.into()));
+        }
+        Ok(found)
+    }
+
+    /// Whether `for` of an element names an application: itself, its domain, or a manager around it. Without `for`, it does.
+    pub(super) fn allows(&self, node: &Node, app: usize) -> bool {
+        let Some(list) = node.maybe_text("for") else {
+            return true;
+        };
+        let domain = &self.domains[self.apps[app].domain];
+        let mut around = self.around(domain.manager);
+        let own = [
+            &self.apps[app].name,
+            &self.apps[app].local,
+            &domain.name,
+            &domain.local,
+        ];
+        let is_named = |name: &str| list.split_whitespace().any(|known| known == name);
+        own.into_iter().any(|name| is_named(name))
+            || around.any(|manager| is_named(&self.managers[manager].name))
+    }
+
+    /// Every name in `for` must be that of something.
+    pub(super) fn known(&mut self, node: &Node) {
+        let Some(list) = node.maybe_text("for") else {
+            return;
+        };
+        let mut known: Vec<&str> = Vec::new();
+        for app in &self.apps {
+            known.extend([app.name.as_str(), app.local.as_str()]);
+        }
+        known.extend(
+            self.domains
+                .iter()
+                .flat_map(|d| [d.name.as_str(), d.local.as_str()]),
+        );
+        known.extend(self.managers.iter().map(|manager| manager.name.as_str()));
+        known.sort_unstable();
+        known.dedup();
+        let unknown = list.split_whitespace().find(|name| !known.contains(name));
+        if let Some(name) = unknown {
+            let kind = "app, domain or manager";
+            let help = suggestion(name, &known, kind);
+            let name = name.to_owned();
+            self.fail(node, "for", (Problem::Unknown { kind, name }, help));
+        }
+    }
+
+    pub(super) fn flows(&mut self) -> Vec<Flow> {
+        let mut flows = Vec::new();
+        for node in self.root.all("flow") {
+            let mut end = |attribute: &str| match self.application(&node.text(attribute), 0) {
+                Ok(found) => Some(found),
+                Err(failure) => {
+                    self.fail(node, attribute, failure);
+                    None
+                }
+            };
+            if let (Some(from), Some(to)) = (end("from"), end("to")) {
+                let (name, deadline) = (node.text("name"), node.maybe_time("deadline"));
+                flows.push(Flow {
+                    name,
+                    from,
+                    to,
+                    deadline,
+                });
+            }
+        }
+        flows
+    }
+}

@@ -1,0 +1,616 @@
+//! Rules of the whole tree: what is below a manager together keeps its bounds, what all ask for is there, and nobody waits in a
+//! circle.
+//!
+//! Why it exists: each element can be right and the sum wrong, and then the chip refuses in the middle of a start what could have
+//! been said before. What it deliberately does not know: rules of single elements; those stand in `check`.
+
+use super::check::{Places, limit_in_range};
+use super::needs::{
+    ACTIVITIES, CHUNK, ENVIRONMENT, KERNEL_MEMORY_TOTAL, MEMORY_GATES, OnTile, SELECTORS,
+    TILE_ACTIVITIES, WINDOW, WINDOWS, table_pages,
+};
+use super::resolve::senders;
+use super::{APP_CREDITS, App, System};
+use crate::error::{Diagnostic, Problem};
+use crate::node::Node;
+use crate::source::Span;
+use crate::units::{Rate, Size};
+
+/// Reports every rule that the tree breaks.
+pub fn check(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
+    let mut tree = Tree {
+        system,
+        places,
+        errors,
+    };
+    for (app, node) in system.apps.iter().zip(&places.apps) {
+        tree.app(app, node);
+    }
+    for manager in 1..system.managers.len() {
+        tree.limits(manager);
+        tree.on_tiles(manager);
+        tree.totals(manager);
+    }
+    tree.kernel();
+    for tile in &system.platform.tiles {
+        tree.tile(tile.id);
+    }
+    tree.memories();
+    tree.sessions();
+    tree.circles();
+}
+
+struct Tree<'a, 'p> {
+    system: &'a System,
+    places: &'a Places<'p>,
+    errors: &'a mut Vec<Diagnostic>,
+}
+
+/// Where the bound of a quota stands, if there is a bound.
+fn bound<'n>(node: &'n Node, tile: u16, attribute: &str) -> &'n Span {
+    let tile = Some(u64::from(tile));
+    let own = node.all("limit").find(|l| l.maybe_integer("tile") == tile);
+    let all = node
+        .all("limit")
+        .find(|l| l.maybe_integer("tile").is_none());
+    own.or(all)
+        .map_or(&node.span, |limit| limit.place(attribute))
+}
+
+impl Tree<'_, '_> {
+    fn error(&mut self, what: String, place: &Span, help: impl Into<String>) {
+        let error = Diagnostic::new(Problem::Inconsistent(what), place, help);
+        self.errors.push(error);
+    }
+
+    fn app(&mut self, app: &App, node: &Node) {
+        let mut credits = 0;
+        for (gate, element) in app.sgates.iter().zip(senders(node)) {
+            let before = credits;
+            credits += u64::from(gate.credits);
+            if before <= APP_CREDITS && credits > APP_CREDITS {
+                let all: u64 = app.sgates.iter().map(|g| u64::from(g.credits)).sum();
+                let what = format!(
+                    "`{}` has {all} credits over all of its gates, {} more than {APP_CREDITS}",
+                    app.name,
+                    all - APP_CREDITS
+                );
+                let help =
+                    "the answers need a slot each in one buffer: give its gates fewer credits";
+                self.error(what, element.place("credits"), help);
+            }
+        }
+        if app.mgates.len() > MEMORY_GATES {
+            let what = format!(
+                "`{}` has {} memory gates, {} more than {MEMORY_GATES}",
+                app.name,
+                app.mgates.len(),
+                app.mgates.len() - MEMORY_GATES
+            );
+            let place = node
+                .all("mgate")
+                .nth(MEMORY_GATES)
+                .map_or(&node.span, |gate| &gate.span);
+            self.error(
+                what,
+                place,
+                "put several regions into one, or split the application",
+            );
+        }
+        let [page, head, gate, argument] = ENVIRONMENT;
+        let gates = (app.rgates.len() + app.sgates.len() + app.mgates.len()) as u64;
+        let needed = head + gate * gates + argument * app.arguments.len() as u64;
+        if needed > page {
+            let what = format!(
+                "the {gates} gates and {} arguments of `{}` need {needed} bytes of its environment page, {} more than it has",
+                app.arguments.len(),
+                app.name,
+                needed - page
+            );
+            let help = format!(
+                "a gate takes {gate} bytes, an argument {argument}; put data into a <module>"
+            );
+            self.error(what, &node.span, help);
+        }
+        let Some(element) = node.child("limit") else {
+            return;
+        };
+        for attribute in ["memory", "tile"] {
+            let is_given = match attribute {
+                "tile" => element.maybe_integer(attribute).is_some(),
+                _ => element.maybe_size(attribute).is_some(),
+            };
+            if is_given {
+                let what = format!("`{attribute}` in the <limit> of an application");
+                let help = format!("write {attribute}=\"...\" at the <app>: it has that alone");
+                self.error(what, element.place(attribute), help);
+            }
+        }
+        let least = app.least_endpoints();
+        if let Some(given) = app.quotas.endpoints.filter(|given| *given < least) {
+            let what = format!(
+                "`{}` needs {least} endpoints, {} more than its limit",
+                app.name,
+                least - given
+            );
+            let help = format!(
+                "write endpoints=\"{least}\" or more: {} for its gates, the others for system calls and answers",
+                app.gate_endpoints()
+            );
+            self.error(what, element.place("endpoints"), help);
+        }
+        let least = table_pages(app.memory.0);
+        if let Some(given) = app.quotas.page_tables.filter(|given| *given < least) {
+            let what = format!(
+                "`{}` needs {least} pages for page tables, {} more than its limit",
+                app.name,
+                least - given
+            );
+            let help = format!(
+                "write page-tables=\"{least}\", or give it less than {} of memory",
+                app.memory
+            );
+            self.error(what, element.place("page-tables"), help);
+        }
+    }
+
+    /// The elements of a manager's own bounds.
+    fn limits(&mut self, manager: usize) {
+        let (system, node) = (self.system, self.places.managers[manager]);
+        let tiles = system.tiles_below(manager);
+        let mut seen = Vec::new();
+        for element in node.all("limit") {
+            let tile = element.maybe_integer("tile");
+            if seen.contains(&tile) {
+                let which = tile.map_or("all tiles".to_owned(), |tile| format!("tile {tile}"));
+                let name = &system.managers[manager].name;
+                let what = format!("manager `{name}` has two limits for {which}");
+                self.error(what, &element.span, "make one of them");
+            }
+            seen.push(tile);
+            if let Some(tile) = tile {
+                if !tiles.iter().any(|known| u64::from(*known) == tile) {
+                    let name = &system.managers[manager].name;
+                    let what = format!("nothing below manager `{name}` is on tile {tile}");
+                    let all: Vec<String> = tiles.iter().map(u16::to_string).collect();
+                    let help = format!("its tiles are {}", all.join(", "));
+                    self.error(what, element.place("tile"), help);
+                }
+                for attribute in ["kernel-memory", "memory"] {
+                    if element.maybe_size(attribute).is_some() {
+                        let what = format!("`{attribute}` of a tile");
+                        let help = "write it into a <limit> without `tile`: it is one sum";
+                        self.error(what, element.place(attribute), help);
+                    }
+                }
+            }
+            for limit in system.managers[manager].limits.iter() {
+                if let Some(noc) = limit.noc.filter(|_| limit.tile.map(u64::from) == tile) {
+                    let all = match limit.tile {
+                        Some(tile) => vec![tile],
+                        None => tiles.clone(),
+                    };
+                    for tile in all {
+                        limit_in_range(system, tile, noc, element, self.errors);
+                    }
+                }
+            }
+        }
+        let Some(cpu) = node.child("cpu") else {
+            return;
+        };
+        if cpu.maybe_integer("priority").is_some() {
+            let what = "a priority in the <cpu> of a manager".to_owned();
+            let help = "give the applications priorities: they are those of a tile";
+            self.error(what, cpu.place("priority"), help);
+        }
+        if let Some(own) = system.managers[manager]
+            .cpu
+            .filter(|cpu| cpu.budget > cpu.period)
+        {
+            let what = format!(
+                "a quota of {} is more than its period of {}",
+                own.budget, own.period
+            );
+            let help = format!("write at most {}, or 100%", own.period);
+            self.error(what, cpu.place("quota"), help);
+        }
+    }
+
+    /// What is below a manager keeps the manager's bounds on each tile.
+    fn on_tiles(&mut self, manager: usize) {
+        let (system, node) = (self.system, self.places.managers[manager]);
+        let own = &system.managers[manager];
+        for tile in system.tiles_below(manager) {
+            let sum = system.on_tile(manager, tile);
+            let limit = own.limit(tile).copied();
+            let below = format!("what is below manager `{}` on tile {tile}", own.name);
+            let counts = [
+                (
+                    "endpoints",
+                    "endpoints",
+                    sum.endpoints,
+                    limit.and_then(|l| l.endpoints),
+                ),
+                (
+                    "page-tables",
+                    "pages for page tables",
+                    sum.tables,
+                    limit.and_then(|l| l.page_tables),
+                ),
+            ];
+            for (attribute, name, needed, given) in counts {
+                if let Some(given) = given.filter(|given| *given < needed) {
+                    let what = format!(
+                        "{below} needs {needed} {name}, {} more than the limit",
+                        needed - given
+                    );
+                    let help =
+                        format!("write {attribute}=\"{needed}\", or give less to what is below");
+                    self.error(what, bound(node, tile, attribute), help);
+                }
+            }
+            if let Some(noc) = limit.and_then(|l| l.noc) {
+                self.traffic(&below, (node, tile), sum, (noc.noc, noc.burst));
+            }
+            if let (Some(cpu), Some(element)) = (own.cpu, node.child("cpu")) {
+                self.time(&below, element, sum, cpu.millionths());
+            }
+        }
+    }
+
+    fn traffic(
+        &mut self,
+        below: &str,
+        (node, tile): (&Node, u16),
+        sum: OnTile,
+        given: (Rate, Size),
+    ) {
+        // Who has no limit of his own uses what is left, and needs something.
+        let rest = u128::from(sum.without_limit > 0);
+        let (rate, burst) = (sum.rate + rest, sum.burst + rest * u128::from(CHUNK));
+        let others = match sum.without_limit {
+            0 => String::new(),
+            1 => ", and one more application uses what is left".to_owned(),
+            more => format!(", and {more} more applications use what is left"),
+        };
+        let full = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
+        if rate > u128::from(given.0.0) {
+            let what = format!(
+                "{below} may cause {} of traffic{others}; the limit is {}",
+                Rate(full(sum.rate)),
+                given.0
+            );
+            let help = format!(
+                "write noc=\"{}\" or more, or lower the limits below",
+                Rate(full(rate))
+            );
+            self.error(what, bound(node, tile, "noc"), help);
+        } else if burst > u128::from(given.1.0) {
+            let what = format!(
+                "{below} may cause {} of traffic at once{others}; the limit's burst is {}",
+                Size(full(sum.burst)),
+                given.1
+            );
+            let help = format!(
+                "write burst=\"{}\" or more, or lower the bursts below; {CHUNK}B must be left for those without a limit",
+                Size(full(burst))
+            );
+            self.error(what, bound(node, tile, "burst"), help);
+        }
+    }
+
+    fn time(&mut self, below: &str, element: &Node, sum: OnTile, given: u64) {
+        let percent = |millionths: u64| format!("{}%", millionths as f64 / 10_000.0);
+        if sum.without_cpu > 1 {
+            let what = format!(
+                "{below} has {} activities without a <cpu>, but processor time of a manager is divided",
+                sum.without_cpu
+            );
+            self.error(
+                what,
+                element.place("quota"),
+                "give all of them but one a <cpu>",
+            );
+        } else if sum.cpu + u64::from(sum.without_cpu > 0) > given {
+            let what = format!(
+                "{below} has {} of the processor's time{}; the limit is {}",
+                percent(sum.cpu),
+                if sum.without_cpu > 0 {
+                    ", and one activity uses what is left"
+                } else {
+                    ""
+                },
+                percent(given)
+            );
+            let help = format!(
+                "write quota=\"{}\" or more, or lower the quotas below",
+                percent(sum.cpu + u64::from(sum.without_cpu > 0))
+            );
+            self.error(what, element.place("quota"), help);
+        }
+    }
+
+    /// Bounds over all tiles.
+    fn totals(&mut self, manager: usize) {
+        let (system, node) = (self.system, self.places.managers[manager]);
+        let own = &system.managers[manager];
+        let kernel = system.kernel_memory_below(manager);
+        let totals = [
+            ("kernel-memory", "kernel memory", kernel, own.kernel_memory),
+            (
+                "memory",
+                "memory",
+                system.memory_below(manager),
+                own.user_memory,
+            ),
+        ];
+        for (attribute, name, needed, given) in totals {
+            let Some(given) = given.filter(|given| given.0 < needed) else {
+                continue;
+            };
+            let element = node
+                .all("limit")
+                .find(|l| l.maybe_size(attribute).is_some());
+            let what = format!(
+                "what is below manager `{}` needs {} of {name}, {} more than the limit",
+                own.name,
+                Size(needed),
+                Size(needed - given.0)
+            );
+            let help = format!(
+                "write {attribute}=\"{}\", or give less to what is below",
+                Size(needed)
+            );
+            let place = element.map_or(&node.span, |element| element.place(attribute));
+            self.error(what, place, help);
+        }
+    }
+
+    /// What there is once in a system.
+    fn kernel(&mut self) {
+        let system = self.system;
+        let count = system.apps.len() + system.managers.len();
+        if count > ACTIVITIES {
+            let index = ACTIVITIES.saturating_sub(system.managers.len());
+            let what = format!(
+                "{count} applications and managers, {} more than the kernel knows",
+                count - ACTIVITIES
+            );
+            let place = self
+                .places
+                .apps
+                .get(index)
+                .map_or(&self.places.managers[0].span, |n| &n.span);
+            let help = format!("leave out some: at most {ACTIVITIES}, the root manager included");
+            self.error(what, place, help);
+        }
+        let kernel = system.kernel_memory_below(0);
+        if kernel > KERNEL_MEMORY_TOTAL {
+            let what = format!(
+                "applications and managers get {} of kernel memory, {} more than there is",
+                Size(kernel),
+                Size(kernel - KERNEL_MEMORY_TOTAL)
+            );
+            let mut nodes = self.places.managers.iter().chain(&self.places.apps);
+            let largest = nodes.find_map(|node| {
+                let mut limits = node
+                    .children
+                    .iter()
+                    .filter(|child| child.rule.name == "limit");
+                limits.find(|limit| limit.maybe_size("kernel-memory").is_some())
+            });
+            let root = &self.places.managers[0].span;
+            let place = largest.map_or(root, |limit| limit.place("kernel-memory"));
+            let help = format!(
+                "lower kernel-memory, or leave something out: {} are there",
+                Size(KERNEL_MEMORY_TOTAL)
+            );
+            self.error(what, place, help);
+        }
+        for manager in 0..system.managers.len() {
+            let needed = system.selectors_of(manager);
+            if needed > SELECTORS {
+                let what = format!(
+                    "manager `{}` makes {needed} capabilities, {} more than it can name",
+                    system.managers[manager].name,
+                    needed - SELECTORS
+                );
+                let help = "put some of its applications below a manager of their own, or give them fewer gates";
+                self.error(what, &self.places.managers[manager].span, help);
+            }
+        }
+    }
+
+    fn tile(&mut self, tile: u16) {
+        let system = self.system;
+        let apps = system.apps.iter().zip(&self.places.apps);
+        let apps: Vec<(&App, &&Node)> = apps.filter(|(app, _)| app.tile == tile).collect();
+        let managers = system
+            .managers
+            .iter()
+            .filter(|manager| manager.tile == tile)
+            .count();
+        let Some((_, last)) = apps.last().copied() else {
+            return;
+        };
+        let count = apps.len() + managers;
+        if count > TILE_ACTIVITIES {
+            let what = format!(
+                "{count} applications and managers on tile {tile}, {} more than a tile takes",
+                count - TILE_ACTIVITIES
+            );
+            let free = TILE_ACTIVITIES.saturating_sub(managers);
+            let place = apps.get(free).map_or(&last.span, |(_, node)| &node.span);
+            self.error(
+                what,
+                place,
+                format!("place some on another tile: at most {TILE_ACTIVITIES} share one"),
+            );
+        }
+        let windows: Vec<(usize, u16, u64)> = (0..system.managers.len())
+            .flat_map(|manager| {
+                let own = system.windows_of(manager).into_iter();
+                own.filter(move |window| window.0 == tile)
+                    .map(move |w| (manager, w.1, w.2))
+            })
+            .collect();
+        // The kernel shows the root manager's memory through a window of its own.
+        let root = usize::from(system.managers[0].tile == tile);
+        if windows.len() + root > WINDOWS {
+            let what = format!(
+                "tile {tile} needs {} windows onto memory, {} more than it has: one for each manager and memory tile",
+                windows.len() + root,
+                windows.len() + root - WINDOWS
+            );
+            let help =
+                "give its applications the same memory-tile, or let fewer managers share the tile";
+            self.error(what, last.place("tile"), help);
+        }
+        for (manager, memory, bytes) in windows {
+            if bytes > WINDOW {
+                let what = format!(
+                    "what manager `{}` has on tile {tile} needs {} of memory tile {memory}, {} more than a window shows",
+                    system.managers[manager].name,
+                    Size(bytes),
+                    Size(bytes - WINDOW)
+                );
+                let help = "give the applications less memory, or place some on another tile or memory tile";
+                self.error(what, last.place("memory"), help);
+            }
+        }
+        let capacity = system.platform.network.link_capacity();
+        let mut sum = 0u128;
+        for (app, node) in apps {
+            let Some(limit) = app.limit.filter(|limit| limit.noc <= capacity) else {
+                continue;
+            };
+            let before = sum;
+            sum += u128::from(limit.noc.0);
+            let link = u128::from(capacity.0);
+            if before <= link && sum > link {
+                let what = format!(
+                    "the limits on tile {tile} add up to more than its link carries, {capacity}"
+                );
+                let left = Rate((link - before) as u64);
+                let place = node.child("limit").map_or(&node.span, |l| l.place("noc"));
+                self.error(what, place, format!("at most {left} are left here"));
+            }
+        }
+    }
+
+    /// Limits that together promise more than a memory gives bound nothing.
+    fn memories(&mut self) {
+        let system = self.system;
+        for memory in &system.platform.memories {
+            let dram = &memory.dram;
+            let peak = u128::from(dram.bus) * 2 * u128::from(dram.clock.frequency.0);
+            let link = u128::from(system.platform.network.link_capacity().0);
+            let capacity = peak.min(link);
+            let mut sum = 0u128;
+            for (app, node) in system.apps.iter().zip(&self.places.apps) {
+                let is_used = app.memory_tile == memory.id
+                    || app.mgates.iter().any(|gate| gate.memory_tile == memory.id);
+                let Some(limit) = app.limit.filter(|_| is_used) else {
+                    continue;
+                };
+                let before = sum;
+                // A single limit above it is as good as none.
+                sum += u128::from(limit.noc.0).min(capacity);
+                if before <= capacity && sum > capacity {
+                    let what = format!(
+                        "the limits of all that use memory tile {} add up to more than it gives, {}",
+                        memory.id,
+                        Rate(capacity as u64)
+                    );
+                    let left = Rate((capacity - before) as u64);
+                    let place = node.child("limit").map_or(&node.span, |l| l.place("noc"));
+                    let help = format!("at most {left} are left here; `none` for no limit");
+                    self.error(what, place, help);
+                }
+            }
+        }
+    }
+
+    /// No service has more sessions than it takes.
+    fn sessions(&mut self) {
+        let system = self.system;
+        for (to, app) in system.apps.iter().enumerate() {
+            let Some(service) = app.service else { continue };
+            for gate in 0..app.rgates.len() {
+                let mut count = 0;
+                for (client, node) in system.apps.iter().zip(&self.places.apps) {
+                    for (sgate, element) in client.sgates.iter().zip(senders(node)) {
+                        if (sgate.to, sgate.gate) != (to, gate) || sgate.session.is_none() {
+                            continue;
+                        }
+                        count += 1;
+                        let sessions = u64::from(service.sessions);
+                        if count == sessions + 1 {
+                            let what = format!(
+                                "more than {sessions} sessions at gate `{}` of `{}`",
+                                app.rgates[gate].name, app.name
+                            );
+                            let help = "write sessions=\"...\" at its <service>, at most 64, or use a second service";
+                            self.error(what, element.place("to"), help);
+                        }
+                        if sgate.label >= 64 {
+                            let what = format!("a session with the label {}", sgate.label);
+                            let help = "labels of sessions are the clients' numbers: write 0 to 63, or leave it out";
+                            self.error(what, element.place("label"), help);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A client starts after its services; so nobody may depend on himself.
+    fn circles(&mut self) {
+        let system = self.system;
+        let needs = |app: usize| {
+            let gates = system.apps[app].sgates.iter();
+            gates
+                .filter(|gate| gate.session.is_some())
+                .map(|gate| gate.to)
+        };
+        // 0: not seen; 1: on the way; 2: done.
+        let mut state = vec![0u8; system.apps.len()];
+        for first in 0..system.apps.len() {
+            if state[first] != 0 {
+                continue;
+            }
+            let mut way = vec![(first, needs(first).collect::<Vec<usize>>())];
+            state[first] = 1;
+            while let Some((at, left)) = way.last_mut() {
+                let at = *at;
+                let Some(next) = (!left.is_empty()).then(|| left.remove(0)) else {
+                    state[at] = 2;
+                    way.pop();
+                    continue;
+                };
+                match state[next] {
+                    0 => {
+                        state[next] = 1;
+                        way.push((next, needs(next).collect()));
+                    }
+                    1 => {
+                        let start = way.iter().position(|(app, _)| *app == next).unwrap_or(0);
+                        let names = way[start..].iter().map(|(app, _)| *app).chain([next]);
+                        let names: Vec<&str> =
+                            names.map(|app| system.apps[app].name.as_str()).collect();
+                        let what = format!("sessions in a circle: {}", names.join(" needs "));
+                        let gates = senders(self.places.apps[at]).zip(&system.apps[at].sgates);
+                        let mut gates = gates.filter(|(_, g)| g.session.is_some() && g.to == next);
+                        let place = gates
+                            .next()
+                            .map_or(&self.places.apps[at].span, |(n, _)| n.place("to"));
+                        let help = "each waits for the other to start: replace one of the sessions by an <sgate>";
+                        self.error(what, place, help);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
