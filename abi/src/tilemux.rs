@@ -32,6 +32,8 @@ pub const PRINT_REPLY: u16 = 9;
 pub const PRINT_REPLY_SLOTS: u8 = 2;
 /// Bytes of text in a message at most.
 pub const PRINT_TEXT: usize = 128;
+/// Bytes before the text in a message: whose it is.
+pub const PRINT_HEAD: usize = 8;
 /// Bytes of a slot for text, header included.
 pub const PRINT_SLOT: u16 = 192;
 /// Bytes of the slot of [`PRINT_REPLY`].
@@ -279,6 +281,21 @@ codes! {
         /// Ends the activity after a panic; `a0` is 1 if the heap was exhausted.
         Panic = 5,
     }
+}
+
+/// A message with text: the activity that it is of, then the text.
+pub fn encode_print(activity: u16, text: &[u8; PRINT_TEXT]) -> [u8; PRINT_HEAD + PRINT_TEXT] {
+    let mut message = [0; PRINT_HEAD + PRINT_TEXT];
+    message[..PRINT_HEAD].copy_from_slice(&u64::from(activity).to_le_bytes());
+    message[PRINT_HEAD..].copy_from_slice(text);
+    message
+}
+
+/// The activity and the text of a message, if it is one.
+pub fn decode_print(message: &[u8]) -> Option<(u16, &[u8])> {
+    let (activity, text) = message.split_first_chunk::<PRINT_HEAD>()?;
+    let activity = u16::try_from(u64::from_le_bytes(*activity)).ok()?;
+    Some((activity, text))
 }
 
 /// Pages for the page tables of an activity with `memory` bytes: the root, for a contiguous range one table of the last

@@ -22,6 +22,13 @@ impl Name {
         (!text.as_bytes().contains(&0)).then_some(Self(bytes))
     }
 
+    /// Whether it can stand in a report: a letter, then letters, digits, `-` or `_`, as in descriptions.
+    pub fn is_plain(&self) -> bool {
+        let mut bytes = self.as_str().bytes();
+        bytes.next().is_some_and(|b| b.is_ascii_alphabetic())
+            && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    }
+
     /// The text; what is not UTF-8 becomes empty.
     pub fn as_str(&self) -> &str {
         text(&self.0)

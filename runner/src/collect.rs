@@ -387,8 +387,8 @@ mod tests {
     fn faults_are_located() {
         let system = system();
         let names = Names::new(&system, "");
-        let console = "activity 7 (hog-1) on tile 5 stopped: load page fault at 0x10000040, value 0x0\n\
-                       activity 8 (hog-2) on tile 6 stopped: exit 0\n";
+        let console = "kernel: activity 7 (hog-1) on tile 5 stopped: load page fault at 0x10000040, value 0x0\n\
+                       kernel: activity 8 (hog-2) on tile 6 stopped: exit 0\n";
         let found = incidents(&system, &names, console, &[], |name, pc| {
             (name == "hog-1" && pc == 0x1000_0040).then(|| "main at src/main.rs:7".to_owned())
         });

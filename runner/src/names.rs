@@ -39,9 +39,9 @@ pub struct Notice {
     pub what: String,
 }
 
-/// Reads `activity N (name) on tile T what`.
+/// Reads `kernel: activity N (name) on tile T what`. Only the kernel can begin a line so.
 pub fn notice(line: &str) -> Option<Notice> {
-    let rest = &line[line.find("activity ")? + "activity ".len()..];
+    let rest = line.strip_prefix("kernel: activity ")?;
     let (number, rest) = rest.split_once(" (")?;
     let (name, rest) = rest.split_once(") on tile ")?;
     let (tile, what) = rest.split_once(' ')?;
@@ -140,15 +140,16 @@ mod tests {
 
     #[test]
     fn the_kernels_notices_are_read() {
-        let line = "activity 7 (hog-1) on tile 5 stopped: load page fault at 0x10000040, value 0x0";
+        let line = "kernel: activity 7 (hog-1) on tile 5 stopped: load page fault at 0x10000040, value 0x0";
         let got = notice(line).expect("a notice");
         assert_eq!((got.activity, got.name.as_str(), got.tile), (7, "hog-1", 5));
         assert!(got.what.starts_with("stopped: load page fault"));
         for odd in [
             "",
-            "activity",
-            "activity x (a) on tile 1 b",
-            "[sensor] activity 1",
+            "kernel: activity",
+            "kernel: activity x (a) on tile 1 b",
+            "[sensor] activity 1 (a) on tile 1 b",
+            "[sensor] kernel: activity 1 (a) on tile 1 b",
         ] {
             assert_eq!(notice(odd), None, "{odd}");
         }
@@ -157,7 +158,10 @@ mod tests {
     #[test]
     fn owners_have_names() {
         let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
-        let names = Names::new(&system, "activity 9 (other) on tile 6 stopped: exit 0\n");
+        let names = Names::new(
+            &system,
+            "kernel: activity 9 (other) on tile 6 stopped: exit 0\n",
+        );
         let name = |tile, activity| names.owner(Owner::new(tile, activity));
         assert_eq!(name(0, 0), "kernel");
         assert_eq!(name(5, 3), "hog-1");

@@ -38,21 +38,22 @@ pub fn exit(code: u64) -> ! {
     }
 }
 
-/// Lines for the system's console; what is longer than the buffer is printed in pieces.
+/// Text for the system's console, which puts the activity's name before each line; what is longer than the buffer is
+/// printed in pieces.
 pub struct Console {
     buffer: [u8; PRINT_TEXT],
     length: usize,
 }
 
 impl Console {
-    /// Prints one line with the activity's name before it.
+    /// Prints one line.
     pub fn line(text: core::fmt::Arguments) {
         let mut console = Self {
             buffer: [0; PRINT_TEXT],
             length: 0,
         };
         // A console that cannot be written must not stop the program.
-        let _ = writeln!(console, "[{}] {text}", name());
+        let _ = writeln!(console, "{text}");
         console.flush();
     }
 
@@ -64,12 +65,12 @@ impl Console {
 
 impl Write for Console {
     fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        for &byte in text.as_bytes() {
-            if self.length == self.buffer.len() {
+        for character in text.chars() {
+            if self.length + character.len_utf8() > self.buffer.len() {
                 self.flush();
             }
-            self.buffer[self.length] = byte;
-            self.length += 1;
+            let rest = &mut self.buffer[self.length..];
+            self.length += character.encode_utf8(rest).len();
         }
         Ok(())
     }

@@ -52,6 +52,14 @@ fn adversaries_end_and_harm_nobody() {
     for name in ["registers", "endpoints", "syscalls"] {
         assert_eq!(cause(beside, name), "exit 0", "{:?}", beside.printed(name));
     }
+    // Nobody writes to the console in the kernel's name. Lines of others may break a long one, so its parts are joined.
+    assert_eq!(cause(beside, "forger"), "exit 0");
+    let text = "kernel: activity 2 (sensor) on tile 2 stopped: panic";
+    let line = "x".repeat(127);
+    let forged = beside.printed("forger").concat();
+    assert_eq!(forged, format!("{text}{text}??[2K{text}?1A?{line}{text}"));
+    let own = |line: &&str| line.starts_with("kernel: activity 2 (sensor)");
+    assert_eq!(beside.console.lines().filter(own).count(), 1);
     // Who shares a tile with endless loops still computes what it should.
     assert_eq!(cause(beside, "witness"), "exit 0");
     assert_eq!(cause(beside, "compute"), "exit 0");

@@ -156,7 +156,7 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
         }
         if worked.is_none_or(|level| level == 0) {
             match unit.text() {
-                Some(offset) => unit.print(offset),
+                Some(offset) => unit.print(system, offset),
                 None if worked.is_none() => unit.sleep(next),
                 None => {}
             }
@@ -164,9 +164,12 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
     }
 }
 
-/// Says which activities stopped.
+/// Says which activities stopped, after what they said last: at most one text of each tile is waiting.
 fn report(system: &mut System, unit: &mut Unit) {
     while let Some((activity, cause)) = system.take_report() {
+        while let Some(offset) = unit.text() {
+            unit.print(system, offset);
+        }
         if let (Some(target), Some(tile)) = (system.activity(activity), system.tile_of(activity)) {
             unit.line(Stopped {
                 activity,

@@ -17,13 +17,13 @@ use bulkhead_abi::dtu::{
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::{KERNEL_LABEL, PRIORITIES, SYSCALL_SLOT, SYSCALL_WORDS, StopCause};
 use bulkhead_abi::tilemux::{
-    PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_SLOT, Request, TileMuxError, decode_stopped,
+    PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_SLOT, Request, TileMuxError, decode_print, decode_stopped,
 };
 use bulkhead_abi::words::Words;
 use bulkhead_hal::dtu;
+use bulkhead_kernel::console::Lines;
 use bulkhead_kernel::hardware::{Hardware, Region};
-use bulkhead_kernel::system::{Reply, Ticket};
-use core::fmt::Write;
+use bulkhead_kernel::system::{Reply, System, Ticket};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Receive endpoints for system calls, one for each priority.
@@ -65,8 +65,7 @@ pub struct Unit {
     tiles: Vec<u16>,
     buffers: arch::Buffers,
     stopped: VecDeque<(u16, u16, StopCause)>,
-    /// The tile whose text has not ended its line.
-    open_line: Option<u64>,
+    console: Lines,
     /// Number of the last request; the label of its answer.
     request: u64,
     /// When an endpoint was invalidated last.
@@ -83,7 +82,7 @@ impl Unit {
             tiles: tiles.collect(),
             buffers: arch::Buffers::take(),
             stopped: VecDeque::new(),
-            open_line: None,
+            console: Lines::default(),
             request: 0,
             invalidated: 0,
             lines: 0,
@@ -219,13 +218,21 @@ impl Unit {
     }
 
     /// Prints text and lets its tile send more.
-    pub fn print(&mut self, offset: u32) {
-        let (tile, text) = self.buffers.message(self.buffers.prints, offset);
-        if self.open_line.is_some_and(|open| open != tile) {
-            arch::put(b'\n');
+    pub fn print(&mut self, system: &System, offset: u32) {
+        let (tile, payload) = self.buffers.message(self.buffers.prints, offset);
+        if let Some((activity, text)) = decode_print(payload) {
+            // A tile can name its own activities only; what is long gone has no name any more.
+            let tile = tile as u16;
+            let writer = (tile, activity);
+            // The console never fails.
+            let _ = match system.name_on(activity, tile) {
+                Some(name) => self.console.text(writer, name, text, &mut arch::Console),
+                None => {
+                    let name = format_args!("activity {activity} of tile {tile}");
+                    self.console.text(writer, name, text, &mut arch::Console)
+                }
+            };
         }
-        text.iter().copied().for_each(arch::put);
-        self.open_line = (text.last() != Some(&b'\n')).then_some(tile);
         let data = self.buffers.fill(&[0]);
         if dtu::reply(PRINTS, offset, data).is_err() {
             check(dtu::acknowledge(PRINTS, offset));
@@ -234,11 +241,8 @@ impl Unit {
 
     /// Prints a line of the kernel's own, never inside a line of others.
     pub fn line(&mut self, line: impl core::fmt::Display) {
-        if self.open_line.take().is_some() {
-            arch::put(b'\n');
-        }
         // The console never fails.
-        let _ = writeln!(arch::Console, "kernel: {line}");
+        let _ = self.console.line(line, &mut arch::Console);
     }
 
     /// Writes registers of a tile's unit.

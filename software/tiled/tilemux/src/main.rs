@@ -130,8 +130,8 @@ impl TileMux {
             return Err(1);
         }
         let mut text = [0; bulkhead_abi::tilemux::PRINT_TEXT];
-        let text = &mut text[..length as usize];
-        for (offset, byte) in text.iter_mut().enumerate() {
+        let length = length as usize;
+        for (offset, byte) in text[..length].iter_mut().enumerate() {
             let address = address.wrapping_add(offset as u64);
             match self.mux.readable(&self.tile, id, address) {
                 Some(physical) => *byte = arch::read_byte(physical),
@@ -143,7 +143,7 @@ impl TileMux {
             return Err(0);
         }
         self.tile.take(Registers::Dropped);
-        let sent = self.tile.print(text);
+        let sent = self.tile.print(id, &text, length);
         Ok(if sent { 0 } else { 2 })
     }
 

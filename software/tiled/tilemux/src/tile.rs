@@ -13,8 +13,8 @@ use bulkhead_abi::dtu::{
 };
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{
-    NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, REQUEST_ENDPOINT, Request, TILEMUX_BUFFER,
-    TileMuxError, encode_stopped,
+    NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_HEAD, PRINT_REPLY, PRINT_TEXT, REQUEST_ENDPOINT,
+    Request, TILEMUX_BUFFER, TileMuxError, encode_print, encode_stopped,
 };
 use bulkhead_hal::dtu::{self, SavedCommand};
 use bulkhead_hal::paging::TableMemory;
@@ -201,10 +201,12 @@ impl Tile {
         }
     }
 
-    /// Sends text to the kernel. False if earlier text has not been printed.
-    pub fn print(&mut self, text: &[u8]) -> bool {
+    /// Sends an activity's text to the kernel. False if earlier text has not been printed.
+    pub fn print(&mut self, activity: u16, text: &[u8; PRINT_TEXT], length: usize) -> bool {
         self.take_print_answer();
-        dtu::send(PRINT_ENDPOINT, arch::out(text), PRINT_REPLY, 0) != Err(DtuError::NoCredits)
+        let message = encode_print(activity, text);
+        let message = arch::out(&message[..PRINT_HEAD + length]);
+        dtu::send(PRINT_ENDPOINT, message, PRINT_REPLY, 0) != Err(DtuError::NoCredits)
     }
 }
 

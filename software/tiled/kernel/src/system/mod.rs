@@ -173,6 +173,12 @@ impl System {
         self.activities.get(&id).map(|a| &self.tiles[a.tile])
     }
 
+    /// The name of an activity that is on this tile (its number on the network).
+    pub fn name_on(&self, id: u16, tile: u16) -> Option<&str> {
+        let activity = self.activities.get(&id)?;
+        (self.tiles[activity.tile].id == tile).then_some(activity.name.as_str())
+    }
+
     /// The capabilities.
     pub fn space(&mut self) -> &mut Space<'static> {
         &mut self.space
