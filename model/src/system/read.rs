@@ -392,10 +392,10 @@ impl<'a> Reader<'a, '_> {
     ) -> Result<(), (Problem, String)> {
         let tile = u64::from(id);
         let free: Vec<String> = self.free_tiles(taken).iter().map(u16::to_string).collect();
-        let help = if free.is_empty() {
-            "no tile is free".to_owned()
-        } else {
-            format!("free are the tiles {}", free.join(", "))
+        let help = match &free[..] {
+            [] => "no tile is free".to_owned(),
+            [one] => format!("tile {one} is free"),
+            _ => format!("free are the tiles {}", free.join(", ")),
         };
         if self.platform.memory(id).is_some() {
             return Err((

@@ -15,6 +15,7 @@ pub mod result;
 mod tests;
 pub mod text;
 
+use crate::admission;
 use crate::collect;
 use crate::error::{Error, exit};
 use crate::place;
@@ -171,6 +172,7 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
             "the check needs the tiled OS, and that a tiled platform",
         ));
     }
+    admission::check(&system.name, &system)?;
     let domains = wanted(&system, &options.domains)?;
     let what = "building the programs of the chip";
     progress.stage(Stage::Work { what });

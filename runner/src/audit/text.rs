@@ -71,6 +71,7 @@ pub fn summary(result: &AuditResult) -> String {
     let failed = result.domains.iter().filter(|domain| !domain.held).count();
     out.push_str(&match failed {
         0 => "\nEvery domain has the protection that it is owed.\n".to_owned(),
+        1 => "\nOne domain does NOT have the protection that it is owed.\n".to_owned(),
         n => format!("\n{n} domains do NOT have the protection that they are owed.\n"),
     });
     out

@@ -84,7 +84,7 @@ pub fn failed(error: DtuError) -> Status {
     match error {
         DtuError::NoCredits | DtuError::NoSpace => Status::Busy,
         DtuError::InvalidEndpoint | DtuError::ReceiverGone => Status::Closed,
-        DtuError::BadSize => Status::BadRequest,
+        DtuError::BadSize => Status::TooBig,
         DtuError::OutOfBounds => Status::BadRequest,
         DtuError::NoPermission => Status::NoRights,
         _ => Status::Transfer,

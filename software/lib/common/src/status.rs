@@ -61,6 +61,8 @@ status! {
     BadReply = 17,
     /// There was no answer in time.
     Timeout = 18,
+    /// The message does not fit into the slots of the gate (`slot-size` of the description, 32 bytes of which are the header).
+    TooBig = 19,
 }
 
 impl Status {
@@ -91,6 +93,7 @@ impl core::fmt::Display for Status {
             Status::Transfer => "transfer failed",
             Status::BadReply => "bad reply",
             Status::Timeout => "no answer in time",
+            Status::TooBig => "the message is larger than a slot of the gate",
         })
     }
 }
