@@ -3,12 +3,20 @@
 //! Why it exists: an accelerator is driven by messages; its request, the pieces that it passes to the next unit of a pipeline,
 //! and its answer have one layout. What it deliberately does not know: what a unit computes.
 //!
-//! A unit reads from the memory gate `input`, writes to the memory gate `output` (none: its results are dropped), and passes
-//! every piece that it has written to the send gate `next`, if it has one. All fields are 64-bit words.
+//! A unit reads from `input` and writes to `output` (none: its results are dropped). Each is a memory gate, a pipe (a receive
+//! gate to read from, a send gate to write to), or a file: then an argument of that name is its path, and the send gate
+//! `files` leads to the file service. A unit passes every piece that it has written to memory to the send gate `next`, if it
+//! has one. One without the receive gate `requests` works on one whole stream and ends. All fields are 64-bit words.
 
-/// Name of the memory gate that a unit reads from.
+/// Name of the receive gate for requests.
+pub const REQUESTS: &str = "requests";
+/// Name of the send gate to the file service.
+pub const FILES: &str = "files";
+/// Name of the argument with the bytes of a row, for a unit without requests.
+pub const WIDTH: &str = "width";
+/// Name of the gate that a unit reads from, or of the argument with the path of a file.
 pub const INPUT: &str = "input";
-/// Name of the memory gate that a unit writes to.
+/// Name of the gate that a unit writes to, or of the argument with the path of a file.
 pub const OUTPUT: &str = "output";
 /// Name of the send gate to the next unit of a pipeline.
 pub const NEXT: &str = "next";
@@ -49,6 +57,11 @@ impl Request {
         }
     }
 
+    /// Everything from offset 0 to the end of the file, pipe or region.
+    pub const fn until_end(width: u64) -> Self {
+        Self::whole(u64::MAX, width)
+    }
+
     /// The request as words.
     pub const fn encode(&self) -> [u64; REQUEST_WORDS] {
         [
@@ -85,7 +98,8 @@ impl Request {
 /// An answer to a request, sent when the piece and everything behind it in the pipeline is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Answer {
-    /// 0, or a code of [`crate::dtu::DtuError`]; [`BAD_REQUEST`] for a request that makes no sense.
+    /// 0; a code of [`crate::dtu::DtuError`]; [`BAD_REQUEST`] for a request that makes no sense; [`KERNEL`] and more, [`SERVICE`] and
+    /// more for a refusal.
     pub status: u64,
     /// Bytes that were processed.
     pub bytes: u64,
@@ -95,6 +109,10 @@ pub struct Answer {
 
 /// [`Answer::status`] of a request that makes no sense to the unit.
 pub const BAD_REQUEST: u64 = 256;
+/// [`Answer::status`]: this plus a code of [`crate::syscall::SyscallError`], by which the kernel refused a system call of the unit.
+pub const KERNEL: u64 = 512;
+/// [`Answer::status`]: this plus the status by which the file service refused a request of the unit.
+pub const SERVICE: u64 = 1024;
 
 impl Answer {
     /// The answer as words.

@@ -7,6 +7,11 @@ pub const HEADER_SIZE: usize = 32;
 /// Bit of [`Header::flags`]: the message is a reply.
 pub const FLAG_REPLY: u16 = 1;
 
+/// Label of the replies to messages that need none.
+pub const ONE_WAY: u64 = u64::MAX;
+/// The same, of a message that carries a mark: the end of a pipe.
+pub const MARKED: u64 = u64::MAX - 1;
+
 /// Written by hardware; the payload follows at once. Little endian, as the tiles are.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,

@@ -10,14 +10,17 @@ use bulkhead_abi::words::Name;
 use zerocopy::{FromZeros, IntoBytes};
 
 const ACTIVITY: u16 = 5;
-/// Where things lie in a unit's own memory: environment, receive buffer, buffer for replies, two pages of heap.
-const PAGES: [u64; 5] = [0x30000, 0x31000, 0x32000, 0x33000, 0x34000];
+/// Where things lie in a unit's own memory: environment, receive buffer, buffer for replies, four pages of heap and one more.
+const PAGES: [u64; 8] = [
+    0x30000, 0x31000, 0x32000, 0x33000, 0x34000, 0x35000, 0x36000, 0x37000,
+];
 const HEAP: u64 = ENVIRONMENT_BASE + 0x3000;
 
 fn unit(operation: Operation) -> AcceleratorConfig {
     AcceleratorConfig {
         operation,
         cycle: 2,
+        nanosecond: 4,
         bytes_per_cycle: 4,
         startup: 20,
         switch: 300,
@@ -119,7 +122,8 @@ fn adopt(machine: &mut Machine, tile: TileId, client: &Client) {
     environment.magic = ENVIRONMENT_MAGIC;
     environment.activity = activity;
     environment.heap_start = HEAP;
-    environment.heap_size = 0x2000;
+    environment.heap_size = 0x5000;
+    environment.syscall_reply = dtu::NO_ENDPOINT;
     environment.call_reply = first + 1;
     environment.call_buffer = ENVIRONMENT_BASE + 0x2000;
     environment.gates = gates.len() as u16;
@@ -133,7 +137,7 @@ fn adopt(machine: &mut Machine, tile: TileId, client: &Client) {
         page.extend_from_slice(entry.as_bytes());
     }
     machine.load_tile(tile, MEMORY_BASE + at(0), &page).unwrap();
-    let mappings: Vec<(u64, u64, u64)> = (0..5)
+    let mappings: Vec<(u64, u64, u64)> = (0..PAGES.len())
         .map(|i| (ENVIRONMENT_BASE + 0x1000 * i as u64, MEMORY_BASE + at(i), 1))
         .collect();
     assert!(machine.adopt(tile, activity, 0, &mappings).unwrap());

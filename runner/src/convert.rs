@@ -44,7 +44,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                     accelerator: tile
                         .accelerator
                         .as_ref()
-                        .map(|unit| accelerator(unit, cycle(&unit.clock))),
+                        .map(|unit| accelerator(unit, cycle(&unit.clock), ticks)),
                     exit: tile.exit,
                     uart: tile.uart,
                 }
@@ -137,7 +137,7 @@ fn dtu(dtu: &platform::Dtu, cycle: u64) -> DtuConfig {
     }
 }
 
-fn accelerator(unit: &platform::Accelerator, cycle: u64) -> AcceleratorConfig {
+fn accelerator(unit: &platform::Accelerator, cycle: u64, ticks: u64) -> AcceleratorConfig {
     AcceleratorConfig {
         operation: match unit.operation {
             platform::Operation::Copy => Operation::Copy,
@@ -146,6 +146,7 @@ fn accelerator(unit: &platform::Accelerator, cycle: u64) -> AcceleratorConfig {
             platform::Operation::Rogue => Operation::Rogue,
         },
         cycle,
+        nanosecond: ticks.div_ceil(1_000_000_000),
         bytes_per_cycle: unit.bytes_per_cycle,
         startup: unit.startup.into(),
         switch: unit.switch.into(),

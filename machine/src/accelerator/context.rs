@@ -3,14 +3,22 @@
 //! What it deliberately does not know: when anything is done.
 
 use super::Ports;
+use super::files::{Call, Calls};
+use super::job::Job;
 use super::stream::Stream;
-use bulkhead_abi::accelerator::{INPUT, NEXT, OUTPUT, Request};
+use bulkhead_abi::accelerator::{FILES, INPUT, NEXT, OUTPUT, REQUESTS, WIDTH};
 use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::environment::{
-    ENVIRONMENT_BASE, ENVIRONMENT_MAGIC, ENVIRONMENT_SIZE, Environment, GateEntry, GateKind,
+    ArgumentEntry, ENVIRONMENT_BASE, ENVIRONMENT_MAGIC, ENVIRONMENT_SIZE, Environment, GateEntry,
+    GateKind,
 };
+use bulkhead_abi::file::PATH;
+use bulkhead_abi::message::HEADER_SIZE;
 use bulkhead_abi::words;
 use zerocopy::FromBytes;
+
+/// Pages of a client's heap that the unit uses: two for what comes in, one for what goes out, one for messages.
+pub const PAGES: usize = 4;
 
 /// A page or more that the kernel mapped.
 #[derive(Clone, Copy, Debug)]
@@ -20,48 +28,83 @@ pub struct Mapping {
     pub pages: u64,
 }
 
+/// A page of the client's memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Page {
+    pub address: u64,
+    /// Tile-physical.
+    pub physical: u64,
+}
+
 /// A receive endpoint and its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inbox {
     pub endpoint: u16,
     /// Tile-physical.
     pub buffer: u64,
+    /// There may be messages that were not looked at.
+    pub fresh: bool,
+}
+
+/// Where a stream comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Input {
+    Memory { endpoint: u16, bytes: u64 },
+    Pipe(Inbox),
+    File([u8; PATH]),
+}
+
+/// Where a stream goes.
+#[derive(Clone, Copy, Debug)]
+pub enum Output {
+    Nothing,
+    Memory(u16),
+    /// Bytes that a message carries.
+    Pipe {
+        endpoint: u16,
+        piece: u64,
+    },
+    File([u8; PATH]),
 }
 
 /// The gates of a context.
 #[derive(Clone, Copy, Debug)]
 pub struct Gates {
-    pub requests: Inbox,
-    pub replies: Option<Inbox>,
-    pub input: u16,
-    pub output: Option<u16>,
+    pub requests: Option<Inbox>,
+    /// For answers to whatever it sends.
+    pub answers: Option<Inbox>,
+    /// System calls: where they go, where their answers come.
+    pub kernel: (u16, Inbox),
+    /// The file service: the gate, and the selector of the service.
+    pub files: Option<(u16, u16)>,
+    pub input: Input,
+    pub output: Output,
     pub next: Option<u16>,
-    /// The page through which its data passes: virtual and tile-physical address.
-    pub data: (u64, u64),
-    /// The page for its own messages.
-    pub messages: (u64, u64),
+    /// Bytes of a row, for work that nobody asked for.
+    pub width: u64,
+    pub pages: [Page; PAGES],
 }
 
-/// A request that is being worked on.
-#[derive(Clone, Debug)]
-pub struct Job {
-    pub request: Request,
-    /// Offset of its message in the buffer.
-    pub message: u32,
-    pub read: u64,
-    /// Results that were written already.
-    pub written: u64,
-    /// Results that are not written yet.
-    pub out: Vec<u8>,
-    /// All input went through the stream, and what was inside came out.
-    pub drained: bool,
-    /// Pieces for the next unit that could not be sent yet.
-    pub forward: Option<Request>,
-    /// Pieces that the next unit has not answered.
-    pub unanswered: u32,
-    pub status: u64,
-    /// Checksum that the units behind reported.
-    pub behind: u64,
+impl Gates {
+    /// The page for its own messages.
+    pub const fn messages(&self) -> Page {
+        self.pages[3]
+    }
+
+    /// The page through which results go.
+    pub const fn out(&self) -> Page {
+        self.pages[2]
+    }
+
+    /// The inboxes.
+    pub fn inboxes(&mut self) -> impl Iterator<Item = &mut Inbox> {
+        let pipe = match &mut self.input {
+            Input::Pipe(inbox) => Some(inbox),
+            _ => None,
+        };
+        let own = [self.requests.as_mut(), self.answers.as_mut(), pipe];
+        own.into_iter().flatten().chain([&mut self.kernel.1])
+    }
 }
 
 /// A client.
@@ -75,10 +118,17 @@ pub struct Context {
     /// Where the results of the stream begin in `output`.
     pub base: u64,
     pub job: Option<Job>,
-    /// There may be messages that were not looked at.
-    pub news: bool,
-    /// Unread messages that it cannot do anything with now.
-    pub quiet: u16,
+    /// Unread messages when somebody last looked.
+    seen: u16,
+    pub calls: Calls,
+    /// Messages to the next unit or into a pipe that were not answered.
+    pub under_way: u32,
+    /// Without credits: only an answer helps.
+    pub blocked: bool,
+    /// Something that it may wait for will not come any more.
+    pub woken: bool,
+    /// It is to end with this code.
+    pub over: Option<u64>,
 }
 
 impl Context {
@@ -91,13 +141,52 @@ impl Context {
             stream: None,
             base: 0,
             job: None,
-            news: false,
-            quiet: 0,
+            seen: 0,
+            calls: Calls::default(),
+            under_way: 0,
+            blocked: false,
+            woken: false,
+            over: None,
         }
     }
 
+    /// It has so many unread messages.
+    pub fn count(&mut self, messages: u16) {
+        if messages > self.seen {
+            self.note();
+        }
+        self.seen = messages;
+    }
+
+    /// There may be messages.
+    pub fn note(&mut self) {
+        if let Some(gates) = &mut self.gates {
+            gates.inboxes().for_each(|inbox| inbox.fresh = true);
+        }
+    }
+
+    /// A message was fetched.
+    pub fn took(&mut self) {
+        self.seen = self.seen.saturating_sub(1);
+    }
+
+    /// The endpoint of this inbox has nothing more.
+    pub fn nothing_at(&mut self, endpoint: u16) {
+        if let Some(gates) = &mut self.gates {
+            let mut inboxes = gates.inboxes();
+            if let Some(inbox) = inboxes.find(|inbox| inbox.endpoint == endpoint) {
+                inbox.fresh = false;
+            }
+        }
+    }
+
+    /// The call that it waits for.
+    pub fn awaited(&self) -> Option<Call> {
+        self.calls.outstanding.map(|(call, _)| call)
+    }
+
     /// Tile-physical address of a virtual one.
-    fn physical(&self, address: u64) -> Option<u64> {
+    pub fn physical(&self, address: u64) -> Option<u64> {
         self.mappings.iter().rev().find_map(|m| {
             let offset = address.checked_sub(m.address)?;
             (offset < m.pages.checked_mul(4096)?).then(|| m.physical.wrapping_add(offset))
@@ -110,40 +199,92 @@ impl Context {
         let at = self.physical(ENVIRONMENT_BASE)?;
         ports.load(at, &mut page).then_some(())?;
         let (environment, rest) = Environment::read_from_prefix(&page).ok()?;
-        (environment.magic == ENVIRONMENT_MAGIC && environment.heap_size >= 2 * 4096)
+        (environment.magic == ENVIRONMENT_MAGIC
+            && environment.heap_size >= 4096 * (PAGES as u64 + 1))
             .then_some(())?;
-        let (entries, _) =
+        let (entries, rest) =
             <[GateEntry]>::ref_from_prefix_with_elems(rest, environment.gates.into()).ok()?;
-        let find = |kind: GateKind, name: Option<&str>| {
-            entries.iter().find(|entry| {
-                entry.kind == kind as u32
-                    && name.is_none_or(|name| words::text(&entry.name) == name)
+        let (arguments, _) =
+            <[ArgumentEntry]>::ref_from_prefix_with_elems(rest, environment.arguments.into())
+                .ok()?;
+        let find = |kind: GateKind, name: &str| {
+            let is = |e: &&GateEntry| e.kind == kind as u32 && words::text(&e.name) == name;
+            entries.iter().find(is)
+        };
+        let argument = |name: &str| {
+            let is = |a: &&ArgumentEntry| words::text(&a.name) == name;
+            arguments.iter().find(is).map(|a| words::text(&a.value))
+        };
+        let path = |name: &str| {
+            let text = argument(name)?.as_bytes();
+            let mut path = [0; PATH];
+            path.get_mut(..text.len())?.copy_from_slice(text);
+            Some(path)
+        };
+        let inbox = |endpoint: u16, buffer: u64| {
+            (endpoint != NO_ENDPOINT).then_some(())?;
+            Some(Inbox {
+                endpoint,
+                buffer: self.physical(buffer)?,
+                fresh: true,
             })
         };
-        let requests = find(GateKind::Receive, None)?;
-        let page_at = |number: u64| {
-            let address = environment.heap_start + 4096 * number;
-            Some((address, self.physical(address)?))
+        let receive = |name: &str| {
+            find(GateKind::Receive, name).and_then(|gate| inbox(gate.endpoint, gate.buffer))
         };
-        let replies = (environment.call_reply != NO_ENDPOINT)
-            .then_some(())
-            .and_then(|()| {
-                Some(Inbox {
-                    endpoint: environment.call_reply,
-                    buffer: self.physical(environment.call_buffer)?,
-                })
-            });
-        Some(Gates {
-            requests: Inbox {
-                endpoint: requests.endpoint,
-                buffer: self.physical(requests.buffer)?,
+        let answers = inbox(environment.call_reply, environment.call_buffer);
+        // What cannot be answered cannot be used.
+        let send = |name: &str| answers.and(find(GateKind::Send, name));
+        let input = match (path(INPUT), find(GateKind::Memory, INPUT), receive(INPUT)) {
+            (Some(path), _, _) => Input::File(path),
+            (_, Some(gate), _) => Input::Memory {
+                endpoint: gate.endpoint,
+                bytes: gate.size,
             },
-            replies,
-            input: find(GateKind::Memory, Some(INPUT))?.endpoint,
-            output: find(GateKind::Memory, Some(OUTPUT)).map(|gate| gate.endpoint),
-            next: replies.and(find(GateKind::Send, Some(NEXT)).map(|gate| gate.endpoint)),
-            data: page_at(0)?,
-            messages: page_at(1)?,
+            (_, _, inbox) => Input::Pipe(inbox?),
+        };
+        let output = match (
+            path(OUTPUT),
+            find(GateKind::Memory, OUTPUT),
+            send(OUTPUT),
+        ) {
+            (Some(path), _, _) => Output::File(path),
+            (_, Some(gate), _) => Output::Memory(gate.endpoint),
+            (_, _, Some(gate)) => Output::Pipe {
+                endpoint: gate.endpoint,
+                piece: u64::from(gate.slot_size).checked_sub(HEADER_SIZE as u64)?,
+            },
+            _ => Output::Nothing,
+        };
+        let files = send(FILES).map(|gate| (gate.endpoint, gate.rights as u16));
+        let needs_files = matches!(input, Input::File(_)) || matches!(output, Output::File(_));
+        (!needs_files || files.is_some()).then_some(())?;
+        // A page that is whole: the heap need not begin with one.
+        let first = environment.heap_start.next_multiple_of(4096);
+        let mut pages = [Page::default(); PAGES];
+        for (page, address) in pages.iter_mut().zip((first..).step_by(4096)) {
+            *page = Page {
+                address,
+                physical: self.physical(address)?,
+            };
+        }
+        // Without a kernel nobody makes system calls; then the place is not there, and nothing needs it.
+        let kernel = inbox(environment.syscall_reply, environment.syscall_buffer);
+        let kernel = kernel.or((!needs_files).then_some(Inbox {
+            endpoint: NO_ENDPOINT,
+            buffer: 0,
+            fresh: false,
+        }))?;
+        Some(Gates {
+            requests: receive(REQUESTS),
+            answers,
+            kernel: (environment.syscall_send, kernel),
+            files,
+            input,
+            output,
+            next: send(NEXT).map(|gate| gate.endpoint),
+            width: argument(WIDTH).and_then(|w| w.parse().ok()).unwrap_or(1),
+            pages,
         })
     }
 }

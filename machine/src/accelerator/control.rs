@@ -1,69 +1,67 @@
 //! The state machine of a streaming unit.
 //!
-//! Why it exists: it answers the kernel in TileMux's protocol, so that the kernel needs to know nothing new, and moves data
-//! through the unit piece by piece: read a piece, let it stream through, write what came out, tell the next unit. It does one
-//! thing at a time, through the registers of the tile's data transfer unit. Clients take turns after each piece, which runs
-//! to its end. What it deliberately does not know: what the stream computes.
+//! Why it exists: it lets two things go on at once. The registers of the tile's data transfer unit carry one command at a
+//! time: a piece comes in, results go out, messages are sent and fetched. The data path takes one piece at a time. Clients take
+//! turns at each of them, after every command and after every piece. What it deliberately does not know: what a job needs
+//! next, and what the stream computes.
 
-use super::context::{Context, Gates, Inbox, Job, Mapping};
-use super::stream::{Operation, Stream};
-use super::{AcceleratorConfig, Ports, Waits};
+use super::context::{Context, Inbox};
+use super::job::{Piece, Step};
+use super::stream::Operation;
+use super::{AcceleratorConfig, Ports, Waits, rogue};
 use crate::types::Tick;
-use bulkhead_abi::accelerator::{Answer, BAD_REQUEST, PIECE, Request};
+use bulkhead_abi::accelerator::{Answer, BAD_REQUEST, Request};
 use bulkhead_abi::dtu::{
     ADDRESS, ARGUMENT, COMMAND, CORE_REQUEST, CURRENT_ACTIVITY, Command, CoreRequest,
-    CurrentActivity, DtuError, NO_MESSAGE, Opcode, PRIVILEGED_ARGUMENT, PRIVILEGED_ARGUMENT2,
-    PRIVILEGED_COMMAND, PrivilegedOpcode, SIZE, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+    CurrentActivity, DtuError, NO_ENDPOINT, NO_MESSAGE, Opcode, PRIVILEGED_ARGUMENT,
+    PRIVILEGED_ARGUMENT2, PRIVILEGED_COMMAND, PrivilegedOpcode, SIZE, TILEMUX_ACTIVITY, TLB_READ,
+    TLB_WRITE,
 };
-use bulkhead_abi::message::{HEADER_SIZE, Header};
-use bulkhead_abi::tilemux::{self, REQUEST_ENDPOINT, TILEMUX_BUFFER, TileMuxError};
+use bulkhead_abi::message::{HEADER_SIZE, Header, MARKED, ONE_WAY};
+use bulkhead_abi::syscall::StopCause;
+use bulkhead_abi::tilemux::{self, NOTIFY_ENDPOINT, REQUEST_ENDPOINT, TILEMUX_BUFFER};
 use zerocopy::FromBytes;
 
-/// Clients at most.
-const CONTEXTS: usize = 4;
-/// Where answers to the kernel are put together: memory that TileMux's program would have.
-const SCRATCH: u64 = tilemux::TILEMUX_BASE + 0x1_0000;
+/// Where messages to the kernel are put together: memory that TileMux's program would have.
+pub(super) const SCRATCH: u64 = tilemux::TILEMUX_BASE + 0x1_0000;
+/// Label of the answers of the next unit.
+const FORWARD: u64 = 0;
 
-/// What the machine is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The command that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing is under way.
-    Free,
     /// Not started by the kernel.
     Off,
-    /// A command that looks for a request of the kernel.
+    /// None.
+    Free,
+    /// Looks for a request of the kernel.
     KernelFetch,
-    /// A command that answers the kernel.
+    /// Answers the kernel.
     KernelAnswer,
-    /// A command that looks for an answer of the next unit.
-    FetchReply,
-    /// A command that frees such an answer.
-    FreeReply,
-    /// A command that looks for a request.
-    FetchRequest,
-    /// The change to another client.
-    Switching(Tick),
-    /// A command that reads a piece.
-    Reading(u64),
-    /// A piece streams through.
-    Streaming(Tick, u64),
-    /// A command that writes results.
-    Writing(u64),
-    /// A command that tells the next unit.
-    Forwarding,
-    /// A command that answers a client.
-    Answering,
+    /// Works for the context of an activity.
+    Step(u16, Step),
+    /// Frees the place of an answer.
+    Freeing,
+}
+
+/// A piece in the data path.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    activity: u16,
+    piece: Piece,
+    until: Tick,
 }
 
 /// A streaming unit with its control.
 #[derive(Clone, Debug)]
 pub struct Accelerator {
-    config: AcceleratorConfig,
+    pub(super) config: AcceleratorConfig,
     state: State,
-    contexts: Vec<Context>,
-    /// Whose turn it is.
-    turn: usize,
-    /// Whose state is in the unit.
+    path: Option<Run>,
+    pub(super) contexts: Vec<Context>,
+    /// Whose turn it is at the data transfer unit, and at the data path.
+    turns: (usize, usize),
+    /// Whose stream is in the data path.
     loaded: Option<u16>,
     /// The kernel may have asked for something.
     kernel: bool,
@@ -71,7 +69,9 @@ pub struct Accelerator {
     pub streaming: Tick,
     /// Bytes that streamed through.
     pub bytes: u64,
-    random: u64,
+    /// Changes from one client's stream to another's.
+    pub switches: u64,
+    pub(super) random: u64,
 }
 
 impl Accelerator {
@@ -80,12 +80,14 @@ impl Accelerator {
         Self {
             config: config.clone(),
             state: State::Off,
+            path: None,
             contexts: Vec::new(),
-            turn: 0,
+            turns: (0, 0),
             loaded: None,
             kernel: false,
             streaming: 0,
             bytes: 0,
+            switches: 0,
             random: seed | 1,
         }
     }
@@ -105,44 +107,51 @@ impl Accelerator {
         bucket: u8,
         mappings: &[(u64, u64, u64)],
     ) -> bool {
-        self.state = State::Free;
-        let requests = [tilemux::Request::Create {
+        if self.state == State::Off {
+            self.state = State::Free;
+        }
+        let mut requests = vec![tilemux::Request::Create {
             activity,
             tables: 0,
             table_pages: 0,
-        }]
-        .into_iter()
-        .chain(
-            mappings
-                .iter()
-                .map(|&(address, physical, pages)| tilemux::Request::Map {
-                    activity,
-                    address,
-                    physical,
-                    pages,
-                    rights: 0,
-                }),
-        )
-        .chain([
-            tilemux::Request::SetBucket { activity, bucket },
-            tilemux::Request::Start {
+        }];
+        let maps = mappings
+            .iter()
+            .map(|&(address, physical, pages)| tilemux::Request::Map {
                 activity,
-                entry: 0,
-                stack: 0,
-            },
-        ]);
-        let mut good = true;
-        for request in requests {
-            good &= self.obey(ports, request) == TileMuxError::None;
-        }
-        good
+                address,
+                physical,
+                pages,
+                rights: 0,
+            });
+        requests.extend(maps);
+        requests.push(tilemux::Request::SetBucket { activity, bucket });
+        requests.push(tilemux::Request::Start {
+            activity,
+            entry: 0,
+            stack: 0,
+        });
+        let good = |request| self.obey(ports, request) == tilemux::TileMuxError::None;
+        requests.into_iter().all(good)
     }
 
     /// The kernel stops the tile's logic.
     pub fn stop(&mut self) {
         self.state = State::Off;
         self.contexts.clear();
-        (self.turn, self.loaded) = (0, None);
+        (self.turns, self.loaded, self.path) = ((0, 0), None, None);
+    }
+
+    pub(super) fn context(&mut self, activity: u16) -> Option<&mut Context> {
+        self.contexts.iter_mut().find(|c| c.activity == activity)
+    }
+
+    /// A client is gone, and what the unit held of it.
+    pub(super) fn remove(&mut self, activity: u16) {
+        self.contexts.retain(|c| c.activity != activity);
+        if self.loaded == Some(activity) {
+            self.loaded = None;
+        }
     }
 
     /// Goes on as far as possible at this moment.
@@ -152,36 +161,84 @@ impl Accelerator {
         }
         let started = self.contexts.iter().any(|context| context.gates.is_some());
         if self.config.operation == Operation::Rogue && started {
-            return self.rampage(ports);
+            return rogue::rampage(ports, &mut self.random, self.config.cycle);
         }
         loop {
-            if self.has_command() {
+            if self.path.is_some_and(|run| run.until <= ports.now()) {
+                self.path_done(ports);
+                continue;
+            }
+            if self.path.is_none() && self.begin_path(ports.now()) {
+                continue;
+            }
+            if self.state != State::Free {
                 let command = Command(ports.read(COMMAND));
                 if command.opcode() != 0 {
-                    return Waits::Busy;
+                    break;
                 }
                 let error =
                     DtuError::from_code(command.error()).unwrap_or(DtuError::UnknownCommand);
                 self.command_done(ports, error);
-            } else if let State::Switching(until) | State::Streaming(until, _) = self.state {
-                if ports.now() < until {
-                    return Waits::Until(until);
-                }
-                self.time_passed(ports);
-            } else if !self.begin(ports) {
-                return match self.contexts.iter().any(|c| c.job.is_some()) {
-                    true => Waits::Busy,
-                    false => Waits::Idle,
-                };
+            } else if !self.begin_command(ports) {
+                break;
             }
+        }
+        let now = ports.now();
+        let pause = self.contexts.iter().map(|c| c.calls.not_before);
+        let pause = pause.filter(|moment| *moment > now).min();
+        match (self.path.map(|run| run.until), pause) {
+            (Some(end), pause) => Waits::Until(pause.map_or(end, |pause| pause.min(end))),
+            (None, Some(pause)) => Waits::Until(pause),
+            _ if self.contexts.iter().any(|c| c.job.is_some()) => Waits::Busy,
+            _ => Waits::Idle,
         }
     }
 
-    fn has_command(&self) -> bool {
-        !matches!(
-            self.state,
-            State::Free | State::Off | State::Switching(_) | State::Streaming(..)
-        )
+    /// Takes the next piece into the data path, if there is one.
+    fn begin_path(&mut self, now: Tick) -> bool {
+        let count = self.contexts.len();
+        let can = |c: &Context| c.job.as_ref().is_some_and(|job| job.can_stream());
+        let mut places = (0..count).map(|offset| (self.turns.1 + offset) % count);
+        let Some(place) = places.find(|place| can(&self.contexts[*place])) else {
+            return false;
+        };
+        let context = &mut self.contexts[place];
+        let activity = context.activity;
+        let Some(job) = &mut context.job else {
+            return false;
+        };
+        let Some(piece) = job.pieces.pop_front() else {
+            return false;
+        };
+        job.moving += 1;
+        let other = self.loaded.replace(activity).is_some_and(|a| a != activity);
+        let switch = match other {
+            true => self.config.switch * self.config.cycle,
+            false => 0,
+        };
+        self.switches += u64::from(other);
+        self.turns.1 = place + 1;
+        self.path = Some(Run {
+            activity,
+            piece,
+            until: now + switch + self.config.duration(piece.bytes),
+        });
+        true
+    }
+
+    /// A piece has streamed through.
+    fn path_done(&mut self, ports: &mut dyn Ports) {
+        let Some(run) = self.path.take() else { return };
+        self.streaming += self.config.duration(run.piece.bytes);
+        self.bytes += run.piece.bytes;
+        let mut data = vec![0; run.piece.bytes as usize];
+        let there = ports.load(run.piece.at, &mut data);
+        if let Some(context) = self.context(run.activity) {
+            if !there {
+                context.fail(DtuError::TargetRefused as u64);
+            }
+            context.streamed(run.piece, &data);
+        }
     }
 
     fn command(&mut self, ports: &mut dyn Ports, command: Command, state: State) {
@@ -189,18 +246,17 @@ impl Accelerator {
         self.state = state;
     }
 
-    fn message_command(
+    /// A command with data at an address.
+    fn data_command(
         &mut self,
         ports: &mut dyn Ports,
         command: Command,
-        (address, physical): (u64, u64),
-        words: &[u64],
+        (address, size, argument): (u64, u64, u64),
         state: State,
     ) {
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        ports.store(physical, &bytes);
         ports.write(ADDRESS, address);
-        ports.write(SIZE, bytes.len() as u64);
+        ports.write(SIZE, size);
+        ports.write(ARGUMENT, argument);
         self.command(ports, command, state);
     }
 
@@ -227,25 +283,8 @@ impl Accelerator {
         if activity == TILEMUX_ACTIVITY && messages > 0 {
             self.kernel = true;
         }
-        for context in self.contexts.iter_mut().filter(|c| c.activity == activity) {
-            context.news |= messages > context.quiet;
-        }
-    }
-
-    /// The client whose turn it is has nothing that it can use now.
-    fn nothing_new(&mut self, ports: &mut dyn Ports) {
-        let unread = CurrentActivity(ports.read(CURRENT_ACTIVITY)).messages();
-        let context = &mut self.contexts[self.turn];
-        (context.news, context.quiet) = (false, unread);
-    }
-
-    /// There may be messages for an activity.
-    fn note(&mut self, activity: u16) {
-        if activity == TILEMUX_ACTIVITY {
-            self.kernel = true;
-        }
-        for context in self.contexts.iter_mut().filter(|c| c.activity == activity) {
-            context.news = true;
+        if let Some(context) = self.context(activity) {
+            context.count(messages);
         }
     }
 
@@ -256,14 +295,19 @@ impl Accelerator {
             if !request.is_valid() {
                 break;
             }
-            self.note(request.activity());
+            if request.activity() == TILEMUX_ACTIVITY {
+                self.kernel = true;
+            }
+            if let Some(context) = self.context(request.activity()) {
+                context.note();
+            }
             ports.write(CORE_REQUEST, 0);
         }
         self.count(CurrentActivity(ports.read(CURRENT_ACTIVITY)));
     }
 
-    /// Begins the next thing to do; tells whether there is one.
-    fn begin(&mut self, ports: &mut dyn Ports) -> bool {
+    /// Begins the next command; tells whether there is one.
+    fn begin_command(&mut self, ports: &mut dyn Ports) -> bool {
         self.look(ports);
         if self.kernel {
             self.become_current(ports, TILEMUX_ACTIVITY, 0);
@@ -271,438 +315,375 @@ impl Accelerator {
             self.command(ports, command, State::KernelFetch);
             return true;
         }
-        for offset in 0..self.contexts.len() {
-            let at = (self.turn + offset) % self.contexts.len();
-            if self.has_work(at) {
-                self.turn = at;
-                return self.begin_context(ports);
+        let count = self.contexts.len();
+        for offset in 0..count {
+            let place = (self.turns.0 + offset) % count;
+            let context = &mut self.contexts[place];
+            if let Some(step) = context.next(ports.now()) {
+                let (activity, bucket) = (context.activity, context.bucket);
+                self.turns.0 = place + 1;
+                match step {
+                    Step::Exit(_) => self.become_current(ports, TILEMUX_ACTIVITY, 0),
+                    _ => self.become_current(ports, activity, bucket),
+                }
+                self.begin(ports, activity, step);
+                return true;
             }
         }
         false
     }
 
-    fn has_work(&self, at: usize) -> bool {
-        let context = &self.contexts[at];
-        match (&context.gates, &context.job) {
-            (None, _) => false,
-            (Some(_), None) => context.news,
-            (Some(_), Some(job)) => match (&job.forward, job.unanswered) {
-                // Without credits only an answer of the next unit helps.
-                (Some(_), unanswered) if unanswered > 0 && !context.news => false,
-                (None, unanswered) if unanswered > 0 && job.is_done() => context.news,
-                _ => true,
-            },
-        }
-    }
-
-    fn begin_context(&mut self, ports: &mut dyn Ports) -> bool {
-        let (activity, bucket) = {
-            let context = &self.contexts[self.turn];
-            (context.activity, context.bucket)
+    /// Begins a step of a context.
+    fn begin(&mut self, ports: &mut dyn Ports, activity: u16, step: Step) {
+        let state = State::Step(activity, step);
+        let Some(context) = self.context(activity) else {
+            return;
         };
-        self.become_current(ports, activity, bucket);
-        if self.loaded != Some(activity) {
-            let first = self.loaded.replace(activity).is_none();
-            if !first && self.config.switch > 0 {
-                let until = ports.now() + self.config.switch * self.config.cycle;
-                self.state = State::Switching(until);
-                return true;
-            }
-        }
-        let context = &mut self.contexts[self.turn];
-        let Some(gates) = context.gates else {
-            return false;
-        };
-        let fetch = |inbox: Inbox| Command::new(Opcode::Fetch, inbox.endpoint, 0);
+        let Some(gates) = context.gates else { return };
+        let base = context.base;
         let Some(job) = &mut context.job else {
-            self.command(ports, fetch(gates.requests), State::FetchRequest);
-            return true;
-        };
-        if let (true, Some(replies)) = (job.unanswered > 0 && context.news, gates.replies) {
-            self.command(ports, fetch(replies), State::FetchReply);
-            return true;
-        }
-        self.work(ports, gates);
-        true
-    }
-
-    /// The next step of the job whose turn it is.
-    fn work(&mut self, ports: &mut dyn Ports, gates: Gates) {
-        let context = &mut self.contexts[self.turn];
-        let (Some(job), Some(stream)) = (&mut context.job, &mut context.stream) else {
-            return;
-        };
-        if let (Some(piece), Some(next), Some(replies)) = (job.forward, gates.next, gates.replies) {
-            ports.write(ARGUMENT, 0);
-            let command = Command::new(Opcode::Send, next, replies.endpoint.into());
-            let words = piece.encode();
-            self.message_command(ports, command, gates.messages, &words, State::Forwarding);
-            return;
-        }
-        // Whole rows, so that a unit behind can take them.
-        let rows = match job.request.width {
-            width @ 1..=PIECE => PIECE / width * width,
-            _ => PIECE,
-        };
-        if job.out.len() as u64 >= rows || job.drained && !job.out.is_empty() {
-            let bytes = (job.out.len() as u64).min(rows);
-            let Some(output) = gates.output else {
-                job.out.clear();
-                return;
+            return match step {
+                Step::FetchRequest(inbox) | Step::FetchAnswer(inbox) | Step::FetchKernel(inbox) => {
+                    self.command(ports, Command::new(Opcode::Fetch, inbox.endpoint, 0), state)
+                }
+                Step::Exit(code) => self.exit(ports, activity, code, state),
+                _ => {}
             };
-            ports.store(gates.data.1, &job.out[..bytes as usize]);
-            ports.write(ADDRESS, gates.data.0);
-            ports.write(SIZE, bytes);
-            ports.write(ARGUMENT, context.base.wrapping_add(job.written));
-            let command = Command::new(Opcode::Write, output, 0);
-            self.command(ports, command, State::Writing(bytes));
-            return;
-        }
-        if job.read < job.request.bytes && job.status == 0 {
-            let whole = (PIECE / stream.granularity()).max(1) * stream.granularity();
-            let bytes = (job.request.bytes - job.read).min(whole);
-            ports.write(ADDRESS, gates.data.0);
-            ports.write(SIZE, bytes);
-            ports.write(ARGUMENT, job.request.input.wrapping_add(job.read));
-            let command = Command::new(Opcode::Read, gates.input, 0);
-            self.command(ports, command, State::Reading(bytes));
-            return;
-        }
-        if !job.drained {
-            job.drained = true;
-            if job.request.is_last() && job.status == 0 {
-                stream.finish(&mut job.out);
-            }
-            return;
-        }
-        let answer = Answer {
-            status: job.status,
-            bytes: job.read,
-            checksum: stream.checksum().unwrap_or(job.behind),
         };
-        let command = Command::new(Opcode::Reply, gates.requests.endpoint, job.message);
-        self.message_command(
-            ports,
-            command,
-            gates.messages,
-            &answer.encode(),
-            State::Answering,
-        );
+        let answers = gates.answers.map_or(NO_ENDPOINT, |inbox| inbox.endpoint);
+        let (out, messages) = (gates.out(), gates.messages());
+        match step {
+            Step::FetchRequest(inbox)
+            | Step::FetchAnswer(inbox)
+            | Step::FetchKernel(inbox)
+            | Step::FetchPipe(inbox) => {
+                self.command(ports, Command::new(Opcode::Fetch, inbox.endpoint, 0), state);
+            }
+            Step::Use(inbox, message) => {
+                let command = Command::new(Opcode::Reply, inbox.endpoint, message);
+                ports.store(messages.physical, &[0]);
+                self.data_command(ports, command, (messages.address, 1, 0), state);
+            }
+            Step::Read(endpoint, offset, bytes, page) => {
+                job.moving += 1;
+                let command = Command::new(Opcode::Read, endpoint, 0);
+                let address = gates.pages[page].address;
+                self.data_command(ports, command, (address, bytes, offset), state);
+            }
+            Step::Write(endpoint, offset, bytes) => {
+                ports.store(out.physical, &job.out[..bytes as usize]);
+                let command = Command::new(Opcode::Write, endpoint, 0);
+                self.data_command(ports, command, (out.address, bytes, offset), state);
+            }
+            Step::Put(endpoint, bytes) => {
+                ports.store(out.physical, &job.out[..bytes as usize]);
+                let command = Command::new(Opcode::Send, endpoint, answers.into());
+                self.data_command(ports, command, (out.address, bytes, ONE_WAY), state);
+            }
+            Step::End(endpoint) => {
+                ports.store(messages.physical, &[0]);
+                let command = Command::new(Opcode::Send, endpoint, answers.into());
+                self.data_command(ports, command, (messages.address, 1, MARKED), state);
+            }
+            Step::Probe(endpoint) => {
+                let command = Command::new(Opcode::Send, endpoint, answers.into());
+                self.data_command(ports, command, (messages.address, 0, 0), state);
+            }
+            Step::Forward(next, mut piece) => {
+                let at = base.wrapping_add(piece.position);
+                (piece.input, piece.output) = (at, at);
+                let bytes = bytes(&piece.encode());
+                ports.store(messages.physical, &bytes);
+                let command = Command::new(Opcode::Send, next, answers.into());
+                let data = (messages.address, bytes.len() as u64, FORWARD);
+                self.data_command(ports, command, data, state);
+            }
+            Step::Call(call) => {
+                use super::files::Channel;
+                let label = context.calls.make(call);
+                let Some(bytes) = context.message(call) else {
+                    context.calls.outstanding = None;
+                    return context.fail(BAD_REQUEST);
+                };
+                let (endpoint, reply) = match call.channel() {
+                    Channel::Kernel => (gates.kernel.0, gates.kernel.1.endpoint),
+                    Channel::Service => (gates.files.map_or(NO_ENDPOINT, |f| f.0), answers),
+                };
+                ports.store(messages.physical, &bytes);
+                let command = Command::new(Opcode::Send, endpoint, reply.into());
+                let data = (messages.address, bytes.len() as u64, label);
+                self.data_command(ports, command, data, state);
+            }
+            Step::Answer(inbox, message, answer) => {
+                let bytes = bytes(&answer.encode());
+                ports.store(messages.physical, &bytes);
+                let command = Command::new(Opcode::Reply, inbox.endpoint, message);
+                let data = (messages.address, bytes.len() as u64, 0);
+                self.data_command(ports, command, data, state);
+            }
+            Step::Exit(code) => self.exit(ports, activity, code, state),
+        }
     }
 
-    fn time_passed(&mut self, ports: &mut dyn Ports) {
-        let state = std::mem::replace(&mut self.state, State::Free);
-        let State::Streaming(_, bytes) = state else {
-            return;
-        };
-        let context = &mut self.contexts[self.turn];
-        let (Some(job), Some(stream), Some(gates)) =
-            (&mut context.job, &mut context.stream, context.gates)
-        else {
-            return;
-        };
-        let mut data = vec![0; bytes as usize];
-        if ports.load(gates.data.1, &mut data) {
-            stream.push(&data, &mut job.out);
-        } else {
-            job.status = DtuError::TargetRefused as u64;
-        }
-        job.read += bytes;
-        // One piece, and the next client has its turn.
-        self.turn += 1;
+    /// Tells the kernel that an activity has ended.
+    fn exit(&mut self, ports: &mut dyn Ports, activity: u16, code: u64, state: State) {
+        let words = tilemux::encode_stopped(activity, StopCause::Exit(code));
+        let bytes = bytes(&words);
+        ports.store(SCRATCH, &bytes);
+        let command = Command::new(Opcode::Send, NOTIFY_ENDPOINT, NO_ENDPOINT.into());
+        self.data_command(ports, command, (SCRATCH, bytes.len() as u64, 0), state);
     }
 
     fn command_done(&mut self, ports: &mut dyn Ports, error: DtuError) {
         match std::mem::replace(&mut self.state, State::Free) {
             State::KernelFetch => self.kernel_request(ports, error),
             // The kernel waits for its answer; the unit tries until it can be given.
-            State::KernelAnswer | State::Free | State::Off => {}
-            State::FetchRequest => self.client_request(ports, error),
-            State::FetchReply => self.reply(ports, error),
-            State::Reading(bytes) => {
-                if error == DtuError::None {
-                    let until = ports.now() + self.config.duration(bytes);
-                    self.streaming += self.config.duration(bytes);
-                    self.bytes += bytes;
-                    self.state = State::Streaming(until, bytes);
-                } else {
-                    self.fail(error as u64);
+            State::KernelAnswer | State::Free | State::Off | State::Freeing => {}
+            // The unit forgot a page: it is made known again, and the command repeated.
+            State::Step(activity, step) if error == DtuError::TranslationFault => {
+                self.insert_pages(ports, activity);
+                if let (Step::Read(..), Some(job)) =
+                    (step, self.context(activity).and_then(|c| c.job.as_mut()))
+                {
+                    job.moving -= 1;
                 }
+                self.begin(ports, activity, step);
             }
-            State::Writing(bytes) => self.written(bytes, error),
-            State::Forwarding => {
-                if let Some(job) = &mut self.contexts[self.turn].job {
-                    match error {
-                        DtuError::None => {
-                            job.forward = None;
-                            job.unanswered += 1;
-                        }
-                        // Somebody gives a credit back when he answers.
-                        DtuError::NoCredits if job.unanswered > 0 => {}
-                        error => {
-                            job.forward = None;
-                            self.fail(error as u64);
-                        }
+            State::Step(activity, step) => self.step_done(ports, activity, step, error),
+        }
+    }
+
+    /// Lets the data transfer unit use the pages of a context.
+    pub(super) fn insert_pages(&mut self, ports: &mut dyn Ports, activity: u16) {
+        let pages = self.context(activity).and_then(|c| c.gates).map(|g| g.pages);
+        for page in pages.into_iter().flatten() {
+            ports.write(PRIVILEGED_ARGUMENT, page.address | TLB_READ | TLB_WRITE);
+            let physical = page.physical | u64::from(activity) << 48;
+            ports.write(PRIVILEGED_ARGUMENT2, physical);
+            ports.write(PRIVILEGED_COMMAND, PrivilegedOpcode::InsertTlb as u64);
+        }
+    }
+
+    fn step_done(&mut self, ports: &mut dyn Ports, activity: u16, step: Step, error: DtuError) {
+        let (operation, row) = (self.config.operation, self.config.row);
+        let nanosecond = self.config.nanosecond.max(1);
+        let now = ports.now();
+        let found = match step {
+            Step::FetchRequest(_) | Step::FetchKernel(_) | Step::FetchAnswer(_)
+            | Step::FetchPipe(_) => found(ports, error),
+            _ => None,
+        };
+        let Some(context) = self.context(activity) else {
+            return;
+        };
+        if found.is_some() {
+            context.took();
+        }
+        match step {
+            Step::FetchRequest(inbox) => match found {
+                None => context.nothing_at(inbox.endpoint),
+                Some(offset) => {
+                    let request = message(ports, inbox, offset);
+                    let request = request.and_then(|(_, words)| Request::decode(&words));
+                    context.take(operation, row, request, Some(offset as u32));
+                }
+            },
+            Step::FetchPipe(inbox) => match found {
+                None => context.nothing_at(inbox.endpoint),
+                Some(offset) => {
+                    let header = header(ports, inbox, offset).unwrap_or_default();
+                    if header.reply_label == MARKED {
+                        context.pipe_ended(offset as u32);
+                    } else if let Some(job) = &mut context.job {
+                        job.came(Piece {
+                            at: inbox.buffer + offset + HEADER_SIZE as u64,
+                            bytes: header.length.into(),
+                            message: Some(offset as u32),
+                        });
                     }
                 }
+            },
+            Step::FetchKernel(inbox) | Step::FetchAnswer(inbox) => match found {
+                None => context.nothing_at(inbox.endpoint),
+                Some(offset) => {
+                    if let Some((header, words)) = message(ports, inbox, offset) {
+                        match context.calls.outstanding {
+                            Some((call, label)) if label == header.label => {
+                                context.calls.outstanding = None;
+                                context.answered(call, &words, now, nanosecond);
+                            }
+                            _ => context.came_back(&header, &words),
+                        }
+                    }
+                    let command = Command::new(Opcode::Acknowledge, inbox.endpoint, offset as u32);
+                    self.command(ports, command, State::Freeing);
+                }
+            },
+            Step::Use(_, message) => {
+                // A writer that is gone needs no answer.
+                if let Some(job) = &mut context.job {
+                    job.used.retain(|used| *used != message);
+                }
             }
-            State::Answering => {
-                let context = &mut self.contexts[self.turn];
-                context.job = None;
-                // Requests may have waited for the end of this one.
-                (context.news, context.quiet) = (true, 0);
-                self.turn += 1;
+            Step::Read(_, _, bytes, page) => {
+                let at = context.gates.map_or(0, |gates| gates.pages[page].physical);
+                match (&mut context.job, error) {
+                    (Some(job), DtuError::None) => job.came(Piece {
+                        at,
+                        bytes,
+                        message: None,
+                    }),
+                    (Some(job), error) => {
+                        job.moving -= 1;
+                        context.fail(error as u64);
+                    }
+                    _ => {}
+                }
             }
-            State::FreeReply | State::Switching(_) | State::Streaming(..) => {}
-        }
-    }
-
-    /// The job ends with this status; nothing more of it is read or written.
-    fn fail(&mut self, status: u64) {
-        if let Some(job) = &mut self.contexts[self.turn].job {
-            if job.status == 0 {
-                job.status = status;
+            Step::Write(_, _, bytes) => context.written(bytes, error),
+            Step::Put(..) | Step::End(_) | Step::Forward(..) => context.sent(step, error),
+            Step::Call(_) => match error {
+                DtuError::None => {}
+                // The slots are shared by all; one becomes free soon.
+                DtuError::NoSpace | DtuError::NoCredits => context.calls.outstanding = None,
+                _ => {
+                    context.calls.outstanding = None;
+                    context.service_gone();
+                }
+            },
+            Step::Probe(endpoint) => {
+                if matches!(error, DtuError::InvalidEndpoint | DtuError::ForeignEndpoint) {
+                    context.gone(endpoint);
+                }
             }
-            job.out.clear();
-            job.drained = true;
-        }
-    }
-
-    fn written(&mut self, bytes: u64, error: DtuError) {
-        if error != DtuError::None {
-            return self.fail(error as u64);
-        }
-        let context = &mut self.contexts[self.turn];
-        let next = context.gates.and_then(|gates| gates.next);
-        if let Some(job) = &mut context.job {
-            job.out.drain(..bytes as usize);
-            if next.is_some() {
-                let at = context.base.wrapping_add(job.written);
-                job.forward = Some(Request {
-                    input: at,
-                    output: at,
-                    bytes,
-                    width: job.request.width,
-                    position: job.written,
-                    total: job.request.total,
-                });
+            Step::Answer(..) => context.job = None,
+            Step::Exit(_) => {
+                // The kernel takes notifications before everything else, so room comes soon.
+                if error != DtuError::NoSpace {
+                    self.remove(activity);
+                }
             }
-            job.written += bytes;
         }
-    }
-
-    /// Header and payload words of a message in an inbox.
-    fn message(ports: &mut dyn Ports, inbox: Inbox, offset: u64) -> Option<Vec<u64>> {
-        let at = inbox.buffer.checked_add(offset)?;
-        let mut header = [0; HEADER_SIZE];
-        ports.load(at, &mut header).then_some(())?;
-        let header = Header::read_from_bytes(&header).ok()?;
-        let mut payload = vec![0; header.length.into()];
-        ports
-            .load(at + HEADER_SIZE as u64, &mut payload)
-            .then_some(())?;
-        let words = payload.as_chunks().0.iter();
-        Some(words.map(|word| u64::from_le_bytes(*word)).collect())
-    }
-
-    /// The offset that a fetch found, if it found something.
-    fn found(ports: &mut dyn Ports, error: DtuError) -> Option<u64> {
-        let offset = ports.read(ARGUMENT);
-        (error == DtuError::None && offset != NO_MESSAGE).then_some(offset)
     }
 
     fn kernel_request(&mut self, ports: &mut dyn Ports, error: DtuError) {
-        let Some(offset) = Self::found(ports, error) else {
+        let Some(offset) = found(ports, error) else {
             self.kernel = false;
             return;
         };
         let inbox = Inbox {
             endpoint: REQUEST_ENDPOINT,
             buffer: TILEMUX_BUFFER,
+            fresh: true,
         };
-        let request = Self::message(ports, inbox, offset);
-        let outcome = match request.and_then(|words| tilemux::Request::decode(&words)) {
+        let request = message(ports, inbox, offset);
+        let outcome = match request.and_then(|(_, words)| tilemux::Request::decode(&words)) {
             Some(request) => self.obey(ports, request),
-            None => TileMuxError::BadRequest,
+            None => tilemux::TileMuxError::BadRequest,
         };
+        let bytes = bytes(&[outcome as u64]);
+        ports.store(SCRATCH, &bytes);
         let command = Command::new(Opcode::Reply, REQUEST_ENDPOINT, offset as u32);
-        let words = [outcome as u64];
-        self.message_command(
-            ports,
-            command,
-            (SCRATCH, SCRATCH),
-            &words,
-            State::KernelAnswer,
-        );
-    }
-
-    /// Carries out what the kernel asks, as TileMux would.
-    fn obey(&mut self, ports: &mut dyn Ports, request: tilemux::Request) -> TileMuxError {
-        use tilemux::Request as R;
-        if let R::Create { activity, .. } = request {
-            if self.contexts.len() == CONTEXTS {
-                return TileMuxError::Full;
-            }
-            self.contexts.push(Context::new(activity));
-            return TileMuxError::None;
-        }
-        let (R::Map { activity, .. }
-        | R::SetBucket { activity, .. }
-        | R::Start { activity, .. }
-        | R::Stop { activity, .. }) = request
-        else {
-            // Budgets and whatever else concerns harts: there is none.
-            return TileMuxError::None;
-        };
-        let Some(at) = self.contexts.iter().position(|c| c.activity == activity) else {
-            return TileMuxError::NoActivity;
-        };
-        match request {
-            R::Map {
-                address,
-                physical,
-                pages,
-                ..
-            } => self.contexts[at].mappings.push(Mapping {
-                address,
-                physical,
-                pages,
-            }),
-            R::SetBucket { bucket, .. } => self.contexts[at].bucket = bucket,
-            R::Start { .. } => {
-                let Some(gates) = self.contexts[at].gates_of(ports) else {
-                    return TileMuxError::WrongState;
-                };
-                for (address, physical) in [gates.data, gates.messages] {
-                    ports.write(PRIVILEGED_ARGUMENT, address | TLB_READ | TLB_WRITE);
-                    ports.write(PRIVILEGED_ARGUMENT2, physical | u64::from(activity) << 48);
-                    ports.write(PRIVILEGED_COMMAND, PrivilegedOpcode::InsertTlb as u64);
-                }
-                self.contexts[at].gates = Some(gates);
-                self.contexts[at].news = true;
-            }
-            _ => {
-                self.contexts.remove(at);
-                (self.turn, self.loaded) = (0, None);
-            }
-        }
-        TileMuxError::None
-    }
-
-    fn client_request(&mut self, ports: &mut dyn Ports, error: DtuError) {
-        let found = Self::found(ports, error);
-        let context = &mut self.contexts[self.turn];
-        let (Some(offset), Some(gates)) = (found, context.gates) else {
-            return self.nothing_new(ports);
-        };
-        let words = Self::message(ports, gates.requests, offset);
-        let request = words.and_then(|words| Request::decode(&words));
-        let mut job = Job {
-            request: request.unwrap_or_default(),
-            message: offset as u32,
-            read: 0,
-            written: 0,
-            out: Vec::new(),
-            drained: false,
-            forward: None,
-            unanswered: 0,
-            status: 0,
-            behind: 0,
-        };
-        let begins = job.request.position == 0;
-        if begins {
-            context.base = job.request.output;
-            context.stream = Stream::new(self.config.operation, job.request.width, self.config.row);
-        }
-        let good = |stream: &Stream| {
-            stream.position == job.request.position
-                && job.request.bytes.is_multiple_of(stream.granularity())
-                && job
-                    .request
-                    .position
-                    .checked_add(job.request.bytes)
-                    .is_some_and(|end| end <= job.request.total)
-        };
-        if request.is_none() || !context.stream.as_ref().is_some_and(good) {
-            job.status = BAD_REQUEST;
-            job.drained = true;
-            // The answer needs a stream, whatever it is.
-            let idle = || Stream::new(Operation::Copy, 1, 1);
-            context.stream = context.stream.take().or_else(idle);
-        }
-        // Results of earlier pieces come before.
-        if !begins && let Some(stream) = &context.stream {
-            job.written = stream.results();
-        }
-        context.job = Some(job);
-    }
-
-    fn reply(&mut self, ports: &mut dyn Ports, error: DtuError) {
-        let found = Self::found(ports, error);
-        let context = &mut self.contexts[self.turn];
-        let (Some(offset), Some(gates)) = (found, context.gates) else {
-            return self.nothing_new(ports);
-        };
-        let Some(replies) = gates.replies else { return };
-        let answer = Self::message(ports, replies, offset).and_then(|words| Answer::decode(&words));
-        if let Some(job) = &mut context.job {
-            job.unanswered = job.unanswered.saturating_sub(1);
-            match answer {
-                Some(answer) => {
-                    job.behind = answer.checksum;
-                    job.status = if job.status == 0 {
-                        answer.status
-                    } else {
-                        job.status
-                    };
-                }
-                None => job.status = BAD_REQUEST,
-            }
-        }
-        let command = Command::new(Opcode::Acknowledge, replies.endpoint, offset as u32);
-        self.command(ports, command, State::FreeReply);
-    }
-
-    /// An attacker has the control: random accesses to every register, random memory of its own tile, for ever.
-    fn rampage(&mut self, ports: &mut dyn Ports) -> Waits {
-        let mut next = || {
-            // xorshift64* (Vigna, ACM Transactions on Mathematical Software 42, 2016)
-            self.random ^= self.random >> 12;
-            self.random ^= self.random << 25;
-            self.random ^= self.random >> 27;
-            self.random.wrapping_mul(0x2545_F491_4F6C_DD1D)
-        };
-        for _ in 0..8 {
-            let value = match next() % 4 {
-                0 => next(),
-                1 => next() % 4096,
-                2 => tilemux::TILEMUX_BASE + next() % (1 << 21),
-                _ => (next() % 8) | ((next() % 64) << 8) | ((next() % 64) << 32),
-            };
-            let offset = match next() % 8 {
-                0 => (next() % 0x8000) & !7,
-                1 => COMMAND,
-                2 => ADDRESS,
-                3 => SIZE,
-                4 => ARGUMENT,
-                5 => PRIVILEGED_ARGUMENT + 8 * (next() % 2),
-                6 => PRIVILEGED_COMMAND,
-                _ => COMMAND,
-            };
-            // Who waits in a sleep cannot attack.
-            if offset == COMMAND && value as u8 == Opcode::Sleep as u8 {
-                continue;
-            }
-            ports.write(offset, value);
-            ports.read(offset);
-        }
-        Waits::Until(ports.now() + self.config.cycle * 16)
+        let data = (SCRATCH, bytes.len() as u64, 0);
+        self.data_command(ports, command, data, State::KernelAnswer);
     }
 }
 
-impl Job {
-    /// Everything is read, written and passed on.
-    pub(super) fn is_done(&self) -> bool {
-        self.drained && self.out.is_empty() && self.forward.is_none()
+impl Context {
+    /// An answer that no call waits for.
+    fn came_back(&mut self, header: &Header, words: &[u64]) {
+        if !matches!(header.label, FORWARD | ONE_WAY | MARKED) {
+            // Of a call that was given up.
+            return;
+        }
+        self.under_way = self.under_way.saturating_sub(1);
+        self.blocked = false;
+        if header.label != FORWARD {
+            return;
+        }
+        match (Answer::decode(words), &mut self.job) {
+            (Some(answer), Some(job)) => {
+                job.behind = answer.checksum;
+                if answer.status != 0 {
+                    self.fail(answer.status);
+                }
+            }
+            (None, Some(_)) => self.fail(BAD_REQUEST),
+            _ => {}
+        }
     }
+
+    /// A message with results or about them was sent, or not.
+    fn sent(&mut self, step: Step, error: DtuError) {
+        match error {
+            DtuError::None => {
+                self.under_way += 1;
+                if let Some(job) = &mut self.job {
+                    match step {
+                        Step::Put(_, bytes) => {
+                            job.out.drain(..bytes as usize);
+                            job.written += bytes;
+                        }
+                        Step::End(_) => job.ended = true,
+                        _ => job.forward = None,
+                    }
+                }
+            }
+            // Somebody gives a credit back when he answers.
+            DtuError::NoCredits if self.under_way > 0 => self.blocked = true,
+            error => {
+                self.fail(error as u64);
+                if let Some(job) = &mut self.job {
+                    job.ended = true;
+                }
+            }
+        }
+    }
+
+    /// Results were written, or not.
+    fn written(&mut self, bytes: u64, error: DtuError) {
+        if error != DtuError::None {
+            return self.fail(error as u64);
+        }
+        let next = self.gates.and_then(|gates| gates.next);
+        if let Some(job) = self.job.as_mut().filter(|job| job.status == 0) {
+            job.out.drain(..bytes as usize);
+            job.forward = next.map(|_| Request {
+                input: 0,
+                output: 0,
+                bytes,
+                width: job.request.width,
+                position: job.written,
+                total: job.request.total,
+            });
+            job.written += bytes;
+        }
+    }
+}
+
+/// The offset that a fetch found, if it found something.
+fn found(ports: &mut dyn Ports, error: DtuError) -> Option<u64> {
+    let offset = ports.read(ARGUMENT);
+    (error == DtuError::None && offset != NO_MESSAGE).then_some(offset)
+}
+
+fn header(ports: &mut dyn Ports, inbox: Inbox, offset: u64) -> Option<Header> {
+    let mut header = [0; HEADER_SIZE];
+    let at = inbox.buffer.checked_add(offset)?;
+    ports.load(at, &mut header).then_some(())?;
+    Header::read_from_bytes(&header).ok()
+}
+
+/// Header and payload words of a message in an inbox.
+fn message(ports: &mut dyn Ports, inbox: Inbox, offset: u64) -> Option<(Header, Vec<u64>)> {
+    let header = header(ports, inbox, offset)?;
+    let mut payload = vec![0; header.length.into()];
+    let at = inbox.buffer + offset + HEADER_SIZE as u64;
+    ports.load(at, &mut payload).then_some(())?;
+    let words = payload.as_chunks().0.iter();
+    Some((header, words.map(|word| u64::from_le_bytes(*word)).collect()))
+}
+
+fn bytes(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

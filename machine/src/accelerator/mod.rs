@@ -7,10 +7,18 @@
 //!
 //! - [`stream`]: what it computes, and how long that takes.
 //! - [`context`]: what it keeps for each client.
-//! - [`control`]: the state machine that answers the kernel as TileMux does and moves the data.
+//! - [`job`]: what a client's job needs next.
+//! - [`files`]: how it reaches files.
+//! - [`control`]: the state machine that moves the data.
+//! - [`kernel`]: how it answers the kernel, as TileMux does.
+//! - [`rogue`]: what an attacker does with it.
 
 mod context;
 mod control;
+mod files;
+mod job;
+mod kernel;
+mod rogue;
 pub mod stream;
 
 pub use control::Accelerator;
@@ -25,6 +33,8 @@ pub struct AcceleratorConfig {
     pub operation: Operation,
     /// Ticks a cycle.
     pub cycle: Tick,
+    /// Ticks a nanosecond, for the patience with services.
+    pub nanosecond: Tick,
     /// Bytes that it takes in each cycle.
     pub bytes_per_cycle: u32,
     /// Cycles before the first byte of a piece.

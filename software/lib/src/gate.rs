@@ -10,7 +10,7 @@ use crate::argument;
 use crate::time;
 use bulkhead_abi::dtu::{DtuError, PAGE_SIZE, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::GateKind;
-use bulkhead_abi::message::{HEADER_SIZE, Header};
+use bulkhead_abi::message::{HEADER_SIZE, Header, MARKED, ONE_WAY};
 use bulkhead_abi::tilemux::Ecall;
 use bulkhead_hal::{dtu, user};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -68,10 +68,6 @@ impl Default for MessageBuffer {
 #[derive(Debug, Clone, Copy)]
 pub struct Aligned<T>(pub T);
 
-/// Label of the replies to messages that need none.
-const ONE_WAY: u64 = u64::MAX;
-/// The same, of a message that carries a mark.
-const MARKED: u64 = u64::MAX - 1;
 /// Whether such messages were ever sent, or there may be late answers to calls that were given up.
 static ONE_WAY_USED: AtomicBool = AtomicBool::new(false);
 

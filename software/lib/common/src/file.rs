@@ -9,21 +9,14 @@ use crate::requests;
 use crate::status::Status;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Bytes of a path at most.
-pub const PATH: usize = 224;
+pub use bulkhead_abi::file::{CREATE, PATH, READ, TRUNCATE, WRITE};
+
+use bulkhead_abi::file::{CLOSE, COMMIT, OPEN};
+
 /// Bytes that one message can carry.
 pub const INLINE: usize = 216;
 /// Bytes of a name at most.
 pub const NAME: usize = 56;
-
-/// [`Open::flags`]: the file is read.
-pub const READ: u64 = 1;
-/// [`Open::flags`]: the file is written. At most one client at a time has a file open for that.
-pub const WRITE: u64 = 2;
-/// [`Open::flags`]: the file is made if it is not there.
-pub const CREATE: u64 = 4;
-/// [`Open::flags`]: the file is emptied.
-pub const TRUNCATE: u64 = 8;
 
 /// [`Opened::kind`] and others: a file.
 pub const FILE: u64 = 1;
@@ -32,14 +25,14 @@ pub const FOLDER: u64 = 2;
 
 requests! {
     /// Opens a file.
-    Open = 1 -> Opened {
+    Open = OPEN -> Opened {
         /// [`READ`], [`WRITE`], [`CREATE`], [`TRUNCATE`].
         flags: u64,
         /// The path, padded with zeros.
         path: [u8; PATH],
     }
     /// Closes a file.
-    Close = 2 -> u64 {
+    Close = CLOSE -> u64 {
         /// The handle.
         handle: u64,
     }
@@ -66,7 +59,7 @@ requests! {
         path: [u8; PATH],
     }
     /// Says how long a file is. What was transferred before is kept from then on, even if the server dies. Replies with the size.
-    Commit = 7 -> u64 {
+    Commit = COMMIT -> u64 {
         /// The handle.
         handle: u64,
         /// Bytes; not fewer than before, and not more than what blocks were granted for.

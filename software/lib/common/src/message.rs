@@ -34,7 +34,7 @@ pub trait Request: Body {
 /// uses it depends on `zerocopy`.
 #[macro_export]
 macro_rules! requests {
-    ($($(#[$doc:meta])* $name:ident = $operation:literal -> $reply:ty { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })+) => {$(
+    ($($(#[$doc:meta])* $name:ident = $operation:tt -> $reply:ty { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })+) => {$(
         $(#[$doc])*
         #[derive(
             Clone,

@@ -1,0 +1,322 @@
+//! How a streaming unit reaches files: the calls that it makes to the kernel and to the file service.
+//!
+//! Why it exists: a unit that asks for its files itself needs no program beside it. It opens a session as a program does,
+//! opens its files, obtains one piece after another as memory that it may transfer itself, and gives all of it back. What
+//! it deliberately does not know: when a call is made, and how messages travel.
+//!
+//! One call is under way at a time. A label tells its answer from one that comes too late.
+
+use super::context::{Context, Input, Output};
+use crate::types::Tick;
+use bulkhead_abi::accelerator::{KERNEL, SERVICE};
+use bulkhead_abi::dtu::DtuError;
+use bulkhead_abi::file::{CLOSE, COMMIT, CREATE, OPEN, READ, TRUNCATE, WRITE};
+use bulkhead_abi::syscall::{NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, Syscall, SyscallError};
+
+/// How long a service that is still starting is waited for, in nanoseconds.
+pub const PATIENCE: u64 = 10_000_000;
+/// How long between two questions.
+pub const PAUSE: u64 = 20_000;
+/// Where the session lies.
+const SESSION: u16 = SEL_FREE;
+/// Labels of calls begin here; smaller ones are of other messages.
+const LABELS: u64 = 1 << 32;
+
+/// An end of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Source,
+    Sink,
+}
+
+impl End {
+    /// Where the piece that is held lies.
+    const fn selector(self) -> u16 {
+        SESSION + 1 + self as u16
+    }
+}
+
+/// A call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    Session,
+    Open(End),
+    Obtain(End),
+    Activate(End),
+    Revoke(End),
+    Commit,
+    Close(End),
+}
+
+/// Where a call goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    Kernel,
+    Service,
+}
+
+impl Call {
+    pub const fn channel(self) -> Channel {
+        match self {
+            Call::Session | Call::Obtain(_) | Call::Activate(_) | Call::Revoke(_) => {
+                Channel::Kernel
+            }
+            Call::Open(_) | Call::Commit | Call::Close(_) => Channel::Service,
+        }
+    }
+}
+
+/// What a context keeps of its calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Calls {
+    /// The session is open.
+    session: bool,
+    /// No call before this moment, and no patience for a service that is not there after that one.
+    pub not_before: Tick,
+    pub give_up: Option<Tick>,
+    /// The call that was made and its label.
+    pub outstanding: Option<(Call, u64)>,
+    made: u64,
+}
+
+impl Calls {
+    /// A call is being made; its label.
+    pub fn make(&mut self, call: Call) -> u64 {
+        self.made += 1;
+        let label = LABELS + self.made;
+        self.outstanding = Some((call, label));
+        label
+    }
+}
+
+/// A piece of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// First byte in the file.
+    start: u64,
+    length: u64,
+    /// Where it can be transferred, once it was activated.
+    endpoint: Option<u16>,
+}
+
+/// A file of a job.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenFile {
+    handle: Option<u64>,
+    grant: Option<Grant>,
+}
+
+impl OpenFile {
+    /// It has a handle.
+    pub const fn is_open(&self) -> bool {
+        self.handle.is_some()
+    }
+
+    /// The endpoint at a position of the file, the offset there and the bytes that follow.
+    pub fn at(&self, position: u64) -> Option<(u16, u64, u64)> {
+        let grant = self.grant?;
+        let offset = position.checked_sub(grant.start)?;
+        let left = grant.length.checked_sub(offset).filter(|left| *left > 0)?;
+        Some((grant.endpoint?, offset, left))
+    }
+}
+
+impl Context {
+    /// The next call on the way to the piece of a file that is needed now.
+    pub fn reach(&self, end: End, file: &OpenFile) -> Call {
+        match file.grant {
+            _ if !self.calls.session => Call::Session,
+            _ if file.handle.is_none() => Call::Open(end),
+            None => Call::Obtain(end),
+            Some(grant) if grant.endpoint.is_none() => Call::Activate(end),
+            // It holds another piece than the one that is needed now.
+            Some(_) => Call::Revoke(end),
+        }
+    }
+
+    /// What is left to be given back of the file of an end.
+    pub fn leave(&self, end: End, file: &OpenFile) -> Option<Call> {
+        match (file.grant, file.handle) {
+            (Some(_), _) => Some(Call::Revoke(end)),
+            (None, Some(_)) => Some(Call::Close(end)),
+            (None, None) => None,
+        }
+    }
+
+    /// Where the job is in the file of an end.
+    fn position(&self, end: End) -> u64 {
+        let Some(job) = &self.job else { return 0 };
+        match end {
+            End::Source => job.request.input.saturating_add(job.read),
+            End::Sink => self.base.saturating_add(job.written),
+        }
+    }
+
+    fn file(&mut self, end: End) -> Option<&mut OpenFile> {
+        let job = self.job.as_mut()?;
+        Some(match end {
+            End::Source => &mut job.source,
+            End::Sink => &mut job.sink,
+        })
+    }
+
+    /// The message of a call. Nothing if there is no service to be called.
+    pub fn message(&mut self, call: Call) -> Option<Vec<u8>> {
+        let gates = self.gates?;
+        let (_, service) = gates.files?;
+        let handle = |context: &mut Self, end| {
+            let file = context.file(end).and_then(|file| file.handle);
+            file.unwrap_or(u64::MAX)
+        };
+        let syscall = match call {
+            Call::Session => Syscall::OpenSession {
+                service,
+                target: SESSION,
+                argument: 0,
+            },
+            Call::Obtain(end) => Syscall::Exchange {
+                session: SESSION,
+                delegate: 0,
+                own: end.selector(),
+                count: 1,
+                argument0: handle(self, end),
+                argument1: self.position(end),
+                argument2: u64::from(end == End::Sink),
+            },
+            Call::Activate(end) => Syscall::Activate {
+                gate: end.selector(),
+                activity: SEL_ACTIVITY,
+                memory: NO_SELECTOR,
+                offset: 0,
+                replies: 0,
+            },
+            Call::Revoke(end) => Syscall::Revoke {
+                selector: end.selector(),
+                keep: 0,
+            },
+            Call::Open(end) => {
+                let (flags, path) = match (end, gates.input, gates.output) {
+                    (End::Source, Input::File(path), _) => (READ, path),
+                    (End::Sink, _, Output::File(path)) => (WRITE | CREATE | TRUNCATE, path),
+                    _ => return None,
+                };
+                let mut message = words(&[OPEN, flags]);
+                message.extend_from_slice(&path);
+                return Some(message);
+            }
+            Call::Commit => {
+                let end = self.position(End::Sink);
+                return Some(words(&[COMMIT, handle(self, End::Sink), end]));
+            }
+            Call::Close(end) => return Some(words(&[CLOSE, handle(self, end)])),
+        };
+        Some(words(syscall.encode().as_slice()))
+    }
+
+    /// The answer to a call came: its words, the first of which says whether it was done.
+    pub fn answered(&mut self, call: Call, answer: &[u64], now: Tick, nanosecond: Tick) {
+        let (code, rest) = match answer.split_first() {
+            Some((code, rest)) => (*code, rest),
+            None => (SyscallError::Refused as u64, answer),
+        };
+        let word = |index: usize| rest.get(index).copied().unwrap_or(0);
+        if code != 0 {
+            if call == Call::Session && code == SyscallError::NoCapability as u64 {
+                // The service has not been offered yet.
+                let end = self.calls.give_up.get_or_insert(now + PATIENCE * nanosecond);
+                if now < *end {
+                    self.calls.not_before = now + PAUSE * nanosecond;
+                    return;
+                }
+            }
+            return self.refused(call, match call.channel() {
+                Channel::Kernel => KERNEL + code,
+                Channel::Service => SERVICE + code,
+            });
+        }
+        match call {
+            Call::Session => self.calls.session = true,
+            Call::Open(end) => {
+                let (handle, size) = (word(0), word(1));
+                if let Some(file) = self.file(end) {
+                    file.handle = Some(handle);
+                }
+                if let (End::Source, Some(job)) = (end, &mut self.job) {
+                    job.limit(size.saturating_sub(job.request.input));
+                }
+            }
+            Call::Obtain(end) => {
+                let grant = Grant {
+                    start: word(0),
+                    length: word(1),
+                    endpoint: None,
+                };
+                let position = self.position(end);
+                let holds = |g: Grant| g.start <= position && position - g.start < g.length;
+                let good = word(2) == 1 && holds(grant);
+                if let Some(file) = self.file(end) {
+                    file.grant = Some(grant);
+                }
+                if !good {
+                    self.fail(SERVICE);
+                }
+            }
+            Call::Activate(end) => {
+                if let Some(grant) = self.file(end).and_then(|file| file.grant.as_mut()) {
+                    grant.endpoint = Some(word(0) as u16);
+                }
+            }
+            Call::Revoke(end) => {
+                if let Some(file) = self.file(end) {
+                    file.grant = None;
+                }
+            }
+            Call::Commit => {
+                if let Some(job) = &mut self.job {
+                    job.committed = true;
+                }
+            }
+            Call::Close(end) => {
+                if let Some(file) = self.file(end) {
+                    file.handle = None;
+                }
+            }
+        }
+    }
+
+    /// A call was not done.
+    fn refused(&mut self, call: Call, status: u64) {
+        match call {
+            // Gone already, which is as good.
+            Call::Revoke(end) => {
+                if let Some(file) = self.file(end) {
+                    file.grant = None;
+                }
+                return;
+            }
+            Call::Close(end) => {
+                if let Some(file) = self.file(end) {
+                    file.handle = None;
+                }
+            }
+            _ => {}
+        }
+        self.fail(status);
+    }
+
+    /// The service will not answer any more: all that it gave is void.
+    pub fn service_gone(&mut self) {
+        self.calls = Calls {
+            made: self.calls.made,
+            ..Calls::default()
+        };
+        if let Some(job) = &mut self.job {
+            (job.source, job.sink) = (OpenFile::default(), OpenFile::default());
+        }
+        self.fail(DtuError::ReceiverGone as u64);
+    }
+}
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}

@@ -1,0 +1,442 @@
+//! What a client's job needs next.
+//!
+//! Why it exists: a job has two sides that go on at once: pieces come in and results go out through the tile's data transfer
+//! unit while another piece streams through the data path. Here stands what the first side does next; the second takes
+//! [`Job::pieces`] in their order. What it deliberately does not know: registers, and other clients.
+
+use super::context::{Context, Gates, Inbox, Input, Output};
+use super::files::{Call, Channel, End, OpenFile};
+use super::stream::{Operation, Stream};
+use crate::types::Tick;
+use bulkhead_abi::accelerator::{Answer, BAD_REQUEST, PIECE, Request};
+use std::collections::VecDeque;
+
+/// Pieces that are in the unit at once: one streams through while the next one comes.
+const BUFFERS: usize = 2;
+/// Bytes of results that the unit holds before the data path must wait.
+const RESULTS: usize = 2 * PIECE as usize;
+
+/// A piece that came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Tile-physical address.
+    pub at: u64,
+    pub bytes: u64,
+    /// The message of a pipe that it came with.
+    pub message: Option<u32>,
+}
+
+/// A request that is being worked on.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub request: Request,
+    /// Offset of its message in the buffer, if somebody asked.
+    pub message: Option<u32>,
+    /// Bytes that are still to be read at most; more than there are if only the source knows its end.
+    left: u64,
+    /// Bytes that were read.
+    pub read: u64,
+    /// What came in and did not stream through yet, the first one first.
+    pub pieces: VecDeque<Piece>,
+    /// Pieces on their way in or in the data path.
+    pub moving: usize,
+    /// Page for the next piece.
+    page: usize,
+    /// Messages of a pipe that are used up.
+    pub used: Vec<u32>,
+    /// Results that were written already.
+    pub written: u64,
+    /// Results that are not written yet.
+    pub out: Vec<u8>,
+    /// All input went through the stream, and what was inside came out.
+    pub drained: bool,
+    /// Pieces for the next unit that could not be sent yet.
+    pub forward: Option<Request>,
+    pub source: OpenFile,
+    pub sink: OpenFile,
+    /// The service knows how long the file is.
+    pub committed: bool,
+    /// The reader of the pipe was told that this was all.
+    pub ended: bool,
+    pub status: u64,
+    /// Checksum that the units behind reported.
+    pub behind: u64,
+}
+
+/// Something for the data transfer unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Look for a request.
+    FetchRequest(Inbox),
+    /// Look for an answer of the kernel.
+    FetchKernel(Inbox),
+    /// Look for an answer of anybody else.
+    FetchAnswer(Inbox),
+    /// Look for data in a pipe.
+    FetchPipe(Inbox),
+    /// Give the place of such data back.
+    Use(Inbox, u32),
+    /// Read a piece: endpoint, offset, bytes, page.
+    Read(u16, u64, u64, usize),
+    /// Write results: endpoint, offset, bytes.
+    Write(u16, u64, u64),
+    /// Put results into a pipe: endpoint, bytes.
+    Put(u16, u64),
+    /// End a pipe.
+    End(u16),
+    /// Tell the next unit.
+    Forward(u16, Request),
+    /// Ask the kernel or a service.
+    Call(Call),
+    /// Find out whether a receiver is still there.
+    Probe(u16),
+    /// Answer a client.
+    Answer(Inbox, u32, Answer),
+    /// Tell the kernel that this is the end.
+    Exit(u64),
+}
+
+impl Job {
+    /// For a request, or for work that nobody asked for.
+    pub fn new(request: Request, message: Option<u32>) -> Self {
+        Self {
+            request,
+            message,
+            left: request.bytes,
+            read: 0,
+            pieces: VecDeque::new(),
+            moving: 0,
+            page: 0,
+            used: Vec::new(),
+            written: 0,
+            out: Vec::new(),
+            drained: false,
+            forward: None,
+            source: OpenFile::default(),
+            sink: OpenFile::default(),
+            committed: false,
+            ended: false,
+            status: 0,
+            behind: 0,
+        }
+    }
+
+    /// The source has so many bytes more.
+    pub fn limit(&mut self, bytes: u64) {
+        self.left = self.left.min(bytes);
+    }
+
+    /// A piece came in.
+    pub fn came(&mut self, piece: Piece) {
+        self.moving -= usize::from(piece.message.is_none());
+        self.read += piece.bytes;
+        self.left = self.left.saturating_sub(piece.bytes);
+        if self.status == 0 {
+            self.pieces.push_back(piece);
+        } else {
+            self.used.extend(piece.message);
+        }
+    }
+
+    /// There is a piece for the data path, and room for its results.
+    pub fn can_stream(&self) -> bool {
+        !self.pieces.is_empty() && self.out.len() < RESULTS
+    }
+
+    /// Bytes of results that are to be written at once.
+    fn ready(&self, piece: u64) -> Option<u64> {
+        let there = self.out.len() as u64;
+        (there >= piece || self.drained && there > 0).then(|| there.min(piece))
+    }
+
+    /// Whole rows, so that a unit behind can take them.
+    fn rows(&self) -> u64 {
+        match self.request.width {
+            width @ 1..=PIECE => PIECE / width * width,
+            _ => PIECE,
+        }
+    }
+}
+
+impl Context {
+    /// A request came, or there is work without one.
+    pub fn take(&mut self, operation: Operation, row: u32, request: Option<Request>, message: Option<u32>) {
+        let Some(gates) = self.gates else { return };
+        let mut job = Job::new(request.unwrap_or_default(), message);
+        let begins = job.request.position == 0;
+        if begins {
+            self.base = job.request.output;
+            self.stream = Stream::new(operation, job.request.width, row);
+        }
+        let endless = job.request == Request {
+            bytes: u64::MAX,
+            total: u64::MAX,
+            ..job.request
+        };
+        let good = |stream: &Stream| {
+            stream.position == job.request.position
+                && match endless {
+                    true => begins,
+                    false => {
+                        job.request.bytes.is_multiple_of(stream.granularity())
+                            // The end of a pipe is where its writer says.
+                            && !matches!(gates.input, Input::Pipe(_))
+                            && job
+                                .request
+                                .position
+                                .checked_add(job.request.bytes)
+                                .is_some_and(|end| end <= job.request.total)
+                    }
+                }
+        };
+        let good = request.is_some() && self.stream.as_ref().is_some_and(good);
+        if let (true, Input::Memory { bytes, .. }) = (endless, gates.input) {
+            job.limit(bytes.saturating_sub(job.request.input));
+        }
+        // Results of earlier pieces come before.
+        if !begins && let Some(stream) = &self.stream {
+            job.written = stream.results();
+        }
+        self.job = Some(job);
+        if !good {
+            self.fail(BAD_REQUEST);
+            // The answer needs a stream, whatever it is.
+            let idle = || Stream::new(Operation::Copy, 1, 1);
+            self.stream = self.stream.take().or_else(idle);
+        }
+    }
+
+    /// The job ends with this status; nothing more of it is read or written. What its pipe still brings is dropped.
+    pub fn fail(&mut self, status: u64) {
+        if let Some(job) = &mut self.job {
+            if job.status == 0 {
+                job.status = status;
+            }
+            job.out.clear();
+            job.forward = None;
+            let dropped = job.pieces.drain(..).filter_map(|piece| piece.message);
+            job.used.extend(dropped);
+            // Whoever asked may ask again, so the pipe must be at its end; the end of this client closes the pipe otherwise.
+            let pipe = |g: &Gates| matches!(g.input, Input::Pipe(_)) && g.requests.is_some();
+            if !self.gates.as_ref().is_some_and(pipe) {
+                job.left = 0;
+            }
+        }
+    }
+
+    /// A piece went through the stream.
+    pub fn streamed(&mut self, piece: Piece, data: &[u8]) {
+        let (Some(job), Some(stream)) = (&mut self.job, &mut self.stream) else {
+            return;
+        };
+        job.moving = job.moving.saturating_sub(1);
+        job.used.extend(piece.message);
+        if job.status == 0 {
+            stream.push(data, &mut job.out);
+        }
+        self.drop_unwanted();
+    }
+
+    /// Without an output, results go nowhere.
+    fn drop_unwanted(&mut self) {
+        if let (Some(job), Some(Output::Nothing)) = (&mut self.job, self.gates.map(|g| g.output)) {
+            job.out.clear();
+        }
+    }
+
+    /// The pipe says that this was all.
+    pub fn pipe_ended(&mut self, message: u32) {
+        if let Some(job) = &mut self.job {
+            job.left = 0;
+            job.used.push(message);
+        }
+    }
+
+    /// What to do next.
+    pub fn next(&mut self, now: Tick) -> Option<Step> {
+        let gates = self.gates?;
+        if let Some(code) = self.over {
+            return Some(Step::Exit(code));
+        }
+        if std::mem::take(&mut self.woken)
+            && let Some(endpoint) = self.depends(&gates)
+        {
+            return Some(Step::Probe(endpoint));
+        }
+        if let (Some((call, _)), (_, inbox)) = (self.calls.outstanding, gates.kernel)
+            && call.channel() == Channel::Kernel
+            && inbox.fresh
+        {
+            return Some(Step::FetchKernel(inbox));
+        }
+        if let Some(inbox) = gates.answers.filter(|inbox| inbox.fresh) {
+            return Some(Step::FetchAnswer(inbox));
+        }
+        if self.job.is_none() {
+            return self.idle(&gates);
+        }
+        self.results(&gates, now)
+            .or_else(|| self.input(&gates, now))
+            .or_else(|| self.finish(&gates, now))
+    }
+
+    /// Whom it waits for.
+    fn depends(&self, gates: &Gates) -> Option<u16> {
+        let service = gates.files.map(|files| files.0);
+        let awaited = self.awaited().filter(|c| c.channel() == Channel::Service);
+        let behind = match gates.output {
+            Output::Pipe { endpoint, .. } => Some(endpoint),
+            _ => gates.next,
+        };
+        awaited
+            .and(service)
+            .or(behind.filter(|_| self.under_way > 0))
+    }
+
+    /// Whoever was probed is gone.
+    pub fn gone(&mut self, endpoint: u16) {
+        if self.gates.and_then(|g| g.files).is_some_and(|files| files.0 == endpoint) {
+            return self.service_gone();
+        }
+        (self.under_way, self.blocked) = (0, false);
+        self.fail(bulkhead_abi::dtu::DtuError::ReceiverGone as u64);
+        if let Some(job) = &mut self.job {
+            job.ended = true;
+        }
+    }
+
+    /// Without a job.
+    fn idle(&mut self, gates: &Gates) -> Option<Step> {
+        match gates.requests {
+            Some(inbox) => inbox.fresh.then_some(Step::FetchRequest(inbox)),
+            None => None,
+        }
+    }
+
+    /// A call, unless one is under way or it is too early.
+    fn call(&self, now: Tick, call: Call) -> Option<Step> {
+        let free = self.calls.outstanding.is_none() && now >= self.calls.not_before;
+        free.then_some(Step::Call(call))
+    }
+
+    /// Something with results.
+    fn results(&self, gates: &Gates, now: Tick) -> Option<Step> {
+        let job = self.job.as_ref()?;
+        if let (Some(piece), Some(next)) = (job.forward, gates.next) {
+            return (!self.blocked).then_some(Step::Forward(next, piece));
+        }
+        if job.status != 0 {
+            return None;
+        }
+        let at = self.base.saturating_add(job.written);
+        match gates.output {
+            Output::Nothing => None,
+            Output::Memory(endpoint) => {
+                let bytes = job.ready(job.rows())?;
+                Some(Step::Write(endpoint, self.base.wrapping_add(job.written), bytes))
+            }
+            Output::File(_) => {
+                let bytes = job.ready(PIECE)?;
+                match job.sink.at(at) {
+                    Some((endpoint, offset, left)) => {
+                        Some(Step::Write(endpoint, offset, bytes.min(left)))
+                    }
+                    None => self.call(now, self.reach(End::Sink, &job.sink)),
+                }
+            }
+            Output::Pipe { endpoint, piece } => {
+                let bytes = job.ready(piece.min(PIECE))?;
+                (!self.blocked).then_some(Step::Put(endpoint, bytes))
+            }
+        }
+    }
+
+    /// Something with input.
+    fn input(&mut self, gates: &Gates, now: Tick) -> Option<Step> {
+        let job = self.job.as_mut()?;
+        if let (Some(message), Input::Pipe(inbox)) = (job.used.first(), gates.input) {
+            return Some(Step::Use(inbox, *message));
+        }
+        if job.left == 0 || job.pieces.len() + job.moving >= BUFFERS {
+            return None;
+        }
+        let at = job.request.input.wrapping_add(job.read);
+        let page = job.page;
+        match gates.input {
+            Input::Pipe(inbox) => inbox.fresh.then_some(Step::FetchPipe(inbox)),
+            Input::Memory { endpoint, .. } => {
+                let row = self.stream.as_ref().map_or(1, Stream::granularity);
+                let bytes = job.left.min((PIECE / row).max(1) * row);
+                job.page = 1 - page;
+                Some(Step::Read(endpoint, at, bytes, page))
+            }
+            Input::File(_) => match job.source.at(at) {
+                Some((endpoint, offset, left)) => {
+                    let bytes = job.left.min(left).min(PIECE);
+                    job.page = 1 - page;
+                    Some(Step::Read(endpoint, offset, bytes, page))
+                }
+                None => {
+                    let job = self.job.as_ref()?;
+                    self.call(now, self.reach(End::Source, &job.source))
+                }
+            },
+        }
+    }
+
+    /// The end of a job.
+    fn finish(&mut self, gates: &Gates, now: Tick) -> Option<Step> {
+        let job = self.job.as_mut()?;
+        if job.left > 0 || job.moving > 0 || !job.pieces.is_empty() {
+            return None;
+        }
+        if !job.drained {
+            job.drained = true;
+            if let Some(stream) = self.stream.as_mut().filter(|_| job.status == 0) {
+                if job.request.is_last() {
+                    stream.finish(&mut job.out);
+                }
+                if !stream.is_whole() {
+                    self.fail(BAD_REQUEST);
+                }
+            }
+            self.drop_unwanted();
+            return self.next(now);
+        }
+        if !job.out.is_empty() && job.status == 0 || job.forward.is_some() {
+            return None;
+        }
+        let job = self.job.as_ref()?;
+        let writes = matches!(gates.output, Output::File(_));
+        // A file that nothing was written to is made nevertheless.
+        let unmade = job.status == 0 && writes && !job.committed;
+        let ends = [(End::Source, &job.source), (End::Sink, &job.sink)];
+        let call = match job.sink.is_open() {
+            false if unmade => Some(self.reach(End::Sink, &job.sink)),
+            true if unmade => Some(Call::Commit),
+            _ => ends.iter().find_map(|(end, file)| self.leave(*end, file)),
+        };
+        if let Some(call) = call {
+            return self.call(now, call);
+        }
+        match gates.output {
+            Output::Pipe { endpoint, .. } if !job.ended => {
+                return (!self.blocked).then_some(Step::End(endpoint));
+            }
+            _ if gates.next.is_some() && self.under_way > 0 => return None,
+            _ => {}
+        }
+        let answer = Answer {
+            status: job.status,
+            bytes: job.read,
+            checksum: self.stream.as_ref().and_then(Stream::checksum).unwrap_or(job.behind),
+        };
+        match (gates.requests, job.message) {
+            (Some(inbox), Some(message)) => Some(Step::Answer(inbox, message, answer)),
+            _ => {
+                self.over = Some(answer.status);
+                Some(Step::Exit(answer.status))
+            }
+        }
+    }
+}

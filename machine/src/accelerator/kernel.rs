@@ -1,0 +1,65 @@
+//! The kernel's requests to a streaming unit.
+//!
+//! Why it exists: the unit answers them as TileMux does, so that the kernel needs to know nothing new. What it deliberately
+//! does not know: what clients ask for.
+
+use super::context::{Context, Mapping};
+use super::{Accelerator, Ports};
+use bulkhead_abi::accelerator::Request;
+use bulkhead_abi::tilemux::{Request as R, TileMuxError};
+
+/// Clients at most.
+const CONTEXTS: usize = 4;
+
+impl Accelerator {
+    /// Carries out what the kernel asks, as TileMux would.
+    pub(super) fn obey(&mut self, ports: &mut dyn Ports, request: R) -> TileMuxError {
+        if let R::Create { activity, .. } = request {
+            if self.contexts.len() == CONTEXTS {
+                return TileMuxError::Full;
+            }
+            self.contexts.push(Context::new(activity));
+            return TileMuxError::None;
+        }
+        let (R::Map { activity, .. }
+        | R::SetBucket { activity, .. }
+        | R::Start { activity, .. }
+        | R::Wake { activity }
+        | R::Stop { activity, .. }) = request
+        else {
+            // Budgets and whatever else concerns harts: there is none.
+            return TileMuxError::None;
+        };
+        let (operation, row) = (self.config.operation, self.config.row);
+        let Some(context) = self.context(activity) else {
+            return TileMuxError::NoActivity;
+        };
+        match request {
+            R::Map {
+                address,
+                physical,
+                pages,
+                ..
+            } => context.mappings.push(Mapping {
+                address,
+                physical,
+                pages,
+            }),
+            R::SetBucket { bucket, .. } => context.bucket = bucket,
+            R::Wake { .. } => context.woken = true,
+            R::Start { .. } => {
+                let Some(gates) = context.gates_of(ports) else {
+                    return TileMuxError::WrongState;
+                };
+                context.gates = Some(gates);
+                if gates.requests.is_none() {
+                    let all = Request::until_end(gates.width);
+                    context.take(operation, row, Some(all), None);
+                }
+                self.insert_pages(ports, activity);
+            }
+            _ => self.remove(activity),
+        }
+        TileMuxError::None
+    }
+}
