@@ -27,6 +27,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/accelerators.xml"),
     ),
     (
+        "accelerators-files",
+        include_str!("../../catalog/systems/accelerators-files.xml"),
+    ),
+    (
         "m3/interference",
         include_str!("../../catalog/systems/m3/interference.xml"),
     ),
