@@ -487,3 +487,6 @@ fn windows_do_not_change_what_a_unit_does() {
     super::isolation::in_pieces(&mut pieces, 1_000_000);
     assert_eq!(whole.digest(), pieces.digest());
 }
+
+#[path = "accelerator_timing_tests.rs"]
+mod timing;

@@ -46,15 +46,15 @@ pub struct Inbox {
     pub fresh: bool,
 }
 
-/// Where a stream comes from.
+/// Where a stream comes from; the path of a file stands beside.
 #[derive(Clone, Copy, Debug)]
 pub enum Input {
     Memory { endpoint: u16, bytes: u64 },
     Pipe(Inbox),
-    File([u8; PATH]),
+    File,
 }
 
-/// Where a stream goes.
+/// Where a stream goes; the path of a file stands beside.
 #[derive(Clone, Copy, Debug)]
 pub enum Output {
     Nothing,
@@ -64,8 +64,11 @@ pub enum Output {
         endpoint: u16,
         piece: u64,
     },
-    File([u8; PATH]),
+    File,
 }
+
+/// Paths of the input's and the output's file; zeros without one.
+pub type Paths = [[u8; PATH]; 2];
 
 /// The gates of a context.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +117,7 @@ pub struct Context {
     pub bucket: u8,
     pub mappings: Vec<Mapping>,
     pub gates: Option<Gates>,
+    pub paths: Paths,
     pub stream: Option<Stream>,
     /// Where the results of the stream begin in `output`.
     pub base: u64,
@@ -138,6 +142,7 @@ impl Context {
             bucket: 0,
             mappings: Vec::new(),
             gates: None,
+            paths: [[0; PATH]; 2],
             stream: None,
             base: 0,
             job: None,
@@ -194,7 +199,7 @@ impl Context {
     }
 
     /// Finds the gates in the environment page; nothing if some that it cannot do without are missing.
-    pub fn gates_of(&self, ports: &mut dyn Ports) -> Option<Gates> {
+    pub fn gates_of(&self, ports: &mut dyn Ports) -> Option<(Gates, Paths)> {
         let mut page = vec![0; ENVIRONMENT_SIZE];
         let at = self.physical(ENVIRONMENT_BASE)?;
         ports.load(at, &mut page).then_some(())?;
@@ -232,23 +237,20 @@ impl Context {
         let receive = |name: &str| {
             find(GateKind::Receive, name).and_then(|gate| inbox(gate.endpoint, gate.buffer))
         };
+        let paths = [path(INPUT), path(OUTPUT)];
         let answers = inbox(environment.call_reply, environment.call_buffer);
         // What cannot be answered cannot be used.
         let send = |name: &str| answers.and(find(GateKind::Send, name));
-        let input = match (path(INPUT), find(GateKind::Memory, INPUT), receive(INPUT)) {
-            (Some(path), _, _) => Input::File(path),
+        let input = match (paths[0], find(GateKind::Memory, INPUT), receive(INPUT)) {
+            (Some(_), _, _) => Input::File,
             (_, Some(gate), _) => Input::Memory {
                 endpoint: gate.endpoint,
                 bytes: gate.size,
             },
             (_, _, inbox) => Input::Pipe(inbox?),
         };
-        let output = match (
-            path(OUTPUT),
-            find(GateKind::Memory, OUTPUT),
-            send(OUTPUT),
-        ) {
-            (Some(path), _, _) => Output::File(path),
+        let output = match (paths[1], find(GateKind::Memory, OUTPUT), send(OUTPUT)) {
+            (Some(_), _, _) => Output::File,
             (_, Some(gate), _) => Output::Memory(gate.endpoint),
             (_, _, Some(gate)) => Output::Pipe {
                 endpoint: gate.endpoint,
@@ -257,7 +259,7 @@ impl Context {
             _ => Output::Nothing,
         };
         let files = send(FILES).map(|gate| (gate.endpoint, gate.rights as u16));
-        let needs_files = matches!(input, Input::File(_)) || matches!(output, Output::File(_));
+        let needs_files = paths != [None; 2];
         (!needs_files || files.is_some()).then_some(())?;
         // A page that is whole: the heap need not begin with one.
         let first = environment.heap_start.next_multiple_of(4096);
@@ -275,7 +277,7 @@ impl Context {
             buffer: 0,
             fresh: false,
         }))?;
-        Some(Gates {
+        let gates = Gates {
             requests: receive(REQUESTS),
             answers,
             kernel: (environment.syscall_send, kernel),
@@ -285,6 +287,7 @@ impl Context {
             next: send(NEXT).map(|gate| gate.endpoint),
             width: argument(WIDTH).and_then(|w| w.parse().ok()).unwrap_or(1),
             pages,
-        })
+        };
+        Some((gates, paths.map(|path| path.unwrap_or([0; PATH]))))
     }
 }

@@ -455,7 +455,10 @@ impl Accelerator {
 
     /// Lets the data transfer unit use the pages of a context.
     pub(super) fn insert_pages(&mut self, ports: &mut dyn Ports, activity: u16) {
-        let pages = self.context(activity).and_then(|c| c.gates).map(|g| g.pages);
+        let pages = self
+            .context(activity)
+            .and_then(|c| c.gates)
+            .map(|g| g.pages);
         for page in pages.into_iter().flatten() {
             ports.write(PRIVILEGED_ARGUMENT, page.address | TLB_READ | TLB_WRITE);
             let physical = page.physical | u64::from(activity) << 48;
@@ -469,7 +472,9 @@ impl Accelerator {
         let nanosecond = self.config.nanosecond.max(1);
         let now = ports.now();
         let found = match step {
-            Step::FetchRequest(_) | Step::FetchKernel(_) | Step::FetchAnswer(_)
+            Step::FetchRequest(_)
+            | Step::FetchKernel(_)
+            | Step::FetchAnswer(_)
             | Step::FetchPipe(_) => found(ports, error),
             _ => None,
         };
@@ -681,7 +686,10 @@ fn message(ports: &mut dyn Ports, inbox: Inbox, offset: u64) -> Option<(Header, 
     let at = inbox.buffer + offset + HEADER_SIZE as u64;
     ports.load(at, &mut payload).then_some(())?;
     let words = payload.as_chunks().0.iter();
-    Some((header, words.map(|word| u64::from_le_bytes(*word)).collect()))
+    Some((
+        header,
+        words.map(|word| u64::from_le_bytes(*word)).collect(),
+    ))
 }
 
 fn bytes(words: &[u64]) -> Vec<u8> {

@@ -6,7 +6,7 @@
 //!
 //! One call is under way at a time. A label tells its answer from one that comes too late.
 
-use super::context::{Context, Input, Output};
+use super::context::Context;
 use crate::types::Tick;
 use bulkhead_abi::accelerator::{KERNEL, SERVICE};
 use bulkhead_abi::dtu::DtuError;
@@ -195,13 +195,12 @@ impl Context {
                 keep: 0,
             },
             Call::Open(end) => {
-                let (flags, path) = match (end, gates.input, gates.output) {
-                    (End::Source, Input::File(path), _) => (READ, path),
-                    (End::Sink, _, Output::File(path)) => (WRITE | CREATE | TRUNCATE, path),
-                    _ => return None,
+                let flags = match end {
+                    End::Source => READ,
+                    End::Sink => WRITE | CREATE | TRUNCATE,
                 };
                 let mut message = words(&[OPEN, flags]);
-                message.extend_from_slice(&path);
+                message.extend_from_slice(&self.paths[end as usize]);
                 return Some(message);
             }
             Call::Commit => {
@@ -223,16 +222,22 @@ impl Context {
         if code != 0 {
             if call == Call::Session && code == SyscallError::NoCapability as u64 {
                 // The service has not been offered yet.
-                let end = self.calls.give_up.get_or_insert(now + PATIENCE * nanosecond);
+                let end = self
+                    .calls
+                    .give_up
+                    .get_or_insert(now + PATIENCE * nanosecond);
                 if now < *end {
                     self.calls.not_before = now + PAUSE * nanosecond;
                     return;
                 }
             }
-            return self.refused(call, match call.channel() {
-                Channel::Kernel => KERNEL + code,
-                Channel::Service => SERVICE + code,
-            });
+            return self.refused(
+                call,
+                match call.channel() {
+                    Channel::Kernel => KERNEL + code,
+                    Channel::Service => SERVICE + code,
+                },
+            );
         }
         match call {
             Call::Session => self.calls.session = true,

@@ -160,7 +160,13 @@ impl Job {
 
 impl Context {
     /// A request came, or there is work without one.
-    pub fn take(&mut self, operation: Operation, row: u32, request: Option<Request>, message: Option<u32>) {
+    pub fn take(
+        &mut self,
+        operation: Operation,
+        row: u32,
+        request: Option<Request>,
+        message: Option<u32>,
+    ) {
         let Some(gates) = self.gates else { return };
         let mut job = Job::new(request.unwrap_or_default(), message);
         let begins = job.request.position == 0;
@@ -168,11 +174,12 @@ impl Context {
             self.base = job.request.output;
             self.stream = Stream::new(operation, job.request.width, row);
         }
-        let endless = job.request == Request {
-            bytes: u64::MAX,
-            total: u64::MAX,
-            ..job.request
-        };
+        let endless = job.request
+            == Request {
+                bytes: u64::MAX,
+                total: u64::MAX,
+                ..job.request
+            };
         let good = |stream: &Stream| {
             stream.position == job.request.position
                 && match endless {
@@ -295,7 +302,11 @@ impl Context {
 
     /// Whoever was probed is gone.
     pub fn gone(&mut self, endpoint: u16) {
-        if self.gates.and_then(|g| g.files).is_some_and(|files| files.0 == endpoint) {
+        if self
+            .gates
+            .and_then(|g| g.files)
+            .is_some_and(|files| files.0 == endpoint)
+        {
             return self.service_gone();
         }
         (self.under_way, self.blocked) = (0, false);
@@ -333,9 +344,13 @@ impl Context {
             Output::Nothing => None,
             Output::Memory(endpoint) => {
                 let bytes = job.ready(job.rows())?;
-                Some(Step::Write(endpoint, self.base.wrapping_add(job.written), bytes))
+                Some(Step::Write(
+                    endpoint,
+                    self.base.wrapping_add(job.written),
+                    bytes,
+                ))
             }
-            Output::File(_) => {
+            Output::File => {
                 let bytes = job.ready(PIECE)?;
                 match job.sink.at(at) {
                     Some((endpoint, offset, left)) => {
@@ -370,7 +385,7 @@ impl Context {
                 job.page = 1 - page;
                 Some(Step::Read(endpoint, at, bytes, page))
             }
-            Input::File(_) => match job.source.at(at) {
+            Input::File => match job.source.at(at) {
                 Some((endpoint, offset, left)) => {
                     let bytes = job.left.min(left).min(PIECE);
                     job.page = 1 - page;
@@ -407,7 +422,7 @@ impl Context {
             return None;
         }
         let job = self.job.as_ref()?;
-        let writes = matches!(gates.output, Output::File(_));
+        let writes = matches!(gates.output, Output::File);
         // A file that nothing was written to is made nevertheless.
         let unmade = job.status == 0 && writes && !job.committed;
         let ends = [(End::Source, &job.source), (End::Sink, &job.sink)];
@@ -429,7 +444,11 @@ impl Context {
         let answer = Answer {
             status: job.status,
             bytes: job.read,
-            checksum: self.stream.as_ref().and_then(Stream::checksum).unwrap_or(job.behind),
+            checksum: self
+                .stream
+                .as_ref()
+                .and_then(Stream::checksum)
+                .unwrap_or(job.behind),
         };
         match (gates.requests, job.message) {
             (Some(inbox), Some(message)) => Some(Step::Answer(inbox, message, answer)),

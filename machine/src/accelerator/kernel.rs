@@ -48,10 +48,10 @@ impl Accelerator {
             R::SetBucket { bucket, .. } => context.bucket = bucket,
             R::Wake { .. } => context.woken = true,
             R::Start { .. } => {
-                let Some(gates) = context.gates_of(ports) else {
+                let Some((gates, paths)) = context.gates_of(ports) else {
                     return TileMuxError::WrongState;
                 };
-                context.gates = Some(gates);
+                (context.gates, context.paths) = (Some(gates), paths);
                 if gates.requests.is_none() {
                     let all = Request::until_end(gates.width);
                     context.take(operation, row, Some(all), None);

@@ -5,7 +5,8 @@
 
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::result::{RunResult, VariantResult};
-use bulkhead_runner::run::{Finished, Options, run};
+use bulkhead_runner::run::{Finished, Options, run, watched};
+use bulkhead_runner::watch::Log;
 use std::path::{Path, PathBuf};
 
 /// A system of this folder.
@@ -20,15 +21,29 @@ pub fn system(name: &str) -> PathBuf {
 /// # Panics
 /// If it cannot be run: the test has failed.
 pub fn finished(system: impl Into<PathBuf>, overrides: &[&str], traces: bool) -> Finished {
-    let options = Options {
+    match run(&options(system, overrides, traces), &Silent) {
+        Ok(finished) => finished,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// As [`finished`], with what the harts of each variant did.
+///
+/// # Panics
+/// As for [`finished`].
+pub fn observed(system: impl Into<PathBuf>, overrides: &[&str]) -> (Finished, Vec<Log>) {
+    match watched(&options(system, overrides, false), &Silent) {
+        Ok(all) => all,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn options(system: impl Into<PathBuf>, overrides: &[&str], traces: bool) -> Options {
+    Options {
         system: system.into(),
         overrides: overrides.iter().map(|&text| text.to_owned()).collect(),
         variants: Vec::new(),
         traces,
-    };
-    match run(&options, &Silent) {
-        Ok(finished) => finished,
-        Err(error) => panic!("{error}"),
     }
 }
 

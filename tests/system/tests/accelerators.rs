@@ -1,7 +1,8 @@
 //! Streaming units under the tiled OS: right results, no core in the data path, clients in turn.
 
 use bulkhead_runner::result::VariantResult;
-use bulkhead_whole_system_tests::{finished, variant};
+use bulkhead_runner::watch::Log;
+use bulkhead_whole_system_tests::{finished, observed, variant};
 
 /// The image of `workloads/accelerator/src/edges.rs`.
 fn image(bytes: usize) -> Vec<u8> {
@@ -97,4 +98,126 @@ fn units_compute_what_programs_compute_and_much_faster() {
     let shared = median(of("shared"), "camera");
     assert!(shared > unit && shared < 3 * unit, "{shared} {unit}");
     assert_eq!(finished.code(), 0);
+}
+
+/// Of a hundred cycles in which an application measured, those for which its hart was clocked.
+fn clocked(variant: &VariantResult, log: &Log, application: &str) -> f64 {
+    let span = variant.spans.iter().find(|s| s.application == application);
+    let span = span.expect("it measures");
+    let tile = variant
+        .tiles
+        .iter()
+        .find(|tile| tile.applications.iter().any(|a| a == application));
+    let tile = tile.expect("it runs somewhere").tile;
+    let slept = |begin, latency| log.slept(tile, begin, begin + latency);
+    let all: u64 = span.samples.iter().map(|s| s.latency).sum();
+    let asleep: u64 = span.samples.iter().map(|s| slept(s.begin, s.latency)).sum();
+    100.0 * (all - asleep) as f64 / all as f64
+}
+
+/// The same work by a program and by units: how much faster, and what is left of the work of the driving core.
+fn speed_up(system: &str, cases: &[(&str, &str, &str)]) -> Vec<(f64, f64, f64)> {
+    let (finished, logs) = observed(system, &[]);
+    assert_eq!(finished.code(), 0);
+    let result = &finished.result;
+    let expected = edges(&image(256 * 256), 256);
+    let (hash, sum) = (fnv(&expected), crc(&expected));
+    let find = |name: &str, application: &str| {
+        let at = result.variants.iter().position(|v| v.name == name);
+        let at = at.expect("a variant");
+        let found = checks(&result.variants[at], application);
+        assert_eq!(
+            found[0], hash,
+            "{name}: {:?}",
+            result.variants[at].incidents
+        );
+        assert!(found.len() < 2 || found[1] == sum, "{name}");
+        (&result.variants[at], &logs[at])
+    };
+    let mut all = Vec::new();
+    for (by_program, by_units, application) in cases {
+        let (program, slow) = find(by_program, application);
+        let (units, fast) = find(by_units, application);
+        let times = [program, units].map(|v| median(v, application));
+        let speed = times[0] as f64 / times[1] as f64;
+        let busy = (
+            clocked(program, slow, application),
+            clocked(units, fast, application),
+        );
+        println!(
+            "{system}, {by_units}: {} cycles, {by_program} {} cycles: {speed:.1} times faster; core clocked {:.2} % instead of {:.1} %",
+            result.cycles(times[1]),
+            result.cycles(times[0]),
+            busy.1,
+            busy.0
+        );
+        all.push((speed, busy.0, busy.1));
+    }
+    all
+}
+
+#[test]
+fn the_core_sleeps_while_units_work() {
+    let memory = speed_up(
+        "accelerators",
+        &[
+            ("program", "unit", "camera"),
+            ("program-checksum", "pipeline", "inspector"),
+        ],
+    );
+    let files = speed_up(
+        "accelerators-files",
+        &[
+            ("program", "unit", "camera"),
+            ("program-checksum", "pipeline", "inspector"),
+            ("program", "shared", "camera"),
+        ],
+    );
+    for (speed, program, units) in memory.into_iter().chain(files) {
+        assert!(speed > 4.0, "{speed}");
+        assert!(program > 90.0 && units < 3.0, "{program} {units}");
+    }
+}
+
+/// A stream goes through two units without anybody's request, and both end when it ends.
+#[test]
+fn units_pass_a_stream_on_and_end_with_it() {
+    let text = r#"<system name="chain" platform="tiled-accelerated" duration="100ms" manager-tile="1">
+  <domain name="d">
+    <app name="writer" tile="2" program="service/pipe-writer"><argument name="bytes" value="20011"/><argument name="step" value="333"/><sgate name="pipe" to="copy" credits="2"/></app>
+    <app name="copy" tile="7" program="accelerator/unit"><rgate name="input" slots="2" slot-size="512B"/><sgate name="output" to="sum" credits="3"/></app>
+    <app name="sum" tile="6" program="accelerator/unit"><rgate name="input" slots="3" slot-size="1KiB"/><sgate name="output" to="reader" credits="2"/></app>
+    <app name="reader" tile="3" program="service/pipe-reader"><argument name="bytes" value="20011"/><argument name="step" value="127"/><rgate name="pipe" slots="2" slot-size="512B"/></app>
+  </domain>
+</system>"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("chain.xml");
+    std::fs::write(&path, text).expect("it can be written");
+    let finished = finished(path, &[], false);
+    let variant = &finished.result.variants[0];
+    assert_eq!(finished.code(), 0, "{:?}", variant.incidents);
+}
+
+/// What a unit cannot do ends its job with a status, and nobody else's.
+#[test]
+fn files_that_are_not_there_and_units_gone_mad() {
+    // The file of the pipeline's first unit is never made; its neighbour on the same tile does not notice.
+    let finished = finished(
+        "accelerators-files",
+        &["first/argument[input]@value=nowhere"],
+        false,
+    );
+    let shared = variant(&finished.result, "shared");
+    let hash = fnv(&edges(&image(256 * 256), 256));
+    assert_eq!(checks(shared, "camera"), [hash]);
+    assert_eq!(checks(shared, "inspector"), [0u64; 0]);
+    // The unit of the pipeline's end is an attacker: with the gates of its client it reaches nothing else.
+    let attacked = bulkhead_whole_system_tests::finished(
+        "accelerators-files",
+        &["platform/accelerator[checksum]@operation=rogue"],
+        false,
+    );
+    let shared = variant(&attacked.result, "shared");
+    assert_eq!(checks(shared, "camera"), [hash]);
+    assert_eq!(checks(shared, "inspector"), [0u64; 0]);
 }
