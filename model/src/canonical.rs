@@ -10,7 +10,7 @@
 use crate::platform::{
     Cache, Dram, Dtu, Network, Pipeline, Platform, PlatformKind, Replacement, Topology,
 };
-use crate::system::{App, Manager, ModuleSource, Quotas, Scope, System};
+use crate::system::{App, ModuleSource, Quotas, Scope, System, TileLimit};
 use crate::units::{Frequency, Rate, Size, Time};
 
 /// The description for the resource manager on the chip: without the platform's parameters.
@@ -205,18 +205,43 @@ fn write_subsystem(writer: &mut Writer, system: &System, manager: usize, complet
                 .attribute("tile", below.tile)
                 .attribute("program", &below.program)
                 .size("memory", below.memory);
-            write_limits(writer, below);
+            write_limits(writer, system, index, complete);
             write_subsystem(writer, system, index, complete);
             writer.end();
         }
     }
 }
 
-/// The bounds of what is below a manager.
-fn write_limits(writer: &mut Writer, manager: &Manager) {
-    let totals = (manager.kernel_memory, manager.user_memory);
-    // Sums over all tiles stand in the element for all tiles, as they were read.
-    for limit in &manager.limits {
+/// The bounds of what is below a manager. The chip's manager reads them for each tile, with what follows from the description
+/// where it says nothing: kernel memory, and endpoints and page tables on tiles that others use, too.
+fn write_limits(writer: &mut Writer, system: &System, index: usize, complete: bool) {
+    let manager = &system.managers[index];
+    let mut limits = manager.limits.clone();
+    let mut kernel_memory = manager.kernel_memory;
+    if !complete {
+        kernel_memory = Some(Size(system.kernel_memory_of(index)));
+        limits = Vec::new();
+        for tile in system.tiles_below(index) {
+            let sum = system.on_tile(index, tile);
+            let is_shared = system.on_tile(0, tile).activities > sum.activities
+                || system.managers[0].tile == tile;
+            let own = manager.limit(tile).copied();
+            let usual = |needed: u64| is_shared.then_some(needed);
+            limits.push(TileLimit {
+                tile: Some(tile),
+                noc: own.and_then(|own| own.noc),
+                endpoints: own.and_then(|own| own.endpoints).or(usual(sum.endpoints)),
+                page_tables: own.and_then(|own| own.page_tables).or(usual(sum.tables)),
+            });
+        }
+        limits.push(TileLimit {
+            tile: None,
+            noc: None,
+            endpoints: None,
+            page_tables: None,
+        });
+    }
+    for limit in &limits {
         writer.start("limit").optional("tile", limit.tile);
         if let Some(noc) = limit.noc {
             writer.rate("noc", noc.noc).size("burst", noc.burst);
@@ -224,9 +249,10 @@ fn write_limits(writer: &mut Writer, manager: &Manager) {
         writer
             .optional("endpoints", limit.endpoints)
             .optional("page-tables", limit.page_tables);
+        // Sums over all tiles stand in the element for all tiles, as they were read.
         if limit.tile.is_none() {
-            writer.optional_size("kernel-memory", totals.0);
-            writer.optional_size("memory", totals.1);
+            writer.optional_size("kernel-memory", kernel_memory);
+            writer.optional_size("memory", manager.user_memory);
         }
         writer.end();
     }

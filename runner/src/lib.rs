@@ -17,6 +17,7 @@ pub mod counters;
 pub mod device_tree;
 pub mod error;
 pub mod measure;
+pub mod modules;
 pub mod names;
 pub mod new;
 pub mod place;

@@ -83,6 +83,11 @@ impl Library {
         })
     }
 
+    /// Folder of the description.
+    pub(crate) fn base(&self) -> &Path {
+        &self.base
+    }
+
     fn own(&self, name: &str) -> Option<Own> {
         let path = self.base.join(name);
         let in_workloads = self.root.join("workloads").join(format!("{name}.c"));

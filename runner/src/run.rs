@@ -7,6 +7,7 @@ use crate::boot_image::{self, BootImage};
 use crate::bounds::{self, Alone};
 use crate::collect;
 use crate::error::{Error, exit};
+use crate::modules::boot_name;
 use crate::names::Names;
 use crate::place;
 use crate::programs::{Library, Program};
@@ -209,7 +210,8 @@ fn run_with(
     progress.stage(Stage::Work { what });
     let programs = library.build(variants.iter().flat_map(|(_, system)| needed(system)));
     progress.stage(Stage::Done { name: what });
-    let programs = programs?;
+    let mut programs = programs?;
+    programs.extend(library.modules(&system)?);
     let mut jobs = Vec::new();
     for (name, variant) in variants {
         let mut job = job(name, variant, &programs, options.traces)?;
@@ -234,7 +236,8 @@ fn run_with(
     Ok((finished, logs))
 }
 
-fn job(name: String, system: System, programs: &[Program], traces: bool) -> Result<Job, Error> {
+/// What lies in memory when the chip starts.
+pub(crate) fn image(system: &System, programs: &[Program]) -> Result<BootImage, Error> {
     let find = |name: &str| {
         programs
             .iter()
@@ -242,17 +245,24 @@ fn job(name: String, system: System, programs: &[Program], traces: bool) -> Resu
             .ok_or_else(|| Error::Machine(format!("the program {name} was not built")))
     };
     let mut modules: Vec<Program> = Vec::new();
-    for name in needed(&system).into_iter().skip(1) {
+    for name in needed(system).into_iter().skip(1) {
         if !modules.iter().any(|module| module.name == name) {
             modules.push(find(name)?.clone());
         }
     }
-    let image = boot_image::assemble(
-        &system,
+    for module in &system.modules {
+        modules.push(find(&boot_name(&module.name))?.clone());
+    }
+    boot_image::assemble(
+        system,
         find(KERNEL)?,
         &modules,
-        &canonical::for_chip(&system),
-    )?;
+        &canonical::for_chip(system),
+    )
+}
+
+fn job(name: String, system: System, programs: &[Program], traces: bool) -> Result<Job, Error> {
+    let image = image(&system, programs)?;
     let per_second = system.platform.ticks_per_second();
     let slice = slice(&system);
     let plan = Plan {

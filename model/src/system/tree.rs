@@ -302,7 +302,7 @@ impl Tree<'_, '_> {
 
     fn time(&mut self, below: &str, element: &Node, sum: OnTile, given: u64) {
         let percent = |millionths: u64| format!("{}%", millionths as f64 / 10_000.0);
-        if sum.without_cpu > 1 {
+        if sum.without_cpu > 0 && sum.activities > 1 {
             let what = format!(
                 "{below} has {} activities without a <cpu>, but processor time of a manager is divided",
                 sum.without_cpu

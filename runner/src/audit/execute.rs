@@ -3,12 +3,11 @@
 //! What it deliberately does not know: what the runs are compared for.
 
 use super::plan::{NEVER, Plan};
-use crate::boot_image;
 use crate::collect::ticks;
 use crate::error::Error;
 use crate::measure::MarkerEvent;
 use crate::programs::Program;
-use crate::run::{KERNEL, needed};
+use crate::run;
 use crate::session::{self, Counts};
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, TILEMUX_ACTIVITY};
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
@@ -21,7 +20,6 @@ use bulkhead_machine::observe::{HartState, Marker, Observer};
 use bulkhead_machine::timeline::Timeline;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
-use bulkhead_model::canonical;
 use bulkhead_model::system::{Argument, Domain};
 use std::collections::BTreeMap;
 
@@ -177,20 +175,7 @@ impl Observer for Starts {
 }
 
 fn boot(system: &System, programs: &[Program]) -> Result<Machine, Error> {
-    let find = |name: &str| {
-        programs
-            .iter()
-            .find(|program| program.name == name)
-            .ok_or_else(|| Error::Machine(format!("the program {name} was not built")))
-    };
-    let mut modules: Vec<Program> = Vec::new();
-    for name in needed(system).into_iter().skip(1) {
-        if !modules.iter().any(|module| module.name == name) {
-            modules.push(find(name)?.clone());
-        }
-    }
-    let text = canonical::for_chip(system);
-    let image = boot_image::assemble(system, find(KERNEL)?, &modules, &text)?;
+    let image = run::image(system, programs)?;
     session::boot(system, &image)
 }
 

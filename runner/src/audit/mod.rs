@@ -179,7 +179,8 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
     let names = run::needed(&system).into_iter().chain([ADVERSARY]);
     let programs = library.build(names);
     progress.stage(Stage::Done { name: what });
-    let programs = programs?;
+    let mut programs = programs?;
+    programs.extend(library.modules(&system)?);
     let per_second = system.platform.ticks_per_second();
     let window = collect::ticks(options.time, per_second).max(1);
     let mut results = Vec::new();

@@ -125,7 +125,12 @@ pub fn boot_with(text: &str, overrides: &[&str], prepare: impl FnOnce(&Path)) ->
         .into_iter()
         .chain(system.programs());
     let names: Vec<String> = names.collect();
-    let programs = match library.build(names.iter().map(String::as_str)) {
+    let programs = library.build(names.iter().map(String::as_str));
+    let programs = programs.and_then(|mut programs| {
+        programs.extend(library.modules(&system)?);
+        Ok(programs)
+    });
+    let programs = match programs {
         Ok(programs) => programs,
         Err(error) => panic!("{error}"),
     };
@@ -138,7 +143,9 @@ pub fn boot_with(text: &str, overrides: &[&str], prepare: impl FnOnce(&Path)) ->
 
 fn execute(system: &System, programs: &[Program]) -> Report {
     let needed = system.programs();
-    let is_module = |p: &&Program| p.name == "tiled/tilemux" || needed.contains(&p.name);
+    let is_module = |p: &&Program| {
+        p.name == "tiled/tilemux" || p.name.starts_with("data:") || needed.contains(&p.name)
+    };
     let modules: Vec<Program> = programs.iter().filter(is_module).cloned().collect();
     let kernel = programs
         .iter()

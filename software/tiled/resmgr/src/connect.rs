@@ -4,14 +4,15 @@
 //! know: when applications start.
 
 use crate::calls::{Failure, call};
+use crate::create::{Draft, entry};
 use crate::gates::{Selectors, activate};
-use crate::start::{Draft, Started, entry};
+use crate::load;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bulkhead_abi::environment::{GateEntry, GateKind};
-use bulkhead_abi::syscall::{SEL_MEMORIES, SEL_TILES, Syscall};
+use bulkhead_abi::syscall::{SEL_MEMORIES, SEL_TILES, Syscall, SyscallError};
 use bulkhead_resmgr::description::{App, ImportKind, Manager, Subsystem, Target};
 
 /// Makes the receive gates that managers below need and others send to.
@@ -35,7 +36,7 @@ fn send(
     selectors: &mut Selectors,
 ) -> Result<u16, Failure> {
     match to {
-        Target::App { app, gate } => selectors.send(drafts[app].receive[gate], label, credits),
+        Target::App { app, gate } => selectors.send(drafts[app].receive(gate), label, credits),
         Target::Export(index) => selectors.send(exports[index], label, credits),
         Target::Import(selector) => Ok(selector),
     }
@@ -61,15 +62,20 @@ pub fn introduce(
         };
         // The manager's own selectors begin behind what it is given.
         let target = IMPORTS + given.len() as u16;
-        let request = Syscall::Delegate {
-            activity,
-            source,
-            target,
-        };
-        call("give a gate", &request)?;
+        give(activity, source, target)?;
         given.push(target);
     }
     write(part(manager, &given), selectors)
+}
+
+/// Gives an activity a capability of this manager.
+pub fn give(activity: u16, source: u16, target: u16) -> Result<(), Failure> {
+    let request = Syscall::Delegate {
+        activity,
+        source,
+        target,
+    };
+    call("give a capability", &request).map(|_| ())
 }
 
 /// Where a manager finds what it gets from outside.
@@ -95,6 +101,9 @@ fn region(
     });
     let owner = owner.ok_or_else(|| Failure::NoRegion(of.into()))?;
     let memory = selectors.cut(SEL_MEMORIES + owner.memory_tile, owner.size)?;
+    if let Some(module) = &owner.fill {
+        load::fill_from_module(memory, owner.size, &data_module(module))?;
+    }
     regions.insert(of.into(), memory);
     Ok(memory)
 }
@@ -109,45 +118,38 @@ const OFFERED: u16 = SERVICES + 32;
 /// Applications that can offer one.
 const OFFERED_MAX: u16 = SEL_TILES - OFFERED;
 
+/// The boot module of a `<module>`; programs have no such names.
+fn data_module(name: &str) -> String {
+    format!("data:{name}")
+}
+
 /// Gives the service that application `server` offers to all that have a send gate to it.
 pub fn offered(
     system: &Subsystem,
-    started: &[Started],
+    drafts: &[Draft],
     server: usize,
     service: u16,
+    is_alive: impl Fn(usize) -> bool,
 ) -> Result<(), Failure> {
-    // Applications are named uniquely, and started in another order than they are described.
-    let described = |s: &Started| system.apps.iter().position(|app| app.name == s.name);
-    let Some(to) = described(&started[server]) else {
-        return Ok(());
-    };
     // One service for each application; a second one is not given to anybody.
-    if to >= usize::from(OFFERED_MAX) {
+    if server >= usize::from(OFFERED_MAX) {
         return Err(Failure::Selectors);
     }
-    let target = OFFERED + to as u16;
+    let target = OFFERED + server as u16;
     let request = Syscall::Obtain {
-        activity: started[server].selector,
+        activity: drafts[server].selector,
         source: service,
         target,
     };
     call("take a service", &request)?;
-    for client in started
-        .iter()
-        .filter(|s| !s.ended && !s.failed && !s.is_manager)
-    {
-        let Some(app) = described(client).map(|index| &system.apps[index]) else {
+    for (client, app) in system.apps.iter().enumerate() {
+        if !is_alive(client) {
             continue;
-        };
+        }
         for (number, gate) in app.send.iter().enumerate() {
-            if matches!(gate.to, Target::App { app, .. } if app == to) {
-                let request = Syscall::Delegate {
-                    activity: client.selector,
-                    source: target,
-                    target: SERVICES + number as u16,
-                };
+            if matches!(gate.to, Target::App { app, .. } if app == server) {
                 // A client that has just ended needs none.
-                let _ = call("give a service", &request);
+                let _ = give(drafts[client].selector, target, SERVICES + number as u16);
             }
         }
     }
@@ -163,12 +165,49 @@ pub fn connect(
     selectors: &mut Selectors,
 ) -> Result<(), Failure> {
     let app = &apps[index];
-    let activity = drafts[index].selector;
-    for (number, gate) in app.send.iter().enumerate() {
+    for gate in &app.send {
         let terms = (gate.label, gate.credits);
         let capability = send(gate.to, terms, drafts, exports, selectors)?;
-        let endpoint = activate(capability, activity, None, false)?;
-        drafts[index].gates.push(GateEntry {
+        drafts[index].send.push(capability);
+    }
+    for (number, gate) in app.memory_gates.iter().enumerate() {
+        let target = selectors.next()?;
+        let (source, size) = match &gate.module {
+            Some(module) => {
+                let name = data_module(module);
+                let (selector, size) = load::module(&name, selectors)?;
+                (selector, if gate.size == 0 { size } else { gate.size })
+            }
+            None => {
+                let own = || format!("{}/{}", app.name, gate.name);
+                let of = gate.of.clone().unwrap_or_else(own);
+                (region(&of, apps, regions, selectors)?, gate.size)
+            }
+        };
+        let request = Syscall::DeriveMemory {
+            source,
+            target,
+            offset: 0,
+            size,
+            rights: gate.rights,
+        };
+        call("create a memory gate", &request)?;
+        // A server can grant pieces of its memory to its clients.
+        let own = match app.receive.is_empty() {
+            true => 0,
+            false => MEMORY + number as u16,
+        };
+        drafts[index].memories.push((target, own, size));
+    }
+    attach(app, &mut drafts[index])
+}
+
+/// Puts the send and memory gates of an application on endpoints of its activity.
+pub fn attach(app: &App, draft: &mut Draft) -> Result<(), Failure> {
+    let activity = draft.selector;
+    for (number, (gate, capability)) in app.send.iter().zip(&draft.send).enumerate() {
+        let endpoint = activate(*capability, activity, None, false)?;
+        draft.gates.push(GateEntry {
             slot_size: gate.slot_size,
             size: gate.credits.into(),
             // Where it will find the service of that application, if it offers one.
@@ -179,39 +218,52 @@ pub fn connect(
             ..entry(&app.name, &gate.name, GateKind::Send, endpoint)?
         });
     }
-    for (number, gate) in app.memory_gates.iter().enumerate() {
-        let own = || format!("{}/{}", app.name, gate.name);
-        let of = gate.of.clone().unwrap_or_else(own);
-        let memory = region(&of, apps, regions, selectors)?;
-        let target = selectors.next()?;
-        let request = Syscall::DeriveMemory {
-            source: memory,
-            target,
-            offset: 0,
-            size: gate.size,
-            rights: gate.rights,
-        };
-        call("create a memory gate", &request)?;
-        let endpoint = activate(target, activity, None, false)?;
-        // A server can grant pieces of its memory to its clients.
-        let own = match app.receive.is_empty() {
-            true => 0,
-            false => MEMORY + number as u16,
-        };
-        if own != 0 {
-            let request = Syscall::Delegate {
-                activity,
-                source: target,
-                target: own,
-            };
-            call("give a memory capability", &request)?;
+    for (gate, (capability, own, size)) in app.memory_gates.iter().zip(&draft.memories) {
+        let endpoint = activate(*capability, activity, None, false)?;
+        if *own != 0 {
+            give(activity, *capability, *own)?;
         }
-        drafts[index].gates.push(GateEntry {
-            buffer: own.into(),
-            size: gate.size,
+        draft.gates.push(GateEntry {
+            buffer: (*own).into(),
+            size: *size,
             rights: gate.rights.into(),
             ..entry(&app.name, &gate.name, GateKind::Memory, endpoint)?
         });
+    }
+    Ok(())
+}
+
+/// Endpoints that are tried at most until one has the number that an application knows.
+const TRIES: usize = 64;
+
+/// Puts the gates of a client to a receiver that has come back on the endpoints where they were: the client knows their numbers.
+pub fn reattach(app: &App, draft: &Draft, receiver: usize) -> Result<(), Failure> {
+    for (number, (gate, capability)) in app.send.iter().zip(&draft.send).enumerate() {
+        if !matches!(gate.to, Target::App { app, .. } if app == receiver) {
+            continue;
+        }
+        let wanted = draft.gates[app.receive.len() + number].endpoint;
+        let mut others = Vec::new();
+        while others.len() < TRIES {
+            let endpoint = activate(*capability, draft.selector, None, false)?;
+            if endpoint == wanted {
+                break;
+            }
+            others.push(endpoint);
+        }
+        for endpoint in &others {
+            let request = Syscall::Deactivate {
+                gate: *capability,
+                endpoint: *endpoint,
+            };
+            call("give back an endpoint", &request)?;
+        }
+        if others.len() == TRIES {
+            return Err(Failure::Call(
+                "connect a client again",
+                SyscallError::NoEndpoint,
+            ));
+        }
     }
     Ok(())
 }

@@ -29,6 +29,14 @@ pub struct App {
     pub arguments: Vec<(String, String)>,
     /// Bytes a second, bytes at once.
     pub limit: Option<(u64, u64)>,
+    /// Endpoints.
+    pub endpoints: Option<u64>,
+    /// Pages for page tables.
+    pub tables: Option<u64>,
+    /// Bytes of kernel memory.
+    pub kernel_memory: Option<u64>,
+    /// How often it is started again after a failure.
+    pub restarts: u32,
     /// Nanoseconds in each period of nanoseconds, and its priority.
     pub budget: Option<(u64, u64, u8)>,
     /// Period and deadline in nanoseconds.
@@ -73,6 +81,8 @@ pub struct SendGate {
     pub credits: u8,
     /// Label.
     pub label: u64,
+    /// It is a session: the service starts first.
+    pub session: bool,
 }
 
 /// The receiver of a send gate.
@@ -104,6 +114,23 @@ pub struct MemoryGate {
     pub memory_tile: u16,
     /// `APP/GATE` whose region it shares.
     pub of: Option<String>,
+    /// The module that it shows; then `size` may be 0, for all of it.
+    pub module: Option<String>,
+    /// The module whose contents the region begins with.
+    pub fill: Option<String>,
+}
+
+/// Bounds of what is below a manager on a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileLimit {
+    /// The tile.
+    pub tile: u16,
+    /// Bytes a second, bytes at once.
+    pub noc: Option<(u64, u64)>,
+    /// Endpoints.
+    pub endpoints: Option<u64>,
+    /// Pages for page tables.
+    pub tables: Option<u64>,
 }
 
 /// What is wrong with the description. The runner checks it before the boot, so this is seen only if somebody else made it.
@@ -142,6 +169,14 @@ pub struct Manager {
     pub text: String,
     /// What it gets from outside: gates that the description connects across its border.
     pub imports: Vec<Import>,
+    /// Its bounds on tiles.
+    pub limits: Vec<TileLimit>,
+    /// Nanoseconds in each period of nanoseconds, on each of its tiles.
+    pub cpu: Option<(u64, u64)>,
+    /// Bytes of kernel memory.
+    pub kernel_memory: u64,
+    /// Bytes of memory for what is below it, if the description says so.
+    pub user_memory: Option<u64>,
 }
 
 impl Manager {
@@ -251,7 +286,7 @@ pub fn read(text: &str) -> Result<Subsystem> {
         for gate in &mut system.apps[app].receive {
             gate.import = find(&got, &name, &gate.name).map(|g| g.2);
         }
-        for gate in node.children().filter(|n| n.has_tag_name("sgate")) {
+        for gate in node.children().filter(sends) {
             let gate = system.send_gate(&got, &name, &gate, None)?;
             system.apps[app].send.push(gate);
         }
@@ -268,6 +303,35 @@ fn find<'a>(got: &'a [Got], app: &str, gate: &str) -> Option<&'a Got> {
     got.iter().find(|(a, g, ..)| a == app && g == gate)
 }
 
+/// Whether an element of an application is one by which it sends.
+fn sends(node: &Node) -> bool {
+    node.has_tag_name("sgate") || node.has_tag_name("session")
+}
+
+/// The name of the receive gate that such an element leads to.
+fn leads_to(node: &Node) -> Result<String> {
+    match node.has_tag_name("session") {
+        true => Ok(alloc::format!("priority-{}", attribute(node, "priority")?)),
+        false => Ok(attribute(node, "gate")?.into()),
+    }
+}
+
+/// An attribute that may be missing.
+fn maybe<T>(node: &Node, name: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>> {
+    match node.attribute(name) {
+        Some(_) => value(node, name, parse).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The traffic that a limit allows, if it says so.
+fn traffic(node: &Node) -> Result<Option<(u64, u64)>> {
+    match maybe(node, "noc", quantity::rate)? {
+        Some(rate) => Ok(Some((rate, value(node, "burst", quantity::size)?))),
+        None => Ok(None),
+    }
+}
+
 fn manager(text: &str, node: &Node) -> Result<Manager> {
     let inner = node.descendants().filter(|n| n.has_tag_name("app"));
     let mut apps = Vec::new();
@@ -282,7 +346,34 @@ fn manager(text: &str, node: &Node) -> Result<Manager> {
         let tile = value(&below, "tile", quantity::number)?;
         managers.push((tile, value(&below, "memory", quantity::size)?));
     }
+    let (mut limits, mut kernel_memory, mut user_memory) = (Vec::new(), None, None);
+    for limit in node.children().filter(|n| n.has_tag_name("limit")) {
+        kernel_memory = kernel_memory.or(maybe(&limit, "kernel-memory", quantity::size)?);
+        user_memory = user_memory.or(maybe(&limit, "memory", quantity::size)?);
+        if let Some(tile) = maybe(&limit, "tile", quantity::number)? {
+            limits.push(TileLimit {
+                tile,
+                noc: traffic(&limit)?,
+                endpoints: maybe(&limit, "endpoints", quantity::number)?,
+                tables: maybe(&limit, "page-tables", quantity::number)?,
+            });
+        }
+    }
+    let Some(kernel_memory) = kernel_memory else {
+        return mistake(node, "<manager> without its kernel memory".into());
+    };
+    let cpu = match node.children().find(|n| n.has_tag_name("cpu")) {
+        Some(cpu) => {
+            let quota = value(&cpu, "quota", quantity::time)?;
+            Some((quota, value(&cpu, "period", quantity::time)?))
+        }
+        None => None,
+    };
     Ok(Manager {
+        limits,
+        cpu,
+        kernel_memory,
+        user_memory,
         name: attribute(node, "name")?.into(),
         tile: value(node, "tile", quantity::number)?,
         program: attribute(node, "program")?.into(),
@@ -304,7 +395,7 @@ impl Subsystem {
         inside: Option<usize>,
     ) -> Result<SendGate> {
         let name: String = attribute(node, "name")?.into();
-        let (to, gate) = (attribute(node, "to")?, attribute(node, "gate")?);
+        let (to, gate) = (attribute(node, "to")?, leads_to(node)?);
         let own = self.apps.iter().position(|a| a.name == to);
         let place = |app: &App| app.receive.iter().position(|g| g.name == gate);
         let (target, slot_size) = if let Some((_, _, selector, size)) = find(got, app, &name) {
@@ -331,6 +422,7 @@ impl Subsystem {
             slot_size,
             credits: value(node, "credits", quantity::number)?,
             label: value(node, "label", quantity::number)?,
+            session: node.has_tag_name("session"),
         })
     }
 
@@ -364,7 +456,7 @@ impl Subsystem {
                 self.export(got, below, name, gate);
             }
         }
-        for gate in node.children().filter(|n| n.has_tag_name("sgate")) {
+        for gate in node.children().filter(sends) {
             let to = attribute(&gate, "to")?;
             let is_inside = self.managers[below].inner.iter().any(|a| a.name == to);
             let gate_name = attribute(&gate, "name")?;
@@ -441,6 +533,10 @@ fn app(node: &Node) -> Result<App> {
         memory_tile: value(node, "memory-tile", quantity::number)?,
         arguments: Vec::new(),
         limit: None,
+        endpoints: None,
+        tables: None,
+        kernel_memory: None,
+        restarts: 0,
         budget: None,
         task: None,
         receive: Vec::new(),
@@ -461,9 +557,12 @@ fn app(node: &Node) -> Result<App> {
                 attribute(&child, "value")?.into(),
             )),
             "limit" => {
-                let rate = value(&child, "noc", quantity::rate)?;
-                app.limit = Some((rate, value(&child, "burst", quantity::size)?));
+                app.limit = traffic(&child)?;
+                app.endpoints = maybe(&child, "endpoints", quantity::number)?;
+                app.tables = maybe(&child, "page-tables", quantity::number)?;
+                app.kernel_memory = maybe(&child, "kernel-memory", quantity::size)?;
             }
+            "service" => app.restarts = maybe(&child, "restarts", quantity::number)?.unwrap_or(0),
             "cpu" => {
                 let quota = value(&child, "quota", quantity::time)?;
                 let priority = value(&child, "priority", |text| text.parse().ok())?;
@@ -483,7 +582,7 @@ fn app(node: &Node) -> Result<App> {
             }),
             "mgate" => app.memory_gates.push(MemoryGate {
                 name: attribute(&child, "name")?.into(),
-                size: value(&child, "size", quantity::size)?,
+                size: maybe(&child, "size", quantity::size)?.unwrap_or(0),
                 rights: value(&child, "rights", |text| match text {
                     "r" => Some(MAP_READ),
                     "w" => Some(MAP_WRITE),
@@ -492,6 +591,8 @@ fn app(node: &Node) -> Result<App> {
                 })?,
                 memory_tile: value(&child, "memory-tile", quantity::number)?,
                 of: child.attribute("of").map(Into::into),
+                module: child.attribute("module").map(Into::into),
+                fill: child.attribute("fill").map(Into::into),
             }),
             _ => {}
         }
@@ -500,147 +601,4 @@ fn app(node: &Node) -> Result<App> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TEXT: &str = r#"<system name="x" platform="p" duration="50000000ns" manager-tile="1" manager-memory="2097152B">
-  <domain name="control" criticality="A">
-    <app name="sensor" tile="2" program="control/sensor" memory="262144B" memory-tile="8">
-      <argument name="samples" value="50"/>
-      <task period="1000000ns" deadline="400000ns" misses="0"/>
-      <sgate name="controller" to="controller" gate="input" credits="2" label="7"/>
-    </app>
-    <app name="controller" tile="3" program="control/controller" memory="262144B" memory-tile="8">
-      <rgate name="input" slots="4" slot-size="256B"/>
-    </app>
-  </domain>
-  <manager name="sub" tile="4" program="tiled/resmgr" memory="2097152B">
-    <domain name="logger" criticality="D">
-      <app name="hog" tile="5" program="adversary/memcpy" memory="1048576B" memory-tile="8" background="true">
-        <limit noc="8388608B/s" burst="4096B"/>
-        <cpu quota="2500000ns" period="10000000ns" priority="3"/>
-        <mgate name="buffer" size="8192B" rights="rw" memory-tile="8"/>
-      </app>
-    </domain>
-  </manager>
-  <flow name="loop" from="sensor" to="controller"/>
-</system>"#;
-
-    #[test]
-    fn everything_is_found() {
-        let system = read(TEXT).unwrap();
-        let mut apps = system.apps;
-        assert_eq!(apps.len(), 2);
-        assert_eq!(system.managers.len(), 1);
-        let below = &system.managers[0];
-        assert_eq!(
-            (below.name.as_str(), below.tile, below.foreground()),
-            ("sub", 4, false)
-        );
-        apps.extend(below.inner.clone());
-        assert_eq!(apps[0].task, Some((1_000_000, 400_000)));
-        assert_eq!(
-            apps[0].send[0],
-            SendGate {
-                name: "controller".into(),
-                to: Target::App { app: 1, gate: 0 },
-                slot_size: 256,
-                credits: 2,
-                label: 7
-            }
-        );
-        assert_eq!(
-            apps[1].receive[0],
-            ReceiveGate {
-                name: "input".into(),
-                slots: 4,
-                slot_size: 256,
-                import: None,
-            }
-        );
-        assert_eq!(apps[2].limit, Some((8 << 20, 4096)));
-        assert_eq!(apps[2].budget, Some((2_500_000, 10_000_000, 3)));
-        assert_eq!(apps[2].memory_gates[0].rights, 3);
-        let foreground: Vec<bool> = apps.iter().map(|a| a.foreground).collect();
-        assert_eq!(foreground, [true, true, false]);
-    }
-
-    #[test]
-    fn mistakes_have_lines() {
-        let error = |text: &str| read(text).unwrap_err().to_string();
-        assert_eq!(
-            error("<system>\n<domain><app/></domain></system>"),
-            "system.xml, line 2: <app> lacks `name`"
-        );
-        let text = TEXT.replace("262144B", "256KiB");
-        assert_eq!(
-            error(&text),
-            "system.xml, line 3: `memory=\"256KiB\"` is not canonical"
-        );
-        let text = TEXT.replace("to=\"controller\" gate", "to=\"nobody\" gate");
-        assert_eq!(
-            error(&text),
-            "system.xml, line 6: there is no gate `input` of `nobody`"
-        );
-        assert!(error("<system>").starts_with("system.xml, line 1:"));
-    }
-
-    const NESTED: &str = r#"<system name="x">
-  <domain name="d"><app name="a" tile="1" program="p" memory="4096B" memory-tile="8">
-    <rgate name="in" slots="2" slot-size="64B"/>
-    <sgate name="down" to="c" gate="in" credits="1" label="3"/>
-  </app></domain>
-  <manager name="m" tile="2" program="tiled/resmgr" memory="65536B">
-    <domain name="e"><app name="b" tile="3" program="p" memory="4096B" memory-tile="8">
-      <sgate name="up" to="a" gate="in" credits="2" label="9"/>
-      <sgate name="near" to="c" gate="in" credits="1" label="0"/>
-    </app></domain>
-    <manager name="n" tile="4" program="tiled/resmgr" memory="65536B">
-      <domain name="f"><app name="c" tile="5" program="p" memory="4096B" memory-tile="8">
-        <rgate name="in" slots="4" slot-size="128B"/>
-        <sgate name="top" to="a" gate="in" credits="1" label="1"/>
-      </app></domain>
-    </manager>
-  </manager>
-</system>"#;
-
-    #[test]
-    fn gates_across_borders_are_given_down_level_by_level() {
-        let top = read(NESTED).unwrap();
-        // The root makes c's gate, because a sends to it, and the sends of b and c to a.
-        assert_eq!(top.exports.len(), 1);
-        assert_eq!(
-            (top.exports[0].app.as_str(), top.exports[0].gate.slot_size),
-            ("c", 128)
-        );
-        assert_eq!(top.apps[0].send[0].to, Target::Export(0));
-        let m = &top.managers[0];
-        let kinds: Vec<(&str, &str)> = m
-            .imports
-            .iter()
-            .map(|i| (i.app.as_str(), i.gate.as_str()))
-            .collect();
-        assert_eq!(kinds, [("c", "in"), ("b", "up"), ("c", "top")]);
-        assert_eq!(m.managers, [(4, 65536)]);
-
-        let middle = read(&part(m, &[20, 21, 22])).unwrap();
-        assert_eq!(middle.apps[0].send[0].to, Target::Import(21));
-        assert_eq!(middle.apps[0].send[0].slot_size, 64);
-        // b sends to c, whose gate came from above; it goes down to n, and b's send is made from it.
-        let n = &middle.managers[0];
-        assert!(n.imports.iter().any(|i| i.gate == "in"));
-        assert!(n.imports.iter().any(|i| matches!(
-            i.kind,
-            ImportKind::Send {
-                to: Target::Import(22),
-                ..
-            }
-        )));
-
-        let selectors: Vec<u16> = (30..30 + n.imports.len() as u16).collect();
-        let bottom = read(&part(n, &selectors)).unwrap();
-        assert_eq!(bottom.apps.len(), 1);
-        assert!(bottom.apps[0].receive[0].import.is_some());
-        assert!(matches!(bottom.apps[0].send[0].to, Target::Import(_)));
-    }
-}
+mod tests;

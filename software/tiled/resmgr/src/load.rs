@@ -4,6 +4,7 @@
 //! gates an application has.
 
 use crate::calls::{Failure, call};
+use crate::gates::Selectors;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -50,17 +51,7 @@ impl Opened {
 
     /// Opens a boot module.
     pub fn module(name: &str) -> Result<Self, Failure> {
-        let request = Syscall::OpenModule {
-            modules: SEL_MODULES,
-            target: SEL_MODULE,
-            key: module_key(name.as_bytes()),
-        };
-        match call("open a module", &request) {
-            Err(Failure::Call(_, SyscallError::NoModule)) => {
-                return Err(Failure::NoModule(name.into()));
-            }
-            other => other?,
-        };
+        open(name, SEL_MODULE)?;
         let opened = Self::new(SEL_MODULE)?;
         Ok(Self {
             revoke: true,
@@ -92,6 +83,41 @@ impl Opened {
         bytes.truncate(end);
         String::from_utf8(bytes).map_err(|_| Failure::NotText)
     }
+}
+
+/// The memory of a boot module: its selector, and its bytes.
+pub fn module(name: &str, selectors: &mut Selectors) -> Result<(u16, u64), Failure> {
+    let target = selectors.next()?;
+    Ok((target, open(name, target)?))
+}
+
+fn open(name: &str, target: u16) -> Result<u64, Failure> {
+    let request = Syscall::OpenModule {
+        modules: SEL_MODULES,
+        target,
+        key: module_key(name.as_bytes()),
+    };
+    match call("open a module", &request) {
+        Err(Failure::Call(_, SyscallError::NoModule)) => Err(Failure::NoModule(name.into())),
+        other => other.map(|[size, ..]| size),
+    }
+}
+
+/// Fills memory of so many bytes with a boot module; what is longer than the module stays.
+pub fn fill_from_module(memory: u16, size: u64, name: &str) -> Result<(), Failure> {
+    let memory = Opened::new(memory)?;
+    let module = Opened::module(name)?;
+    let mut buffer = Box::new(PageBuffer([0; PAGE as usize]));
+    let end = size.min(module.gate.size());
+    let mut done = 0;
+    while done < end {
+        let piece = &mut buffer.0[..(end - done).min(PAGE) as usize];
+        module.gate.read(done, piece).map_err(Failure::Transfer)?;
+        memory.gate.write(done, piece).map_err(Failure::Transfer)?;
+        done += piece.len() as u64;
+    }
+    module.close()?;
+    memory.close()
 }
 
 /// Reads a whole boot module as text.

@@ -13,41 +13,43 @@ extern crate alloc;
 
 mod calls;
 mod connect;
+mod create;
 mod gates;
 mod load;
 mod start;
+mod tiles;
 
 use alloc::string::String;
-use bulkhead_abi::syscall::{Event, REPORT_DONE, SEL_DESCRIPTION, StopCause, Syscall};
+use bulkhead_abi::syscall::{Event, REPORT_DONE, SEL_DESCRIPTION, Syscall};
 use bulkhead_lib::println;
 use bulkhead_resmgr::description;
 use calls::{Failure, call};
-use start::Started;
+use start::World;
 
 bulkhead_lib::main!(main);
 
 fn main() -> u64 {
     let is_root = calls::kind_of(SEL_DESCRIPTION).is_none();
-    let code = match run(is_root) {
+    match run(is_root) {
         Ok(code) => code,
         Err(failure) => {
             println!("{failure}");
+            if !is_root {
+                report(2);
+                // The one above ends this manager with the system, or when it wants to.
+                loop {
+                    let _ = wait();
+                }
+            }
             2
         }
-    };
-    if !is_root {
-        // The one above ends this manager with the system, or when it wants to.
-        let _ = call(
-            "report",
-            &Syscall::Report {
-                value: REPORT_DONE | code,
-            },
-        );
-        loop {
-            let _ = wait();
-        }
     }
-    code
+}
+
+/// Tells the manager above that all that were to end have ended.
+fn report(code: u64) {
+    let value = REPORT_DONE | code;
+    let _ = call("report", &Syscall::Report { value });
 }
 
 fn run(is_root: bool) -> Result<u64, Failure> {
@@ -57,24 +59,23 @@ fn run(is_root: bool) -> Result<u64, Failure> {
     };
     let system = description::read(&text).map_err(Failure::Description)?;
     drop(text);
-    let mut started = start::start(&system)?;
-    let failed = started.iter().any(|s| s.foreground && s.failed);
-    let mut code = u64::from(failed) * 3;
-    while started
-        .iter()
-        .any(|s| s.foreground && !s.ended && !s.failed)
-    {
-        let (activity, event) = wait()?;
-        let Some(found) = started.iter().position(|s| s.activity == activity) else {
-            continue;
-        };
-        if let Event::Service(service) = event {
-            // What it offers is its own affair; if it cannot be taken, its clients find no service.
-            let _ = connect::offered(&system, &started, found, service);
+    let mut world = World::start(&system)?;
+    let mut is_busy = true;
+    loop {
+        if is_busy && !world.is_busy() {
+            if is_root {
+                return Ok(world.code);
+            }
+            // It lives on for those in the background.
+            report(world.code);
+            is_busy = false;
         }
-        code = code.max(heard(&mut started[found], event));
+        match wait()? {
+            (activity, Event::Service(service)) => world.offered(activity, service)?,
+            (activity, Event::Stopped(cause)) => world.stopped(activity, cause),
+            (activity, Event::Reported(value)) => world.reported(activity, value),
+        }
     }
-    Ok(code)
 }
 
 /// Waits for an event of something that this manager started.
@@ -84,33 +85,5 @@ fn wait() -> Result<(u16, Event), Failure> {
         if let Some(event) = Event::from_words([a, b, c, d, e]) {
             return Ok((activity as u16, event));
         }
-    }
-}
-
-/// What an event means for the exit code.
-fn heard(target: &mut Started, event: Event) -> u64 {
-    match event {
-        Event::Stopped(cause) => {
-            let was = core::mem::replace(&mut target.ended, true);
-            explain(target, cause);
-            u64::from(!was && target.foreground && cause != StopCause::Exit(0)) * 3
-        }
-        Event::Reported(value) if target.is_manager && value & REPORT_DONE != 0 => {
-            target.ended = true;
-            u64::from(value != REPORT_DONE) * 3
-        }
-        Event::Reported(_) | Event::Service(_) => 0,
-    }
-}
-
-/// Says what only the manager knows: that a fault was a stack that ran over.
-fn explain(activity: &Started, cause: StopCause) {
-    if let StopCause::Fault { value, .. } = cause
-        && activity.layout.is_stack_overflow(value)
-    {
-        println!(
-            "activity {} ({}): stack overflow",
-            activity.activity, activity.name
-        );
     }
 }

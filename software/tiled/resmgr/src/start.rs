@@ -1,202 +1,308 @@
-//! Creates, loads and starts all applications and the managers below.
+//! Starts all applications and the managers below, in order, and some of them again.
 //!
-//! Why it exists: these are the manager's steps, in an order in which no application runs before all gates are there.
-//! What it deliberately does not know: what happens afterwards.
+//! Why it exists: no application runs before all of its gates are there, no client before its services. What it deliberately
+//! does not know: what an application is made of.
 
-use crate::calls::{CREDITS_MAX, Failure, call, kind_of};
-use crate::connect;
-use crate::gates::{Selectors, activate};
-use crate::load::{self, Contents};
-use alloc::collections::{BTreeMap, BTreeSet};
+use crate::calls::{Failure, kind_of};
+use crate::connect::{self, Regions};
+use crate::create::{self, Draft};
+use crate::gates::Selectors;
+use crate::{load, tiles};
 use alloc::string::String;
 use alloc::vec::Vec;
-use bulkhead_abi::dtu::NO_ENDPOINT;
-use bulkhead_abi::environment::{ENVIRONMENT_MAGIC, Environment, GateEntry, GateKind};
-use bulkhead_abi::syscall::{
-    ObjectKind, SEL_DESCRIPTION, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES, SHARE,
-    SYSCALL_SLOT, Syscall, SyscallError,
-};
-use bulkhead_abi::tilemux::{TILEMUX_MEMORY, table_pages};
-use bulkhead_abi::words::Name;
-use bulkhead_lib::{println, syscall};
-use bulkhead_loader::image::Image;
-use bulkhead_loader::layout::{Layout, PAGE};
-use bulkhead_resmgr::description::{App, Manager, Subsystem, Target, part};
-use zerocopy::FromZeros;
+use bulkhead_abi::syscall::{ObjectKind, REPORT_DONE, SEL_DESCRIPTION, SEL_MODULES, StopCause};
+use bulkhead_lib::println;
+use bulkhead_loader::layout::Layout;
+use bulkhead_resmgr::description::{App, Subsystem, Target, part};
 
-/// Bytes of a stack, at most a quarter of an application's memory.
-const STACK: u64 = 16 << 10;
-/// Bytes of the stack of a manager, which parses XML, recursively.
-const MANAGER_STACK: u64 = 64 << 10;
-/// Bytes of a slot for replies to an application's messages at least.
-const CALL_SLOT: u16 = 64;
-/// Kernel memory of an application for what it causes itself, in bytes.
-const PURSE: u64 = 4 << 10;
-/// Kernel memory of a manager below for each application below it, and for itself.
-const PURSE_BELOW: u64 = 14 << 10;
-
-/// A started application or manager.
-pub struct Started {
-    /// Its activity.
-    pub activity: u16,
-    /// The capability for it.
-    pub selector: u16,
-    /// Its name.
-    pub name: String,
-    /// Where its parts lie.
-    pub layout: Layout,
-    /// Whether the system ends only after it.
-    pub foreground: bool,
-    /// Whether it has ended.
-    pub ended: bool,
-    /// Whether it could not be started, because a manager below did not do its part.
-    pub failed: bool,
-    /// Whether it is a manager.
-    pub is_manager: bool,
+/// How far an application or manager is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// It waits for a service.
+    Waits,
+    /// It runs.
+    Runs,
+    /// It has ended, or never will run.
+    Over,
 }
 
-/// An application on its way to its start.
-pub struct Draft {
-    /// Its activity.
-    pub activity: u16,
-    /// The capability for it.
-    pub selector: u16,
-    /// That for its memory.
-    memory: u16,
-    program: String,
-    image: Image,
+/// A manager below.
+struct Below {
+    activity: u16,
+    name: String,
     layout: Layout,
-    header: Environment,
-    /// Its gates so far.
-    pub gates: Vec<GateEntry>,
-    /// The capabilities of its receive gates.
-    pub receive: Vec<u16>,
+    foreground: bool,
+    phase: Phase,
 }
 
-/// What an application needs of this manager.
-struct Needs<'a> {
-    name: &'a str,
-    tile: u16,
-    program: &'a str,
-    memory: u64,
-    memory_tile: u16,
-    /// Kernel memory.
-    purse: u64,
-    stack: u64,
-    priority: u8,
+/// An application.
+struct State {
+    phase: Phase,
+    /// Its service is there.
+    offered: bool,
+    /// How often it was started again.
+    restarts: u32,
 }
 
-/// Starts everything.
-///
-/// # Errors
-/// The first failure.
-pub fn start(system: &Subsystem) -> Result<Vec<Started>, Failure> {
-    let mut selectors = Selectors::new();
-    let first_memory = match kind_of(SEL_MODULES) {
-        Some((ObjectKind::Memory, [_, _, tile])) => tile as u16,
-        _ => 0,
-    };
-    let windows = configure_tiles(system, first_memory, &mut selectors)?;
-    let mut drafts = Vec::new();
-    for app in &system.apps {
-        let needs = Needs {
-            name: &app.name,
-            tile: app.tile,
-            program: &app.program,
-            memory: app.memory,
-            memory_tile: app.memory_tile,
-            purse: PURSE,
-            stack: STACK.min(app.memory / 4),
-            priority: app.priority,
+/// Everything that a manager has started.
+pub struct World<'a> {
+    system: &'a Subsystem,
+    drafts: Vec<Draft>,
+    states: Vec<State>,
+    below: Vec<Below>,
+    /// The exit code so far: 3 once something in the foreground has failed.
+    pub code: u64,
+}
+
+/// Exit code of a manager one of whose applications failed.
+const FAILED: u64 = 3;
+
+impl<'a> World<'a> {
+    /// Starts everything.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn start(system: &'a Subsystem) -> Result<Self, Failure> {
+        let mut selectors = Selectors::new();
+        let first_memory = match kind_of(SEL_MODULES) {
+            Some((ObjectKind::Memory, [_, _, tile])) => tile as u16,
+            _ => 0,
         };
-        drafts.push(create(&needs, Some(app), &windows, &mut selectors)?);
-    }
-    let exports = connect::exports(system, &mut selectors)?;
-    let mut regions = connect::Regions::new();
-    let mut started = Vec::new();
-    for manager in &system.managers {
-        let draft = below(manager, &windows, first_memory, &mut selectors)?;
-        connect::introduce(
-            manager,
-            &drafts,
-            &exports,
-            draft.selector,
-            &mut selectors,
-            |text, s| {
-                let memory = s.cut(
-                    windows[&(manager.tile, first_memory)],
-                    text.len() as u64 + 1,
-                )?;
-                load::write_memory(memory, &text)?;
-                let request = Syscall::Delegate {
-                    activity: draft.selector,
-                    source: memory,
-                    target: SEL_DESCRIPTION,
-                };
-                call("give a description", &request).map(|_| ())
-            },
-            part,
-        )?;
-        fill(&draft, &manager.name, &[], false)?;
-        run(&draft)?;
-        started.push(Started {
-            activity: draft.activity,
-            selector: draft.selector,
-            name: manager.name.clone(),
-            layout: draft.layout,
-            foreground: manager.foreground(),
-            ended: false,
-            failed: false,
-            is_manager: true,
-        });
-    }
-    // What runs in the background first: what the others measure shall not see it start. And nobody waits for those who wait for
-    // a manager below.
-    for dependent in [false, true] {
-        let is_now = |app: &App| depends(app) == dependent;
-        let mut failed = BTreeSet::new();
-        for (index, app) in system.apps.iter().enumerate().filter(|(_, a)| is_now(a)) {
-            match connect::connect(
-                (&system.apps, index),
-                &mut drafts,
+        let windows = tiles::configure(system, first_memory, &mut selectors)?;
+        let mut drafts = Vec::new();
+        for app in &system.apps {
+            drafts.push(create::application(app, &windows, &mut selectors)?);
+        }
+        let exports = connect::exports(system, &mut selectors)?;
+        let mut below = Vec::new();
+        for manager in &system.managers {
+            let draft = create::below(manager, &windows, first_memory, &mut selectors)?;
+            connect::introduce(
+                manager,
+                &drafts,
                 &exports,
-                &mut regions,
+                draft.selector,
                 &mut selectors,
-            ) {
-                Err(failure) if dependent => {
-                    println!("`{}` is not started: {failure}", app.name);
-                    failed.insert(index);
+                |text, s| {
+                    let window = windows[&(manager.tile, first_memory)];
+                    let memory = s.cut(window, text.len() as u64 + 1)?;
+                    load::write_memory(memory, &text)?;
+                    connect::give(draft.selector, memory, SEL_DESCRIPTION)
+                },
+                part,
+            )?;
+            create::fill(&draft, &manager.name, &[], false)?;
+            create::run(&draft)?;
+            below.push(Below {
+                activity: draft.activity,
+                name: manager.name.clone(),
+                layout: draft.layout,
+                foreground: manager.foreground(),
+                phase: Phase::Runs,
+            });
+        }
+        let states = system.apps.iter().map(|_| State {
+            phase: Phase::Waits,
+            offered: false,
+            restarts: 0,
+        });
+        let mut world = Self {
+            system,
+            states: states.collect(),
+            drafts,
+            below,
+            code: 0,
+        };
+        let mut regions = Regions::new();
+        // Nobody waits for those who wait for a manager below.
+        for dependent in [false, true] {
+            let is_now = |app: &&(usize, &App)| depends(app.1) == dependent;
+            let apps: Vec<(usize, &App)> = system.apps.iter().enumerate().collect();
+            for (index, app) in apps.iter().filter(is_now) {
+                let connected = connect::connect(
+                    (&system.apps, *index),
+                    &mut world.drafts,
+                    &exports,
+                    &mut regions,
+                    &mut selectors,
+                );
+                match connected {
+                    Err(failure) if dependent => {
+                        println!("`{}` is not started: {failure}", app.name);
+                        world.give_up(*index);
+                    }
+                    other => other?,
                 }
-                other => other?,
+            }
+            for (index, app) in apps.iter().filter(is_now) {
+                if world.states[*index].phase != Phase::Over {
+                    create::fill(&world.drafts[*index], &app.name, &app.arguments, app.lazy)?;
+                }
+            }
+            // What runs in the background first: what the others measure shall not see it start.
+            for foreground in [false, true] {
+                for (index, app) in apps.iter().filter(is_now) {
+                    if app.foreground == foreground {
+                        world.run_if_ready(*index)?;
+                    }
+                }
             }
         }
-        let alive = |index: &usize| !failed.contains(index);
-        let all: Vec<usize> = (0..drafts.len())
-            .filter(|index| is_now(&system.apps[*index]))
-            .collect();
-        for index in all.iter().filter(|i| alive(i)) {
-            let app = &system.apps[*index];
-            fill(&drafts[*index], &app.name, &app.arguments, app.lazy)?;
-        }
-        for foreground in [false, true] {
-            for index in all.iter().filter(|i| alive(i)) {
-                if system.apps[*index].foreground == foreground {
-                    run(&drafts[*index])?;
-                }
-            }
-        }
-        started.extend(all.iter().map(|index| Started {
-            activity: drafts[*index].activity,
-            selector: drafts[*index].selector,
-            name: system.apps[*index].name.clone(),
-            layout: drafts[*index].layout,
-            foreground: system.apps[*index].foreground,
-            ended: false,
-            failed: failed.contains(index),
-            is_manager: false,
-        }));
+        Ok(world)
     }
-    Ok(started)
+
+    /// Whether something in the foreground has not ended.
+    pub fn is_busy(&self) -> bool {
+        let apps = self.states.iter().zip(&self.system.apps);
+        let mut apps = apps.map(|(state, app)| (state.phase, app.foreground));
+        let mut below = self.below.iter().map(|b| (b.phase, b.foreground));
+        let is_busy = |(phase, foreground)| foreground && phase != Phase::Over;
+        apps.any(is_busy) || below.any(is_busy)
+    }
+
+    /// The services that an application waits for before it starts.
+    fn services(app: &App) -> impl Iterator<Item = usize> {
+        let sessions = app.send.iter().filter(|gate| gate.session);
+        sessions.filter_map(|gate| match gate.to {
+            Target::App { app, .. } => Some(app),
+            _ => None,
+        })
+    }
+
+    /// Runs an application for the first time if its services are there.
+    fn run_if_ready(&mut self, index: usize) -> Result<(), Failure> {
+        let mut services = Self::services(&self.system.apps[index]);
+        if self.states[index].phase == Phase::Waits && services.all(|s| self.states[s].offered) {
+            create::run(&self.drafts[index])?;
+            self.states[index].phase = Phase::Runs;
+        }
+        Ok(())
+    }
+
+    /// An application will not run any more, or never.
+    fn give_up(&mut self, index: usize) {
+        if self.system.apps[index].foreground {
+            self.code = FAILED;
+        }
+        self.over(index);
+    }
+
+    /// An application has ended.
+    fn over(&mut self, index: usize) {
+        self.states[index].phase = Phase::Over;
+        self.states[index].offered = false;
+        // Who waits for its service, waits in vain.
+        for client in 0..self.states.len() {
+            let app = &self.system.apps[client];
+            if self.states[client].phase == Phase::Waits && Self::services(app).any(|s| s == index)
+            {
+                let name = &self.system.apps[index].name;
+                println!(
+                    "`{}` is not started: there is no service `{name}`",
+                    app.name
+                );
+                self.give_up(client);
+            }
+        }
+    }
+
+    /// An application offers a service.
+    pub fn offered(&mut self, activity: u16, service: u16) -> Result<(), Failure> {
+        let Some(server) = self.application(activity) else {
+            return Ok(());
+        };
+        let is_alive = |index: usize| self.states[index].phase != Phase::Over;
+        // What it offers is its own affair; if it cannot be taken, its clients find no service.
+        let given = connect::offered(self.system, &self.drafts, server, service, is_alive);
+        if let Err(failure) = given {
+            println!(
+                "the service of `{}`: {failure}",
+                self.system.apps[server].name
+            );
+        }
+        self.states[server].offered = true;
+        for client in 0..self.states.len() {
+            self.run_if_ready(client)?;
+        }
+        Ok(())
+    }
+
+    fn application(&self, activity: u16) -> Option<usize> {
+        self.drafts.iter().position(|d| d.activity == activity)
+    }
+
+    /// Something that was started has stopped.
+    pub fn stopped(&mut self, activity: u16, cause: StopCause) {
+        if let Some(index) = self.application(activity) {
+            let draft = &self.drafts[index];
+            explain(
+                activity,
+                &self.system.apps[index].name,
+                &draft.layout,
+                cause,
+            );
+            if self.states[index].phase == Phase::Over {
+                return;
+            }
+            match cause {
+                StopCause::Exit(0) => self.over(index),
+                _ => self.restart(index),
+            }
+        } else if let Some(below) = self.below.iter_mut().find(|b| b.activity == activity) {
+            explain(activity, &below.name, &below.layout, cause);
+            let was = core::mem::replace(&mut below.phase, Phase::Over);
+            if was != Phase::Over && below.foreground && cause != StopCause::Exit(0) {
+                self.code = FAILED;
+            }
+        }
+    }
+
+    /// A manager below says something.
+    pub fn reported(&mut self, activity: u16, value: u64) {
+        let below = self.below.iter_mut().find(|b| b.activity == activity);
+        if let Some(below) = below.filter(|_| value & REPORT_DONE != 0) {
+            below.phase = Phase::Over;
+            if value != REPORT_DONE {
+                self.code = FAILED;
+            }
+        }
+    }
+
+    /// Starts an application again if the description says so; it keeps memory, gates and quotas.
+    fn restart(&mut self, index: usize) {
+        let app = &self.system.apps[index];
+        self.states[index].offered = false;
+        if self.states[index].restarts >= app.restarts {
+            return self.give_up(index);
+        }
+        self.states[index].restarts += 1;
+        let again = self.states[index].restarts;
+        match self.appear_again(index) {
+            Ok(()) => println!(
+                "`{}` is started again ({again} of {})",
+                app.name, app.restarts
+            ),
+            Err(failure) => {
+                println!("`{}` is not started again: {failure}", app.name);
+                self.give_up(index);
+            }
+        }
+    }
+
+    fn appear_again(&mut self, index: usize) -> Result<(), Failure> {
+        let app = &self.system.apps[index];
+        create::appear(&mut self.drafts[index], Some(app))?;
+        connect::attach(app, &mut self.drafts[index])?;
+        // Who sends to it has lost the endpoints that led to the old activity.
+        for client in 0..self.drafts.len() {
+            if client != index && self.states[client].phase != Phase::Over {
+                let sender = &self.system.apps[client];
+                connect::reattach(sender, &self.drafts[client], index)?;
+            }
+        }
+        create::fill(&self.drafts[index], &app.name, &app.arguments, app.lazy)?;
+        create::run(&self.drafts[index])
+    }
 }
 
 /// Whether an application sends to somebody below a manager, and so depends on what that manager does.
@@ -205,345 +311,11 @@ fn depends(app: &App) -> bool {
     gates.any(|gate| matches!(gate.to, Target::Export(_)))
 }
 
-fn pages(bytes: u64) -> u64 {
-    bytes.next_multiple_of(PAGE)
-}
-
-/// The memory that shows on each tile: of its activities, and on tiles that this manager lights, pages for all page tables.
-struct Window {
-    memory: u64,
-    tables: u64,
-}
-
-/// Which memory each tile needs, by tile and memory tile.
-fn windows(system: &Subsystem, first_memory: u16) -> BTreeMap<(u16, u16), Window> {
-    let mut all: BTreeMap<(u16, u16), Window> = BTreeMap::new();
-    let mut need = |place: (u16, u16), memory: u64, tables: u64| {
-        let window = all.entry(place).or_insert(Window {
-            memory: 0,
-            tables: 0,
-        });
-        window.memory += memory;
-        window.tables += tables;
-    };
-    let own = system
-        .apps
-        .iter()
-        .map(|a| (a.tile, a.memory_tile, a.memory));
-    let managers = system.managers.iter();
-    // A manager's description lies in its window, too.
-    let managers = managers.map(|m| (m.tile, first_memory, m.memory));
-    for (tile, memory_tile, memory) in own.chain(managers) {
-        need(
-            (tile, memory_tile),
-            pages(memory),
-            table_pages(pages(memory)),
-        );
+/// Says what only the manager knows: that a fault was a stack that ran over.
+fn explain(activity: u16, name: &str, layout: &Layout, cause: StopCause) {
+    if let StopCause::Fault { value, .. } = cause
+        && layout.is_stack_overflow(value)
+    {
+        println!("activity {activity} ({name}): stack overflow");
     }
-    for manager in &system.managers {
-        let text = 2 * manager.text.len() as u64 + 256 * manager.imports.len() as u64;
-        need((manager.tile, first_memory), pages(text) + PAGE, 0);
-    }
-    // Tiles that several managers share are this one's to light; so are those where it has something itself.
-    let tiles = |manager: &Manager| -> BTreeSet<u16> {
-        let apps = manager.inner.iter().map(|a| a.tile);
-        apps.chain(manager.managers.iter().map(|m| m.0)).collect()
-    };
-    for manager in &system.managers {
-        for tile in tiles(manager) {
-            let sharers = system.managers.iter().filter(|m| tiles(m).contains(&tile));
-            let is_own = all.keys().any(|place| place.0 == tile);
-            if !is_own && sharers.count() < 2 {
-                continue;
-            }
-            let inner = manager.inner.iter().filter(|a| a.tile == tile);
-            let apps = inner.map(|a| table_pages(pages(a.memory)));
-            let below = manager.managers.iter().filter(|m| m.0 == tile);
-            let tables: u64 = apps.chain(below.map(|m| table_pages(pages(m.1)))).sum();
-            let place = all.keys().find(|place| place.0 == tile).copied();
-            let window = all.entry(place.unwrap_or((tile, first_memory)));
-            window
-                .or_insert(Window {
-                    memory: 0,
-                    tables: 0,
-                })
-                .tables += tables;
-        }
-    }
-    all
-}
-
-/// Gives every tile the memory that its activities need. Returns the capabilities to cut that memory from.
-fn configure_tiles(
-    system: &Subsystem,
-    first_memory: u16,
-    selectors: &mut Selectors,
-) -> Result<BTreeMap<(u16, u16), u16>, Failure> {
-    let mut made = BTreeMap::new();
-    for ((tile, memory_tile), window) in windows(system, first_memory) {
-        let size = window.memory + window.tables * PAGE + TILEMUX_MEMORY;
-        let memory = selectors.cut(SEL_MEMORIES + memory_tile, size)?;
-        let configure = |tables: u64| {
-            syscall::call(&Syscall::ConfigureTile {
-                tile: SEL_TILES + tile,
-                memory,
-                tables,
-            })
-        };
-        let done = match configure(window.tables) {
-            // Somebody above lit the tile, with page tables for all.
-            Err(SyscallError::BadArgument) if window.tables > 0 => configure(0),
-            other => other,
-        };
-        done.map_err(|error| Failure::Call("configure a tile", error))?;
-        made.insert((tile, memory_tile), memory);
-    }
-    Ok(made)
-}
-
-/// Slots and bytes of a slot for the replies to an application's messages; none if it sends nothing.
-fn call_slots(app: &App) -> Result<Option<(u8, u16)>, Failure> {
-    let credits = app.send.iter().map(|gate| u32::from(gate.credits)).sum();
-    if credits > CREDITS_MAX {
-        return Err(Failure::Credits(app.name.clone(), credits));
-    }
-    let sizes = app.send.iter().map(|gate| gate.slot_size);
-    let size = sizes.max().unwrap_or(CALL_SLOT).max(CALL_SLOT);
-    Ok((credits > 0).then_some((credits as u8 + 1, size)))
-}
-
-/// The tile capability for an application: with quotas of its own where the description limits it.
-fn tile_for(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
-    let source = SEL_TILES + app.tile;
-    if app.limit.is_none() && app.budget.is_none() {
-        return Ok(source);
-    }
-    let (rate, burst) = app.limit.unwrap_or((SHARE, SHARE));
-    let (budget, period, _) = app.budget.unwrap_or((SHARE, 0, 0));
-    let target = selectors.next()?;
-    let request = Syscall::DeriveTile {
-        source,
-        target,
-        endpoints: SHARE,
-        budget,
-        period,
-        rate,
-        burst,
-        tables: SHARE,
-    };
-    call("give quotas", &request)?;
-    Ok(target)
-}
-
-/// Creates an activity with its receive endpoints, and plans its memory.
-fn create(
-    needs: &Needs,
-    app: Option<&App>,
-    windows: &BTreeMap<(u16, u16), u16>,
-    selectors: &mut Selectors,
-) -> Result<Draft, Failure> {
-    let image = load::image(needs.name, needs.program)?;
-    let call_slots = match app {
-        Some(app) => call_slots(app)?,
-        None => None,
-    };
-    let receive = app.map_or(&[][..], |app| &app.receive);
-    let bytes = |slots: u8, size: u16| u64::from(slots) * u64::from(size);
-    let buffers = bytes(1, SYSCALL_SLOT)
-        + call_slots.map_or(0, |(slots, size)| bytes(slots, size))
-        + receive
-            .iter()
-            .map(|g| bytes(g.slots, g.slot_size))
-            .sum::<u64>();
-    let layout = Layout::plan(&image, needs.memory, buffers, needs.stack);
-    let layout = layout.map_err(|error| Failure::Layout(needs.name.into(), error))?;
-    let full = || Failure::Environment(needs.name.into());
-    let name = Name::new(needs.name).ok_or_else(full)?;
-
-    let window = windows.get(&(needs.tile, needs.memory_tile)).copied();
-    let window = window.ok_or(Failure::Call("give memory", SyscallError::NoMemory))?;
-    let memory = selectors.cut(window, needs.memory)?;
-    let tile = match app {
-        Some(app) => tile_for(app, selectors)?,
-        None => SEL_TILES + needs.tile,
-    };
-    let purse = selectors.next()?;
-    let request = Syscall::DeriveKernelMemory {
-        source: SEL_KERNEL_MEMORY,
-        target: purse,
-        bytes: needs.purse,
-    };
-    call("give kernel memory", &request)?;
-    let selector = selectors.next()?;
-    let request = Syscall::CreateActivity {
-        target: selector,
-        tile,
-        purse,
-        memory,
-        reply: layout.buffers_offset,
-        priority: needs.priority,
-        tile_priority: app.and_then(|a| a.budget).map_or(0, |b| b.2),
-        name,
-    };
-    let [id, syscall_send, syscall_reply, frequency, ..] = call("create an activity", &request)?;
-    let mut at = bytes(1, SYSCALL_SLOT);
-    let mut place = |gate: u16, slots: u8, slot_size: u16, replies: bool| {
-        let offset = layout.buffers_offset + at;
-        let endpoint = activate(gate, selector, Some((memory, offset)), replies)?;
-        let buffer = layout.buffers + at;
-        at += bytes(slots, slot_size);
-        Ok::<_, Failure>((endpoint, buffer))
-    };
-    let (call_reply, call_buffer) = match call_slots {
-        Some((slots, size)) => {
-            let gate = selectors.receive(slots, size)?;
-            place(gate, slots, size, false)?
-        }
-        None => (NO_ENDPOINT, 0),
-    };
-    let mut made = Vec::new();
-    let mut gates = Vec::new();
-    for gate in receive {
-        let capability = match gate.import {
-            Some(import) => import,
-            None => selectors.receive(gate.slots, gate.slot_size)?,
-        };
-        let (endpoint, buffer) = place(capability, gate.slots, gate.slot_size, true)?;
-        made.push(capability);
-        gates.push(GateEntry {
-            slot_size: gate.slot_size,
-            buffer,
-            size: gate.slots.into(),
-            ..entry(needs.name, &gate.name, GateKind::Receive, endpoint)?
-        });
-    }
-    let own = bulkhead_lib::environment();
-    let (period, deadline) = app.and_then(|a| a.task).unwrap_or((0, 0));
-    let header = Environment {
-        magic: ENVIRONMENT_MAGIC,
-        activity: id as u16,
-        tile: needs.tile,
-        timebase: own.timebase,
-        frequency,
-        period,
-        deadline,
-        heap_start: layout.heap,
-        heap_size: layout.heap_size,
-        stack_bottom: layout.stack_bottom,
-        stack_top: layout.stack_top,
-        syscall_send: syscall_send as u16,
-        syscall_reply: syscall_reply as u16,
-        call_reply,
-        syscall_buffer: layout.buffers,
-        call_buffer,
-        name: name.0,
-        ..Environment::new_zeroed()
-    };
-    Ok(Draft {
-        activity: id as u16,
-        selector,
-        memory,
-        program: needs.program.into(),
-        image,
-        layout,
-        header,
-        gates,
-        receive: made,
-    })
-}
-
-/// The entry of a gate in the environment of an application.
-pub fn entry(app: &str, name: &str, kind: GateKind, endpoint: u16) -> Result<GateEntry, Failure> {
-    let name = Name::new(name).ok_or_else(|| Failure::Environment(app.into()))?;
-    Ok(GateEntry {
-        name: name.0,
-        kind: kind as u32,
-        endpoint,
-        ..GateEntry::new_zeroed()
-    })
-}
-
-/// Creates a manager below with the resources of its part: tiles, memory, kernel memory, modules.
-fn below(
-    manager: &Manager,
-    windows: &BTreeMap<(u16, u16), u16>,
-    first_memory: u16,
-    selectors: &mut Selectors,
-) -> Result<Draft, Failure> {
-    let everybody = manager.inner.len() + manager.managers.len();
-    let needs = Needs {
-        name: &manager.name,
-        tile: manager.tile,
-        program: &manager.program,
-        memory: manager.memory,
-        memory_tile: first_memory,
-        purse: PURSE_BELOW * (everybody as u64 + 1),
-        stack: MANAGER_STACK.min(manager.memory / 4),
-        priority: manager.inner.iter().map(|a| a.priority).max().unwrap_or(0),
-    };
-    let draft = create(&needs, None, windows, selectors)?;
-    let give = |source: u16, target: u16| {
-        let request = Syscall::Delegate {
-            activity: draft.selector,
-            source,
-            target,
-        };
-        call("give a resource", &request).map(|_| ())
-    };
-    give(SEL_MODULES, SEL_MODULES)?;
-    let tiles = manager.inner.iter().map(|a| a.tile);
-    let tiles: BTreeSet<u16> = tiles.chain(manager.managers.iter().map(|m| m.0)).collect();
-    for tile in tiles {
-        give(SEL_TILES + tile, SEL_TILES + tile)?;
-    }
-    let mut memories: BTreeMap<u16, u64> = BTreeMap::new();
-    for app in &manager.inner {
-        let gates = app.memory_gates.iter();
-        for gate in gates {
-            *memories.entry(gate.memory_tile).or_default() += pages(gate.size);
-        }
-        *memories.entry(app.memory_tile).or_default() +=
-            pages(app.memory) + table_pages(pages(app.memory)) * PAGE + TILEMUX_MEMORY;
-    }
-    for (_, memory) in &manager.managers {
-        *memories.entry(first_memory).or_default() += pages(*memory)
-            + table_pages(pages(*memory)) * PAGE
-            + TILEMUX_MEMORY
-            + pages(2 * manager.text.len() as u64)
-            + 2 * PAGE;
-    }
-    for (tile, size) in memories {
-        let piece = selectors.cut(SEL_MEMORIES + tile, size)?;
-        give(piece, SEL_MEMORIES + tile)?;
-    }
-    Ok(draft)
-}
-
-/// Fills the memory of an application.
-fn fill(
-    draft: &Draft,
-    name: &str,
-    arguments: &[(String, String)],
-    lazy: bool,
-) -> Result<(), Failure> {
-    let contents = Contents {
-        name,
-        program: &draft.program,
-        image: &draft.image,
-        layout: &draft.layout,
-        lazy,
-        header: draft.header,
-        gates: &draft.gates,
-        arguments,
-    };
-    load::load(draft.selector, draft.memory, &contents)
-}
-
-fn run(draft: &Draft) -> Result<(), Failure> {
-    let request = Syscall::Start {
-        activity: draft.selector,
-        entry: draft.image.entry,
-        stack: draft.layout.stack_top,
-    };
-    call("start an activity", &request).map(|_| ())
 }

@@ -1,0 +1,155 @@
+//! Data of the host that a system reads: files as they are, and folders as images for the file service.
+//!
+//! Why it exists: applications get their tables and pictures the way they get their programs, as boot modules. What it
+//! deliberately does not know: what is in the files.
+
+use crate::error::Error;
+use crate::place;
+use crate::programs::{Library, Program};
+use bulkhead_filesystem::{BLOCK, FileSystem, Kind, Status, Store};
+use bulkhead_model::System;
+use bulkhead_model::system::ModuleSource;
+use std::path::{Path, PathBuf};
+
+/// Files and folders that fit an image, beside those that it begins with.
+const INODES: u32 = 256;
+/// Folders in folders at most: a link that leads upwards is no tree.
+const DEPTH: usize = 16;
+
+/// The boot module of a `<module>` of this name; no program has such a name.
+pub fn boot_name(module: &str) -> String {
+    format!("data:{module}")
+}
+
+impl Library {
+    /// The modules of a system, read from the host.
+    ///
+    /// # Errors
+    /// If something cannot be read, or a folder does not fit its image.
+    pub fn modules(&self, system: &System) -> Result<Vec<Program>, Error> {
+        let modules = system.modules.iter().map(|module| {
+            let elf = match &module.source {
+                ModuleSource::File(file) => place::read(&self.base().join(file))?,
+                ModuleSource::Folder(folder, size) => image(&self.base().join(folder), size.0)?,
+            };
+            Ok(Program {
+                name: boot_name(&module.name),
+                elf,
+            })
+        });
+        modules.collect()
+    }
+}
+
+/// An image in memory.
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn part(&mut self, offset: u64, length: usize) -> Result<&mut [u8], Status> {
+        let start = usize::try_from(offset).map_err(|_| Status::Transfer)?;
+        let end = start.checked_add(length).ok_or(Status::Transfer)?;
+        self.0.get_mut(start..end).ok_or(Status::Transfer)
+    }
+}
+
+impl Store for Bytes {
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), Status> {
+        buffer.copy_from_slice(self.part(offset, buffer.len())?);
+        Ok(())
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), Status> {
+        self.part(offset, data.len())?.copy_from_slice(data);
+        Ok(())
+    }
+}
+
+/// An image of `size` bytes with the contents of a folder. Names are taken in their order, so that the image is the same
+/// everywhere.
+///
+/// # Errors
+/// If something cannot be read, or does not fit.
+pub fn image(folder: &Path, size: u64) -> Result<Vec<u8>, Error> {
+    let full = |status: Status, path: &Path| {
+        Error::input(
+            format!(
+                "{} does not fit an image of {size} bytes: {status}",
+                path.display()
+            ),
+            "give the <module> a larger size, or shorter names (at most 51 bytes of letters, digits, `.`, `-`, `_`)",
+        )
+    };
+    let blocks = u32::try_from(size / BLOCK as u64).unwrap_or(u32::MAX);
+    let store = Bytes(vec![0; blocks as usize * BLOCK]);
+    let mut system =
+        FileSystem::format(store, blocks, INODES).map_err(|status| full(status, folder))?;
+    let mut open: Vec<(PathBuf, String, usize)> = vec![(folder.to_path_buf(), String::new(), 0)];
+    while let Some((path, inside, depth)) = open.pop() {
+        if depth > DEPTH {
+            return Err(Error::input(
+                format!("{} lies more than {DEPTH} folders deep", path.display()),
+                "a link that leads upwards makes a folder without end",
+            ));
+        }
+        let entries = std::fs::read_dir(&path).map_err(|error| Error::file(&path, error))?;
+        let mut entries = entries
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<Result<Vec<PathBuf>, _>>()
+            .map_err(|error| Error::file(&path, error))?;
+        entries.sort();
+        for entry in entries {
+            let name = entry.file_name().unwrap_or_default().to_string_lossy();
+            let name = match inside.as_str() {
+                "" => name.into_owned(),
+                inside => format!("{inside}/{name}"),
+            };
+            let full = |status| full(status, &entry);
+            if entry.is_dir() {
+                system.create(&name, Kind::Folder).map_err(full)?;
+                open.push((entry, name, depth + 1));
+            } else {
+                let data = place::read(&entry)?;
+                let inode = system.create(&name, Kind::File).map_err(full)?;
+                system.write(inode, 0, &data).map_err(full)?;
+            }
+        }
+    }
+    system.check().map_err(|status| full(status, folder))?;
+    Ok(system.into_store().0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_becomes_an_image_and_the_same_one_every_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let big: Vec<u8> = (0..30_000u32).map(|i| i as u8).collect();
+        std::fs::create_dir_all(folder.path().join("maps/old")).unwrap();
+        std::fs::write(folder.path().join("readme"), "hello").unwrap();
+        std::fs::write(folder.path().join("maps/big.bin"), &big).unwrap();
+        let bytes = image(folder.path(), 1 << 20).unwrap();
+        assert_eq!(bytes, image(folder.path(), 1 << 20).unwrap());
+        assert_eq!(bytes.len(), 1 << 20);
+
+        let mut system = FileSystem::mount(Bytes(bytes), 1 << 20).unwrap();
+        let mut read = |path: &str| {
+            let inode = system.lookup(path).unwrap();
+            let mut buffer = vec![0; 40_000];
+            let length = system.read(inode, 0, &mut buffer).unwrap();
+            buffer.truncate(length);
+            buffer
+        };
+        assert_eq!(read("readme"), b"hello");
+        assert_eq!(read("maps/big.bin"), big);
+        assert!(system.lookup("maps/old").is_ok());
+
+        let error = image(folder.path(), 1 << 17).unwrap_err().to_string();
+        assert!(
+            error.contains("big.bin does not fit an image of 131072 bytes"),
+            "{error}"
+        );
+        assert!(image(&folder.path().join("nothing"), 1 << 20).is_err());
+    }
+}

@@ -1,0 +1,370 @@
+//! Activities: what they are made of, and their appearance, which can happen again.
+//!
+//! Why it exists: an application that failed comes back with the memory, gates and quotas that it had; only the activity is
+//! new. What it deliberately does not know: who is started when.
+
+use crate::calls::{CREDITS_MAX, Failure, call};
+use crate::gates::{Selectors, activate};
+use crate::load::{self, Contents};
+use crate::tiles::{self, pages};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use bulkhead_abi::dtu::NO_ENDPOINT;
+use bulkhead_abi::environment::{ENVIRONMENT_MAGIC, Environment, GateEntry, GateKind};
+use bulkhead_abi::syscall::{
+    SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES, SYSCALL_SLOT, Syscall, SyscallError,
+};
+use bulkhead_abi::tilemux::{TILEMUX_MEMORY, table_pages};
+use bulkhead_abi::words::Name;
+use bulkhead_loader::image::Image;
+use bulkhead_loader::layout::{Layout, PAGE};
+use bulkhead_resmgr::description::{App, Manager};
+use zerocopy::FromZeros;
+
+/// Bytes of a stack, at most a quarter of an application's memory.
+const STACK: u64 = 16 << 10;
+/// Bytes of the stack of a manager, which parses XML, recursively.
+const MANAGER_STACK: u64 = 64 << 10;
+/// Bytes of a slot for replies to an application's messages at least.
+const CALL_SLOT: u16 = 64;
+/// Kernel memory of an application for what it causes itself, in bytes, where the description does not say it.
+const PURSE: u64 = 4 << 10;
+
+/// A gate for an activity to receive at.
+struct Receiver {
+    /// The capability.
+    gate: u16,
+    slots: u8,
+    slot_size: u16,
+}
+
+/// An application or manager: what it is made of.
+pub struct Draft {
+    /// Its activity's number.
+    pub activity: u16,
+    /// The capability for the activity.
+    pub selector: u16,
+    /// The capability for its memory.
+    pub memory: u16,
+    name: Name,
+    tile: u16,
+    tile_number: u16,
+    purse: u16,
+    priority: u8,
+    program: String,
+    image: Image,
+    /// Where its parts lie.
+    pub layout: Layout,
+    header: Environment,
+    /// Its gates so far.
+    pub gates: Vec<GateEntry>,
+    /// Where answers to its calls come.
+    answers: Option<Receiver>,
+    receivers: Vec<Receiver>,
+    /// The capabilities of its send gates.
+    pub send: Vec<u16>,
+    /// The capabilities of its memory gates, where it finds them (0: nowhere), and their bytes.
+    pub memories: Vec<(u16, u16, u64)>,
+}
+
+impl Draft {
+    /// The capability of a receive gate.
+    pub fn receive(&self, gate: usize) -> u16 {
+        self.receivers[gate].gate
+    }
+}
+
+/// What an application needs of this manager.
+struct Needs<'a> {
+    name: &'a str,
+    tile: u16,
+    program: &'a str,
+    memory: u64,
+    memory_tile: u16,
+    /// Kernel memory.
+    purse: u64,
+    stack: u64,
+    priority: u8,
+}
+
+/// Slots and bytes of a slot for the replies to an application's messages; none if it sends nothing.
+fn call_slots(app: &App) -> Result<Option<(u8, u16)>, Failure> {
+    let credits = app.send.iter().map(|gate| u32::from(gate.credits)).sum();
+    if credits > CREDITS_MAX {
+        return Err(Failure::Credits(app.name.clone(), credits));
+    }
+    let sizes = app.send.iter().map(|gate| gate.slot_size);
+    let size = sizes.max().unwrap_or(CALL_SLOT).max(CALL_SLOT);
+    Ok((credits > 0).then_some((credits as u8 + 1, size)))
+}
+
+/// Collects what an application is made of, and lets its activity appear.
+pub fn application(
+    app: &App,
+    windows: &BTreeMap<(u16, u16), u16>,
+    selectors: &mut Selectors,
+) -> Result<Draft, Failure> {
+    let needs = Needs {
+        name: &app.name,
+        tile: app.tile,
+        program: &app.program,
+        memory: app.memory,
+        memory_tile: app.memory_tile,
+        purse: app.kernel_memory.unwrap_or(PURSE),
+        stack: STACK.min(app.memory / 4),
+        priority: app.priority,
+    };
+    let mut draft = create(&needs, Some(app), windows, selectors)?;
+    appear(&mut draft, Some(app))?;
+    Ok(draft)
+}
+
+/// Collects what an activity is made of, and plans its memory.
+fn create(
+    needs: &Needs,
+    app: Option<&App>,
+    windows: &BTreeMap<(u16, u16), u16>,
+    selectors: &mut Selectors,
+) -> Result<Draft, Failure> {
+    let image = load::image(needs.name, needs.program)?;
+    let call_slots = match app {
+        Some(app) => call_slots(app)?,
+        None => None,
+    };
+    let receive = app.map_or(&[][..], |app| &app.receive);
+    let bytes = |slots: u8, size: u16| u64::from(slots) * u64::from(size);
+    let buffers = bytes(1, SYSCALL_SLOT)
+        + call_slots.map_or(0, |(slots, size)| bytes(slots, size))
+        + receive
+            .iter()
+            .map(|g| bytes(g.slots, g.slot_size))
+            .sum::<u64>();
+    let layout = Layout::plan(&image, needs.memory, buffers, needs.stack);
+    let layout = layout.map_err(|error| Failure::Layout(needs.name.into(), error))?;
+    let full = || Failure::Environment(needs.name.into());
+    let name = Name::new(needs.name).ok_or_else(full)?;
+
+    let window = windows.get(&(needs.tile, needs.memory_tile)).copied();
+    let window = window.ok_or(Failure::Call("give memory", SyscallError::NoMemory))?;
+    let memory = selectors.cut(window, needs.memory)?;
+    let tile = match app {
+        Some(app) => tiles::for_app(app, selectors)?,
+        None => SEL_TILES + needs.tile,
+    };
+    let purse = selectors.next()?;
+    let request = Syscall::DeriveKernelMemory {
+        source: SEL_KERNEL_MEMORY,
+        target: purse,
+        bytes: needs.purse,
+    };
+    call("give kernel memory", &request)?;
+    let selector = selectors.next()?;
+    let mut receiver = |slots: u8, slot_size: u16, import: Option<u16>| {
+        let gate = match import {
+            Some(import) => import,
+            None => selectors.receive(slots, slot_size)?,
+        };
+        Ok::<_, Failure>(Receiver {
+            gate,
+            slots,
+            slot_size,
+        })
+    };
+    let answers = match call_slots {
+        Some((slots, size)) => Some(receiver(slots, size, None)?),
+        None => None,
+    };
+    let receivers = receive.iter();
+    let receivers = receivers.map(|gate| receiver(gate.slots, gate.slot_size, gate.import));
+    Ok(Draft {
+        activity: 0,
+        selector,
+        memory,
+        name,
+        tile,
+        tile_number: needs.tile,
+        purse,
+        priority: needs.priority,
+        program: needs.program.into(),
+        image,
+        layout,
+        header: Environment::new_zeroed(),
+        gates: Vec::new(),
+        answers,
+        receivers: receivers.collect::<Result<_, _>>()?,
+        send: Vec::new(),
+        memories: Vec::new(),
+    })
+}
+
+/// Creates the activity of a draft with its receive endpoints: the first one, or a new one after the last has ended.
+pub fn appear(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
+    let request = Syscall::CreateActivity {
+        target: draft.selector,
+        tile: draft.tile,
+        purse: draft.purse,
+        memory: draft.memory,
+        reply: draft.layout.buffers_offset,
+        priority: draft.priority,
+        tile_priority: app.and_then(|a| a.budget).map_or(0, |b| b.2),
+        name: draft.name,
+    };
+    let [id, syscall_send, syscall_reply, frequency, ..] = call("create an activity", &request)?;
+    let bytes = |slots: u8, size: u16| u64::from(slots) * u64::from(size);
+    let mut at = bytes(1, SYSCALL_SLOT);
+    let mut place = |receiver: &Receiver, replies: bool| {
+        let offset = draft.layout.buffers_offset + at;
+        let buffer = Some((draft.memory, offset));
+        let endpoint = activate(receiver.gate, draft.selector, buffer, replies)?;
+        let buffer = draft.layout.buffers + at;
+        at += bytes(receiver.slots, receiver.slot_size);
+        Ok::<_, Failure>((endpoint, buffer))
+    };
+    let (call_reply, call_buffer) = match &draft.answers {
+        Some(receiver) => place(receiver, false)?,
+        None => (NO_ENDPOINT, 0),
+    };
+    let mut gates = Vec::new();
+    let receive = app.map_or(&[][..], |app| &app.receive);
+    for (gate, receiver) in receive.iter().zip(&draft.receivers) {
+        let (endpoint, buffer) = place(receiver, true)?;
+        let name = app.map_or("", |app| &app.name);
+        gates.push(GateEntry {
+            slot_size: receiver.slot_size,
+            buffer,
+            size: receiver.slots.into(),
+            ..entry(name, &gate.name, GateKind::Receive, endpoint)?
+        });
+    }
+    let own = bulkhead_lib::environment();
+    let (period, deadline) = app.and_then(|a| a.task).unwrap_or((0, 0));
+    let layout = &draft.layout;
+    draft.header = Environment {
+        magic: ENVIRONMENT_MAGIC,
+        activity: id as u16,
+        tile: draft.tile_number,
+        timebase: own.timebase,
+        frequency,
+        period,
+        deadline,
+        heap_start: layout.heap,
+        heap_size: layout.heap_size,
+        stack_bottom: layout.stack_bottom,
+        stack_top: layout.stack_top,
+        syscall_send: syscall_send as u16,
+        syscall_reply: syscall_reply as u16,
+        call_reply,
+        syscall_buffer: layout.buffers,
+        call_buffer,
+        name: draft.name.0,
+        ..Environment::new_zeroed()
+    };
+    draft.activity = id as u16;
+    draft.gates = gates;
+    Ok(())
+}
+
+/// The entry of a gate in the environment of an application.
+pub fn entry(app: &str, name: &str, kind: GateKind, endpoint: u16) -> Result<GateEntry, Failure> {
+    let name = Name::new(name).ok_or_else(|| Failure::Environment(app.into()))?;
+    Ok(GateEntry {
+        name: name.0,
+        kind: kind as u32,
+        endpoint,
+        ..GateEntry::new_zeroed()
+    })
+}
+
+/// Creates a manager below with the resources of its part: tiles, memory, kernel memory, modules.
+pub fn below(
+    manager: &Manager,
+    windows: &BTreeMap<(u16, u16), u16>,
+    first_memory: u16,
+    selectors: &mut Selectors,
+) -> Result<Draft, Failure> {
+    let needs = Needs {
+        name: &manager.name,
+        tile: manager.tile,
+        program: &manager.program,
+        memory: manager.memory,
+        memory_tile: first_memory,
+        purse: manager.kernel_memory,
+        stack: MANAGER_STACK.min(manager.memory / 4),
+        priority: manager.inner.iter().map(|a| a.priority).max().unwrap_or(0),
+    };
+    let mut draft = create(&needs, None, windows, selectors)?;
+    appear(&mut draft, None)?;
+    let give = |source: u16, target: u16| {
+        let request = Syscall::Delegate {
+            activity: draft.selector,
+            source,
+            target,
+        };
+        call("give a resource", &request).map(|_| ())
+    };
+    give(SEL_MODULES, SEL_MODULES)?;
+    let tiles = manager.inner.iter().map(|a| a.tile);
+    let tiles: BTreeSet<u16> = tiles.chain(manager.managers.iter().map(|m| m.0)).collect();
+    for tile in tiles {
+        let quotas = tiles::for_manager(manager, tile, selectors)?;
+        give(quotas, SEL_TILES + tile)?;
+    }
+    let mut memories: BTreeMap<u16, u64> = BTreeMap::new();
+    for app in &manager.inner {
+        let gates = app.memory_gates.iter();
+        for gate in gates.filter(|gate| gate.of.is_none() && gate.module.is_none()) {
+            *memories.entry(gate.memory_tile).or_default() += pages(gate.size);
+        }
+        *memories.entry(app.memory_tile).or_default() +=
+            pages(app.memory) + table_pages(pages(app.memory)) * PAGE + TILEMUX_MEMORY;
+    }
+    for (_, memory) in &manager.managers {
+        *memories.entry(first_memory).or_default() += pages(*memory)
+            + table_pages(pages(*memory)) * PAGE
+            + TILEMUX_MEMORY
+            + pages(2 * manager.text.len() as u64)
+            + 2 * PAGE;
+    }
+    if let Some(limit) = manager.user_memory {
+        // What the limit allows beyond what is needed comes from the first memory.
+        let needed: u64 = memories.values().sum();
+        let more = limit.saturating_sub(needed) & !(PAGE - 1);
+        *memories.entry(first_memory).or_default() += more;
+    }
+    for (tile, size) in memories {
+        let piece = selectors.cut(SEL_MEMORIES + tile, size)?;
+        give(piece, SEL_MEMORIES + tile)?;
+    }
+    Ok(draft)
+}
+
+/// Fills the memory of an activity.
+pub fn fill(
+    draft: &Draft,
+    name: &str,
+    arguments: &[(String, String)],
+    lazy: bool,
+) -> Result<(), Failure> {
+    let contents = Contents {
+        name,
+        program: &draft.program,
+        image: &draft.image,
+        layout: &draft.layout,
+        lazy,
+        header: draft.header,
+        gates: &draft.gates,
+        arguments,
+    };
+    load::load(draft.selector, draft.memory, &contents)
+}
+
+/// Starts an activity.
+pub fn run(draft: &Draft) -> Result<(), Failure> {
+    let request = Syscall::Start {
+        activity: draft.selector,
+        entry: draft.image.entry,
+        stack: draft.layout.stack_top,
+    };
+    call("start an activity", &request).map(|_| ())
+}

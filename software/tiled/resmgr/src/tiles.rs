@@ -1,0 +1,178 @@
+//! Tiles: memory windows, and the quotas that somebody gets of one.
+//!
+//! Why it exists: before anything lives on a tile, memory must show there, and quotas be moved. What it deliberately does not
+//! know: activities.
+
+use crate::calls::{Failure, call};
+use crate::gates::Selectors;
+use alloc::collections::{BTreeMap, BTreeSet};
+use bulkhead_abi::syscall::{SEL_MEMORIES, SEL_TILES, SHARE, Syscall, SyscallError};
+use bulkhead_abi::tilemux::{TILEMUX_MEMORY, table_pages};
+use bulkhead_lib::syscall;
+use bulkhead_loader::layout::PAGE;
+use bulkhead_resmgr::description::{App, Manager, Subsystem};
+
+/// Bytes in whole pages.
+pub fn pages(bytes: u64) -> u64 {
+    bytes.next_multiple_of(PAGE)
+}
+
+/// The memory that shows on each tile: of its activities, and on tiles that this manager lights, pages for all page tables.
+struct Window {
+    memory: u64,
+    tables: u64,
+}
+
+/// Which memory each tile needs, by tile and memory tile.
+fn windows(system: &Subsystem, first_memory: u16) -> BTreeMap<(u16, u16), Window> {
+    let mut all: BTreeMap<(u16, u16), Window> = BTreeMap::new();
+    let mut need = |place: (u16, u16), memory: u64, tables: u64| {
+        let window = all.entry(place).or_insert(Window {
+            memory: 0,
+            tables: 0,
+        });
+        window.memory += memory;
+        window.tables += tables;
+    };
+    let own = system
+        .apps
+        .iter()
+        .map(|a| (a.tile, a.memory_tile, a.memory));
+    let managers = system.managers.iter();
+    // A manager's description lies in its window, too.
+    let managers = managers.map(|m| (m.tile, first_memory, m.memory));
+    for (tile, memory_tile, memory) in own.chain(managers) {
+        need(
+            (tile, memory_tile),
+            pages(memory),
+            table_pages(pages(memory)),
+        );
+    }
+    for manager in &system.managers {
+        let text = 2 * manager.text.len() as u64 + 256 * manager.imports.len() as u64;
+        need((manager.tile, first_memory), pages(text) + PAGE, 0);
+    }
+    // Tiles that several managers share are this one's to light; so are those where it has something itself.
+    let tiles = |manager: &Manager| -> BTreeSet<u16> {
+        let apps = manager.inner.iter().map(|a| a.tile);
+        apps.chain(manager.managers.iter().map(|m| m.0)).collect()
+    };
+    for manager in &system.managers {
+        for tile in tiles(manager) {
+            let sharers = system.managers.iter().filter(|m| tiles(m).contains(&tile));
+            let is_own = all.keys().any(|place| place.0 == tile);
+            if !is_own && sharers.count() < 2 {
+                continue;
+            }
+            let inner = manager.inner.iter().filter(|a| a.tile == tile);
+            let apps = inner.map(|a| table_pages(pages(a.memory)));
+            let below = manager.managers.iter().filter(|m| m.0 == tile);
+            let tables: u64 = apps.chain(below.map(|m| table_pages(pages(m.1)))).sum();
+            let place = all.keys().find(|place| place.0 == tile).copied();
+            let window = all.entry(place.unwrap_or((tile, first_memory)));
+            window
+                .or_insert(Window {
+                    memory: 0,
+                    tables: 0,
+                })
+                .tables += tables;
+        }
+    }
+    all
+}
+
+/// Gives every tile the memory that its activities need. Returns the capabilities to cut that memory from.
+pub fn configure(
+    system: &Subsystem,
+    first_memory: u16,
+    selectors: &mut Selectors,
+) -> Result<BTreeMap<(u16, u16), u16>, Failure> {
+    let mut made = BTreeMap::new();
+    for ((tile, memory_tile), window) in windows(system, first_memory) {
+        let size = window.memory + window.tables * PAGE + TILEMUX_MEMORY;
+        let memory = selectors.cut(SEL_MEMORIES + memory_tile, size)?;
+        let configure = |tables: u64| {
+            syscall::call(&Syscall::ConfigureTile {
+                tile: SEL_TILES + tile,
+                memory,
+                tables,
+            })
+        };
+        let done = match configure(window.tables) {
+            // Somebody above lit the tile, with page tables for all.
+            Err(SyscallError::BadArgument) if window.tables > 0 => configure(0),
+            other => other,
+        };
+        done.map_err(|error| Failure::Call("configure a tile", error))?;
+        made.insert((tile, memory_tile), memory);
+    }
+    Ok(made)
+}
+
+/// Quotas of a tile that somebody gets for himself; what is absent is shared.
+#[derive(Default)]
+struct Quotas {
+    endpoints: Option<u64>,
+    cpu: Option<(u64, u64)>,
+    noc: Option<(u64, u64)>,
+    tables: Option<u64>,
+}
+
+/// A capability for a tile with these quotas, moved out of this manager's.
+fn derive(tile: u16, quotas: &Quotas, selectors: &mut Selectors) -> Result<u16, Failure> {
+    let source = SEL_TILES + tile;
+    if let Quotas {
+        endpoints: None,
+        cpu: None,
+        noc: None,
+        tables: None,
+    } = quotas
+    {
+        return Ok(source);
+    }
+    let (rate, burst) = quotas.noc.unwrap_or((SHARE, SHARE));
+    let (budget, period) = quotas.cpu.unwrap_or((SHARE, 0));
+    let target = selectors.next()?;
+    let request = Syscall::DeriveTile {
+        source,
+        target,
+        endpoints: quotas.endpoints.unwrap_or(SHARE),
+        budget,
+        period,
+        rate,
+        burst,
+        tables: quotas.tables.unwrap_or(SHARE),
+    };
+    call("give quotas", &request)?;
+    Ok(target)
+}
+
+/// The tile capability for an application: with quotas of its own where the description limits it.
+pub fn for_app(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
+    let quotas = Quotas {
+        endpoints: app.endpoints,
+        cpu: app.budget.map(|(budget, period, _)| (budget, period)),
+        noc: app.limit,
+        tables: app.tables,
+    };
+    derive(app.tile, &quotas, selectors)
+}
+
+/// The tile capability for all that is below a manager.
+pub fn for_manager(
+    manager: &Manager,
+    tile: u16,
+    selectors: &mut Selectors,
+) -> Result<u16, Failure> {
+    let limit = manager.limits.iter().find(|limit| limit.tile == tile);
+    let quotas = Quotas {
+        cpu: manager.cpu,
+        ..limit.map_or_else(Quotas::default, |limit| Quotas {
+            endpoints: limit.endpoints,
+            cpu: None,
+            noc: limit.noc,
+            tables: limit.tables,
+        })
+    };
+    derive(tile, &quotas, selectors)
+}
