@@ -436,6 +436,12 @@ calls! {
         /// The capability.
         selector: u16,
     }
+    /// What was used of the quotas of a capability at most at a time. Results: of a tile its own endpoints and page tables (0 where it
+    /// shares another's), of a purse bytes; of others nothing.
+    Usage = 28 {
+        /// The capability.
+        selector: u16,
+    }
 }
 
 impl Field for u32 {

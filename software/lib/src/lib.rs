@@ -25,6 +25,7 @@ pub mod argument;
 pub mod client;
 pub mod file;
 pub mod gate;
+pub mod mounts;
 pub mod pipe;
 mod runtime;
 pub mod select;

@@ -71,6 +71,19 @@ uint64_t bh_memory_size(int gate);
 int bh_read(int gate, uint64_t offset, void *target, size_t length);
 int bh_write(int gate, uint64_t offset, const void *data, size_t length);
 
+/* Files of the service behind a send gate or session; bytes are transferred over a session. Failures of the service are
+   BH_SERVICE minus its status (see `Status` of the library): BH_SERVICE - 5 is "there is no such file". */
+#define BH_SERVICE (-200)
+int bh_mount(const char *name);
+/* Bytes of a file. */
+int64_t bh_file_size(int mount, const char *path);
+/* Reads from an offset on; gives the number of bytes, 0 at the end. */
+int bh_file_read(int mount, const char *path, uint64_t offset, void *target, size_t length);
+/* Writes from an offset on and makes the file if there is none; kept when it returns. */
+int bh_file_write(int mount, const char *path, uint64_t offset, const void *data, size_t length);
+int bh_file_remove(int mount, const char *path);
+int bh_folder(int mount, const char *path);
+
 /* Measurements, which cost nothing on the model: a span of time on this tile, a value to compare. */
 void bh_span_begin(uint64_t id);
 void bh_span_end(uint64_t id);

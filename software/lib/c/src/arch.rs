@@ -6,7 +6,8 @@
 //! bytes that nobody else uses during the call, a pointer to a name to a text that ends with a zero.
 #![allow(unsafe_code)]
 
-use crate::tables::{BAD_ARGUMENT, Result, Tables, code};
+use crate::tables::{BAD_ARGUMENT, Result, Tables, code, status};
+use bulkhead_lib::file::{CREATE, READ, WRITE};
 use bulkhead_lib::{argument, marker, println, time};
 use core::alloc::Layout;
 use core::cell::RefCell;
@@ -235,6 +236,65 @@ functions! {
             // SAFETY: see the head of this module.
             let data = unsafe { bytes(data, length) }?;
             tables.memory(gate)?.write(offset, data).map_err(code)?;
+            Ok(0)
+        })
+    }
+
+    fn bh_mount(name: *const c_char) -> c_int {
+        // SAFETY: see the head of this module.
+        with(|tables| tables.open_mount(unsafe { text(name) }?))
+    }
+
+    fn bh_file_size(mount: c_int, path: *const c_char) -> i64 {
+        let mut size = 0;
+        let done = with(|tables| {
+            // SAFETY: see the head of this module.
+            let path = unsafe { text(path) }?;
+            size = tables.mount(mount)?.stat(path).map_err(status)?.size;
+            Ok(0)
+        });
+        match done {
+            0 => i64::try_from(size).unwrap_or(i64::MAX),
+            error => error.into(),
+        }
+    }
+
+    fn bh_file_read(mount: c_int, path: *const c_char, offset: u64, target: *mut c_void, length: usize) -> c_int {
+        with(|tables| {
+            // SAFETY: see the head of this module.
+            let (path, target) = unsafe { (text(path)?, bytes_mut(target, length)?) };
+            let mut file = tables.mount(mount)?.open(path, READ).map_err(status)?;
+            file.seek(offset);
+            let count = file.read(target).map_err(status)?;
+            file.close().map_err(status)?;
+            Ok(count as i32)
+        })
+    }
+
+    fn bh_file_write(mount: c_int, path: *const c_char, offset: u64, data: *const c_void, length: usize) -> c_int {
+        with(|tables| {
+            // SAFETY: see the head of this module.
+            let (path, data) = unsafe { (text(path)?, bytes(data, length)?) };
+            let mut file = tables.mount(mount)?.open(path, WRITE | CREATE).map_err(status)?;
+            file.seek(offset);
+            file.write(data).map_err(status)?;
+            file.close().map_err(status)?;
+            Ok(0)
+        })
+    }
+
+    fn bh_file_remove(mount: c_int, path: *const c_char) -> c_int {
+        with(|tables| {
+            // SAFETY: see the head of this module.
+            tables.mount(mount)?.remove(unsafe { text(path) }?).map_err(status)?;
+            Ok(0)
+        })
+    }
+
+    fn bh_folder(mount: c_int, path: *const c_char) -> c_int {
+        with(|tables| {
+            // SAFETY: see the head of this module.
+            tables.mount(mount)?.make_folder(unsafe { text(path) }?).map_err(status)?;
             Ok(0)
         })
     }

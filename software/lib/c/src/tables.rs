@@ -3,6 +3,8 @@
 //! Why it exists: a wrong number must be an error and nothing worse. What it deliberately does not know: pointers.
 
 use bulkhead_lib::abi::dtu::DtuError;
+use bulkhead_lib::common::status::Status;
+use bulkhead_lib::file::Mount;
 use bulkhead_lib::gate::{MemoryGate, Message, MessageBuffer, ReceiveGate, SendGate};
 use bulkhead_lib::select::{self, Event};
 
@@ -17,6 +19,8 @@ pub const BAD_ARGUMENT: i32 = -100;
 pub const NOT_FOUND: i32 = -101;
 /// No message before the time was over.
 pub const NOTHING: i32 = -102;
+/// Below this: what a service says.
+const SERVICE: i32 = -200;
 /// No place for another gate or message.
 pub const TOO_MANY: i32 = -103;
 
@@ -28,12 +32,18 @@ pub fn code(error: DtuError) -> i32 {
     -(error as i32)
 }
 
+/// What a service says as C has it.
+pub fn status(status: Status) -> i32 {
+    SERVICE - status.code() as i32
+}
+
 /// All gates and messages of the application.
 pub struct Tables {
     send: [Option<SendGate>; GATES],
     receive: [Option<ReceiveGate>; GATES],
     memory: [Option<MemoryGate>; GATES],
     messages: [Option<Message>; MESSAGES],
+    mounts: [Option<Mount>; GATES],
     buffer: MessageBuffer,
 }
 
@@ -56,6 +66,7 @@ impl Tables {
             receive: [None; GATES],
             memory: [None; GATES],
             messages: [const { None }; MESSAGES],
+            mounts: [const { None }; GATES],
             buffer: MessageBuffer::new(),
         }
     }
@@ -78,6 +89,19 @@ impl Tables {
     /// A memory gate.
     pub fn memory(&self, number: i32) -> Result<MemoryGate> {
         get(&self.memory, number)
+    }
+
+    /// Opens a session with a file service.
+    pub fn open_mount(&mut self, name: &str) -> Result<i32> {
+        SendGate::find(name).ok_or(NOT_FOUND)?;
+        put(&mut self.mounts, Mount::connect(name).map_err(status)?)
+    }
+
+    /// A file service.
+    pub fn mount(&mut self, number: i32) -> Result<&mut Mount> {
+        let place = usize::try_from(number).ok();
+        let place = place.and_then(|n| self.mounts.get_mut(n));
+        place.and_then(Option::as_mut).ok_or(BAD_ARGUMENT)
     }
 
     /// A message must not cross a page, so it is sent from here.

@@ -233,9 +233,7 @@ impl Space<'_> {
             payer,
             original: None,
         })?;
-        if let Some(left) = self.left(owner, Quota::Endpoints) {
-            *left = rest;
-        }
+        self.spend(owner, Quota::Endpoints, rest);
         Ok(id)
     }
 

@@ -41,6 +41,16 @@ pub struct Tile {
     pub given: [u64; QUOTAS],
     /// The node whose quota it uses: itself, or an ancestor.
     pub owner: [NodeId; QUOTAS],
+    /// The least that was ever left of its own endpoints and page tables; `u16::MAX` while nothing was taken.
+    pub least: [u16; 2],
+}
+
+impl Tile {
+    /// What was used of its own endpoints and page tables at most at a time; nothing where they were not given to it.
+    pub fn used(&self) -> [u64; 2] {
+        let quotas = [Quota::Endpoints, Quota::PageTables].map(|q| self.given[q as usize]);
+        [0, 1].map(|i| quotas[i].saturating_sub(self.least[i].into()))
+    }
 }
 
 /// A range of a memory tile.
@@ -128,6 +138,8 @@ pub enum Object {
     },
     /// Kernel memory: a purse that pays for kernel objects.
     KernelMemory {
+        /// The least that was ever left.
+        least: u64,
         /// Bytes left.
         left: u64,
         /// Bytes given.

@@ -29,6 +29,15 @@ pub(crate) fn give(left: u64, amount: u64) -> u64 {
     }
 }
 
+/// Remembers how little was left.
+fn note(tile: &mut Tile) {
+    let quotas = [Quota::Endpoints, Quota::PageTables];
+    for (least, quota) in tile.least.iter_mut().zip(quotas) {
+        let left = u16::try_from(tile.left[quota as usize]).unwrap_or(u16::MAX);
+        *least = (*least).min(left);
+    }
+}
+
 impl Space<'_> {
     pub(crate) fn tile(&self, id: NodeId) -> Result<Tile> {
         match *self.object(id) {
@@ -49,6 +58,14 @@ impl Space<'_> {
         match &mut self.nodes[owner.index()].object {
             Object::Tile(tile) => Some(&mut tile.left[quota as usize]),
             _ => None,
+        }
+    }
+
+    /// Leaves `rest` of a quota in the node that owns it.
+    pub(crate) fn spend(&mut self, owner: NodeId, quota: Quota, rest: u64) {
+        if let Object::Tile(tile) = &mut self.nodes[owner.index()].object {
+            tile.left[quota as usize] = rest;
+            note(tile);
         }
     }
 
@@ -80,6 +97,7 @@ impl Space<'_> {
         let mut object = Tile {
             left: [0; QUOTAS],
             given: [0; QUOTAS],
+            least: [u16::MAX; 2],
             period: parent.period,
             ..parent
         };
@@ -122,6 +140,7 @@ impl Space<'_> {
             if let Object::Tile(from) = &mut self.nodes[parent.owner[quota].index()].object {
                 // Checked above.
                 from.left[quota] = take(from.left[quota], object.given[quota]).unwrap_or(0);
+                note(from);
             }
         }
         Ok(id)
@@ -152,6 +171,7 @@ impl Space<'_> {
         left.checked_sub(needed).ok_or(Error::NoQuota)?;
         let id = self.make(Plan {
             object: Object::KernelMemory {
+                least: bytes,
                 left: bytes,
                 given: bytes,
             },
@@ -162,9 +182,10 @@ impl Space<'_> {
             payer: caller,
             original: None,
         })?;
-        if let Object::KernelMemory { left, .. } = self.object_mut(origin) {
+        if let Object::KernelMemory { left, least, .. } = self.object_mut(origin) {
             // Checked above, with the charge for the new purse.
             *left -= bytes;
+            *least = (*least).min(*left);
         }
         Ok(id)
     }
@@ -408,9 +429,7 @@ impl Space<'_> {
             payer: caller,
             original: None,
         })?;
-        if let Some(left) = self.left(owner, Quota::PageTables) {
-            *left = rest;
-        }
+        self.spend(owner, Quota::PageTables, rest);
         Ok(id)
     }
 

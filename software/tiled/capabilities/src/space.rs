@@ -122,6 +122,7 @@ impl<'m> Space<'m> {
             total,
         };
         let purse = space.boot_node(Object::KernelMemory {
+            least: total,
             left: total,
             given: total,
         });
@@ -159,6 +160,7 @@ impl<'m> Space<'m> {
         }
         let id = self.make(Plan {
             object: Object::KernelMemory {
+                least: bytes,
                 left: bytes,
                 given: bytes,
             },
@@ -169,8 +171,9 @@ impl<'m> Space<'m> {
             payer: KERNEL,
             original: None,
         })?;
-        if let Object::KernelMemory { left, .. } = self.object_mut(own) {
+        if let Object::KernelMemory { left, least, .. } = self.object_mut(own) {
             *left -= bytes;
+            *least = (*least).min(*left);
         }
         Ok(id)
     }
@@ -195,6 +198,7 @@ impl<'m> Space<'m> {
             period: second,
             left: quota,
             given: quota,
+            least: [u16::MAX; 2],
             owner: [NO_OWNER; QUOTAS],
         });
         let id = self.add(selector, object)?;
@@ -387,7 +391,7 @@ impl<'m> Space<'m> {
             return Err(Error::Revoked);
         }
         let purse = self.nodes[purse.index()].owner;
-        let Object::KernelMemory { left, .. } = &mut self.nodes[purse.index()].object else {
+        let Object::KernelMemory { left, least, .. } = &mut self.nodes[purse.index()].object else {
             return Err(Error::WrongKind);
         };
         let rest = left.checked_sub(cost).ok_or(Error::NoKernelMemory)?;
@@ -395,6 +399,7 @@ impl<'m> Space<'m> {
             return Err(Error::NoKernelMemory);
         }
         *left = rest;
+        *least = (*least).min(rest);
         // A free node was seen above.
         let id = self.take_free().ok_or(Error::NoKernelMemory)?;
         self.nodes[id.index()] = Node {

@@ -28,6 +28,8 @@ pub struct Tile {
     pub endpoints: EndpointTable,
     /// What its memory windows show.
     pub windows: [Option<Region>; PMP_WINDOWS as usize],
+    /// Who made each window.
+    pub shown_by: [HolderId; PMP_WINDOWS as usize],
     /// TileMux runs, or is being loaded.
     pub is_lit: bool,
     /// Who started TileMux; only he may give memory for page tables, because who reaches those reaches the whole tile.
@@ -49,6 +51,7 @@ impl Tile {
             harts: 1,
             endpoints: EndpointTable::new(endpoints, FIRST_ENDPOINT),
             windows: [None; PMP_WINDOWS as usize],
+            shown_by: [Space::KERNEL; PMP_WINDOWS as usize],
             is_lit: false,
             lit_by: Space::KERNEL,
             tables: Vec::new(),
@@ -64,8 +67,14 @@ impl Tile {
         self
     }
 
-    /// Number of the window that an added region would get, if there is one.
-    pub fn next_window(&self) -> Option<u16> {
+    /// Number of the window that a region added by `caller` would get, if there is one. Nobody has more than one for each memory
+    /// tile: the others are for those whom he shares the tile with.
+    pub fn next_window(&self, caller: HolderId, region: Region) -> Option<u16> {
+        let windows = self.windows.iter().zip(&self.shown_by);
+        let mut own = windows.filter(|(_, by)| **by == caller && caller != Space::KERNEL);
+        if own.any(|(window, _)| window.is_some_and(|w| w.tile == region.tile)) {
+            return None;
+        }
         let free = self.windows.iter().position(Option::is_none)?;
         Some(free as u16)
     }

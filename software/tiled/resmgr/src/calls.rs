@@ -75,6 +75,22 @@ pub fn call(what: &'static str, request: &Syscall) -> Result<syscall::Results, F
     syscall::call(request).map_err(|error| Failure::Call(what, error))
 }
 
+/// What was used of endpoints and page tables at most, of a tile capability with quotas of its own.
+pub fn tile_used(selector: u16) -> Option<[u64; 2]> {
+    match syscall::call(&Syscall::Usage { selector }) {
+        Ok([endpoints, tables, ..]) => Some([endpoints, tables]),
+        Err(_) => None,
+    }
+}
+
+/// What was used of a purse at most.
+pub fn purse_used(selector: u16) -> Option<u64> {
+    match syscall::call(&Syscall::Usage { selector }) {
+        Ok([used, ..]) => Some(used),
+        Err(_) => None,
+    }
+}
+
 /// The kind of the object that a selector names, and the first quotas.
 pub fn kind_of(selector: u16) -> Option<(ObjectKind, [u64; 3])> {
     match syscall::call(&Syscall::Query { selector }) {

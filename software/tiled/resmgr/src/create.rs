@@ -48,9 +48,11 @@ pub struct Draft {
     /// The capability for its memory.
     pub memory: u16,
     name: Name,
-    tile: u16,
+    /// The capability for its tile.
+    pub tile: u16,
     tile_number: u16,
-    purse: u16,
+    /// The capability for its kernel memory.
+    pub purse: u16,
     priority: u8,
     program: String,
     image: Image,
@@ -64,6 +66,8 @@ pub struct Draft {
     receivers: Vec<Receiver>,
     /// The capabilities of its send gates.
     pub send: Vec<u16>,
+    /// Of a manager: its tiles, and the capabilities with the quotas for what is below it.
+    pub quotas: Vec<(u16, u16)>,
     /// The capabilities of its memory gates, where it finds them (0: nowhere), and their bytes.
     pub memories: Vec<(u16, u16, u64)>,
 }
@@ -195,6 +199,7 @@ fn create(
         receivers: receivers.collect::<Result<_, _>>()?,
         send: Vec::new(),
         memories: Vec::new(),
+        quotas: Vec::new(),
     })
 }
 
@@ -306,9 +311,11 @@ pub fn below(
     give(SEL_MODULES, SEL_MODULES)?;
     let tiles = manager.inner.iter().map(|a| a.tile);
     let tiles: BTreeSet<u16> = tiles.chain(manager.managers.iter().map(|m| m.0)).collect();
+    let mut all = Vec::new();
     for tile in tiles {
         let quotas = tiles::for_manager(manager, tile, selectors)?;
         give(quotas, SEL_TILES + tile)?;
+        all.push((tile, quotas));
     }
     let mut memories: BTreeMap<u16, u64> = BTreeMap::new();
     for app in &manager.inner {
@@ -336,6 +343,7 @@ pub fn below(
         let piece = selectors.cut(SEL_MEMORIES + tile, size)?;
         give(piece, SEL_MEMORIES + tile)?;
     }
+    draft.quotas = all;
     Ok(draft)
 }
 

@@ -63,6 +63,7 @@ fn run(is_root: bool) -> Result<u64, Failure> {
     let mut is_busy = true;
     loop {
         if is_busy && !world.is_busy() {
+            world.print_quotas();
             if is_root {
                 return Ok(world.code);
             }

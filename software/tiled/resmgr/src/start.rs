@@ -3,7 +3,7 @@
 //! Why it exists: no application runs before all of its gates are there, no client before its services. What it deliberately
 //! does not know: what an application is made of.
 
-use crate::calls::{Failure, kind_of};
+use crate::calls::{self, Failure, kind_of};
 use crate::connect::{self, Regions};
 use crate::create::{self, Draft};
 use crate::gates::Selectors;
@@ -28,9 +28,8 @@ enum Phase {
 
 /// A manager below.
 struct Below {
-    activity: u16,
+    draft: Draft,
     name: String,
-    layout: Layout,
     foreground: bool,
     phase: Phase,
 }
@@ -94,9 +93,8 @@ impl<'a> World<'a> {
             create::fill(&draft, &manager.name, &[], false)?;
             create::run(&draft)?;
             below.push(Below {
-                activity: draft.activity,
                 name: manager.name.clone(),
-                layout: draft.layout,
+                draft,
                 foreground: manager.foreground(),
                 phase: Phase::Runs,
             });
@@ -149,6 +147,48 @@ impl<'a> World<'a> {
             }
         }
         Ok(world)
+    }
+
+    /// Says what was used at most of the quotas that the description bounds.
+    pub fn print_quotas(&self) {
+        for (app, draft) in self.system.apps.iter().zip(&self.drafts) {
+            let used = calls::tile_used(draft.tile).unwrap_or_default();
+            let kernel = app
+                .kernel_memory
+                .and_then(|_| calls::purse_used(draft.purse));
+            let all = [
+                ("endpoints", app.endpoints.map(|limit| (used[0], limit))),
+                ("page-tables", app.tables.map(|limit| (used[1], limit))),
+                ("kernel-memory", kernel.zip(app.kernel_memory)),
+            ];
+            for (quota, (used, limit)) in all.into_iter().filter_map(|(n, q)| Some((n, q?))) {
+                println!("quota of `{}`: {quota} {used} of {limit}", app.name);
+            }
+        }
+        for (below, manager) in self.below.iter().zip(&self.system.managers) {
+            for (tile, selector) in &below.draft.quotas {
+                let Some(limit) = manager.limits.iter().find(|limit| limit.tile == *tile) else {
+                    continue;
+                };
+                let used = calls::tile_used(*selector).unwrap_or_default();
+                let all = [
+                    ("endpoints", limit.endpoints),
+                    ("page-tables", limit.tables),
+                ];
+                for ((quota, limit), used) in all.into_iter().zip(used) {
+                    if let Some(limit) = limit {
+                        println!(
+                            "quota of `{}`: {quota}@{tile} {used} of {limit}",
+                            below.name
+                        );
+                    }
+                }
+            }
+            if let Some(used) = calls::purse_used(below.draft.purse) {
+                let limit = manager.kernel_memory;
+                println!("quota of `{}`: kernel-memory {used} of {limit}", below.name);
+            }
+        }
     }
 
     /// Whether something in the foreground has not ended.
@@ -248,8 +288,8 @@ impl<'a> World<'a> {
                 StopCause::Exit(0) => self.over(index),
                 _ => self.restart(index),
             }
-        } else if let Some(below) = self.below.iter_mut().find(|b| b.activity == activity) {
-            explain(activity, &below.name, &below.layout, cause);
+        } else if let Some(below) = self.below.iter_mut().find(|b| b.draft.activity == activity) {
+            explain(activity, &below.name, &below.draft.layout, cause);
             let was = core::mem::replace(&mut below.phase, Phase::Over);
             if was != Phase::Over && below.foreground && cause != StopCause::Exit(0) {
                 self.code = FAILED;
@@ -259,7 +299,7 @@ impl<'a> World<'a> {
 
     /// A manager below says something.
     pub fn reported(&mut self, activity: u16, value: u64) {
-        let below = self.below.iter_mut().find(|b| b.activity == activity);
+        let below = self.below.iter_mut().find(|b| b.draft.activity == activity);
         if let Some(below) = below.filter(|_| value & REPORT_DONE != 0) {
             below.phase = Phase::Over;
             if value != REPORT_DONE {

@@ -533,7 +533,7 @@ fn run(seed: u64, nodes: usize, steps: usize, every: usize) {
     );
     assert_eq!(space_left, model_left);
     assert!(
-        matches!(space.find_shared(PURSE), Object::KernelMemory { left, given } if left == given)
+        matches!(space.find_shared(PURSE), Object::KernelMemory { left, given, .. } if left == given)
     );
     assert!(matches!(space.find_shared(TILE), Object::Tile(tile) if tile.left == tile.given));
     assert!(

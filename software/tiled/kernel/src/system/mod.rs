@@ -452,6 +452,13 @@ impl System {
                 let (_, object) = self.space.look(caller, selector)?;
                 self.query(&object, &mut reply);
             }
+            Syscall::Usage { selector } => {
+                match self.space.look(caller, selector)?.1 {
+                    Object::Tile(tile) => reply.push(&tile.used()),
+                    Object::KernelMemory { least, given, .. } => reply.push(&[given - least]),
+                    _ => &mut reply,
+                };
+            }
         }
         Ok(Outcome::Reply(reply))
     }

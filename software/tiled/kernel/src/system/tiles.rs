@@ -52,12 +52,13 @@ impl System {
         };
         let index = self.tile_index(object.tile)?;
         let target = &self.tiles[index];
-        let window = target.next_window().ok_or(SyscallError::NoWindow)?;
         let region = Region {
             tile: range.tile,
             base: range.base,
             size: range.size,
         };
+        let window = target.next_window(caller, region);
+        let window = window.ok_or(SyscallError::NoWindow)?;
         let aligned = region.base.is_multiple_of(PAGE) && region.size.is_multiple_of(PAGE);
         if !aligned || region.size > PMP_WINDOW_SIZE || range.rights != 7 {
             return Err(SyscallError::BadArgument);
@@ -69,7 +70,7 @@ impl System {
             }
             let shown = self.space.show(caller, memory, tile, window)?;
             self.reserve(caller, node, shown, 0, tables, index)?;
-            self.show(hardware, index, window, region);
+            self.show(hardware, (index, caller), window, region);
             return Ok(Outcome::Reply(done()));
         }
         let program = self.module(&TILEMUX_NAMES).ok_or(SyscallError::NoModule)?;
@@ -88,7 +89,7 @@ impl System {
         let loading = loading.map_err(|_| SyscallError::NoModule)?;
         let shown = self.space.show(caller, memory, tile, window)?;
         self.reserve(caller, node, shown, TILEMUX_MEMORY, tables, index)?;
-        self.show(hardware, index, window, region);
+        self.show(hardware, (index, caller), window, region);
         self.tiles[index].is_lit = true;
         self.tiles[index].lit_by = caller;
         self.set_up(hardware, index, region);
@@ -143,8 +144,15 @@ impl System {
     }
 
     /// Configures a window.
-    fn show(&mut self, hardware: &mut impl Hardware, index: usize, window: u16, region: Region) {
+    fn show(
+        &mut self,
+        hardware: &mut impl Hardware,
+        (index, caller): (usize, HolderId),
+        window: u16,
+        region: Region,
+    ) {
         let tile = &mut self.tiles[index];
+        tile.shown_by[usize::from(window)] = caller;
         tile.windows[usize::from(window)] = Some(region);
         let rights = (TLB_READ | TLB_WRITE) as u8;
         let endpoint = memory_endpoint(TILEMUX_ACTIVITY, region, rights);

@@ -1,0 +1,163 @@
+//! What the description promises, on the chip: services before clients, restarts, quotas, modules, images of folders, mounts.
+
+use bulkhead_runner::c_programs;
+use bulkhead_system_tests::{Report, boot_text, boot_with};
+use std::path::Path;
+
+fn system(inside: &str) -> String {
+    format!(
+        "<system name=\"described\" platform=\"./shared.xml\" duration=\"100ms\" manager-tile=\"1\">{inside}</system>"
+    )
+}
+
+fn run(inside: &str) -> Report {
+    boot_text(&system(inside), &[]).remove(0)
+}
+
+fn host_folder(folder: &Path) {
+    std::fs::create_dir_all(folder.join("disk/maps")).unwrap();
+    std::fs::write(folder.join("disk/greeting"), "hello from the host").unwrap();
+    std::fs::write(folder.join("disk/maps/town"), "x".repeat(9000)).unwrap();
+    std::fs::create_dir_all(folder.join("more")).unwrap();
+    std::fs::write(folder.join("more/town"), "a small town").unwrap();
+    std::fs::write(folder.join("map.txt"), "one map for all\n").unwrap();
+}
+
+#[test]
+fn clients_start_after_their_services_and_survive_their_restarts() {
+    let report = run(r#"<domain name="d">
+      <app name="client" tile="4" program="service/persistent"><argument name="stops" value="2"/>
+        <session name="service" to="fragile" priority="1"/></app>
+      <app name="other" tile="5" program="service/persistent"><argument name="runs" value="3"/>
+        <session name="service" to="fragile"/></app>
+      <app name="fragile" tile="3" program="service/fragile" background="true"><service restart="on-failure"/>
+        <rgate name="priority-0"/><rgate name="priority-1"/></app>
+    </domain>"#);
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let sums = |name: &str| {
+        report
+            .printed(name)
+            .last()
+            .copied()
+            .unwrap_or("")
+            .to_owned()
+    };
+    assert_eq!(
+        sums("client"),
+        "15 sums in 3 sessions",
+        "{}",
+        report.console
+    );
+    let again: Vec<&str> = report.printed("root");
+    assert_eq!(
+        again[..2],
+        [
+            "`fragile` is started again (1 of 3)",
+            "`fragile` is started again (2 of 3)"
+        ],
+        "{}",
+        report.console
+    );
+}
+
+#[test]
+fn a_service_that_stops_too_often_is_given_up_and_nobody_hangs() {
+    let report = run(r#"<domain name="d">
+      <app name="client" tile="4" program="service/persistent"><argument name="stops" value="3"/>
+        <session name="service" to="fragile"/></app>
+      <app name="late" tile="5" program="service/persistent"><session name="service" to="never"/></app>
+      <app name="fragile" tile="3" program="service/fragile" background="true">
+        <service restart="on-failure" restarts="1"/><rgate name="priority-0"/></app>
+      <app name="never" tile="6" program="adversary/stack" background="true"><service/><rgate name="priority-0"/></app>
+    </domain>"#);
+    assert_eq!(report.code, Some(3), "{}", report.console);
+    let said = report.printed("client");
+    assert_eq!(
+        said.last(),
+        Some(&"after 2 stops: closed"),
+        "{said:?}"
+    );
+    let manager = report.printed("root").join("\n");
+    assert!(
+        manager.contains("`late` is not started: there is no service `never`"),
+        "{manager}"
+    );
+}
+
+#[test]
+fn quotas_hold_and_are_reported() {
+    let report = run(r#"<tilemux tile="4"/><domain name="d">
+      <app name="a" tile="4" program="adversary/witness"><argument name="rounds" value="5"/>
+        <limit endpoints="3" page-tables="7" kernel-memory="2KiB"/></app>
+      </domain>
+      <manager name="m" tile="5"><limit tile="4" endpoints="40" noc="1GB/s" burst="8KiB"/><limit kernel-memory="60KiB"/>
+        <domain name="e"><app name="b" tile="4" program="adversary/witness"><argument name="rounds" value="5"/>
+          <limit noc="8MiB/s"/></app></domain></manager>"#);
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let said = report.printed("root");
+    assert!(said.contains(&"quota of `a`: endpoints 2 of 3"), "{said:?}");
+    assert!(
+        said.contains(&"quota of `a`: page-tables 7 of 7"),
+        "{said:?}"
+    );
+    let kernel = said.iter().find(|line| line.contains("`m`: kernel-memory"));
+    let used: u64 = kernel
+        .and_then(|line| line.split(' ').nth(4)?.parse().ok())
+        .unwrap_or_else(|| panic!("{said:?}"));
+    println!("{said:#?}");
+    assert!((4 << 10..=60 << 10).contains(&used), "{said:?}");
+}
+
+#[test]
+fn modules_and_images_of_folders_are_there() {
+    let text = system(
+        r#"<module name="map" file="map.txt" for="a b"/><module name="disk" folder="disk" size="1MiB"/>
+      <module name="more" folder="more" size="1MiB"/>
+      <domain name="d">
+      <app name="a" tile="4" program="service/reader"><mgate name="map" module="map" rights="r"/>
+        <argument name="mounts" value="/:files /maps/new:more"/><argument name="write" value="/maps/new/b"/>
+        <argument name="file" value="/greeting maps/new/town /maps/new/b"/>
+        <session name="files" to="files"/><session name="more" to="more" priority="1"/></app>
+      <app name="b" tile="5" program="service/reader"><mgate name="map" module="map" rights="r"/></app>
+      <app name="files" tile="3" program="tiled/files" memory="1MiB" background="true"><service/>
+        <rgate name="priority-0" slot-size="320B"/><mgate name="disk" size="1MiB" fill="disk"/></app>
+      <app name="more" tile="6" program="tiled/files" memory="1MiB" background="true"><service/>
+        <rgate name="priority-1" slot-size="320B"/><rgate name="priority-0" slot-size="320B"/><mgate name="disk" size="1MiB" fill="more"/></app>
+    </domain>"#,
+    );
+    let report = boot_with(&text, &[], host_folder).remove(0);
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let map = [
+        "map: one map for all",
+        "writing the map: Some(NoPermission)",
+    ];
+    assert_eq!(report.printed("b"), map);
+    assert_eq!(
+        report.printed("a"),
+        [
+            map[0],
+            map[1],
+            "/greeting: hello from the host",
+            "maps/new/town: a small town",
+            "/maps/new/b: written here"
+        ]
+    );
+}
+
+#[test]
+fn files_in_c() {
+    if c_programs::compiler().is_none() {
+        println!("skipped: no C compiler for RISC-V; apt-get install gcc-riscv64-unknown-elf");
+        return;
+    }
+    let text = system(
+        r#"<module name="disk" folder="disk" size="1MiB"/><domain name="d">
+      <app name="notes" tile="4" program="c/notes"><session name="files" to="files"/></app>
+      <app name="files" tile="3" program="tiled/files" memory="1MiB" background="true"><service/>
+        <rgate name="priority-0" slot-size="320B"/><mgate name="disk" size="1MiB" fill="disk"/></app>
+    </domain>"#,
+    );
+    let report = boot_with(&text, &[], host_folder).remove(0);
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    assert_eq!(report.printed("notes"), ["hello from the host"]);
+}

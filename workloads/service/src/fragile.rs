@@ -1,0 +1,41 @@
+//! A service that stops when it is told to: adds, and forgets to catch.
+//!
+//! Gates: `priority-0`, ... (receive). Arguments: those of `lib::server`. Operation `Keep` ends it.
+#![no_std]
+#![no_main]
+
+mod protocol;
+
+use bulkhead_lib::common::message::Request;
+use bulkhead_lib::common::status::Status;
+use bulkhead_lib::server::{Client, Incoming, Server, Service};
+use protocol::{Add, Keep};
+
+bulkhead_lib::main!(main);
+
+fn main() -> u64 {
+    Server::from_environment().run(&mut Fragile)
+}
+
+struct Fragile;
+
+impl Service for Fragile {
+    const SESSIONS: bool = true;
+
+    fn estimate(&mut self, _: Client, _: u64, _: &[u8]) -> u64 {
+        2000
+    }
+
+    fn serve(&mut self, request: Incoming) {
+        match request.operation() {
+            Add::OPERATION => {
+                let sum = request.body::<Add>().and_then(|Add { first, second }| {
+                    first.checked_add(second).ok_or(Status::BadRequest)
+                });
+                request.answer(sum);
+            }
+            Keep::OPERATION => panic!("told to stop"),
+            _ => request.fail(Status::UnknownOperation),
+        }
+    }
+}

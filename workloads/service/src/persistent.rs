@@ -1,0 +1,48 @@
+//! A client that goes on when its service is gone: it opens a new session, waits until there is one, and asks again.
+//!
+//! Sessions: `service`. Arguments: `stops` (0): how often it tells the service to stop; `runs` (5) after each.
+#![no_std]
+#![no_main]
+
+mod protocol;
+
+use bulkhead_lib::client::Client;
+use bulkhead_lib::common::status::Status;
+use bulkhead_lib::session::Session;
+use bulkhead_lib::{argument, println};
+use protocol::{Add, Keep};
+
+bulkhead_lib::main!(main);
+
+fn main() -> u64 {
+    let stops: u64 = argument::value("stops", 0);
+    let runs: u64 = argument::value("runs", 5);
+    for stop in 0..=stops {
+        if let Err(status) = ask(runs) {
+            println!("after {stop} stops: {status}");
+            return 1;
+        }
+        if stop < stops {
+            let told = Client::named("service").call(&Keep {});
+            println!("told to stop: {:?}", told.err());
+        }
+    }
+    println!("{} sums in {} sessions", runs * (stops + 1), stops + 1);
+    0
+}
+
+fn ask(runs: u64) -> Result<(), Status> {
+    let session = Session::open("service", 0, 20_000_000)?;
+    let mut service = Client::named("service");
+    for run in 0..runs {
+        let sum = service.call(&Add {
+            first: run,
+            second: 7,
+        })?;
+        if sum != run + 7 {
+            return Err(Status::BadReply);
+        }
+    }
+    drop(session);
+    Ok(())
+}
