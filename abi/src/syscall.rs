@@ -105,6 +105,8 @@ codes! {
         Gone = 24,
         /// The server did not answer in time.
         Timeout = 25,
+        /// The tile did not answer the kernel, or told it lies; it was stopped.
+        TileLost = 26,
     }
 }
 
@@ -650,6 +652,8 @@ pub enum StopCause {
     OutOfMemory,
     /// Its manager stopped it.
     Killed,
+    /// Its tile did not answer the kernel, or told it lies, and was stopped.
+    TileLost,
 }
 
 impl StopCause {
@@ -661,6 +665,7 @@ impl StopCause {
             StopCause::Panic => [2, 0, 0, 0],
             StopCause::OutOfMemory => [3, 0, 0, 0],
             StopCause::Killed => [4, 0, 0, 0],
+            StopCause::TileLost => [5, 0, 0, 0],
         }
     }
 
@@ -672,6 +677,7 @@ impl StopCause {
             [2, ..] => StopCause::Panic,
             [3, ..] => StopCause::OutOfMemory,
             [4, ..] => StopCause::Killed,
+            [5, ..] => StopCause::TileLost,
             _ => return None,
         })
     }

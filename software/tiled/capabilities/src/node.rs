@@ -75,6 +75,8 @@ impl Edge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Free,
+    /// Made, but not ready: nobody can name it yet. It can be revoked.
+    Preparing,
     Alive,
     /// On the path of a revocation: nothing may be derived from it any more.
     Dying,

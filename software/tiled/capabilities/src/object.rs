@@ -73,6 +73,20 @@ pub struct Memory {
     pub(crate) pieces: u8,
     /// The memory that this was cut out of, if it was.
     pub(crate) cut_from: NodeId,
+    /// It, or a part of it, was in the hands of somebody else than who cut it.
+    pub(crate) shared: bool,
+}
+
+impl Memory {
+    /// Whether it was cut out of other memory.
+    pub fn is_piece(&self) -> bool {
+        self.cut_from.is_some()
+    }
+
+    /// Whether it, or a part of it, was ever in the hands of somebody else than who cut it.
+    pub fn was_shared(&self) -> bool {
+        self.shared
+    }
 }
 
 /// A gate that receives.

@@ -262,6 +262,7 @@ impl Space<'_> {
                 previous: before,
                 pieces: 0,
                 cut_from: owner,
+                shared: false,
                 ..pool
             }),
             origin,
@@ -320,6 +321,7 @@ impl Space<'_> {
                 previous: NodeId::NONE,
                 pieces: 0,
                 cut_from: NodeId::NONE,
+                shared: false,
                 ..parent
             }),
             origin,

@@ -234,6 +234,7 @@ impl<'m> Space<'m> {
                 previous: NodeId::NONE,
                 pieces: 0,
                 cut_from: NodeId::NONE,
+                shared: false,
             }),
         )
     }
@@ -282,8 +283,33 @@ impl<'m> Space<'m> {
         let id = id.filter(|id| id.is_some()).ok_or(Error::NoCapability)?;
         match self.nodes[id.index()].state {
             State::Alive => Ok(id),
+            State::Preparing => Err(Error::Busy),
             _ => Err(Error::Revoked),
         }
+    }
+
+    /// Lets nobody use a node that was just made until it is ready: whoever names it is told [`Error::Busy`].
+    pub fn prepare(&mut self, id: NodeId) {
+        self.visit(1);
+        let node = &mut self.nodes[id.index()];
+        if node.state == State::Alive {
+            node.state = State::Preparing;
+        }
+    }
+
+    /// A node is ready to be used, unless it is being revoked.
+    pub fn ready(&mut self, id: NodeId) {
+        self.visit(1);
+        let node = &mut self.nodes[id.index()];
+        if node.state == State::Preparing {
+            node.state = State::Alive;
+        }
+    }
+
+    /// Whether a node is the one that was born then, and still being prepared.
+    pub fn is_preparing(&self, id: NodeId, birth: u64) -> bool {
+        let node = self.nodes.get(id.index());
+        node.is_some_and(|n| n.state == State::Preparing && n.birth == birth)
     }
 
     /// The object of a node; of a copy, the object that it stands for.
@@ -364,6 +390,19 @@ impl<'m> Space<'m> {
         }
     }
 
+    /// A node of somebody else depends on this one: memory that it is, or is a part of, is in other hands now.
+    fn mark_shared(&mut self, mut id: NodeId) {
+        while id.is_some() {
+            self.visit(1);
+            let owner = self.owner(id);
+            match &mut self.nodes[owner.index()].object {
+                Object::Memory(memory) if !memory.shared => memory.shared = true,
+                _ => return,
+            }
+            id = self.nodes[owner.index()].edges[ORIGIN].to;
+        }
+    }
+
     /// Makes a node. All checks come before the first change.
     pub(crate) fn make(&mut self, plan: Plan) -> Result<NodeId> {
         self.check_selector(plan.holder, plan.selector)?;
@@ -416,6 +455,9 @@ impl<'m> Space<'m> {
         };
         let holder = self.holders[usize::from(plan.holder.0)].node;
         self.link(id, HOLDER, holder);
+        if plan.origin.is_some() && self.holder_of(plan.origin) != plan.holder {
+            self.mark_shared(plan.origin);
+        }
         for (edge, to) in [
             (ORIGIN, plan.origin),
             (EXTRA, plan.extra[0]),

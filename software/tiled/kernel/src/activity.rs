@@ -10,10 +10,14 @@ use bulkhead_capabilities::{HolderId, NodeId};
 /// Where an activity is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
+    /// Its TileMux is being told of it.
+    Creating,
     /// Created; memory and gates may be set up.
     Created,
     /// Runs.
     Running,
+    /// Its TileMux is asked to stop it.
+    Stopping,
     /// Stopped; what it holds is being revoked.
     Stopped(StopCause),
 }
@@ -31,6 +35,10 @@ pub struct Activity {
     pub tile: usize,
     /// Number of the activity that created it; [`bulkhead_abi::tilemux::KERNEL_ACTIVITY`] for the root manager.
     pub creator: u16,
+    /// Its creator knows of it.
+    pub is_known: bool,
+    /// How often its number had been given away before.
+    pub generation: u32,
     /// The creator's selector for it.
     pub selector: u16,
     /// Its priority as a caller.

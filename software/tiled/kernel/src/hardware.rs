@@ -31,8 +31,10 @@ pub trait Hardware {
     fn start_hart(&mut self, tile: u16, address: u64);
     /// Stops the hart of a tile for good.
     fn stop_hart(&mut self, tile: u16);
-    /// Asks a tile's TileMux and waits for its answer.
-    fn request(&mut self, tile: u16, request: Request) -> TileMuxError;
+    /// Asks a tile's TileMux; its answer will carry `number`. False if it cannot be asked: it has not taken the request before.
+    fn request(&mut self, tile: u16, request: Request, number: u64) -> bool;
+    /// The next answer of a TileMux: the number of the request, and the answer.
+    fn answer(&mut self) -> Option<(u64, TileMuxError)>;
     /// Sends words to an endpoint of a tile over one of the kernel's own send endpoints; the answer will carry `label`. False if the
     /// receiver is not there or has no room.
     fn ask(&mut self, line: u16, to: (u16, u16), words: &[u64], label: u64) -> bool;
@@ -40,6 +42,8 @@ pub trait Hardware {
     fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]);
     /// Writes to a region.
     fn write(&mut self, region: Region, offset: u64, data: &[u8]);
+    /// Fills a region with zeros. Nothing that was sent over an endpoint which was invalidated before is under way any more.
+    fn clear(&mut self, region: Region);
     /// Nanoseconds since reset.
     fn time(&mut self) -> u64;
 }

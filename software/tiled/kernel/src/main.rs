@@ -18,10 +18,13 @@ use bulkhead_kernel::hardware::{Hardware, Region};
 use bulkhead_kernel::report::Stopped;
 use bulkhead_kernel::root::{self, Place};
 use bulkhead_kernel::system::{
-    KernelEndpoints, MemoryTile, Module, Outcome, System, Ticket, failed,
+    KernelEndpoints, MemoryTile, Module, NUMBERS_END, Outcome, System, Ticket, failed, label_caller,
 };
 use bulkhead_kernel::tile::Tile;
 use unit::Unit;
+
+/// Messages of each kind that are heard between two things that the kernel does.
+const HEARD: usize = 4;
 
 /// Called by `arch` with what the boot ROM gave.
 fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
@@ -100,31 +103,53 @@ fn whole_pages(tile: u16, start: u64, end: u64) -> Region {
 
 /// Answers messages until the root manager has ended.
 ///
-/// One thing at a time, and that of the highest priority: a step of its job, or a call. Text comes when nothing else is to do, or
-/// only what has the lowest priority.
+/// One thing at a time, and that of the highest priority: a step of its job, or a call, in turn if there are both. Text comes when
+/// nothing else is to do, or only what has the lowest priority. Of what tiles and servers say, so much is heard between two things
+/// that none of them can keep the kernel from the callers.
 fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
+    // The priority of the job that took a step last, if that was the last thing done.
+    let mut stepped = None;
     loop {
-        while let Some((tile, activity, cause)) = unit.stopped() {
-            system.notified(tile, activity, cause);
+        for _ in 0..HEARD {
+            let Some((tile, stopped)) = unit.notification() else {
+                break;
+            };
+            // What is no message at all names no activity that there can be.
+            let (activity, cause) = stopped.unwrap_or((NUMBERS_END, StopCause::Panic));
+            system.notified(unit, tile, activity, cause);
             report(system, unit);
         }
-        while let Some((number, words)) = unit.answer() {
+        for _ in 0..HEARD {
+            let Some((number, words)) = unit.server_answer() else {
+                break;
+            };
             system.answered(unit, number, words.as_slice());
         }
-        let next = match system.has_questions() {
+        let mut next = match system.has_questions() {
             true => system.expire(unit.time()),
             false => None,
         };
+        if system.is_asking() {
+            while let Some((number, answer)) = unit.answer() {
+                system.tile_answered(unit, number, answer);
+            }
+            next = system.expire_tiles(unit).into_iter().chain(next).min();
+            report(system, unit);
+        }
         let mut worked = None;
+        let last = stepped.take();
         for level in (0..PRIORITIES).rev() {
-            if system.is_busy(level) {
+            let has_step = system.has_step(level);
+            if has_step && last != Some(level) {
                 system.step(unit, level);
-                worked = Some(level);
+                (worked, stepped) = (Some(level), Some(level));
                 break;
             }
-            if let Some((caller, words, offset)) = unit.call(level) {
+            if let Some((label, words, offset)) = unit.call(level) {
+                let (caller, generation) = label_caller(label);
                 let ticket = Ticket {
                     caller,
+                    generation,
                     level,
                     offset,
                 };
@@ -135,6 +160,11 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
                     Err(error) => unit.reply(ticket, &failed(error)),
                 }
                 worked = Some(level);
+                break;
+            }
+            if has_step {
+                system.step(unit, level);
+                (worked, stepped) = (Some(level), Some(level));
                 break;
             }
         }

@@ -55,6 +55,7 @@ impl fmt::Display for Stopped<'_> {
             StopCause::Panic => f.write_str("panic"),
             StopCause::OutOfMemory => f.write_str("heap exhausted"),
             StopCause::Killed => f.write_str("stopped by its manager"),
+            StopCause::TileLost => f.write_str("its tile was lost"),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::hardware::Hardware;
 use crate::load;
-use crate::system::{Creation, Outcome, System, Ticket};
+use crate::system::{Outcome, Reply, System, Ticket};
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::environment::{
@@ -65,21 +65,40 @@ pub struct Place {
     pub memory_tile: u16,
 }
 
-/// A call of the kernel itself.
-fn call(system: &mut System, hardware: &mut impl Hardware, call: Syscall) -> Result<(), RootError> {
+/// A call of the kernel itself; returns its results.
+fn call(
+    system: &mut System,
+    hardware: &mut impl Hardware,
+    call: Syscall,
+) -> Result<Reply, RootError> {
     let ticket = Ticket {
         caller: KERNEL_ACTIVITY,
+        generation: 0,
         level: LEVEL,
         offset: 0,
     };
-    if let Outcome::Reply(_) = system.call(hardware, ticket, call)? {
-        return Ok(());
-    }
-    while system.is_busy(LEVEL) {
-        system.step(hardware, LEVEL);
-    }
-    match system.take_reply() {
-        Some((_, reply)) if reply.as_slice().first() == Some(&0) => Ok(()),
+    let reply = match system.call(hardware, ticket, call)? {
+        Outcome::Reply(reply) => reply,
+        Outcome::Later => loop {
+            if let Some((_, reply)) = system.take_reply() {
+                break reply;
+            }
+            while let Some((number, answer)) = hardware.answer() {
+                system.tile_answered(hardware, number, answer);
+            }
+            system.expire_tiles(hardware);
+            if system.has_step(LEVEL) {
+                system.step(hardware, LEVEL);
+            }
+        },
+    };
+    match reply
+        .as_slice()
+        .first()
+        .map(|e| SyscallError::from_code(*e))
+    {
+        Some(Some(SyscallError::None)) => Ok(reply),
+        Some(Some(error)) => Err(error.into()),
         _ => Err(RootError::BadProgram),
     }
 }
@@ -130,7 +149,7 @@ pub fn start(
             size: memory,
         },
     )?;
-    let plan = Creation {
+    let plan = Syscall::CreateActivity {
         target: SELF,
         tile,
         purse: SEL_KERNEL_MEMORY,
@@ -140,7 +159,8 @@ pub fn start(
         tile_priority: 0,
         name: Name::new("root").unwrap_or_default(),
     };
-    let id = system.create(hardware, KERNEL_ACTIVITY, plan)?;
+    let made = call(system, hardware, plan)?;
+    let id = made.as_slice().get(1).map_or(0, |id| *id as u16);
     let Some(activity) = system.activity(id) else {
         return Err(RootError::Call(SyscallError::NoActivity));
     };
@@ -167,7 +187,14 @@ pub fn start(
         while done < part.pages {
             let pages = (part.pages - done).min(MAP_PAGES_MAX);
             let (address, offset) = (part.address + done * PAGE, part.offset + done * PAGE);
-            system.map(hardware, id, address, offset, pages, part.rights)?;
+            let map = Syscall::Map {
+                activity: SELF,
+                address,
+                offset,
+                pages,
+                rights: part.rights,
+            };
+            call(system, hardware, map)?;
             done += pages;
         }
     }
@@ -193,6 +220,11 @@ pub fn start(
         return Err(RootError::TooSmall);
     }
     hardware.write(region, 0, &page);
-    system.start(hardware, id, image.entry, layout.stack_top)?;
+    let start = Syscall::Start {
+        activity: SELF,
+        entry: image.entry,
+        stack: layout.stack_top,
+    };
+    call(system, hardware, start)?;
     Ok(id)
 }

@@ -5,6 +5,8 @@
 
 use crate::endpoints::EndpointTable;
 use crate::hardware::Region;
+use crate::system::Asked;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::BUCKET_COUNT;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
@@ -32,6 +34,14 @@ pub struct Tile {
     pub shown_by: [HolderId; PMP_WINDOWS as usize],
     /// TileMux runs, or is being loaded.
     pub is_lit: bool,
+    /// TileMux did not answer or told lies: its hart was stopped, and nothing is asked of it any more.
+    pub is_lost: bool,
+    /// What TileMux is asked; the first of them has been sent.
+    pub(crate) asked: VecDeque<Asked>,
+    /// When the first of them must have been answered, in nanoseconds since reset.
+    pub(crate) until: u64,
+    /// Notifications that could not be true.
+    pub(crate) lies: u16,
     /// Who started TileMux; only he may give memory for page tables, because who reaches those reaches the whole tile.
     pub lit_by: HolderId,
     /// Memory for page tables.
@@ -53,6 +63,10 @@ impl Tile {
             windows: [None; PMP_WINDOWS as usize],
             shown_by: [Space::KERNEL; PMP_WINDOWS as usize],
             is_lit: false,
+            is_lost: false,
+            asked: VecDeque::new(),
+            until: 0,
+            lies: 0,
             lit_by: Space::KERNEL,
             tables: Vec::new(),
             buckets: [None; BUCKET_COUNT],

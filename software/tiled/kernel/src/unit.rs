@@ -6,7 +6,6 @@
 //! The unit takes the kernel's addresses as they are, because it runs as [`TILEMUX_ACTIVITY`].
 
 use crate::arch::{self, PAGE};
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::{
     BUCKET_AMOUNT, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
@@ -53,21 +52,15 @@ const TILES: u16 = PRINT_REPLIES + SLOTS;
 /// unit may have under way waits for those of all others on the slowest link of a platform at most once.
 const TRANSIT: u64 = 5_000;
 
-/// TileMux answers a request within this time, in nanoseconds, or is believed to be broken: several times what mapping the
-/// largest memory takes on the slowest platform.
-const PATIENCE: u64 = 500_000_000;
-
 /// Bytes of the buffer for system calls of one priority.
 const CALL_BYTES: u64 = CALL_SLOTS as u64 * SYSCALL_SLOT as u64;
 
 /// The kernel's unit.
 pub struct Unit {
+    own_tile: u16,
     tiles: Vec<u16>,
     buffers: arch::Buffers,
-    stopped: VecDeque<(u16, u16, StopCause)>,
     console: Lines,
-    /// Number of the last request; the label of its answer.
-    request: u64,
     /// When an endpoint was invalidated last.
     invalidated: u64,
     /// First of the endpoints for lines to servers.
@@ -79,11 +72,10 @@ impl Unit {
     pub fn new(own_tile: u16, tiles: impl Iterator<Item = u16>) -> Self {
         dtu::exchange_activity(CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0));
         let mut unit = Self {
+            own_tile,
             tiles: tiles.collect(),
             buffers: arch::Buffers::take(),
-            stopped: VecDeque::new(),
             console: Lines::default(),
-            request: 0,
             invalidated: 0,
             lines: 0,
         };
@@ -125,18 +117,6 @@ impl Unit {
                 size: DTU_SIZE,
             });
             dtu::set_endpoint(TILES + 2 * index as u16, &registers);
-            let requests = Endpoint::Send(SendEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                target_tile: tile,
-                target_endpoint: REQUEST_ENDPOINT,
-                label: own_tile.into(),
-                credits: 1,
-                credits_max: 1,
-                message_size: REQUEST_SLOT,
-                credit_endpoint: NO_ENDPOINT,
-                reply: false,
-            });
-            dtu::set_endpoint(TILES + 2 * index as u16 + 1, &requests);
         }
         unit.lines = TILES + 2 * unit.tiles.len() as u16;
         unit
@@ -147,20 +127,45 @@ impl Unit {
         endpoints.saturating_sub(self.lines).min(SLOTS)
     }
 
+    /// The channel for requests to a tile's TileMux.
+    fn open_requests(&mut self, tile: u16) {
+        let Some(endpoint) = self.endpoints_of(tile) else {
+            return;
+        };
+        let requests = Endpoint::Send(SendEndpoint {
+            activity: TILEMUX_ACTIVITY,
+            target_tile: tile,
+            target_endpoint: REQUEST_ENDPOINT,
+            label: self.own_tile.into(),
+            credits: 1,
+            credits_max: 1,
+            message_size: REQUEST_SLOT,
+            credit_endpoint: NO_ENDPOINT,
+            reply: false,
+        });
+        dtu::set_endpoint(endpoint + 1, &requests);
+    }
+
     /// First of the two endpoints of a tile.
     fn endpoints_of(&self, tile: u16) -> Option<u16> {
         let index = self.tiles.iter().position(|t| *t == tile)?;
         Some(TILES + 2 * index as u16)
     }
 
-    /// The next activity that stopped.
-    pub fn stopped(&mut self) -> Option<(u16, u16, StopCause)> {
-        self.fetch_stopped();
-        self.stopped.pop_front()
+    /// The next notification of a TileMux: its tile, and which activity stopped, if that is what it says.
+    pub fn notification(&mut self) -> Option<(u16, Option<(u16, StopCause)>)> {
+        let offset = fetch(NOTIFICATIONS)?;
+        let (tile, payload) = self.buffers.message(self.buffers.notifications, offset);
+        let mut words: Words<5> = Words::new();
+        for chunk in payload.chunks_exact(8).take(5) {
+            words.push(&[word(chunk)]);
+        }
+        check(dtu::acknowledge(NOTIFICATIONS, offset));
+        Some((tile as u16, decode_stopped(words.as_slice())))
     }
 
     /// The next answer of a server: the number of the question, and the answer.
-    pub fn answer(&mut self) -> Option<(u64, Words<SYSCALL_WORDS>)> {
+    pub fn server_answer(&mut self) -> Option<(u64, Words<SYSCALL_WORDS>)> {
         let offset = fetch(SERVERS)?;
         let (number, payload) = self.buffers.message(self.buffers.servers, offset);
         let words = words_of(payload);
@@ -168,12 +173,12 @@ impl Unit {
         Some((number, words))
     }
 
-    /// The next system call of a priority: who calls, the request, and the offset for [`reply`](Self::reply).
-    pub fn call(&mut self, level: usize) -> Option<(u16, Words<SYSCALL_WORDS>, u32)> {
+    /// The next system call of a priority: the label of who calls, the request, and the offset for [`reply`](Self::reply).
+    pub fn call(&mut self, level: usize) -> Option<(u64, Words<SYSCALL_WORDS>, u32)> {
         let offset = fetch(SYSCALLS[level])?;
         let buffer = self.buffers.syscalls + level as u64 * CALL_BYTES;
         let (caller, payload) = self.buffers.message(buffer, offset);
-        Some((caller as u16, words_of(payload), offset))
+        Some((caller, words_of(payload), offset))
     }
 
     /// The next text: the offset for [`print`](Self::print).
@@ -191,21 +196,6 @@ impl Unit {
             },
         };
         dtu::sleep(NO_ENDPOINT, timeout);
-    }
-
-    /// Takes all notifications out of the receive buffer, so that no TileMux ever has to wait for room.
-    fn fetch_stopped(&mut self) {
-        while let Some(offset) = fetch(NOTIFICATIONS) {
-            let (tile, payload) = self.buffers.message(self.buffers.notifications, offset);
-            let mut words: Words<5> = Words::new();
-            for chunk in payload.chunks_exact(8).take(5) {
-                words.push(&[word(chunk)]);
-            }
-            if let Some((activity, cause)) = decode_stopped(words.as_slice()) {
-                self.stopped.push_back((tile as u16, activity, cause));
-            }
-            check(dtu::acknowledge(NOTIFICATIONS, offset));
-        }
     }
 
     /// Answers a system call. A caller that is gone needs no answer.
@@ -260,6 +250,11 @@ impl Unit {
         self.registers(tile, EXTERNAL_COMMAND, &[command]);
     }
 
+    /// Waits until nothing is on the network that left an endpoint which is invalid now.
+    fn await_transit(&self) {
+        while dtu::time() < self.invalidated + TRANSIT {}
+    }
+
     fn select(&mut self, region: Region) {
         dtu::set_endpoint(
             SCRATCH,
@@ -276,7 +271,7 @@ impl Unit {
 
 impl Hardware for Unit {
     fn set_endpoint(&mut self, tile: u16, endpoint: u16, value: Endpoint) {
-        while dtu::time() < self.invalidated + TRANSIT {}
+        self.await_transit();
         self.registers(tile, dtu::endpoint_offset(endpoint), &value.pack());
     }
 
@@ -310,6 +305,8 @@ impl Hardware for Unit {
     }
 
     fn start_hart(&mut self, tile: u16, address: u64) {
+        // An earlier TileMux may have taken a credit with it.
+        self.open_requests(tile);
         self.external(tile, ExternalOpcode::StartHart, 0, address);
     }
 
@@ -341,34 +338,33 @@ impl Hardware for Unit {
         dtu::time()
     }
 
-    fn request(&mut self, tile: u16, request: Request) -> TileMuxError {
+    fn request(&mut self, tile: u16, request: Request, number: u64) -> bool {
         let Some(endpoint) = self.endpoints_of(tile) else {
-            return TileMuxError::BadRequest;
+            return false;
         };
-        self.request += 1;
         let data = self.buffers.fill(request.encode().as_slice().as_bytes());
-        // Without a credit, an earlier request was never answered.
-        if dtu::send(endpoint + 1, data, ANSWERS, self.request).is_err() {
-            return TileMuxError::NoAnswer;
-        }
-        let end = dtu::time() + PATIENCE;
-        loop {
-            while let Some(offset) = fetch(ANSWERS) {
-                let (label, payload) = self.buffers.message(self.buffers.answers, offset);
-                let code = payload.chunks_exact(8).next().map(word);
-                check(dtu::acknowledge(ANSWERS, offset));
-                // An answer that comes too late belongs to nobody.
-                if label == self.request {
-                    let answer = code.and_then(TileMuxError::from_code);
-                    return answer.unwrap_or(TileMuxError::BadRequest);
-                }
-            }
-            // A notification of the same tile may stand before the answer; it must not wait for room.
-            self.fetch_stopped();
-            let Some(left) = end.checked_sub(dtu::time()).filter(|left| *left > 0) else {
-                return TileMuxError::NoAnswer;
-            };
-            dtu::sleep(ANSWERS, left);
+        dtu::send(endpoint + 1, data, ANSWERS, number).is_ok()
+    }
+
+    fn answer(&mut self) -> Option<(u64, TileMuxError)> {
+        let offset = fetch(ANSWERS)?;
+        let (number, payload) = self.buffers.message(self.buffers.answers, offset);
+        let code = payload.chunks_exact(8).next().map(word);
+        check(dtu::acknowledge(ANSWERS, offset));
+        let answer = code.and_then(TileMuxError::from_code);
+        Some((number, answer.unwrap_or(TileMuxError::BadRequest)))
+    }
+
+    fn clear(&mut self, region: Region) {
+        self.await_transit();
+        self.select(region);
+        let mut done = 0;
+        while done < region.size {
+            let size = (region.size - done).min(PAGE as u64);
+            let page = self.buffers.page(size as usize);
+            page.fill(0);
+            check(dtu::write_memory(SCRATCH, done, page));
+            done += size;
         }
     }
 

@@ -153,7 +153,7 @@ impl TileMux {
             StopCause::Fault { cause, .. } => marker::activity_fault(cause),
             StopCause::Panic => marker::activity_fault(PANIC),
             StopCause::OutOfMemory => marker::activity_fault(HEAP_EXHAUSTED),
-            StopCause::Exit(_) | StopCause::Killed => {}
+            StopCause::Exit(_) | StopCause::Killed | StopCause::TileLost => {}
         }
         self.tile.take(Registers::Dropped);
         self.running = None;

@@ -3,8 +3,9 @@
 //! Why it exists: an activity is made of many capabilities, and comes into being as a whole or not at all. What it deliberately
 //! does not know: what is revoked when it ends; the capabilities know that.
 
+use super::requests::{Creating, Then};
 use super::tiles::PAGE;
-use super::{Outcome, System, Ticket, done};
+use super::{Outcome, System, Ticket, caller_label, done};
 use crate::activity::{Activity, State};
 use crate::hardware::{Hardware, Region};
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint};
@@ -12,7 +13,7 @@ use bulkhead_abi::syscall::{
     Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SEL_ACTIVITY, SEL_KERNEL_MEMORY,
     SEL_MEMORY, SEL_TILE, SYSCALL_SLOT, StopCause, SyscallError,
 };
-use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request, TileMuxError, table_pages};
+use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request, table_pages};
 use bulkhead_abi::words::Name;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Quota};
 
@@ -37,44 +38,32 @@ pub struct Creation {
     pub name: Name,
 }
 
+/// Numbers of activities end here; larger ones are the unit's own.
+pub const NUMBERS_END: u16 = 0x8000;
+
 /// Nanoseconds of a second.
 const SECOND: u128 = 1_000_000_000;
 
 impl System {
-    pub(super) fn request(
-        &self,
-        hardware: &mut impl Hardware,
-        activity: u16,
-        request: Request,
-    ) -> Result<(), SyscallError> {
-        let tile = self.tile_of(activity).ok_or(SyscallError::NoActivity)?;
-        if !tile.is_lit {
-            return Err(SyscallError::Refused);
-        }
-        match hardware.request(tile.id, request) {
-            TileMuxError::None => Ok(()),
-            _ => Err(SyscallError::Refused),
-        }
-    }
-
-    /// Creates an activity with its channel to the kernel.
+    /// Creates an activity with its channel to the kernel. Nobody can use it before its TileMux knows it.
     ///
     /// # Errors
     /// See `CreateActivity`.
     pub fn create(
         &mut self,
         hardware: &mut impl Hardware,
-        creator: u16,
+        ticket: Ticket,
         plan: Creation,
-    ) -> Result<u16, SyscallError> {
-        let caller = self.holder(creator)?;
+    ) -> Result<Outcome, SyscallError> {
+        let creator = ticket.caller;
+        let caller = self.holder(ticket)?;
         let highest = match self.activities.get(&creator) {
             Some(creator) => usize::from(creator.priority),
             None => PRIORITIES - 1,
         };
         // The console believes names.
         let named = plan.name.is_plain();
-        if !named || usize::from(plan.priority) > highest || self.next_activity >= 0x8000 {
+        if !named || usize::from(plan.priority) > highest {
             return Err(SyscallError::BadArgument);
         }
         let Object::Tile(tile) = self.space.look(caller, plan.tile)?.1 else {
@@ -95,6 +84,9 @@ impl System {
         }
         let index = self.tile_index(tile.tile)?;
         let target = &self.tiles[index];
+        if target.is_lost {
+            return Err(SyscallError::TileLost);
+        }
         let physical = target.physical(region).ok_or(SyscallError::WrongState)?;
         let channel = target.endpoints.find(2).ok_or(SyscallError::NoEndpoint)?;
         let cpu_owner = tile.owner[Quota::Cpu as usize];
@@ -105,6 +97,10 @@ impl System {
             self.space
                 .create_activity(caller, plan.target, plan.tile, plan.purse, plan.memory)?;
         let made = self.equip(caller, holder, &plan, index, region.size, channel);
+        let made = made.and_then(|tables| {
+            let place = self.tiles[index].physical(tables);
+            place.ok_or(SyscallError::WrongState)
+        });
         let tables = match made {
             Ok(tables) => tables,
             Err(error) => {
@@ -112,8 +108,7 @@ impl System {
                 return Err(error);
             }
         };
-        let id = self.next_activity;
-        self.next_activity += 1;
+        let (id, generation) = self.number_for_new();
         self.tiles[index].endpoints.take(channel, 2);
         self.activities.insert(
             id,
@@ -123,26 +118,61 @@ impl System {
                 node,
                 tile: index,
                 creator,
+                is_known: false,
+                generation,
                 selector: plan.target,
                 priority: plan.priority,
-                state: State::Created,
+                state: State::Creating,
                 region,
                 physical,
                 cpu: cpu.map(|_| cpu_owner),
                 syscalls: (channel, channel + 1),
             },
         );
-        let told = self.introduce(hardware, id, tables, bucket, cpu, plan.tile_priority);
-        if let Err(error) = told {
-            self.activities.remove(&id);
-            self.discard(node);
-            for endpoint in [channel, channel + 1] {
-                self.tiles[index].endpoints.free(endpoint);
+        self.space.prepare(node);
+        let bucket = (bucket != 0).then_some(Request::SetBucket {
+            activity: id,
+            bucket,
+        });
+        let budget = cpu.map(|(budget, period)| Request::SetBudget {
+            activity: id,
+            budget,
+            period,
+            priority: plan.tile_priority,
+        });
+        let creating = Creating {
+            ticket,
+            rest: [budget, bucket],
+            reply: plan.reply,
+            introduced: false,
+        };
+        let request = Request::Create {
+            activity: id,
+            tables,
+            table_pages: table_pages(region.size),
+        };
+        self.ask_tile(hardware, id, request, Then::Created(creating));
+        Ok(Outcome::Later)
+    }
+
+    /// A number that no activity has, the one that has not been used for longest; and how often it was in use before.
+    ///
+    /// A message of an activity that is gone may lie unread somewhere with its number; so a number comes back only when all others
+    /// have been used.
+    fn number_for_new(&mut self) -> (u16, u32) {
+        loop {
+            let id = self.next_activity;
+            let generation = self.generation;
+            self.next_activity += 1;
+            if self.next_activity >= NUMBERS_END {
+                self.next_activity = KERNEL_ACTIVITY + 1;
+                self.generation = self.generation.wrapping_add(1);
             }
-            return Err(error);
+            // There are far fewer activities than numbers.
+            if !self.activities.contains_key(&id) && !self.is_mentioned(id) {
+                return (id, generation);
+            }
         }
-        self.open_channel(hardware, id, plan.reply);
-        Ok(id)
     }
 
     /// The processor time of a tile capability in each of its periods, if it has time of its own; it must not be in use.
@@ -207,46 +237,48 @@ impl System {
         }
     }
 
-    /// Makes TileMux know an activity.
-    fn introduce(
+    /// TileMux has answered to a part of a creation.
+    pub(super) fn introduced(
         &mut self,
         hardware: &mut impl Hardware,
+        index: usize,
         id: u16,
-        tables: Region,
-        bucket: u8,
-        cpu: Option<(u64, u64)>,
-        priority: u8,
-    ) -> Result<(), SyscallError> {
-        let tile = self.tile_of(id).ok_or(SyscallError::NoTile)?;
-        let physical = tile.physical(tables).ok_or(SyscallError::WrongState)?;
-        let create = Request::Create {
-            activity: id,
-            tables: physical,
-            table_pages: tables.size / PAGE,
+        mut creating: Creating,
+        outcome: Result<(), SyscallError>,
+    ) {
+        let ticket = creating.ticket;
+        let Some(target) = self.activities.get_mut(&id) else {
+            return self.answer(ticket, Err(SyscallError::Revoked));
         };
-        self.request(hardware, id, create)?;
-        let mut rest = Ok(());
-        if bucket != 0 {
-            let request = Request::SetBucket {
-                activity: id,
-                bucket,
-            };
-            rest = self.request(hardware, id, request);
+        if target.state != State::Creating {
+            // What it is made of was revoked meanwhile.
+            return self.answer(ticket, Err(SyscallError::Revoked));
         }
-        if let Some((budget, period)) = cpu {
-            let request = Request::SetBudget {
-                activity: id,
-                budget,
-                period,
-                priority,
-            };
-            rest = rest.and_then(|()| self.request(hardware, id, request));
+        let (node, channel) = (target.node, target.syscalls);
+        if let Err(error) = outcome {
+            self.activities.remove(&id);
+            self.discard(node);
+            for endpoint in [channel.0, channel.1] {
+                self.tiles[index].endpoints.free(endpoint);
+            }
+            if creating.introduced {
+                let request = Request::Stop { activity: id };
+                self.ask_tile_at(hardware, index, id, request, Then::Nothing);
+            }
+            return self.answer(ticket, Err(error));
         }
-        if rest.is_err() {
-            // TileMux knows it already.
-            let _ = self.request(hardware, id, Request::Stop { activity: id });
+        creating.introduced = true;
+        if let Some(next) = creating.rest.iter_mut().rev().find_map(Option::take) {
+            return self.ask_tile(hardware, id, next, Then::Created(creating));
         }
-        rest
+        target.state = State::Created;
+        target.is_known = true;
+        self.space.ready(node);
+        self.open_channel(hardware, id, creating.reply);
+        let mut reply = done();
+        let frequency = self.tiles[index].frequency;
+        reply.push(&[id.into(), channel.0.into(), channel.1.into(), frequency]);
+        self.answer(ticket, Ok(reply));
     }
 
     fn open_channel(&mut self, hardware: &mut impl Hardware, id: u16, reply: u64) {
@@ -258,7 +290,7 @@ impl System {
             activity: id,
             target_tile: self.kernel.tile,
             target_endpoint: self.kernel.syscalls[usize::from(target.priority)],
-            label: id.into(),
+            label: caller_label(id, target.generation),
             credits: 1,
             credits_max: 1,
             message_size: SYSCALL_SLOT,
@@ -290,15 +322,14 @@ impl System {
     ///
     /// # Errors
     /// See `Map`.
-    pub fn map(
-        &self,
+    pub(super) fn map(
+        &mut self,
         hardware: &mut impl Hardware,
+        ticket: Ticket,
         activity: u16,
-        address: u64,
-        offset: u64,
-        pages: u64,
+        (address, offset, pages): (u64, u64, u64),
         rights: u8,
-    ) -> Result<(), SyscallError> {
+    ) -> Result<Outcome, SyscallError> {
         let target = self.created(activity)?;
         let valid = (1..=MAP_PAGES_MAX).contains(&pages)
             && (1..=7).contains(&(rights & !MAP_LAZY))
@@ -311,61 +342,70 @@ impl System {
             return Err(SyscallError::OutOfBounds);
         }
         let physical = target.physical + offset;
-        self.request(
-            hardware,
+        let request = Request::Map {
             activity,
-            Request::Map {
-                activity,
-                address,
-                physical,
-                pages,
-                rights,
-            },
-        )
+            address,
+            physical,
+            pages,
+            rights,
+        };
+        self.ask_tile(hardware, activity, request, Then::Reply(ticket));
+        Ok(Outcome::Later)
     }
 
     /// Starts an activity.
     ///
     /// # Errors
     /// See `Start`.
-    pub fn start(
+    pub(super) fn start(
         &mut self,
         hardware: &mut impl Hardware,
+        ticket: Ticket,
         activity: u16,
         entry: u64,
         stack: u64,
-    ) -> Result<(), SyscallError> {
+    ) -> Result<Outcome, SyscallError> {
         self.created(activity)?;
         if !stack.is_multiple_of(16) || !entry.is_multiple_of(2) {
             return Err(SyscallError::BadArgument);
         }
-        self.request(
-            hardware,
+        let request = Request::Start {
             activity,
-            Request::Start {
-                activity,
-                entry,
-                stack,
-            },
-        )?;
-        if let Some(target) = self.activities.get_mut(&activity) {
-            target.state = State::Running;
-        }
-        Ok(())
+            entry,
+            stack,
+        };
+        self.ask_tile(hardware, activity, request, Then::Started(ticket));
+        Ok(Outcome::Later)
     }
 
     /// A tile's TileMux says that an activity stopped. Believed if the activity is there and runs: then all that it has is revoked.
-    pub fn notified(&mut self, tile: u16, activity: u16, cause: StopCause) {
-        let Some(found) = self.activities.get_mut(&activity) else {
-            return;
+    pub fn notified(
+        &mut self,
+        hardware: &mut impl Hardware,
+        tile: u16,
+        activity: u16,
+        cause: StopCause,
+    ) {
+        let found = self.activities.get_mut(&activity);
+        let Some(found) = found.filter(|a| self.tiles[a.tile].id == tile) else {
+            return self.lied(hardware, tile);
         };
-        if self.tiles[found.tile].id != tile || matches!(found.state, State::Stopped(_)) {
-            return;
+        match found.state {
+            State::Creating | State::Stopped(_) => self.lied(hardware, tile),
+            // It was faster than the kernel's request; the revocation goes on.
+            State::Stopping => {
+                found.state = State::Stopped(cause);
+                if found.is_known {
+                    self.reports.push_back((activity, cause));
+                }
+            }
+            State::Created | State::Running => {
+                found.state = State::Stopped(cause);
+                let (level, node) = (usize::from(found.priority), found.node);
+                self.reports.push_back((activity, cause));
+                self.jobs.end(level, node, self.space.birth(node));
+            }
         }
-        found.state = State::Stopped(cause);
-        let (level, node) = (usize::from(found.priority), found.node);
-        self.reports.push_back((activity, cause));
-        self.jobs.end(level, node, self.space.birth(node));
     }
 
     /// Its node was removed, and with it all that it had. Whoever created it hears of it.
@@ -385,8 +425,10 @@ impl System {
             // The end of the root manager is the end of the system; see `root_cause`.
             self.jobs.root = Some(cause);
         }
-        let event = Event::Stopped(cause);
-        self.post(activity.creator, activity.selector, id, event);
+        if activity.is_known {
+            let event = Event::Stopped(cause);
+            self.post(activity.creator, activity.selector, id, event);
+        }
     }
 
     /// Why the root manager stopped, if it has.
@@ -470,6 +512,7 @@ impl System {
             stays
         });
         // An answer that cannot be delivered frees the kernel's slot.
+        gone.extend(self.forget_questions(id));
         for ticket in gone {
             self.answer(ticket, Err(SyscallError::Gone));
         }

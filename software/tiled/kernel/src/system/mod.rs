@@ -6,7 +6,9 @@
 //! in small steps, so that a caller of a higher priority waits for one step.
 
 mod activities;
+mod clearing;
 mod gates;
+mod requests;
 mod revoke;
 mod sessions;
 mod tiles;
@@ -27,7 +29,9 @@ use bulkhead_capabilities::{
     Holder, HolderId, Node, NodeId, Object, Request as QuotaRequest, Space, Storage,
 };
 
-pub use activities::Creation;
+pub use activities::{Creation, NUMBERS_END};
+pub(crate) use requests::Asked;
+pub use requests::{LIES_MAX, PATIENCE};
 pub use tiles::TILEMUX_NAMES;
 
 /// Results of a call.
@@ -38,6 +42,8 @@ pub type Reply = Words<10>;
 pub struct Ticket {
     /// Number of the caller.
     pub caller: u16,
+    /// How often the number had been given away before the caller got it.
+    pub generation: u32,
     /// Priority, below [`PRIORITIES`].
     pub level: usize,
     /// Offset of the message.
@@ -103,6 +109,14 @@ pub struct System {
     replies: VecDeque<(Ticket, Reply)>,
     reports: VecDeque<(u16, StopCause)>,
     next_activity: u16,
+    /// How often all numbers of activities have been used.
+    generation: u32,
+    /// Number of the last request to a TileMux.
+    requests: u64,
+    /// Requests to TileMuxes that are not answered.
+    asking: usize,
+    /// Memory that is to be cleared before somebody else gets it.
+    dirty: clearing::Dirty,
     timebase: u64,
 }
 
@@ -159,6 +173,10 @@ impl System {
             replies: VecDeque::new(),
             reports: VecDeque::new(),
             next_activity: KERNEL_ACTIVITY + 1,
+            generation: 0,
+            requests: 0,
+            asking: 0,
+            dirty: clearing::Dirty::default(),
             timebase,
         }
     }
@@ -220,12 +238,13 @@ impl System {
     }
 
     /// The place of a caller among the holders. The kernel is one while it starts the root manager.
-    fn holder(&self, caller: u16) -> Result<HolderId, SyscallError> {
-        if caller == KERNEL_ACTIVITY {
+    fn holder(&self, ticket: Ticket) -> Result<HolderId, SyscallError> {
+        if ticket.caller == KERNEL_ACTIVITY {
             return Ok(Space::KERNEL);
         }
-        let found = self.activities.get(&caller);
-        let found = found.filter(|a| !matches!(a.state, State::Stopped(_)));
+        let found = self.activities.get(&ticket.caller);
+        let found = found.filter(|a| a.generation == ticket.generation);
+        let found = found.filter(|a| matches!(a.state, State::Created | State::Running));
         Ok(found.ok_or(SyscallError::NotManager)?.holder)
     }
 
@@ -251,7 +270,7 @@ impl System {
         ticket: Ticket,
         call: Syscall,
     ) -> Result<Outcome, SyscallError> {
-        let caller = self.holder(ticket.caller)?;
+        let caller = self.holder(ticket)?;
         let mut reply = Reply::new();
         reply.push(&[SyscallError::None as u64]);
         match call {
@@ -290,6 +309,9 @@ impl System {
                     .cut_memory(caller, source, target, size, tiles::PAGE)?;
                 if let Object::Memory(memory) = *self.space.object(id) {
                     reply.push(&[memory.base]);
+                    if let Some(outcome) = self.clear(ticket, id, &memory, reply) {
+                        return Ok(outcome);
+                    }
                 }
             }
             Syscall::DeriveMemory {
@@ -327,10 +349,7 @@ impl System {
                     tile_priority,
                     name,
                 };
-                let id = self.create(hardware, ticket.caller, creation)?;
-                let (send, receive) = self.activities[&id].syscalls;
-                let frequency = self.tile_of(id).map_or(0, |tile| tile.frequency);
-                reply.push(&[id.into(), send.into(), receive.into(), frequency]);
+                return self.create(hardware, ticket, creation);
             }
             Syscall::Map {
                 activity,
@@ -340,7 +359,8 @@ impl System {
                 rights,
             } => {
                 let activity = self.named(caller, activity)?;
-                self.map(hardware, activity, address, offset, pages, rights)?;
+                let place = (address, offset, pages);
+                return self.map(hardware, ticket, activity, place, rights);
             }
             Syscall::Start {
                 activity,
@@ -348,7 +368,7 @@ impl System {
                 stack,
             } => {
                 let activity = self.named(caller, activity)?;
-                self.start(hardware, activity, entry, stack)?;
+                return self.start(hardware, ticket, activity, entry, stack);
             }
             Syscall::Stop { activity } => {
                 let activity = self.named(caller, activity)?;
@@ -555,6 +575,16 @@ impl System {
         self.update_bucket(hardware, index, parent.owner);
         Ok(())
     }
+}
+
+/// The label of a caller's messages: his number, and how often it had been given away before.
+pub const fn caller_label(caller: u16, generation: u32) -> u64 {
+    caller as u64 | (generation as u64) << 16
+}
+
+/// Who sent a message with this label, and the generation of the number.
+pub const fn label_caller(label: u64) -> (u16, u32) {
+    (label as u16, (label >> 16) as u32)
 }
 
 /// A reply without results.

@@ -1,11 +1,15 @@
-//! Jobs that take long: revocation, and loading TileMux. Each priority of callers has at most one, driven step by step.
+//! Jobs that take long: revocation, loading TileMux, clearing memory. Each priority of callers has at most one under way, driven
+//! step by step.
 //!
-//! Why it exists: a caller of a higher priority waits for one step, not for a job. What it deliberately does not know: what depends on
+//! Why it exists: every caller waits for one step, not for the job of another. What it deliberately does not know: what depends on
 //! what; the capabilities know that.
 //!
-//! A step does one of: visit one capability; invalidate one endpoint; look at one right to reply; stop one activity; copy
-//! one piece of a program.
+//! A step does one of: visit one capability; invalidate one endpoint; look at one right to reply; ask for the stop of one activity;
+//! copy or clear one piece of memory. A revocation that waits for the stop of an activity takes no steps, and nobody waits for it but
+//! who asked for it.
 
+use super::clearing::Clearing;
+use super::requests::Then;
 use super::{Outcome, System, Ticket, done};
 use crate::activity::State;
 use crate::hardware::Hardware;
@@ -23,6 +27,17 @@ use bulkhead_capabilities::{NodeId, Object, Progress, Removed};
 pub(super) enum Job {
     /// The revocation of this level; who waits for its end.
     Revoke(Option<Ticket>),
+    /// A revocation that has not begun: of which node, unless it is gone or going.
+    Begin {
+        /// Who waits.
+        ticket: Option<Ticket>,
+        /// The node and its birth.
+        node: (NodeId, u64),
+        /// Only what depends on it goes.
+        keep: bool,
+    },
+    /// Memory is being cleared for its new owner.
+    Clear(Clearing),
     /// TileMux is being loaded.
     Load {
         /// Who waits.
@@ -63,29 +78,47 @@ struct Rights {
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
     running: [Option<Job>; PRIORITIES],
+    /// What begins when that has ended.
+    waiting: [VecDeque<Job>; PRIORITIES],
     /// One for all priorities: nobody's revocation has ended before it is done.
     undo: Option<Undo>,
-    /// Activities that stopped: their nodes, by priority.
-    ending: [VecDeque<(NodeId, u64)>; PRIORITIES],
     /// Why the root manager ended.
     pub(super) root: Option<StopCause>,
 }
 
 impl Jobs {
     pub(super) fn start(&mut self, level: usize, job: Job) {
-        self.running[level] = Some(job);
+        self.waiting[level].push_back(job);
     }
 
     /// An activity has stopped; what it has is to be revoked.
     pub(super) fn end(&mut self, level: usize, node: NodeId, birth: u64) {
-        self.ending[level].push_back((node, birth));
+        let begin = Job::Begin {
+            ticket: None,
+            node: (node, birth),
+            keep: false,
+        };
+        self.start(level, begin);
     }
 }
 
 impl System {
-    /// Whether there is a job of this priority. Callers of the same or a lower one wait for its end.
-    pub fn is_busy(&self, level: usize) -> bool {
-        self.jobs.running[level].is_some() || !self.jobs.ending[level].is_empty()
+    /// Whether a job of this priority can take a step now.
+    pub fn has_step(&self, level: usize) -> bool {
+        match &self.jobs.running[level] {
+            Some(Job::Revoke(_)) => !self.is_stalled(level),
+            Some(_) => true,
+            None => !self.jobs.waiting[level].is_empty(),
+        }
+    }
+
+    /// Whether the revocation of a priority stands at an activity that is being stopped.
+    fn is_stalled(&self, level: usize) -> bool {
+        let Some(node) = self.space.at(level) else {
+            return false;
+        };
+        let mut all = self.activities.values();
+        self.jobs.undo.is_none() && all.any(|a| a.node == node && a.state == State::Stopping)
     }
 
     /// Begins to revoke a capability with all that depends on it.
@@ -95,8 +128,19 @@ impl System {
         node: NodeId,
         keep: bool,
     ) -> Result<Outcome, SyscallError> {
-        self.space.remove(ticket.level, node, keep)?;
-        self.jobs.start(ticket.level, Job::Revoke(Some(ticket)));
+        let level = ticket.level;
+        if self.jobs.running[level].is_none() && self.jobs.waiting[level].is_empty() {
+            // At once, so that from now on nothing can be derived from it.
+            self.space.remove(level, node, keep)?;
+            self.jobs.running[level] = Some(Job::Revoke(Some(ticket)));
+        } else {
+            let begin = Job::Begin {
+                ticket: Some(ticket),
+                node: (node, self.space.birth(node)),
+                keep,
+            };
+            self.jobs.start(level, begin);
+        }
         Ok(Outcome::Later)
     }
 
@@ -117,13 +161,21 @@ impl System {
 
     /// Does one step of the job of a priority.
     pub fn step(&mut self, hardware: &mut impl Hardware, level: usize) {
-        match self.jobs.running[level].take() {
-            None => {
-                if let Some((node, birth)) = self.jobs.ending[level].pop_front()
-                    && self.space.is(node, birth)
-                    && self.space.remove(level, node, false).is_ok()
-                {
-                    self.jobs.running[level] = Some(Job::Revoke(None));
+        let job = self.jobs.running[level].take();
+        match job.or_else(|| self.jobs.waiting[level].pop_front()) {
+            None => {}
+            Some(Job::Begin { ticket, node, keep }) => {
+                let (node, birth) = node;
+                let is_there = self.space.is(node, birth);
+                if is_there && self.space.remove(level, node, keep).is_ok() {
+                    self.jobs.running[level] = Some(Job::Revoke(ticket));
+                } else if let Some(ticket) = ticket {
+                    self.answer(ticket, Err(SyscallError::Revoked));
+                }
+            }
+            Some(Job::Clear(mut clearing)) => {
+                if self.clear_step(hardware, &mut clearing) {
+                    self.jobs.running[level] = Some(Job::Clear(clearing));
                 }
             }
             Some(Job::Revoke(ticket)) => {
@@ -178,17 +230,14 @@ impl System {
 
     /// If the node is an activity that runs, it runs no more. Whether there was something to do.
     fn silence(&mut self, hardware: &mut impl Hardware, node: NodeId) -> bool {
-        let mut all = self.activities.iter();
+        let mut all = self.activities.iter_mut();
         let found = all.find(|(_, a)| a.node == node && !matches!(a.state, State::Stopped(_)));
-        let Some((&activity, _)) = found else {
+        let Some((&activity, target)) = found else {
             return false;
         };
-        // A TileMux that does not answer is lost, and its tile with it.
-        let _ = self.request(hardware, activity, Request::Stop { activity });
-        if let Some(target) = self.activities.get_mut(&activity) {
-            target.state = State::Stopped(StopCause::Killed);
-            self.reports.push_back((activity, StopCause::Killed));
-        }
+        target.state = State::Stopping;
+        let request = Request::Stop { activity };
+        self.ask_tile(hardware, activity, request, Then::Stopped);
         true
     }
 
@@ -236,7 +285,8 @@ impl System {
                     }
                 }
             }
-            Object::Memory(_) => {
+            Object::Memory(memory) => {
+                self.soil(removed, &memory);
                 for tile in &mut self.tiles {
                     tile.tables.retain(|tables| *tables != removed.node);
                 }
@@ -323,7 +373,7 @@ impl System {
         );
         if waits && runs {
             // TileMux may have removed it a moment ago.
-            let _ = self.request(hardware, activity, Request::Wake { activity });
+            self.wake(hardware, activity);
         }
     }
 }

@@ -19,8 +19,8 @@ pub const PATIENCE: u64 = 50_000_000;
 
 /// Events of an activity that nobody listens to, beyond which it offers no more services.
 const UNHEARD_MAX: usize = 8;
-/// Closed sessions that a service has not acknowledged, beyond which it is not told of more.
-const CLOSED_MAX: usize = 64;
+/// Closed sessions that a service has not acknowledged, beyond which nobody opens another one.
+pub const CLOSED_MAX: usize = 64;
 
 /// Who wants to know.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +56,24 @@ struct Service {
     /// Number of the question that it has not answered yet.
     asked: Option<u64>,
     queue: VecDeque<Question>,
+}
+
+impl Service {
+    /// Closed sessions that it has not heard of.
+    fn closed(&self) -> usize {
+        let closed = |q: &&Question| matches!(q.purpose, Purpose::Close);
+        self.queue.iter().filter(closed).count()
+    }
+
+    fn close(&mut self, number: u64, ident: u64) {
+        self.queue.push_back(Question {
+            number,
+            ticket: None,
+            purpose: Purpose::Close,
+            request: ServerRequest::Close { ident },
+            until: u64::MAX,
+        });
+    }
 }
 
 /// All services.
@@ -162,6 +180,10 @@ impl System {
     ) -> Result<Outcome, SyscallError> {
         let node = self.space.service(caller, service)?;
         self.space.is_free(caller, target)?;
+        let mut all = self.services.all.iter();
+        if all.any(|s| s.node == node && s.closed() >= CLOSED_MAX) {
+            return Err(SyscallError::Busy);
+        }
         let request = ServerRequest::Open {
             argument,
             activity: ticket.caller,
@@ -237,12 +259,21 @@ impl System {
         service.asked = None;
         let node = service.node;
         let position = service.queue.iter().position(|q| q.number == number);
-        // If it is not there any more, the patience had ended, or the client.
-        if let Some(question) = position.and_then(|p| service.queue.remove(p))
-            && let Some(ticket) = question.ticket
-        {
-            let outcome = self.agreed(node, ticket, question.purpose, words);
-            self.answer(ticket, outcome);
+        if let Some(question) = position.and_then(|p| service.queue.remove(p)) {
+            // Without a ticket, the patience had ended, or the client.
+            let outcome = match question.ticket {
+                Some(ticket) => self.agreed(node, ticket, question.purpose, words),
+                None => Err(SyscallError::Gone),
+            };
+            if let (Purpose::Open { .. }, Err(_), [0, ident, ..]) =
+                (question.purpose, outcome, words)
+            {
+                // The server believes that there is a session.
+                self.close(node, *ident);
+            }
+            if let Some(ticket) = question.ticket {
+                self.answer(ticket, outcome);
+            }
         }
         self.ask_next(hardware);
     }
@@ -259,7 +290,7 @@ impl System {
         if words.is_empty() || word(0) != 0 {
             return Err(SyscallError::Refused);
         }
-        let client = self.holder(ticket.caller)?;
+        let client = self.holder(ticket)?;
         let mut reply = done();
         match purpose {
             Purpose::Open {
@@ -302,16 +333,20 @@ impl System {
         let mut next: Option<u64> = None;
         let mut late = Vec::new();
         for service in &mut self.services.all {
-            service.queue.retain(|question| {
-                let stays = question.until > now;
-                if stays {
+            let asked = service.asked;
+            service.queue.retain_mut(|question| {
+                if question.until > now {
                     next = Some(next.map_or(question.until, |n| n.min(question.until)));
-                } else {
-                    late.extend(question.ticket);
+                    return true;
                 }
-                stays
+                late.extend(question.ticket.take());
+                question.until = u64::MAX;
+                // What the server was asked stays, so that its late answer is understood.
+                asked == Some(question.number)
             });
         }
+        // Only closed sessions, of which nobody's patience ends.
+        next = next.filter(|next| *next != u64::MAX);
         for ticket in late {
             self.answer(ticket, Err(SyscallError::Timeout));
         }
@@ -336,19 +371,44 @@ impl System {
         let Some(service) = service.map(|s| self.space.owner(s)) else {
             return;
         };
+        self.close(service, ident);
+    }
+
+    /// A server is told that a session is no more, if it is there.
+    fn close(&mut self, service: NodeId, ident: u64) {
         let number = self.services.next;
         let mut all = self.services.all.iter_mut();
-        if let Some(service) = all.find(|s| s.node == service)
-            && service.queue.len() < CLOSED_MAX
-        {
-            service.queue.push_back(Question {
-                number,
-                ticket: None,
-                purpose: Purpose::Close,
-                request: ServerRequest::Close { ident },
-                until: u64::MAX,
-            });
+        if let Some(service) = all.find(|s| s.node == service) {
+            service.close(number, ident);
             self.services.next += 1;
         }
+    }
+
+    /// A client is gone: nobody waits for what it asked. Returns the calls that waited.
+    pub(super) fn forget_questions(&mut self, client: u16) -> Vec<Ticket> {
+        let mut gone = Vec::new();
+        for service in &mut self.services.all {
+            let asked = service.asked;
+            service.queue.retain_mut(|question| {
+                if question.ticket.is_none_or(|t| t.caller != client) {
+                    return true;
+                }
+                gone.extend(question.ticket.take());
+                question.until = u64::MAX;
+                asked == Some(question.number)
+            });
+        }
+        gone
+    }
+
+    /// Whether a server or a TileMux is still to hear of an activity of this number, so that the number must not be used again.
+    pub(super) fn is_mentioned(&self, id: u16) -> bool {
+        let mut questions = self.services.all.iter().flat_map(|s| &s.queue);
+        let mut asked = self.tiles.iter().flat_map(|t| &t.asked);
+        questions.any(|question| match question.request {
+            ServerRequest::Open { activity, .. } => activity == id,
+            ServerRequest::Close { ident } => ident == u64::from(id),
+            ServerRequest::Exchange { .. } => false,
+        }) || asked.any(|asked| asked.activity == id)
     }
 }

@@ -52,6 +52,9 @@ impl System {
         };
         let index = self.tile_index(object.tile)?;
         let target = &self.tiles[index];
+        if target.is_lost {
+            return Err(SyscallError::TileLost);
+        }
         let region = Region {
             tile: range.tile,
             base: range.base,
@@ -228,6 +231,8 @@ impl System {
             hardware.stop_hart(tile.id);
             for endpoint in [
                 REQUEST_ENDPOINT,
+                REQUEST_REPLIES,
+                REQUEST_REPLIES + 1,
                 NOTIFY_ENDPOINT,
                 PRINT_ENDPOINT,
                 PRINT_REPLY,
@@ -235,10 +240,15 @@ impl System {
                 hardware.invalidate_endpoint(tile.id, endpoint);
             }
             tile.is_lit = false;
+            tile.is_lost = false;
+            tile.lies = 0;
             tile.tables.clear();
         }
         hardware.invalidate_endpoint(tile.id, window);
         tile.windows[usize::from(window)] = None;
+        if window == 0 {
+            self.fail_requests(hardware, index, SyscallError::Refused);
+        }
     }
 
     /// A boot module by the first of its names that is there.

@@ -105,7 +105,7 @@ fn everything_is_given_back_when_an_activity_ends() {
         }
         match round % 3 {
             0 => {
-                system.notified(2, id, StopCause::Exit(7));
+                system.notified(&mut chip, 2, id, StopCause::Exit(7));
                 finish(&mut system, &mut chip);
             }
             1 => {

@@ -4,6 +4,7 @@ mod activities;
 mod properties;
 mod rights;
 mod sessions;
+mod tiles;
 
 use crate::hardware::{Hardware, Region};
 use crate::root::{self, Place};
@@ -17,7 +18,7 @@ use bulkhead_abi::syscall::{
 };
 use bulkhead_abi::tilemux::{Request, TILEMUX_BASE, TileMuxError};
 use bulkhead_abi::words::Name;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 pub const MEMORY: u16 = 8;
 const KERNEL: KernelEndpoints = KernelEndpoints {
@@ -40,6 +41,12 @@ pub struct Chip {
     pub started: Vec<(u16, u64)>,
     pub stopped: Vec<u16>,
     pub requests: Vec<(u16, Request)>,
+    /// Answers of TileMuxes that the kernel has not heard.
+    pub answers: VecDeque<(u64, TileMuxError)>,
+    /// Tiles whose TileMux answers nothing.
+    pub deaf: Vec<u16>,
+    /// Tiles whose TileMux has not taken a request yet.
+    pub full: Vec<u16>,
     pub asked: Vec<Asked>,
     pub refuse: bool,
     pub now: u64,
@@ -68,18 +75,36 @@ impl Hardware for Chip {
         self.buckets.insert((tile, bucket), (rate, limit));
     }
     fn start_hart(&mut self, tile: u16, address: u64) {
+        self.full.retain(|full| *full != tile);
         self.started.push((tile, address));
     }
     fn stop_hart(&mut self, tile: u16) {
         self.stopped.push(tile);
     }
-    fn request(&mut self, tile: u16, request: Request) -> TileMuxError {
+    fn request(&mut self, tile: u16, request: Request, number: u64) -> bool {
         self.effects += 1;
         self.requests.push((tile, request));
-        if self.refuse {
-            TileMuxError::BadRequest
-        } else {
-            TileMuxError::None
+        if self.full.contains(&tile) {
+            return false;
+        }
+        if self.deaf.contains(&tile) {
+            self.full.push(tile);
+            return true;
+        }
+        let answer = match self.refuse {
+            true => TileMuxError::BadRequest,
+            false => TileMuxError::None,
+        };
+        self.answers.push_back((number, answer));
+        true
+    }
+    fn answer(&mut self) -> Option<(u64, TileMuxError)> {
+        self.answers.pop_front()
+    }
+    fn clear(&mut self, region: Region) {
+        self.effects += 1;
+        for address in region.base..region.base + region.size {
+            self.memory.insert(address, 0);
         }
     }
     fn ask(&mut self, line: u16, to: (u16, u16), words: &[u64], label: u64) -> bool {
@@ -177,9 +202,11 @@ pub fn check(system: &mut System) {
 }
 
 pub fn ticket(system: &System, caller: u16) -> Ticket {
-    let priority = system.activity(caller).map_or(0, |a| a.priority);
+    let found = system.activity(caller);
+    let (priority, generation) = found.map_or((0, 0), |a| (a.priority, a.generation));
     Ticket {
         caller,
+        generation,
         level: priority.into(),
         offset: caller.into(),
     }
@@ -188,11 +215,16 @@ pub fn ticket(system: &System, caller: u16) -> Ticket {
 /// Drives all jobs to their ends; returns the steps.
 pub fn finish(system: &mut System, chip: &mut Chip) -> u32 {
     let mut steps = 0;
-    while let Some(level) = (0..3).rev().find(|level| system.is_busy(*level)) {
+    loop {
+        while let Some((number, answer)) = chip.answer() {
+            system.tile_answered(chip, number, answer);
+        }
+        let Some(level) = (0..3).rev().find(|level| system.has_step(*level)) else {
+            return steps;
+        };
         system.step(chip, level);
         steps += 1;
     }
-    steps
 }
 
 /// A call, with all that it starts. None: it is not answered yet.

@@ -71,7 +71,7 @@ proptest! {
                     system.expire(chip.now);
                 }
                 3 if words[1] % 16 == 0 => {
-                    system.notified(2, caller, StopCause::Panic);
+                    system.notified(&mut chip, 2, caller, StopCause::Panic);
                     finish(&mut system, &mut chip);
                 }
                 _ => {}

@@ -137,7 +137,7 @@ fn revocation_invalidates_all_that_was_derived_before_it_is_answered() {
         system.call(&mut chip, ticket, revoke),
         Ok(Outcome::Later)
     ));
-    while system.is_busy(0) {
+    while system.has_step(0) {
         assert_eq!(system.take_reply().map(|_| ()), None);
         // While it goes on, nothing new comes of it.
         let copy = Syscall::Obtain {
@@ -175,9 +175,9 @@ fn a_step_has_few_effects_and_higher_priorities_come_between() {
         made += 1;
     }
     assert!(made > 5);
-    system.notified(2, a, bulkhead_abi::syscall::StopCause::Panic);
+    system.notified(&mut chip, 2, a, bulkhead_abi::syscall::StopCause::Panic);
     let mut steps = 0;
-    while system.is_busy(0) {
+    while system.has_step(0) {
         chip.effects = 0;
         let before = system.space().steps();
         system.step(&mut chip, 0);
@@ -202,7 +202,7 @@ fn a_step_has_few_effects_and_higher_priorities_come_between() {
             system.call(&mut chip, ticket, revoke),
             Ok(Outcome::Later)
         ));
-        while system.is_busy(2) {
+        while system.has_step(2) {
             system.step(&mut chip, 2);
         }
         assert!(system.take_reply().is_some());
@@ -325,7 +325,7 @@ fn who_waits_for_a_reply_of_the_dead_is_woken() {
         panic!()
     };
     used.credits = 0;
-    system.notified(2, b, bulkhead_abi::syscall::StopCause::Panic);
+    system.notified(&mut chip, 2, b, bulkhead_abi::syscall::StopCause::Panic);
     finish(&mut system, &mut chip);
     assert_eq!(
         chip.requests.last(),

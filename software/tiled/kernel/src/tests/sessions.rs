@@ -193,7 +193,7 @@ fn a_server_that_dies_ends_sessions_and_waiting() {
         later(&mut system, &mut chip, client, exchange(0, 50, 1)),
         Ok(None)
     );
-    system.notified(2, server, StopCause::Panic);
+    system.notified(&mut chip, 2, server, StopCause::Panic);
     finish(&mut system, &mut chip);
     let (who, reply) = system.take_reply().unwrap();
     assert_eq!(
@@ -258,7 +258,7 @@ fn a_session_that_is_closed_is_told() {
 fn a_client_that_dies_while_it_is_asked_for_leaves_nothing() {
     let (mut system, mut chip, client, server) = served();
     assert_eq!(later(&mut system, &mut chip, client, OPEN), Ok(None));
-    system.notified(2, client, StopCause::Exit(0));
+    system.notified(&mut chip, 2, client, StopCause::Exit(0));
     finish(&mut system, &mut chip);
     // The kernel's slot is freed by an answer that cannot be delivered.
     let answered = answer(&mut system, &mut chip, &[0, 1]);
@@ -334,4 +334,70 @@ fn semaphores_wake_in_order_and_waiting_is_limited() {
         gone += usize::from(words(&reply) == Err(SyscallError::Gone));
     }
     assert_eq!(gone, WAITING_MAX);
+}
+
+#[test]
+fn a_server_hears_of_sessions_that_never_came_to_be() {
+    // The client's patience ends, or the client itself; the server agrees later, and must not keep the session.
+    for ends in [false, true] {
+        let (mut system, mut chip, client, _) = served();
+        assert_eq!(later(&mut system, &mut chip, client, OPEN), Ok(None));
+        if ends {
+            system.notified(&mut chip, 2, client, StopCause::Exit(0));
+            finish(&mut system, &mut chip);
+        } else {
+            let end = system.expire(0).unwrap();
+            system.expire(end);
+        }
+        let (_, reply) = system.take_reply().unwrap();
+        assert!(words(&reply).is_err());
+        assert_eq!(answer(&mut system, &mut chip, &[0, 42]), None);
+        let (_, _, asked, _) = chip.asked.last().unwrap();
+        assert_eq!(
+            ServerRequest::decode(asked),
+            Some(ServerRequest::Close { ident: 42 })
+        );
+        assert_eq!(answer(&mut system, &mut chip, &[0]), None);
+        assert!(!system.has_questions());
+        check(&mut system);
+    }
+}
+
+#[test]
+fn a_server_hears_of_every_closed_session() {
+    let (mut system, mut chip, client, _) = served();
+    let open = |target| Syscall::OpenSession {
+        service: 30,
+        target,
+        argument: 0,
+    };
+    // More sessions than the server hears of at once: it leaves the first one unanswered.
+    let mut made = 0;
+    while made < 8 {
+        let target = 100 + made;
+        assert_eq!(
+            later(&mut system, &mut chip, client, open(target)),
+            Ok(None)
+        );
+        let ident = u64::from(1000 + made);
+        assert_eq!(
+            answer(&mut system, &mut chip, &[0, ident]),
+            Some(Ok(vec![]))
+        );
+        made += 1;
+    }
+    system.notified(&mut chip, 2, client, StopCause::Exit(0));
+    finish(&mut system, &mut chip);
+    system.ask_next(&mut chip);
+    let mut told = Vec::new();
+    while system.has_questions() {
+        let (_, _, asked, _) = chip.asked.last().unwrap();
+        let Some(ServerRequest::Close { ident }) = ServerRequest::decode(asked) else {
+            panic!()
+        };
+        told.push(ident);
+        answer(&mut system, &mut chip, &[0]);
+    }
+    told.sort_unstable();
+    assert_eq!(told, (1000..1000 + u64::from(made)).collect::<Vec<_>>());
 }

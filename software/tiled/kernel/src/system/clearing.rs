@@ -1,0 +1,217 @@
+//! Memory is cleared before somebody else gets it.
+//!
+//! Why it exists: what an activity left in its memory is nobody else's business. What it deliberately does not know: who reads and writes
+//! memory meanwhile; the capabilities say when a piece was in other hands than those that cut it.
+//!
+//! Memory is empty at boot, so only what comes back has to be cleared, and only when it is cut out again: then the call takes one
+//! step for each [`PIECE`] bytes of the new piece that were used, in the priority of who cuts. What a holder wrote himself into memory
+//! that he cuts later stays there. Page tables are cleared by TileMux when it uses them.
+
+use super::revoke::Job;
+use super::{Outcome, Reply, System, Ticket};
+use crate::hardware::{Hardware, Region};
+use alloc::vec::Vec;
+use bulkhead_abi::syscall::SyscallError;
+use bulkhead_capabilities::{Memory, NodeId, Removed};
+
+/// Bytes that are cleared in one step.
+pub const PIECE: u64 = 2048;
+/// Ranges that are remembered at most; then the two closest become one, with what lies between them.
+const RANGES_MAX: usize = 64;
+
+/// A piece of memory that is being cleared for its new owner.
+#[derive(Clone, Debug)]
+pub(super) struct Clearing {
+    ticket: Ticket,
+    node: NodeId,
+    birth: u64,
+    /// What is left of it.
+    left: Region,
+    reply: Reply,
+}
+
+/// Memory that was in use: ranges that do not touch.
+#[derive(Debug, Default)]
+pub(super) struct Dirty(Vec<Region>);
+
+fn end(region: &Region) -> u64 {
+    region.base + region.size
+}
+
+fn hull(a: Region, b: &Region) -> Region {
+    let base = a.base.min(b.base);
+    let size = end(&a).max(end(b)) - base;
+    Region { base, size, ..a }
+}
+
+impl Dirty {
+    fn add(&mut self, region: Region) {
+        let mut whole = region;
+        self.0.retain(|other| {
+            let touches =
+                other.tile == whole.tile && other.base <= end(&whole) && whole.base <= end(other);
+            if touches {
+                whole = hull(whole, other);
+            }
+            !touches
+        });
+        self.0.push(whole);
+        self.0.sort_unstable_by_key(|r| (r.tile, r.base));
+        if self.0.len() > RANGES_MAX {
+            let pairs = self.0.windows(2).enumerate();
+            let same = pairs.filter(|(_, pair)| pair[0].tile == pair[1].tile);
+            let closest = same.min_by_key(|(_, pair)| pair[1].base - end(&pair[0]));
+            if let Some((index, _)) = closest {
+                let next = self.0.remove(index + 1);
+                self.0[index] = hull(self.0[index], &next);
+            }
+        }
+    }
+
+    /// The first part of a region that was in use.
+    fn first(&self, region: &Region) -> Option<Region> {
+        let parts = self.0.iter().filter(|r| r.tile == region.tile);
+        let mut parts = parts.map(|r| {
+            let base = r.base.max(region.base);
+            let size = end(r).min(end(region)).saturating_sub(base);
+            Region { base, size, ..*r }
+        });
+        parts.find(|part| part.size > 0)
+    }
+
+    /// A part of a range is clear.
+    fn clean(&mut self, part: &Region) {
+        let holds = |r: &Region| r.tile == part.tile && r.base <= part.base && end(part) <= end(r);
+        let Some(index) = self.0.iter().position(holds) else {
+            return;
+        };
+        let whole = self.0.remove(index);
+        let before = Region {
+            size: part.base - whole.base,
+            ..whole
+        };
+        let after = Region {
+            base: end(part),
+            size: end(&whole) - end(part),
+            ..whole
+        };
+        for rest in [before, after] {
+            if rest.size > 0 {
+                self.add(rest);
+            }
+        }
+    }
+}
+
+impl System {
+    /// A piece of memory goes back to what it was cut out of; who used it may have left something there.
+    pub(super) fn soil(&mut self, removed: &Removed, memory: &Memory) {
+        let foreign = |origin: NodeId| self.space.holder_of(origin) != removed.holder;
+        if memory.is_piece() && (memory.was_shared() || removed.origin.is_some_and(foreign)) {
+            self.dirty.add(Region {
+                tile: memory.tile,
+                base: memory.base,
+                size: memory.size,
+            });
+        }
+    }
+
+    /// Begins to clear a piece of memory that was just cut out, if it must be.
+    pub(super) fn clear(
+        &mut self,
+        ticket: Ticket,
+        node: NodeId,
+        memory: &Memory,
+        reply: Reply,
+    ) -> Option<Outcome> {
+        let left = Region {
+            tile: memory.tile,
+            base: memory.base,
+            size: memory.size,
+        };
+        self.dirty.first(&left)?;
+        let birth = self.space.birth(node);
+        self.space.prepare(node);
+        let clearing = Clearing {
+            ticket,
+            node,
+            birth,
+            left,
+            reply,
+        };
+        self.jobs.start(ticket.level, Job::Clear(clearing));
+        Some(Outcome::Later)
+    }
+
+    /// Clears one piece. Whether there is more.
+    pub(super) fn clear_step(
+        &mut self,
+        hardware: &mut impl Hardware,
+        clearing: &mut Clearing,
+    ) -> bool {
+        if !self.space.is_preparing(clearing.node, clearing.birth) {
+            self.answer(clearing.ticket, Err(SyscallError::Revoked));
+            return false;
+        }
+        let Some(part) = self.dirty.first(&clearing.left) else {
+            self.space.ready(clearing.node);
+            self.answer(clearing.ticket, Ok(clearing.reply));
+            return false;
+        };
+        let piece = Region {
+            size: part.size.min(PIECE),
+            ..part
+        };
+        hardware.clear(piece);
+        self.dirty.clean(&piece);
+        let stop = end(&clearing.left);
+        clearing.left.base = end(&piece);
+        clearing.left.size = stop - clearing.left.base;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn region(base: u64, size: u64) -> Region {
+        Region {
+            tile: 8,
+            base,
+            size,
+        }
+    }
+
+    proptest! {
+        /// Against a table of bytes: everything that was used is found, and nothing twice without need.
+        #[test]
+        fn all_that_was_used_is_found(steps in proptest::collection::vec((any::<bool>(), 0u64..4000, 1u64..60), 1..300)) {
+            let mut dirty = Dirty::default();
+            let mut bytes = [false; 4096];
+            for (used, base, size) in steps {
+                let range = base as usize..(base + size) as usize;
+                if used {
+                    dirty.add(region(base, size));
+                    bytes[range].fill(true);
+                } else {
+                    let mut left = region(base, size);
+                    let mut found = vec![];
+                    while let Some(part) = dirty.first(&left) {
+                        dirty.clean(&part);
+                        prop_assert!(part.base >= left.base && end(&part) <= end(&left));
+                        found.push(part);
+                        left = region(end(&part), end(&left) - end(&part));
+                    }
+                    for at in range {
+                        let inside = |p: &Region| (p.base..end(p)).contains(&(at as u64));
+                        prop_assert!(!bytes[at] || found.iter().any(inside));
+                        bytes[at] = false;
+                    }
+                }
+                prop_assert!(dirty.0.len() <= RANGES_MAX);
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Requests to the TileMuxes of tiles, and what follows from their answers.
+//!
+//! Why it exists: the kernel never waits for a tile. Who needs an answer waits for it, everybody else is served meanwhile, and a tile
+//! that gives none within [`PATIENCE`] is stopped. What it deliberately does not know: how a request travels.
+//!
+//! A TileMux is asked one thing at a time, in order.
+
+use super::{System, Ticket, done};
+use crate::activity::State;
+use crate::hardware::Hardware;
+use bulkhead_abi::syscall::{StopCause, SyscallError};
+use bulkhead_abi::tilemux::{Request, TileMuxError};
+
+/// TileMux answers a request within this time, in nanoseconds, or its tile is lost: many times what mapping
+/// [`bulkhead_abi::syscall::MAP_PAGES_MAX`] pages takes on the slowest platform.
+pub const PATIENCE: u64 = 50_000_000;
+
+/// Notifications of a TileMux that cannot be true, beyond which its tile is lost. An honest one sends none.
+pub const LIES_MAX: u16 = 16;
+
+/// What is to be done when a TileMux has answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Then {
+    /// Nothing.
+    Nothing,
+    /// The caller waits for it.
+    Reply(Ticket),
+    /// The activity runs, and the caller hears so.
+    Started(Ticket),
+    /// The next request of a creation, or its end.
+    Created(Creating),
+    /// The activity has stopped.
+    Stopped,
+}
+
+/// A creation under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Creating {
+    /// Who waits.
+    pub(super) ticket: Ticket,
+    /// What TileMux must be told yet, the last first.
+    pub(super) rest: [Option<Request>; 2],
+    /// Offset of the buffer for replies to its system calls.
+    pub(super) reply: u64,
+    /// TileMux knows the activity.
+    pub(super) introduced: bool,
+}
+
+/// A request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    number: u64,
+    pub(super) activity: u16,
+    request: Request,
+    then: Then,
+}
+
+impl System {
+    /// Asks the TileMux of an activity.
+    pub(super) fn ask_tile(
+        &mut self,
+        hardware: &mut impl Hardware,
+        activity: u16,
+        request: Request,
+        then: Then,
+    ) {
+        let index = self.activities.get(&activity).map(|a| a.tile);
+        match index {
+            Some(index) => self.ask_tile_at(hardware, index, activity, request, then),
+            None => self.resolved(hardware, 0, activity, then, Err(SyscallError::NoActivity)),
+        }
+    }
+
+    pub(super) fn ask_tile_at(
+        &mut self,
+        hardware: &mut impl Hardware,
+        index: usize,
+        activity: u16,
+        request: Request,
+        then: Then,
+    ) {
+        let tile = &mut self.tiles[index];
+        if !tile.is_lit || tile.is_lost {
+            let error = match tile.is_lost {
+                true => SyscallError::TileLost,
+                false => SyscallError::Refused,
+            };
+            return self.resolved(hardware, index, activity, then, Err(error));
+        }
+        self.requests += 1;
+        tile.asked.push_back(Asked {
+            number: self.requests,
+            activity,
+            request,
+            then,
+        });
+        self.asking += 1;
+        if tile.asked.len() == 1 {
+            self.send_request(hardware, index);
+        }
+    }
+
+    /// Wakes an activity, unless it is about to be.
+    pub(super) fn wake(&mut self, hardware: &mut impl Hardware, activity: u16) {
+        let Some(index) = self.activities.get(&activity).map(|a| a.tile) else {
+            return;
+        };
+        let request = Request::Wake { activity };
+        let mut waiting = self.tiles[index].asked.iter().skip(1);
+        if waiting.all(|asked| asked.request != request) {
+            self.ask_tile_at(hardware, index, activity, request, Then::Nothing);
+        }
+    }
+
+    fn send_request(&mut self, hardware: &mut impl Hardware, index: usize) {
+        let tile = &mut self.tiles[index];
+        let Some(first) = tile.asked.front() else {
+            return;
+        };
+        tile.until = hardware.time().saturating_add(PATIENCE);
+        if !hardware.request(tile.id, first.request, first.number) {
+            self.lose(hardware, index);
+        }
+    }
+
+    /// Whether the answer of a TileMux is awaited.
+    pub fn is_asking(&self) -> bool {
+        self.asking > 0
+    }
+
+    /// A TileMux has answered. What belongs to no request that is awaited is nothing.
+    pub fn tile_answered(
+        &mut self,
+        hardware: &mut impl Hardware,
+        number: u64,
+        answer: TileMuxError,
+    ) {
+        let is_awaited = |asked: &Asked| asked.number == number;
+        let mut tiles = self.tiles.iter();
+        let Some(index) = tiles.position(|t| t.asked.front().is_some_and(is_awaited)) else {
+            return;
+        };
+        let Some(asked) = self.tiles[index].asked.pop_front() else {
+            return;
+        };
+        self.asking -= 1;
+        self.send_request(hardware, index);
+        let outcome = match answer {
+            TileMuxError::None => Ok(()),
+            _ => Err(SyscallError::Refused),
+        };
+        self.resolved(hardware, index, asked.activity, asked.then, outcome);
+    }
+
+    /// Gives up tiles that have not answered in time. Returns when the next one's time ends.
+    pub fn expire_tiles(&mut self, hardware: &mut impl Hardware) -> Option<u64> {
+        let now = hardware.time();
+        let mut next: Option<u64> = None;
+        for index in 0..self.tiles.len() {
+            let tile = &self.tiles[index];
+            if tile.asked.is_empty() {
+                continue;
+            }
+            if tile.until <= now {
+                self.lose(hardware, index);
+            } else {
+                next = Some(next.map_or(tile.until, |n| n.min(tile.until)));
+            }
+        }
+        next
+    }
+
+    /// A notification of a tile that cannot be true.
+    pub(super) fn lied(&mut self, hardware: &mut impl Hardware, tile: u16) {
+        if let Ok(index) = self.tile_index(tile) {
+            self.tiles[index].lies += 1;
+            if self.tiles[index].lies > LIES_MAX {
+                self.lose(hardware, index);
+            }
+        }
+    }
+
+    /// Stops a tile that cannot be trusted to serve: its activities have stopped. It can be used again when its first memory window was
+    /// revoked and another one is configured.
+    fn lose(&mut self, hardware: &mut impl Hardware, index: usize) {
+        let tile = &mut self.tiles[index];
+        if tile.is_lost {
+            return;
+        }
+        tile.is_lost = true;
+        hardware.stop_hart(tile.id);
+        let cause = StopCause::TileLost;
+        for (&id, activity) in &mut self.activities {
+            let here = activity.tile == index;
+            if !here || matches!(activity.state, State::Creating | State::Stopped(_)) {
+                continue;
+            }
+            let revoked = activity.state == State::Stopping;
+            activity.state = State::Stopped(cause);
+            if activity.is_known {
+                self.reports.push_back((id, cause));
+            }
+            if !revoked {
+                let node = activity.node;
+                let birth = self.space.birth(node);
+                self.jobs.end(activity.priority.into(), node, birth);
+            }
+        }
+        self.fail_requests(hardware, index, SyscallError::TileLost);
+    }
+
+    /// Nothing that a tile was asked will be answered.
+    pub(super) fn fail_requests(
+        &mut self,
+        hardware: &mut impl Hardware,
+        index: usize,
+        error: SyscallError,
+    ) {
+        let asked = core::mem::take(&mut self.tiles[index].asked);
+        self.asking -= asked.len();
+        for asked in asked {
+            self.resolved(hardware, index, asked.activity, asked.then, Err(error));
+        }
+    }
+
+    fn resolved(
+        &mut self,
+        hardware: &mut impl Hardware,
+        index: usize,
+        activity: u16,
+        then: Then,
+        outcome: Result<(), SyscallError>,
+    ) {
+        match then {
+            Then::Nothing => {}
+            Then::Reply(ticket) => self.answer(ticket, outcome.map(|()| done())),
+            Then::Started(ticket) => {
+                if let Some(target) = self.activities.get_mut(&activity)
+                    && target.state == State::Created
+                    && outcome.is_ok()
+                {
+                    target.state = State::Running;
+                }
+                self.answer(ticket, outcome.map(|()| done()));
+            }
+            Then::Created(creating) => {
+                self.introduced(hardware, index, activity, creating, outcome)
+            }
+            Then::Stopped => {
+                if let Some(target) = self.activities.get_mut(&activity)
+                    && target.state == State::Stopping
+                {
+                    target.state = State::Stopped(StopCause::Killed);
+                    if target.is_known {
+                        self.reports.push_back((activity, StopCause::Killed));
+                    }
+                }
+            }
+        }
+    }
+}

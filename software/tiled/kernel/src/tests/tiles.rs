@@ -1,0 +1,389 @@
+//! Tiles that do not answer, that answer late, that lie: nobody else waits, and all that was on them comes back.
+
+use super::*;
+use crate::activity::State;
+use crate::system::{LIES_MAX, PATIENCE};
+use bulkhead_abi::syscall::{Event, StopCause};
+
+/// What the manager has left of everything.
+fn left(system: &mut System, chip: &mut Chip) -> Vec<Vec<u64>> {
+    let selectors = [
+        SEL_TILES + 1,
+        SEL_TILES + 2,
+        SEL_MEMORIES + MEMORY,
+        SEL_KERNEL_MEMORY,
+    ];
+    let query = |selector| Syscall::Query { selector };
+    selectors
+        .map(|s| call(system, chip, 1, query(s)).unwrap())
+        .to_vec()
+}
+
+fn revoke(system: &mut System, chip: &mut Chip, selector: u16) -> Option<Vec<u64>> {
+    let request = Syscall::Revoke { selector, keep: 0 };
+    let done = later(system, chip, 1, request).unwrap();
+    check(system);
+    done
+}
+
+#[test]
+fn nobody_else_waits_for_a_tile_that_does_not_answer() {
+    let (mut system, mut chip) = boot();
+    let endpoints = chip.endpoints.clone();
+    let before = left(&mut system, &mut chip);
+    let id = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let other = create(&mut system, &mut chip, 200, SEL_TILES + 2);
+    start(&mut system, &mut chip, APP);
+    start(&mut system, &mut chip, 200);
+    chip.deaf.push(2);
+    // The manager stops one; its TileMux does not answer, and the call waits.
+    let stop = Syscall::Stop { activity: APP };
+    assert_eq!(later(&mut system, &mut chip, 1, stop), Ok(None));
+    assert_eq!(system.activity(id).unwrap().state, State::Stopping);
+    assert!(!system.has_step(2) && system.is_asking());
+    // Everybody else is served, those on the same tile, too, and revocations of other priorities go on.
+    assert_eq!(
+        call(&mut system, &mut chip, other, Syscall::Nothing {}),
+        Ok(vec![])
+    );
+    let semaphore = Syscall::CreateSemaphore {
+        target: 20,
+        value: 0,
+    };
+    call(&mut system, &mut chip, other, semaphore).unwrap();
+    let own = Syscall::Revoke {
+        selector: 20,
+        keep: 0,
+    };
+    assert_eq!(call(&mut system, &mut chip, other, own), Ok(vec![]));
+    // The one that is being stopped has no rights any more.
+    assert_eq!(
+        call(&mut system, &mut chip, id, Syscall::Nothing {}),
+        Err(SyscallError::NotManager)
+    );
+    // Its time ends: the tile is stopped, and with it all that was on it.
+    assert_eq!(system.expire_tiles(&mut chip), Some(PATIENCE));
+    chip.now = PATIENCE;
+    assert_eq!(system.expire_tiles(&mut chip), None);
+    assert_eq!(chip.stopped, [2]);
+    finish(&mut system, &mut chip);
+    let (who, reply) = system.take_reply().unwrap();
+    assert_eq!((who.caller, words(&reply)), (1, Ok(vec![])));
+    check(&mut system);
+    assert!(system.activity(id).is_none() && system.activity(other).is_none());
+    for (at, who) in [(APP, id), (200, other)] {
+        let event = call(&mut system, &mut chip, 1, Syscall::WaitEvent {}).unwrap();
+        assert_eq!(event[..2], [at.into(), who.into()]);
+        let event = Event::from_words(event[2..7].try_into().unwrap());
+        assert_eq!(event, Some(Event::Stopped(StopCause::TileLost)));
+    }
+    // Nothing can be created there before the tile is configured anew.
+    for request in [
+        Syscall::CutMemory {
+            source: 99,
+            target: 301,
+            size: 1 << 16,
+        },
+        Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: 302,
+            bytes: 4096,
+        },
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    let another = creation(300, SEL_TILES + 2, 0);
+    assert_eq!(
+        call(&mut system, &mut chip, 1, another),
+        Err(SyscallError::TileLost)
+    );
+    for selector in [99, APP + 2, 202, 302] {
+        revoke(&mut system, &mut chip, selector);
+    }
+    assert_eq!(chip.endpoints, endpoints);
+    assert_eq!(left(&mut system, &mut chip), before);
+    chip.deaf.clear();
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    start(&mut system, &mut chip, APP);
+}
+
+#[test]
+fn a_creation_on_a_tile_that_does_not_answer_leaves_nothing() {
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, 200, SEL_TILES + 2);
+    for request in [
+        Syscall::CutMemory {
+            source: 99,
+            target: APP + 1,
+            size: 1 << 16,
+        },
+        Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: APP + 2,
+            bytes: 4096,
+        },
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    let before = left(&mut system, &mut chip);
+    chip.deaf.push(2);
+    let plan = creation(APP, SEL_TILES + 2, 0);
+    assert_eq!(later(&mut system, &mut chip, 1, plan), Ok(None));
+    // Nobody can name it yet.
+    let early = Syscall::Stop { activity: APP };
+    assert_eq!(
+        call(&mut system, &mut chip, 1, early),
+        Err(SyscallError::Busy)
+    );
+    chip.now = PATIENCE;
+    system.expire_tiles(&mut chip);
+    finish(&mut system, &mut chip);
+    let (_, reply) = system.take_reply().unwrap();
+    assert_eq!(words(&reply), Err(SyscallError::TileLost));
+    check(&mut system);
+    // The other one on the tile has gone, too; its endpoints are back.
+    let mut after = left(&mut system, &mut chip);
+    assert!(after[1][1] >= before[1][1]);
+    after[1] = before[1].clone();
+    after[3] = before[3].clone();
+    assert_eq!(after, before);
+}
+
+#[test]
+fn what_is_revoked_while_it_is_created_never_lives() {
+    // After each answer of TileMux, the purse of the new activity is revoked.
+    for answers in 0..3 {
+        let (mut system, mut chip) = boot();
+        create(&mut system, &mut chip, 200, SEL_TILES + 2);
+        let before = left(&mut system, &mut chip);
+        let endpoints = chip.endpoints.clone();
+        call(&mut system, &mut chip, 1, limited(30, 4_000_000, 8192)).unwrap();
+        for request in [
+            Syscall::CutMemory {
+                source: 99,
+                target: APP + 1,
+                size: 1 << 16,
+            },
+            Syscall::DeriveKernelMemory {
+                source: SEL_KERNEL_MEMORY,
+                target: APP + 2,
+                bytes: 4096,
+            },
+        ] {
+            call(&mut system, &mut chip, 1, request).unwrap();
+        }
+        let owner = ticket(&system, 1);
+        let plan = creation(APP, 30, 0);
+        assert!(matches!(
+            system.call(&mut chip, owner, plan),
+            Ok(Outcome::Later)
+        ));
+        for _ in 0..answers {
+            let Some((number, answer)) = chip.answer() else {
+                break;
+            };
+            system.tile_answered(&mut chip, number, answer);
+        }
+        let gone = Syscall::Revoke {
+            selector: APP + 2,
+            keep: 0,
+        };
+        assert!(matches!(
+            system.call(&mut chip, owner, gone),
+            Ok(Outcome::Later)
+        ));
+        // As far as it comes without another answer.
+        while system.has_step(2) {
+            system.step(&mut chip, 2);
+        }
+        finish(&mut system, &mut chip);
+        check(&mut system);
+        // Both calls were answered.
+        let replies: Vec<_> = core::iter::from_fn(|| system.take_reply())
+            .map(|(_, reply)| words(&reply).map(|_| ()))
+            .collect();
+        let created = if answers == 2 {
+            Ok(())
+        } else {
+            Err(SyscallError::Revoked)
+        };
+        assert_eq!(replies.len(), 2);
+        assert!(replies.contains(&created) && replies.contains(&Ok(())));
+        for selector in [30, APP + 1] {
+            revoke(&mut system, &mut chip, selector);
+        }
+        assert_eq!(left(&mut system, &mut chip), before);
+        assert_eq!(chip.endpoints, endpoints);
+    }
+}
+
+#[test]
+fn a_tile_that_lies_is_stopped_and_late_answers_are_nothing() {
+    let (mut system, mut chip) = boot();
+    let id = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    start(&mut system, &mut chip, APP);
+    for number in 0..50 {
+        system.tile_answered(&mut chip, number, TileMuxError::None);
+    }
+    // It says that activities of others stopped, and some that there are not.
+    for lie in 0..LIES_MAX {
+        system.notified(
+            &mut chip,
+            2,
+            [1, 77, u16::MAX][usize::from(lie) % 3],
+            StopCause::Panic,
+        );
+        assert!(chip.stopped.is_empty());
+    }
+    assert_eq!(system.activity(1).unwrap().state, State::Running);
+    system.notified(&mut chip, 2, 1, StopCause::Panic);
+    assert_eq!(chip.stopped, [2]);
+    finish(&mut system, &mut chip);
+    assert!(system.activity(id).is_none());
+    assert_eq!(system.activity(1).unwrap().state, State::Running);
+    check(&mut system);
+}
+
+#[test]
+fn memory_is_cleared_before_somebody_else_gets_it() {
+    let (mut system, mut chip) = boot();
+    let a = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let b = create(&mut system, &mut chip, 200, SEL_TILES + 2);
+    let region = system.activity(a).unwrap().region;
+    let secret = Region {
+        size: 4096,
+        ..region
+    };
+    chip.write(secret, 100, b"secret");
+    call(&mut system, &mut chip, 1, Syscall::Stop { activity: APP }).unwrap();
+    revoke(&mut system, &mut chip, APP + 1);
+    assert_eq!(chip.memory.get(&(region.base + 100)), Some(&b's'));
+    // The same place for somebody else: in steps of the caller's priority, between which others are served.
+    let cut = Syscall::CutMemory {
+        source: 99,
+        target: 50,
+        size: 1 << 16,
+    };
+    let owner = ticket(&system, 1);
+    assert!(matches!(
+        system.call(&mut chip, owner, cut),
+        Ok(Outcome::Later)
+    ));
+    // Not usable before it is clear.
+    let early = Syscall::Delegate {
+        activity: 200,
+        source: 50,
+        target: 50,
+    };
+    let asked = system.call(&mut chip, owner, early);
+    assert!(matches!(asked, Err(SyscallError::Busy)));
+    let mut steps = 0;
+    while system.has_step(2) {
+        chip.effects = 0;
+        system.step(&mut chip, 2);
+        assert!(chip.effects <= 1);
+        assert_eq!(
+            later(&mut system, &mut chip, b, Syscall::Nothing {}).map(|r| r.is_some()),
+            Ok(true)
+        );
+        steps += 1;
+        if steps == 40 {
+            break;
+        }
+    }
+    finish(&mut system, &mut chip);
+    let (_, reply) = system.take_reply().unwrap();
+    assert_eq!(words(&reply).unwrap(), [region.base]);
+    let dirty = (region.base..region.base + region.size)
+        .filter(|at| chip.memory.get(at).is_some_and(|byte| *byte != 0));
+    assert_eq!(dirty.count(), 0);
+    // What nobody else had is not cleared: an activity may cut its own memory in pieces.
+    chip.write(secret, 0, b"own");
+    revoke(&mut system, &mut chip, 50);
+    assert!(later(&mut system, &mut chip, 1, cut).unwrap().is_some());
+    assert_eq!(chip.memory.get(&region.base), Some(&b'o'));
+}
+
+#[test]
+fn a_piece_that_is_revoked_while_it_is_cleared_is_gone() {
+    let (mut system, mut chip) = boot();
+    let a = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let region = system.activity(a).unwrap().region;
+    revoke(&mut system, &mut chip, APP + 1);
+    let cut = Syscall::CutMemory {
+        source: 99,
+        target: 50,
+        size: 1 << 16,
+    };
+    let owner = ticket(&system, 1);
+    assert!(matches!(
+        system.call(&mut chip, owner, cut),
+        Ok(Outcome::Later)
+    ));
+    system.step(&mut chip, 2);
+    let gone = Syscall::Revoke {
+        selector: 99,
+        keep: 0,
+    };
+    assert!(matches!(
+        system.call(&mut chip, Ticket { level: 1, ..owner }, gone),
+        Ok(Outcome::Later)
+    ));
+    while system.has_step(1) {
+        system.step(&mut chip, 1);
+    }
+    finish(&mut system, &mut chip);
+    let replies: Vec<_> = core::iter::from_fn(|| system.take_reply())
+        .map(|(_, reply)| words(&reply).map(|_| ()))
+        .collect();
+    assert_eq!(replies, [Ok(()), Err(SyscallError::Revoked)]);
+    check(&mut system);
+    // The rest is cleared for whoever comes next.
+    chip.write(
+        Region {
+            size: 65536,
+            ..region
+        },
+        65535,
+        b"x",
+    );
+    let cut = Syscall::CutMemory {
+        source: SEL_MEMORIES + MEMORY,
+        target: 60,
+        size: 1 << 22,
+    };
+    call(&mut system, &mut chip, 1, cut).unwrap();
+    assert_eq!(chip.memory.get(&(region.base + 65535)), Some(&0));
+}
+
+#[test]
+fn numbers_of_activities_come_back_and_confuse_nobody() {
+    let (mut system, mut chip) = boot();
+    let first = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let old = ticket(&system, first);
+    let mut again = 0;
+    for _ in 0..70_000u32 {
+        let stop = Syscall::Stop { activity: APP };
+        assert_eq!(later(&mut system, &mut chip, 1, stop), Ok(Some(vec![])));
+        assert!(
+            later(&mut system, &mut chip, 1, Syscall::WaitEvent {})
+                .unwrap()
+                .is_some()
+        );
+        let made = later(&mut system, &mut chip, 1, creation(APP, SEL_TILES + 2, 0));
+        let id = made.unwrap().unwrap()[0] as u16;
+        assert!(id != 0 && id != 1 && id < 0x8000);
+        while system.take_report().is_some() {}
+        chip.requests.clear();
+        if id == first {
+            again += 1;
+            // A call that the first activity of this number left somewhere is not one of the new.
+            let refused = system.call(&mut chip, old, Syscall::Nothing {});
+            assert!(matches!(refused, Err(SyscallError::NotManager)));
+            let own = ticket(&system, id);
+            assert!(system.call(&mut chip, own, Syscall::Nothing {}).is_ok());
+        }
+    }
+    assert_eq!(again, 2);
+    check(&mut system);
+}
