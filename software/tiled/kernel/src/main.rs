@@ -138,8 +138,9 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
         }
         let mut worked = None;
         let last = stepped.take();
+        let has_jobs = system.has_jobs();
         for level in (0..PRIORITIES).rev() {
-            let has_step = system.has_step(level);
+            let has_step = has_jobs && system.has_step(level);
             if has_step && last != Some(level) {
                 system.step(unit, level);
                 (worked, stepped) = (Some(level), Some(level));

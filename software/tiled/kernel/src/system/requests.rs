@@ -124,6 +124,7 @@ impl System {
     }
 
     /// Whether the answer of a TileMux is awaited.
+    #[inline]
     pub fn is_asking(&self) -> bool {
         self.asking > 0
     }

@@ -78,6 +78,8 @@ struct Rights {
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
     running: [Option<Job>; PRIORITIES],
+    /// Jobs that run or wait.
+    count: usize,
     /// What begins when that has ended.
     waiting: [VecDeque<Job>; PRIORITIES],
     /// One for all priorities: nobody's revocation has ended before it is done.
@@ -88,6 +90,7 @@ pub(super) struct Jobs {
 
 impl Jobs {
     pub(super) fn start(&mut self, level: usize, job: Job) {
+        self.count += 1;
         self.waiting[level].push_back(job);
     }
 
@@ -103,6 +106,12 @@ impl Jobs {
 }
 
 impl System {
+    /// Whether there is a job of any priority.
+    #[inline]
+    pub fn has_jobs(&self) -> bool {
+        self.jobs.count > 0
+    }
+
     /// Whether a job of this priority can take a step now.
     pub fn has_step(&self, level: usize) -> bool {
         match &self.jobs.running[level] {
@@ -132,6 +141,7 @@ impl System {
         if self.jobs.running[level].is_none() && self.jobs.waiting[level].is_empty() {
             // At once, so that from now on nothing can be derived from it.
             self.space.remove(level, node, keep)?;
+            self.jobs.count += 1;
             self.jobs.running[level] = Some(Job::Revoke(Some(ticket)));
         } else {
             let begin = Job::Begin {
@@ -162,9 +172,18 @@ impl System {
     /// Does one step of the job of a priority.
     pub fn step(&mut self, hardware: &mut impl Hardware, level: usize) {
         let job = self.jobs.running[level].take();
-        match job.or_else(|| self.jobs.waiting[level].pop_front()) {
-            None => {}
-            Some(Job::Begin { ticket, node, keep }) => {
+        let Some(job) = job.or_else(|| self.jobs.waiting[level].pop_front()) else {
+            return;
+        };
+        self.take_step(hardware, level, job);
+        if self.jobs.running[level].is_none() {
+            self.jobs.count -= 1;
+        }
+    }
+
+    fn take_step(&mut self, hardware: &mut impl Hardware, level: usize, job: Job) {
+        match job {
+            Job::Begin { ticket, node, keep } => {
                 let (node, birth) = node;
                 let is_there = self.space.is(node, birth);
                 if is_there && self.space.remove(level, node, keep).is_ok() {
@@ -173,23 +192,23 @@ impl System {
                     self.answer(ticket, Err(SyscallError::Revoked));
                 }
             }
-            Some(Job::Clear(mut clearing)) => {
+            Job::Clear(mut clearing) => {
                 if self.clear_step(hardware, &mut clearing) {
                     self.jobs.running[level] = Some(Job::Clear(clearing));
                 }
             }
-            Some(Job::Revoke(ticket)) => {
+            Job::Revoke(ticket) => {
                 if !self.revoke_step(hardware, level) {
                     self.jobs.running[level] = Some(Job::Revoke(ticket));
                 } else if let Some(ticket) = ticket {
                     self.answer(ticket, Ok(done()));
                 }
             }
-            Some(Job::Load {
+            Job::Load {
                 ticket,
                 tile,
                 mut loading,
-            }) => {
+            } => {
                 if !self.tiles[tile].is_lit {
                     // Its memory was revoked meanwhile.
                     self.answer(ticket, Err(SyscallError::Revoked));

@@ -135,6 +135,7 @@ impl System {
     }
 
     /// Whether anybody is to be asked or has been asked.
+    #[inline]
     pub fn has_questions(&self) -> bool {
         self.services.all.iter().any(|s| !s.queue.is_empty())
     }
