@@ -618,7 +618,7 @@ fn matrix(stride: usize) {
 
 #[test]
 fn activities_are_killed_at_many_points_of_a_session() {
-    matrix(9);
+    matrix(37);
 }
 
 /// `cargo test --release -p bulkhead-kernel --lib -- --ignored every_point --nocapture`.
