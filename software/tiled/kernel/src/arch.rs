@@ -10,7 +10,7 @@ use bulkhead_hal::heap::LocalHeap;
 use bulkhead_hal::{csr, device};
 use core::fmt::Write;
 
-pub use bulkhead_hal::device::{Console, exit, put};
+pub use bulkhead_hal::device::{Console, exit};
 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
