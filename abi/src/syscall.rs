@@ -43,6 +43,16 @@ pub const SHARE: u64 = u64::MAX;
 pub const PRIORITIES: usize = 3;
 /// [`Syscall::Report`] of a nested manager: all that were to end have ended; its exit code stands in the lower bits.
 pub const REPORT_DONE: u64 = 1 << 32;
+/// [`Syscall::Report`] of a nested manager: from this bit on, a bit for each of what its part of the description imports that is a
+/// gate of a service which it offers now; the capability lies at [`SEL_SHARED`] plus the number of the import.
+pub const REPORT_SERVICES: u32 = 32 + 1;
+/// Where a nested manager finds the service behind an import, at this plus its number, once it was told that number; and where it
+/// offers services itself.
+pub const SEL_SHARED: u16 = SEL_SESSIONS - SHARED_MAX;
+/// Imports of a nested manager at most.
+pub const SHARED_MAX: u16 = 32;
+/// Words of [`Syscall::Tell`] that an activity has not heard at most.
+pub const TOLD_MAX: usize = 32;
 /// Where a nested manager finds its part of the description.
 pub const SEL_DESCRIPTION: u16 = 5;
 /// Pages of one [`Syscall::Map`] at most; this bounds the call.
@@ -444,6 +454,13 @@ calls! {
         /// The capability.
         selector: u16,
     }
+    /// Tells an activity something, as an [`Event`]; at most [`TOLD_MAX`] that it has not heard.
+    Tell = 29 {
+        /// The activity.
+        activity: u16,
+        /// What, by agreement: see [`SEL_SHARED`].
+        value: u64,
+    }
 }
 
 impl Field for u32 {
@@ -567,6 +584,8 @@ pub enum Event {
     Service(u16),
     /// It says something.
     Reported(u64),
+    /// Somebody who holds the capability for this activity tells it something.
+    Told(u64),
 }
 
 impl Event {
@@ -579,6 +598,7 @@ impl Event {
             }
             Event::Service(selector) => [1, selector as u64, 0, 0, 0],
             Event::Reported(value) => [2, value, 0, 0, 0],
+            Event::Told(value) => [3, value, 0, 0, 0],
         }
     }
 
@@ -593,6 +613,7 @@ impl Event {
                 Some(Event::Service(selector as u16))
             }
             [2, value, ..] => Some(Event::Reported(value)),
+            [3, value, ..] => Some(Event::Told(value)),
             _ => None,
         }
     }

@@ -22,11 +22,11 @@ impl Name {
         (!text.as_bytes().contains(&0)).then_some(Self(bytes))
     }
 
-    /// Whether it can stand in a report: a letter, then letters, digits, `-` or `_`, as in descriptions.
+    /// Whether it can stand in a report: a letter, then letters, digits, `-`, `_` or `.`, as in descriptions.
     pub fn is_plain(&self) -> bool {
         let mut bytes = self.as_str().bytes();
         bytes.next().is_some_and(|b| b.is_ascii_alphabetic())
-            && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+            && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
     }
 
     /// The text; what is not UTF-8 becomes empty.

@@ -23,7 +23,9 @@ pub const WINDOW: u64 = 0x2000_0000;
 /// Bytes of each window that are kept: TileMux lies in the first one.
 pub const WINDOW_KEPT: u64 = 0x2_0000;
 /// Selectors of a manager that are free for what it makes.
-pub const SELECTORS: u64 = 432;
+pub const SELECTORS: u64 = 400;
+/// Gates that may lead across the border of a manager: those that send from inside, and those that receive from outside.
+pub const BORDER: u64 = 32;
 /// Memory gates of an application at most.
 pub const MEMORY_GATES: usize = 32;
 /// Bytes of the page that names an application's gates and arguments to it: all of it, its head, a gate, an argument.
@@ -291,14 +293,23 @@ impl System {
         apps.chain(below).sum::<u64>() + self.windows_of(manager).len() as u64
     }
 
-    /// Gates that lead across the border of a manager.
-    fn border_gates(&self, manager: usize) -> u64 {
+    /// Gates that lead across the border of a manager: what sends from inside, and what receives from outside, each once.
+    pub fn border_gates(&self, manager: usize) -> u64 {
         let inside = |app: usize| self.is_within(self.manager_of(app), manager);
-        let apps = self.apps.iter().enumerate();
-        let gates = apps.flat_map(|(index, app)| app.sgates.iter().map(move |gate| (index, gate)));
-        gates
-            .filter(|(from, gate)| inside(*from) != inside(gate.to))
-            .count() as u64
+        let mut senders = 0;
+        let mut receivers: Vec<(usize, usize)> = Vec::new();
+        for (from, app) in self.apps.iter().enumerate() {
+            for gate in &app.sgates {
+                match (inside(from), inside(gate.to)) {
+                    (true, false) => senders += 1,
+                    (false, true) => receivers.push((gate.to, gate.gate)),
+                    _ => {}
+                }
+            }
+        }
+        receivers.sort_unstable();
+        receivers.dedup();
+        senders + receivers.len() as u64
     }
 
     /// Whether applications of a manager may reach what is in another one.

@@ -6,7 +6,7 @@
 
 use super::check::{Places, limit_in_range};
 use super::needs::{
-    ACTIVITIES, CHUNK, ENVIRONMENT, KERNEL_MEMORY_TOTAL, MEMORY_GATES, OnTile, SELECTORS,
+    ACTIVITIES, BORDER, CHUNK, ENVIRONMENT, KERNEL_MEMORY_TOTAL, MEMORY_GATES, OnTile, SELECTORS,
     TILE_ACTIVITIES, WINDOW, WINDOWS, table_pages,
 };
 use super::resolve::senders;
@@ -408,6 +408,18 @@ impl Tree<'_, '_> {
             );
             self.error(what, place, help);
         }
+        for manager in 1..system.managers.len() {
+            let gates = system.border_gates(manager);
+            if gates > BORDER {
+                let what = format!(
+                    "{gates} gates lead across the border of manager `{}`, {} more than possible",
+                    system.managers[manager].name,
+                    gates - BORDER
+                );
+                let help = "put those who talk to each other below the same manager";
+                self.error(what, &self.places.managers[manager].span, help);
+            }
+        }
         for manager in 0..system.managers.len() {
             let needed = system.selectors_of(manager);
             if needed > SELECTORS {
@@ -537,6 +549,7 @@ impl Tree<'_, '_> {
         let system = self.system;
         for (to, app) in system.apps.iter().enumerate() {
             let Some(service) = app.service else { continue };
+            self.restarts(to, app);
             for gate in 0..app.rgates.len() {
                 let mut count = 0;
                 for (client, node) in system.apps.iter().zip(&self.places.apps) {
@@ -560,6 +573,36 @@ impl Tree<'_, '_> {
                             self.error(what, element.place("label"), help);
                         }
                     }
+                }
+            }
+        }
+    }
+
+    /// Who is started again gets new endpoints, and only its own manager can connect its clients with them.
+    fn restarts(&mut self, to: usize, app: &App) {
+        let system = self.system;
+        let own = system.manager_of(to);
+        if app.service.is_none_or(|service| service.restarts == 0) {
+            return;
+        }
+        for client in 0..system.apps.len() {
+            let node = self.places.apps[client];
+            let outside = system.manager_of(client) != own;
+            let gates = system.apps[client].sgates.iter().zip(senders(node));
+            for (gate, element) in gates {
+                if gate.to == to && outside {
+                    let what = format!(
+                        "`{}` is started again after a failure, but `{}` sends to it from below another manager",
+                        app.name, system.apps[client].name
+                    );
+                    let help = "a manager connects only its own applications again: leave out restart=\"on-failure\", or put both below the same manager";
+                    let attribute =
+                        if element.rule.name == "session" || element.maybe_text("to").is_some() {
+                            "to"
+                        } else {
+                            "name"
+                        };
+                    self.error(what, element.place(attribute), help);
                 }
             }
         }

@@ -72,11 +72,7 @@ fn a_service_that_stops_too_often_is_given_up_and_nobody_hangs() {
     </domain>"#);
     assert_eq!(report.code, Some(3), "{}", report.console);
     let said = report.printed("client");
-    assert_eq!(
-        said.last(),
-        Some(&"after 2 stops: closed"),
-        "{said:?}"
-    );
+    assert_eq!(said.last(), Some(&"after 2 stops: closed"), "{said:?}");
     let manager = report.printed("root").join("\n");
     assert!(
         manager.contains("`late` is not started: there is no service `never`"),
@@ -160,4 +156,76 @@ fn files_in_c() {
     let report = boot_with(&text, &[], host_folder).remove(0);
     assert_eq!(report.code, Some(0), "{}", report.console);
     assert_eq!(report.printed("notes"), ["hello from the host"]);
+}
+
+#[test]
+fn a_service_is_used_across_managers_where_that_is_declared() {
+    let report = run(r#"<domain name="d">
+      <app name="above" tile="4" program="service/persistent"><session name="service" to="adder"/></app>
+      <app name="log" tile="6" program="service/fragile" background="true"><service scope="system"/>
+        <rgate name="priority-0"/><rgate name="priority-1"/></app></domain>
+      <manager name="m" tile="2"><manager name="n" tile="2"><domain name="e">
+        <app name="adder" tile="3" program="service/fragile" background="true"><service scope="system"/><rgate name="priority-0"/></app>
+        <app name="deep" tile="4" program="service/persistent"><session name="service" to="log" priority="1"/></app>
+      </domain></manager></manager>
+      <manager name="other" tile="7"><domain name="f">
+        <app name="aside" tile="5" program="service/persistent"><session name="service" to="adder"/></app>
+        <app name="near" tile="5" program="service/persistent"><session name="service" to="log"/></app>
+      </domain></manager>"#);
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    for name in ["above", "deep", "aside", "near"] {
+        assert_eq!(
+            report.printed(name),
+            ["5 sums in 1 sessions"],
+            "{}",
+            report.console
+        );
+    }
+}
+
+#[test]
+fn names_are_local_to_managers_and_global_where_that_is_said() {
+    // The same subsystem twice; each half has its own `pong`, and both reach the one that the root calls `echo`.
+    let half = |name: &str, tile: u32| {
+        format!(
+            r#"<manager name="{name}" tile="{tile}"><domain name="d">
+        <app name="ping" tile="{tile}" program="latency/ping"><argument name="runs" value="20"/><sgate name="pong" to="pong"/></app>
+        <app name="pong" tile="3" program="latency/pong" background="true"><rgate name="input"/></app>
+        <app name="far" tile="4" program="latency/ping"><argument name="runs" value="20"/><sgate name="pong" global="echo"/></app>
+        </domain></manager>"#
+        )
+    };
+    let report = run(&format!(
+        r#"{}{}<domain name="d"><app name="echo" tile="5" program="latency/pong" background="true"><rgate name="input" global="echo"/></app></domain>"#,
+        half("left", 6),
+        half("right", 7)
+    ));
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    for name in ["left.ping", "right.ping", "left.far", "right.far"] {
+        assert_eq!(report.stopped(name), Some("exit 0"), "{}", report.console);
+    }
+}
+
+#[test]
+fn a_hostile_manager_harms_only_its_own_subtree() {
+    let report = run(r#"<domain name="control" criticality="A">
+      <app name="client" tile="4" program="service/persistent"><argument name="runs" value="20000"/><session name="service" to="adder"/></app>
+      <app name="adder" tile="3" program="service/fragile" background="true"><service/><rgate name="priority-0"/></app>
+      <app name="target" tile="4" program="latency/pong" background="true"><rgate name="input" slots="8" scope="system"/></app></domain>
+      <manager name="bad" tile="5" program="adversary/bad-manager"><domain name="lost">
+        <app name="victim" tile="6" program="adversary/witness" background="true"><sgate name="x" to="target" credits="2"/></app>
+      </domain></manager>
+      <manager name="good" tile="2"><domain name="e">
+        <app name="worker" tile="6" program="adversary/witness"><argument name="rounds" value="20"/></app>
+        <app name="ping" tile="2" program="latency/ping"><argument name="runs" value="100"/><sgate name="pong" to="target"/></app>
+      </domain></manager>"#);
+    // Nothing in the foreground is below it, so the run ends when the others have ended.
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    for name in ["client", "worker", "ping"] {
+        assert_eq!(report.stopped(name), Some("exit 0"), "{}", report.console);
+    }
+    let said = report.printed("bad");
+    // One window of its own on the tile that it shares, and not one more.
+    assert_eq!(said[0], "showed 1 windows", "{}", report.console);
+    assert_eq!(said[2], "told itself 32 things", "{}", report.console);
 }

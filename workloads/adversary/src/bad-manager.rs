@@ -1,20 +1,43 @@
-//! A resource manager that does not do its work: it reaches for what is not its own, exhausts all that is, and never ends.
+//! A resource manager that does not do its work: it reaches for what is not its own, exhausts all that is, shows its memory on
+//! every tile that it may touch, floods the manager above with reports and itself with words, and never ends.
 //!
 //! It stands in a description as `<manager program="adversary/bad-manager">`.
 #![no_std]
 #![no_main]
 
 use bulkhead_lib::abi::syscall::{
-    Number, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, SHARE, Syscall,
+    Number, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, SHARE, Syscall,
 };
 use bulkhead_lib::{println, syscall};
 
 bulkhead_lib::main!(main);
 
 fn main() -> u64 {
+    // Windows: who shares a tile with it needs one.
+    let mut shown = 0;
+    for number in 0..8 {
+        let piece = SEL_FREE + 400 - number;
+        for memory in 0..16 {
+            let request = Syscall::CutMemory {
+                source: SEL_MEMORIES + memory,
+                target: piece,
+                size: 4096,
+            };
+            let _ = syscall::call(&request);
+        }
+        for tile in 0..16 {
+            let request = Syscall::ConfigureTile {
+                tile: SEL_TILES + tile,
+                memory: piece,
+                tables: 0,
+            };
+            shown += u64::from(syscall::call(&request).is_ok());
+        }
+    }
+    println!("showed {shown} windows");
     let mut taken = 0;
     // All of its memory in small pieces, all of its tiles' endpoints and page tables, all of its kernel memory.
-    for number in 0..400u16 {
+    for number in 0..380u16 {
         let target = SEL_FREE + number;
         let request = match number % 4 {
             0 => Syscall::CutMemory {
@@ -42,6 +65,21 @@ fn main() -> u64 {
         taken += u64::from(syscall::call(&request).is_ok());
     }
     println!("took {taken} things");
+    // The manager above hears of services that are none, and of an end that is none.
+    for round in 0..500u64 {
+        let value = round.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 40;
+        let _ = syscall::call(&Syscall::Report { value });
+    }
+    let mut told = 0;
+    while syscall::call(&Syscall::Tell {
+        activity: SEL_ACTIVITY,
+        value: told,
+    })
+    .is_ok()
+    {
+        told += 1;
+    }
+    println!("told itself {told} things");
     // What is not its own: every selector, every call.
     loop {
         for selector in 0..1024 {
@@ -51,6 +89,13 @@ fn main() -> u64 {
                 Number::Activate,
                 Number::Delegate,
                 Number::OpenSession,
+                Number::Exchange,
+                Number::Obtain,
+                Number::CreateService,
+                Number::CreateActivity,
+                Number::OpenModule,
+                Number::Usage,
+                Number::Tell,
                 Number::Query,
             ] {
                 let mut words = [0; 14];

@@ -13,7 +13,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use bulkhead_abi::environment::{GateEntry, GateKind};
 use bulkhead_abi::syscall::{SEL_MEMORIES, SEL_TILES, Syscall, SyscallError};
-use bulkhead_resmgr::description::{App, ImportKind, Manager, Subsystem, Target};
+use bulkhead_resmgr::description::{App, ImportKind, Manager, Source, Subsystem, Target};
 
 /// Makes the receive gates that managers below need and others send to.
 pub fn exports(system: &Subsystem, selectors: &mut Selectors) -> Result<Vec<u16>, Failure> {
@@ -79,7 +79,7 @@ pub fn give(activity: u16, source: u16, target: u16) -> Result<(), Failure> {
 }
 
 /// Where a manager finds what it gets from outside.
-const IMPORTS: u16 = bulkhead_abi::syscall::SEL_SESSIONS;
+pub const IMPORTS: u16 = bulkhead_abi::syscall::SEL_SESSIONS;
 
 /// The memory behind memory gates, by the gate that it belongs to (`APP/GATE`).
 pub type Regions = BTreeMap<String, u16>;
@@ -123,37 +123,39 @@ fn data_module(name: &str) -> String {
     format!("data:{name}")
 }
 
-/// Gives the service that application `server` offers to all that have a send gate to it.
-pub fn offered(
-    system: &Subsystem,
-    drafts: &[Draft],
-    server: usize,
-    service: u16,
-    is_alive: impl Fn(usize) -> bool,
-) -> Result<(), Failure> {
+/// Takes the service that an application offers under a selector of its own; gives this manager's selector.
+pub fn obtain(draft: &Draft, server: usize, service: u16) -> Result<u16, Failure> {
     // One service for each application; a second one is not given to anybody.
     if server >= usize::from(OFFERED_MAX) {
         return Err(Failure::Selectors);
     }
     let target = OFFERED + server as u16;
+    take(draft.selector, service, target)?;
+    Ok(target)
+}
+
+/// Takes a capability of an activity.
+pub fn take(activity: u16, source: u16, target: u16) -> Result<(), Failure> {
     let request = Syscall::Obtain {
-        activity: drafts[server].selector,
-        source: service,
+        activity,
+        source,
         target,
     };
-    call("take a service", &request)?;
-    for (client, app) in system.apps.iter().enumerate() {
-        if !is_alive(client) {
-            continue;
-        }
-        for (number, gate) in app.send.iter().enumerate() {
-            if matches!(gate.to, Target::App { app, .. } if app == server) {
-                // A client that has just ended needs none.
-                let _ = give(drafts[client].selector, target, SERVICES + number as u16);
-            }
+    call("take a service", &request).map(|_| ())
+}
+
+/// Gives a service to an application that sends to whom it belongs.
+pub fn give_service(app: &App, draft: &Draft, source: Source, service: u16) {
+    for (number, gate) in app.send.iter().enumerate() {
+        let wanted = match gate.to {
+            Target::App { .. } => true,
+            _ => gate.session,
+        };
+        if wanted && Source::from(gate.to) == source {
+            // A client that has just ended needs none.
+            let _ = give(draft.selector, service, SERVICES + number as u16);
         }
     }
-    Ok(())
 }
 
 /// Makes the send and memory gates of an application.
@@ -213,6 +215,7 @@ pub fn attach(app: &App, draft: &mut Draft) -> Result<(), Failure> {
             // Where it will find the service of that application, if it offers one.
             rights: match gate.to {
                 Target::App { .. } => u64::from(SERVICES) + number as u64,
+                _ if gate.session => u64::from(SERVICES) + number as u64,
                 _ => 0,
             },
             ..entry(&app.name, &gate.name, GateKind::Send, endpoint)?

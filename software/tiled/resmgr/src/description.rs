@@ -210,6 +210,8 @@ pub enum ImportKind {
         label: u64,
         /// Bytes of the receiver's slots.
         slot_size: u16,
+        /// It is a session: the service behind it is wanted, too.
+        session: bool,
     },
     /// The capability to receive at this gate: an index into [`Subsystem::exports`].
     Receive(usize),
@@ -233,6 +235,29 @@ pub struct Subsystem {
     pub managers: Vec<Manager>,
     /// Receive gates of others that it makes, because more than one manager needs them.
     pub exports: Vec<Export>,
+    /// Which of its imports are gates of whom: the number of the import, and who receives there.
+    pub offers: Vec<(usize, Source)>,
+}
+
+/// Who has a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// An application of this manager.
+    App(usize),
+    /// An application below another manager, by an index into [`Subsystem::exports`].
+    Export(usize),
+    /// Somebody outside, by the selector of the capability to send to him.
+    Import(u16),
+}
+
+impl From<Target> for Source {
+    fn from(target: Target) -> Self {
+        match target {
+            Target::App { app, .. } => Source::App(app),
+            Target::Export(index) => Source::Export(index),
+            Target::Import(selector) => Source::Import(selector),
+        }
+    }
 }
 
 /// What a manager got from above: application, gate, selector, bytes of the receiver's slots.
@@ -277,6 +302,7 @@ pub fn read(text: &str) -> Result<Subsystem> {
         apps: own.iter().map(app).collect::<Result<_>>()?,
         managers: Vec::new(),
         exports: Vec::new(),
+        offers: Vec::new(),
     };
     for node in &below {
         system.managers.push(manager(text, node)?);
@@ -295,6 +321,14 @@ pub fn read(text: &str) -> Result<Subsystem> {
         for app in node.descendants().filter(|n| n.has_tag_name("app")) {
             system.border(&got, index, &app)?;
         }
+    }
+    for (number, (app, gate, ..)) in got.iter().enumerate() {
+        let own = system.apps.iter().position(|a| a.name == *app);
+        let own = own.filter(|own| system.apps[*own].receive.iter().any(|g| g.name == *gate));
+        let mut exports = system.exports.iter();
+        let export = exports.position(|e| e.app == *app && e.gate.name == *gate);
+        let source = own.map(Source::App).or(export.map(Source::Export));
+        system.offers.extend(source.map(|source| (number, source)));
     }
     Ok(system)
 }
@@ -472,6 +506,7 @@ impl Subsystem {
                     credits: gate.credits,
                     label: gate.label,
                     slot_size: gate.slot_size,
+                    session: gate.session,
                 },
             });
         }

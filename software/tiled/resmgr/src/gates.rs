@@ -4,7 +4,7 @@
 //! description.
 
 use crate::calls::{Failure, call};
-use bulkhead_abi::syscall::{NO_SELECTOR, SEL_FREE, SEL_SESSIONS, Syscall, SyscallError};
+use bulkhead_abi::syscall::{NO_SELECTOR, SEL_FREE, SEL_SHARED, Syscall, SyscallError};
 use bulkhead_lib::{syscall, time};
 
 /// Free selectors, given out in order.
@@ -18,7 +18,7 @@ impl Selectors {
 
     /// The next one.
     pub fn next(&mut self) -> Result<u16, Failure> {
-        if self.0 >= SEL_SESSIONS {
+        if self.0 >= SEL_SHARED {
             return Err(Failure::Selectors);
         }
         self.0 += 1;

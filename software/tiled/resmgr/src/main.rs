@@ -35,7 +35,8 @@ fn main() -> u64 {
         Err(failure) => {
             println!("{failure}");
             if !is_root {
-                report(2);
+                let value = REPORT_DONE | 2;
+                let _ = call("report", &Syscall::Report { value });
                 // The one above ends this manager with the system, or when it wants to.
                 loop {
                     let _ = wait();
@@ -44,12 +45,6 @@ fn main() -> u64 {
             2
         }
     }
-}
-
-/// Tells the manager above that all that were to end have ended.
-fn report(code: u64) {
-    let value = REPORT_DONE | code;
-    let _ = call("report", &Syscall::Report { value });
 }
 
 fn run(is_root: bool) -> Result<u64, Failure> {
@@ -68,13 +63,14 @@ fn run(is_root: bool) -> Result<u64, Failure> {
                 return Ok(world.code);
             }
             // It lives on for those in the background.
-            report(world.code);
+            world.say_done();
             is_busy = false;
         }
         match wait()? {
             (activity, Event::Service(service)) => world.offered(activity, service)?,
             (activity, Event::Stopped(cause)) => world.stopped(activity, cause),
             (activity, Event::Reported(value)) => world.reported(activity, value),
+            (_, Event::Told(number)) => world.told(number)?,
         }
     }
 }

@@ -8,12 +8,16 @@ use crate::connect::{self, Regions};
 use crate::create::{self, Draft};
 use crate::gates::Selectors;
 use crate::{load, tiles};
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
-use bulkhead_abi::syscall::{ObjectKind, REPORT_DONE, SEL_DESCRIPTION, SEL_MODULES, StopCause};
+use bulkhead_abi::syscall::{
+    ObjectKind, REPORT_DONE, REPORT_SERVICES, SEL_ACTIVITY, SEL_DESCRIPTION, SEL_MODULES,
+    SEL_SHARED, SHARED_MAX, StopCause, Syscall,
+};
 use bulkhead_lib::println;
 use bulkhead_loader::layout::Layout;
-use bulkhead_resmgr::description::{App, Subsystem, Target, part};
+use bulkhead_resmgr::description::{App, ImportKind, Source, Subsystem, Target, part};
 
 /// How far an application or manager is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +36,13 @@ struct Below {
     name: String,
     foreground: bool,
     phase: Phase,
+    /// A bit for each of its imports whose service it has offered.
+    offered: u64,
 }
 
 /// An application.
 struct State {
     phase: Phase,
-    /// Its service is there.
-    offered: bool,
     /// How often it was started again.
     restarts: u32,
 }
@@ -49,6 +53,11 @@ pub struct World<'a> {
     drafts: Vec<Draft>,
     states: Vec<State>,
     below: Vec<Below>,
+    selectors: Selectors,
+    /// Services that are there.
+    services: BTreeSet<Source>,
+    /// What this manager has said: a bit for each service that it offers to the one above, and whether it is done.
+    said: u64,
     /// The exit code so far: 3 once something in the foreground has failed.
     pub code: u64,
 }
@@ -97,11 +106,11 @@ impl<'a> World<'a> {
                 draft,
                 foreground: manager.foreground(),
                 phase: Phase::Runs,
+                offered: 0,
             });
         }
         let states = system.apps.iter().map(|_| State {
             phase: Phase::Waits,
-            offered: false,
             restarts: 0,
         });
         let mut world = Self {
@@ -109,6 +118,9 @@ impl<'a> World<'a> {
             states: states.collect(),
             drafts,
             below,
+            selectors,
+            services: BTreeSet::new(),
+            said: 0,
             code: 0,
         };
         let mut regions = Regions::new();
@@ -122,7 +134,7 @@ impl<'a> World<'a> {
                     &mut world.drafts,
                     &exports,
                     &mut regions,
-                    &mut selectors,
+                    &mut world.selectors,
                 );
                 match connected {
                     Err(failure) if dependent => {
@@ -201,18 +213,16 @@ impl<'a> World<'a> {
     }
 
     /// The services that an application waits for before it starts.
-    fn services(app: &App) -> impl Iterator<Item = usize> {
+    fn services(app: &App) -> impl Iterator<Item = Source> {
         let sessions = app.send.iter().filter(|gate| gate.session);
-        sessions.filter_map(|gate| match gate.to {
-            Target::App { app, .. } => Some(app),
-            _ => None,
-        })
+        sessions.map(|gate| gate.to.into())
     }
 
     /// Runs an application for the first time if its services are there.
     fn run_if_ready(&mut self, index: usize) -> Result<(), Failure> {
         let mut services = Self::services(&self.system.apps[index]);
-        if self.states[index].phase == Phase::Waits && services.all(|s| self.states[s].offered) {
+        let is_ready = services.all(|service| self.services.contains(&service));
+        if self.states[index].phase == Phase::Waits && is_ready {
             create::run(&self.drafts[index])?;
             self.states[index].phase = Phase::Runs;
         }
@@ -230,13 +240,16 @@ impl<'a> World<'a> {
     /// An application has ended.
     fn over(&mut self, index: usize) {
         self.states[index].phase = Phase::Over;
-        self.states[index].offered = false;
-        // Who waits for its service, waits in vain.
+        self.lost(Source::App(index), &self.system.apps[index].name);
+    }
+
+    /// A service is gone for good: who waits for it, waits in vain.
+    fn lost(&mut self, service: Source, name: &str) {
+        self.services.remove(&service);
         for client in 0..self.states.len() {
             let app = &self.system.apps[client];
-            if self.states[client].phase == Phase::Waits && Self::services(app).any(|s| s == index)
-            {
-                let name = &self.system.apps[index].name;
+            let mut wanted = Self::services(app);
+            if self.states[client].phase == Phase::Waits && wanted.any(|s| s == service) {
                 println!(
                     "`{}` is not started: there is no service `{name}`",
                     app.name
@@ -251,20 +264,77 @@ impl<'a> World<'a> {
         let Some(server) = self.application(activity) else {
             return Ok(());
         };
-        let is_alive = |index: usize| self.states[index].phase != Phase::Over;
         // What it offers is its own affair; if it cannot be taken, its clients find no service.
-        let given = connect::offered(self.system, &self.drafts, server, service, is_alive);
-        if let Err(failure) = given {
-            println!(
-                "the service of `{}`: {failure}",
-                self.system.apps[server].name
-            );
+        match connect::obtain(&self.drafts[server], server, service) {
+            Ok(selector) => self.share(Source::App(server), selector),
+            Err(failure) => {
+                println!(
+                    "the service of `{}`: {failure}",
+                    self.system.apps[server].name
+                );
+                Ok(())
+            }
         }
-        self.states[server].offered = true;
+    }
+
+    /// A service is there, under this selector: all who may have it get it.
+    fn share(&mut self, source: Source, service: u16) -> Result<(), Failure> {
+        for (client, app) in self.system.apps.iter().enumerate() {
+            if self.states[client].phase != Phase::Over {
+                connect::give_service(app, &self.drafts[client], source, service);
+            }
+        }
+        for (below, manager) in self.below.iter().zip(&self.system.managers) {
+            for (number, import) in manager.imports.iter().enumerate() {
+                let wanted = match import.kind {
+                    ImportKind::Send { to, session, .. } => session && Source::from(to) == source,
+                    ImportKind::Receive(_) => false,
+                };
+                // A manager that has ended, or does not listen, harms only what is below it.
+                if wanted && number < usize::from(SHARED_MAX) {
+                    let number = number as u16;
+                    let activity = below.draft.selector;
+                    let value = u64::from(number);
+                    if connect::give(activity, service, SEL_SHARED + number).is_ok() {
+                        let _ = calls::call("tell", &Syscall::Tell { activity, value });
+                    }
+                }
+            }
+        }
+        let offers = self.system.offers.iter();
+        for (number, _) in offers.filter(|(_, offer)| *offer == source) {
+            let number = *number as u16;
+            if number < SHARED_MAX {
+                connect::give(SEL_ACTIVITY, service, SEL_SHARED + number)?;
+                self.say(1 << (REPORT_SERVICES + u32::from(number)));
+            }
+        }
+        self.services.insert(source);
         for client in 0..self.states.len() {
             self.run_if_ready(client)?;
         }
         Ok(())
+    }
+
+    /// Tells the manager above what is new, with all that was said before: it may not have heard it.
+    fn say(&mut self, news: u64) {
+        self.said |= news;
+        let value = self.said;
+        let _ = calls::call("report", &Syscall::Report { value });
+    }
+
+    /// Tells the manager above that all that were to end have ended.
+    pub fn say_done(&mut self) {
+        self.say(REPORT_DONE | self.code);
+    }
+
+    /// The manager above says that the service behind an import is there.
+    pub fn told(&mut self, number: u64) -> Result<(), Failure> {
+        let Some(number) = u16::try_from(number).ok().filter(|n| *n < SHARED_MAX) else {
+            return Ok(());
+        };
+        let source = Source::Import(connect::IMPORTS + number);
+        self.share(source, SEL_SHARED + number)
     }
 
     fn application(&self, activity: u16) -> Option<usize> {
@@ -294,16 +364,47 @@ impl<'a> World<'a> {
             if was != Phase::Over && below.foreground && cause != StopCause::Exit(0) {
                 self.code = FAILED;
             }
+            let place = self.below.iter().position(|b| b.draft.activity == activity);
+            for import in place
+                .into_iter()
+                .flat_map(|place| &self.system.managers[place].imports)
+            {
+                if let ImportKind::Receive(export) = import.kind {
+                    self.lost(Source::Export(export), &import.app);
+                }
+            }
         }
     }
 
     /// A manager below says something.
     pub fn reported(&mut self, activity: u16, value: u64) {
-        let below = self.below.iter_mut().find(|b| b.draft.activity == activity);
-        if let Some(below) = below.filter(|_| value & REPORT_DONE != 0) {
+        let place = self.below.iter().position(|b| b.draft.activity == activity);
+        let Some(place) = place else { return };
+        let below = &mut self.below[place];
+        if value & REPORT_DONE != 0 && below.phase != Phase::Over {
             below.phase = Phase::Over;
-            if value != REPORT_DONE {
+            // Only who had to end can have failed; what others say of themselves is nothing to the system.
+            if below.foreground && value & 0xff != 0 {
                 self.code = FAILED;
+            }
+        }
+        let news = (value >> REPORT_SERVICES) & !below.offered;
+        below.offered |= news;
+        for (number, import) in self.system.managers[place].imports.iter().enumerate() {
+            let ImportKind::Receive(export) = import.kind else {
+                continue;
+            };
+            if news >> number & 1 == 0 {
+                continue;
+            }
+            // Whatever it says it offers: if there is nothing, its clients wait in vain.
+            let done = self.selectors.next().and_then(|target| {
+                let source = SEL_SHARED + number as u16;
+                connect::take(self.below[place].draft.selector, source, target)?;
+                self.share(Source::Export(export), target)
+            });
+            if let Err(failure) = done {
+                println!("the service of `{}`: {failure}", import.app);
             }
         }
     }
@@ -311,7 +412,7 @@ impl<'a> World<'a> {
     /// Starts an application again if the description says so; it keeps memory, gates and quotas.
     fn restart(&mut self, index: usize) {
         let app = &self.system.apps[index];
-        self.states[index].offered = false;
+        self.services.remove(&Source::App(index));
         if self.states[index].restarts >= app.restarts {
             return self.give_up(index);
         }

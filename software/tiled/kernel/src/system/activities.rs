@@ -11,7 +11,7 @@ use crate::hardware::{Hardware, Region};
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint};
 use bulkhead_abi::syscall::{
     Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SEL_ACTIVITY, SEL_KERNEL_MEMORY,
-    SEL_MEMORY, SEL_TILE, SYSCALL_SLOT, StopCause, SyscallError,
+    SEL_MEMORY, SEL_TILE, SYSCALL_SLOT, StopCause, SyscallError, TOLD_MAX,
 };
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request, table_pages};
 use bulkhead_abi::words::Name;
@@ -449,6 +449,17 @@ impl System {
         self.events
             .retain(|(_, _, who, event)| *who != id || !matches!(event, Event::Reported(_)));
         self.post(creator, selector, id, Event::Reported(value));
+    }
+
+    /// Tells an activity something; who does not listen is not told without end.
+    pub(super) fn tell(&mut self, id: u16, value: u64) -> Result<(), SyscallError> {
+        let unheard = self.events.iter();
+        let unheard = unheard.filter(|e| e.0 == id && matches!(e.3, Event::Told(_)));
+        if unheard.count() >= TOLD_MAX {
+            return Err(SyscallError::Busy);
+        }
+        self.post(id, SEL_ACTIVITY, id, Event::Told(value));
+        Ok(())
     }
 
     /// Events of an activity that its creator has not heard.

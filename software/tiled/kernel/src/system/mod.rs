@@ -472,6 +472,10 @@ impl System {
                 let (_, object) = self.space.look(caller, selector)?;
                 self.query(&object, &mut reply);
             }
+            Syscall::Tell { activity, value } => {
+                let activity = self.named(caller, activity)?;
+                self.tell(activity, value)?;
+            }
             Syscall::Usage { selector } => {
                 match self.space.look(caller, selector)?.1 {
                     Object::Tile(tile) => reply.push(&tile.used()),
