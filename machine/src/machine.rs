@@ -285,6 +285,14 @@ impl Machine {
         Ok(self.tile(tile)?.hart())
     }
 
+    /// A tile's hart, to hurt it as a fault of the hardware or an attacker would.
+    ///
+    /// # Errors
+    /// If there is no such tile.
+    pub fn hart_mut(&mut self, tile: TileId) -> Result<&mut Hart, MachineError> {
+        Ok(self.tile_mut(tile)?.hart_mut())
+    }
+
     /// Starts a tile's hart at `pc` in machine mode, with these values in `a0` and `a1`.
     ///
     /// # Errors

@@ -254,6 +254,11 @@ impl Tile {
         &self.hart
     }
 
+    /// The hart, to change it from outside.
+    pub fn hart_mut(&mut self) -> &mut Hart {
+        &mut self.hart
+    }
+
     /// The caches.
     pub fn caches(&self) -> &Hierarchy {
         &self.caches

@@ -17,6 +17,13 @@ macro_rules! markers {
     )+ };
 }
 
+/// A marker of a kind that is only recorded; `KIND` is 0x100 to 0x7FF.
+#[inline(always)]
+pub fn custom<const KIND: u16>(value: u64) {
+    // SAFETY: as for the others.
+    unsafe { asm!("slti x0, {0}, {1}", in(reg) value, const KIND, options(nostack)) };
+}
+
 markers! {
     /// A flow of work begins.
     flow_begin FlowBegin;

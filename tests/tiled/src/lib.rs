@@ -7,9 +7,12 @@
 //! applications may share, made from the catalog's file.
 
 use bulkhead_abi::marker::MarkerKind;
-use bulkhead_machine::machine::Outcome;
+use bulkhead_machine::hart::Privilege;
+use bulkhead_machine::image::Image;
+use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::statistics::Statistics;
 use bulkhead_model::System;
+use bulkhead_runner::measure::MarkerEvent;
 use bulkhead_runner::programs::Program;
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::session::{Observed, Plan};
@@ -79,6 +82,12 @@ impl Report {
         all
     }
 
+    /// When a tile made its first marker, in cycles.
+    pub fn began(&self, tile: u16) -> Option<u64> {
+        let first = self.markers.iter().find(|m| m.1 == tile);
+        first.map(|m| m.0 / self.cycle)
+    }
+
     /// Values of all markers of a kind on a tile.
     pub fn values(&self, kind: MarkerKind, tile: u16) -> Vec<u64> {
         let wanted = self
@@ -101,8 +110,44 @@ pub fn boot_text(text: &str, overrides: &[&str]) -> Vec<Report> {
     boot_with(text, overrides, |_| {})
 }
 
+/// What happens to a tile in the middle of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Strike {
+    /// When, in nanoseconds since reset.
+    pub at: u64,
+    /// Where.
+    pub tile: u16,
+    /// What.
+    pub how: Blow,
+}
+
+/// How a tile is struck.
+#[derive(Clone, Copy, Debug)]
+pub enum Blow {
+    /// The activity that runs there jumps to where nothing is; if TileMux runs, the next activity that does.
+    Crash,
+    /// `tiled/captured` runs there in machine mode, and ends with an attack of this kind.
+    Capture(u64),
+}
+
+/// Boots a system given as text and strikes a tile.
+pub fn boot_struck(text: &str, strike: Strike) -> Report {
+    let mut reports = boot_all(text, &[], |_| {}, Some(strike));
+    assert_eq!(reports.len(), 1);
+    reports.remove(0)
+}
+
 /// Boots a system given as text in a folder that `prepare` has filled.
 pub fn boot_with(text: &str, overrides: &[&str], prepare: impl FnOnce(&Path)) -> Vec<Report> {
+    boot_all(text, overrides, prepare, None)
+}
+
+fn boot_all(
+    text: &str,
+    overrides: &[&str],
+    prepare: impl FnOnce(&Path),
+    strike: Option<Strike>,
+) -> Vec<Report> {
     let root = place::root().expect("the checkout is there");
     let folder = tempfile::tempdir().expect("a folder can be made");
     let platform = std::fs::read_to_string(root.join("catalog/platforms/tiled-gem5.xml"))
@@ -120,9 +165,11 @@ pub fn boot_with(text: &str, overrides: &[&str], prepare: impl FnOnce(&Path)) ->
         Ok(loaded) => loaded,
         Err(error) => panic!("{error}"),
     };
+    let captured = strike.map(|_| "tiled/captured");
     let names = ["tiled/kernel", "tiled/tilemux"]
-        .map(str::to_owned)
         .into_iter()
+        .chain(captured)
+        .map(str::to_owned)
         .chain(system.programs());
     let names: Vec<String> = names.collect();
     let programs = library.build(names.iter().map(String::as_str));
@@ -137,11 +184,11 @@ pub fn boot_with(text: &str, overrides: &[&str], prepare: impl FnOnce(&Path)) ->
     system
         .runs()
         .into_iter()
-        .map(|run| execute(run, &programs))
+        .map(|run| execute(run, &programs, strike))
         .collect()
 }
 
-fn execute(system: &System, programs: &[Program]) -> Report {
+fn execute(system: &System, programs: &[Program], strike: Option<Strike>) -> Report {
     let needed = system.programs();
     let is_module = |p: &&Program| {
         p.name == "tiled/tilemux" || p.name.starts_with("data:") || needed.contains(&p.name)
@@ -159,27 +206,93 @@ fn execute(system: &System, programs: &[Program]) -> Report {
         trace: false,
         slice: None,
     };
-    let observed: Observed = match session::execute(system, &image, plan, "test", &Silent) {
-        Ok(observed) => observed,
-        Err(error) => panic!("{error}"),
+    let Some(strike) = strike else {
+        let observed: Observed = match session::execute(system, &image, plan, "test", &Silent) {
+            Ok(observed) => observed,
+            Err(error) => panic!("{error}"),
+        };
+        let Observed {
+            outcome,
+            statistics,
+            digest,
+            markers,
+            console,
+            ..
+        } = observed;
+        return report(system, outcome, statistics, digest, markers, console);
     };
+    let mut machine = session::boot(system, &image).expect("it boots");
+    let at = u128::from(strike.at) * u128::from(ticks_per_second) / 1_000_000_000;
+    machine.run(RunLimit { ticks: at as u64 }, None);
+    hurt(&mut machine, strike, programs);
+    let outcome = machine.run(RunLimit { ticks: plan.ticks }, None);
+    let console = machine.console(system.kernel_tile).expect("a console");
+    report(
+        system,
+        outcome,
+        machine.statistics(),
+        String::new(),
+        session::markers(&machine),
+        String::from_utf8_lossy(console).into_owned(),
+    )
+}
+
+/// Strikes a tile of a machine that stands still.
+fn hurt(machine: &mut Machine, strike: Strike, programs: &[Program]) {
+    let tile = strike.tile;
+    match strike.how {
+        Blow::Crash => {
+            for _ in 0..10_000 {
+                let hart = machine.hart_mut(tile).expect("the tile");
+                if hart.privilege() == Privilege::User && !hart.is_halted() {
+                    return hart.set_pc(0);
+                }
+                let next = machine.now() + 1000;
+                machine.run(RunLimit { ticks: next }, None);
+            }
+        }
+        Blow::Capture(kind) => {
+            let mut all = programs.iter();
+            let program = all.find(|p| p.name == "tiled/captured");
+            let program = program.expect("it was built");
+            let image = Image::parse(&program.name, &program.elf).expect("a program");
+            for segment in &image.segments {
+                let mut bytes = segment.data.clone();
+                bytes.resize(segment.size as usize, 0);
+                let put = machine.load_tile(tile, segment.address, &bytes);
+                put.expect("TileMux's memory");
+            }
+            let started = machine.start_hart(tile, image.entry, kind, 0);
+            started.expect("the tile");
+        }
+    }
+}
+
+fn report(
+    system: &System,
+    outcome: Outcome,
+    statistics: Statistics,
+    digest: String,
+    markers: Vec<MarkerEvent>,
+    console: String,
+) -> Report {
+    let ticks_per_second = system.platform.ticks_per_second();
     let clock = system.platform.tiles[system.platform.tiles.len() - 1]
         .pipeline
         .clock
         .frequency
         .0;
     Report {
-        code: match observed.outcome {
+        code: match outcome {
             Outcome::Exit { code, .. } => Some(code),
             Outcome::Limit => None,
-            other => panic!("the machine stopped: {other:?}\n{}", observed.console),
+            other => panic!("the machine stopped: {other:?}\n{console}"),
         },
-        console: observed.console,
-        statistics: observed.statistics,
-        digest: observed.digest,
+        console,
+        statistics,
+        digest,
         cycle: ticks_per_second / clock,
-        markers: observed
-            .markers
+        markers: markers
             .iter()
             .map(|m| (m.at, m.tile, m.activity, m.kind, m.value))
             .collect(),

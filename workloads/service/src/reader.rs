@@ -51,7 +51,10 @@ fn files() -> Result<()> {
             let mut text = vec![0; file.size() as usize];
             let length = file.read(&mut text)?;
             file.close()?;
-            println!("{path}: {}", String::from_utf8_lossy(&text[..length]).trim_end());
+            println!(
+                "{path}: {}",
+                String::from_utf8_lossy(&text[..length]).trim_end()
+            );
         }
     }
     Ok(())

@@ -1,0 +1,200 @@
+//! A tile in the hands of an attacker: machine mode, all registers of its unit, all memory that its windows show.
+//!
+//! Why it exists: isolation must hold against a hostile TileMux, too. A test puts this into a running tile and starts its hart here,
+//! with the kind of its last attack in `a0`: 0 does nothing ever again, 1 tells the kernel lies, 2 floods everybody whom it can
+//! reach. What it deliberately does not know: which activities were there; it tries all.
+//!
+//! Every attempt that succeeded although it must not is counted; the counts are values of `Check` markers, `code << 32 | count`:
+//! 1 own endpoints configured, 2 own external registers changed, 3 memory outside of the windows read, 4 messages sent that are too
+//! long, 5 replies without a right, 6 endpoints used in the name of an activity that they do not belong to, 7 attempts, 8 attempts
+//! that were refused.
+#![no_std]
+#![no_main]
+
+mod arch;
+
+use bulkhead_abi::dtu::{
+    BUCKET_RATE, BUCKET_STRIDE, BUCKETS, CurrentActivity, ENDPOINT_WORDS, EXTERNAL_ARGUMENT,
+    EXTERNAL_COMMAND, Endpoint, ExternalOpcode, FEATURE_PRIVILEGED, FEATURES, MemoryEndpoint,
+    NO_ENDPOINT, TILEMUX_ACTIVITY,
+};
+use bulkhead_abi::memory_map::{DTU_BASE, MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
+use bulkhead_abi::syscall::StopCause;
+use bulkhead_abi::tilemux::{NOTIFY_ENDPOINT, PRINT_ENDPOINT, encode_stopped};
+use bulkhead_hal::{dtu, marker, probe};
+
+/// Endpoints that are tried.
+const LAST: u16 = 192;
+/// Activities in whose name endpoints are tried, and some that are none.
+const NAMES: u16 = 24;
+
+#[repr(C, align(4096))]
+struct Page([u8; 4096]);
+
+struct Attack {
+    attempts: u64,
+    refused: u64,
+}
+
+impl Attack {
+    /// Counts an attempt; whether it succeeded.
+    fn attempt<T, E>(&mut self, outcome: Result<T, E>) -> bool {
+        self.attempts += 1;
+        self.refused += u64::from(outcome.is_err());
+        outcome.is_ok()
+    }
+}
+
+fn words(index: u16) -> [u64; ENDPOINT_WORDS] {
+    core::array::from_fn(|i| dtu::read(dtu::endpoint_offset(index) + 8 * i as u64))
+}
+
+fn report(code: u64, count: u64) {
+    marker::check(code << 32 | count);
+}
+
+/// Who owns an endpoint that could do something.
+fn owner(endpoint: u16) -> Option<u16> {
+    match dtu::endpoint(endpoint) {
+        Endpoint::Send(e) => Some(e.activity),
+        Endpoint::Receive(e) => Some(e.activity),
+        Endpoint::Memory(e) => Some(e.activity),
+        Endpoint::Invalid => None,
+    }
+}
+
+pub extern "C" fn main(last: u64) -> ! {
+    let mut page = Page([0; 4096]);
+    // A number of a call that there is not, so that nothing happens in the name of the activities of this tile.
+    page.0[..8].copy_from_slice(&63u64.to_le_bytes());
+    dtu::end_command();
+    let own = CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0);
+    dtu::exchange_activity(own);
+    let mut attack = Attack {
+        attempts: 0,
+        refused: 0,
+    };
+
+    // The memory of the kernel and of everybody, on an endpoint of its own making.
+    let everything = Endpoint::Memory(MemoryEndpoint {
+        activity: TILEMUX_ACTIVITY,
+        target_tile: 8,
+        rights: 3,
+        base: 0,
+        size: 1 << 40,
+    });
+    let mut configured = 0;
+    for endpoint in 0..LAST {
+        let before = words(endpoint);
+        dtu::set_endpoint(endpoint, &everything);
+        let same = words(endpoint) == before;
+        configured += u64::from(!same);
+        attack.attempt(if same { Err(()) } else { Ok(()) });
+    }
+    report(1, configured);
+
+    // The registers that belong to the kernel.
+    let rate = BUCKETS + BUCKET_STRIDE + BUCKET_RATE;
+    let before = dtu::read(rate);
+    let mut changed = 0;
+    for (register, value) in [
+        (FEATURES, FEATURE_PRIVILEGED),
+        (rate, before ^ 0xFFFF),
+        (EXTERNAL_ARGUMENT, MEMORY_BASE),
+        (EXTERNAL_COMMAND, ExternalOpcode::StartHart as u64),
+    ] {
+        probe::store(DTU_BASE + register, value);
+        let now = [FEATURES, rate].map(|r| dtu::read(r));
+        let same = now == [0, before];
+        changed += u64::from(!same);
+        attack.attempt(if same { Err(()) } else { Ok(()) });
+    }
+    report(2, changed);
+
+    // Behind the windows, in every window, and where no window is.
+    let mut read = 0;
+    for window in 0..PMP_WINDOWS {
+        let size = match dtu::endpoint(window as u16) {
+            Endpoint::Memory(shown) => shown.size,
+            _ => 0,
+        };
+        for offset in [size, size + 4096, PMP_WINDOW_SIZE - 8] {
+            if offset + 8 > PMP_WINDOW_SIZE {
+                continue;
+            }
+            let before = arch::traps();
+            probe::load(MEMORY_BASE + window * PMP_WINDOW_SIZE + offset);
+            let refused = arch::traps() != before;
+            read += u64::from(!refused);
+            attack.attempt(if refused { Err(()) } else { Ok(()) });
+        }
+    }
+    report(3, read);
+
+    // Every endpoint in everybody's name.
+    let (mut long, mut replied, mut foreign) = (0, 0, 0);
+    for name in (0..NAMES).chain([0x7FFF, TILEMUX_ACTIVITY]) {
+        dtu::exchange_activity(CurrentActivity::new(name, 0, 0));
+        for endpoint in 0..LAST {
+            // Lies come last, and its own windows are its own.
+            if endpoint == NOTIFY_ENDPOINT || u64::from(endpoint) < PMP_WINDOWS {
+                continue;
+            }
+            long += u64::from(attack.attempt(dtu::send(endpoint, &page.0, NO_ENDPOINT, 0)));
+            replied += u64::from(attack.attempt(dtu::reply(endpoint, 0, &page.0[..8])));
+            let used = [
+                attack.attempt(dtu::send(endpoint, &page.0[..8], NO_ENDPOINT, 0)),
+                attack.attempt(dtu::read_memory(endpoint, 0, &mut page.0[2048..2056])),
+                attack.attempt(dtu::fetch(endpoint)),
+                attack.attempt(dtu::acknowledge(endpoint, 0)),
+            ];
+            let mine = owner(endpoint) == Some(name);
+            foreign += u64::from(!mine && used.iter().any(|used| *used));
+        }
+    }
+    dtu::exchange_activity(own);
+    report(4, long);
+    report(5, replied);
+    report(6, foreign);
+    report(7, attack.attempts);
+    report(8, attack.refused);
+    match last {
+        1 => loop {
+            for activity in 0..64 {
+                say(&mut page, activity);
+            }
+        },
+        2 => loop {
+            for endpoint in (0..LAST).filter(|e| *e != NOTIFY_ENDPOINT) {
+                if let Endpoint::Send(send) = dtu::endpoint(endpoint) {
+                    dtu::exchange_activity(CurrentActivity::new(send.activity, 0, 0));
+                    let _ = dtu::send(endpoint, &page.0[..8], NO_ENDPOINT, 0);
+                }
+            }
+            dtu::exchange_activity(own);
+            let _ = dtu::send(PRINT_ENDPOINT, &page.0[..8], NO_ENDPOINT, 0);
+        },
+        _ => loop {
+            core::hint::spin_loop();
+        },
+    }
+}
+
+/// Says that an activity has stopped.
+fn say(page: &mut Page, activity: u16) {
+    for (place, word) in page
+        .0
+        .chunks_exact_mut(8)
+        .zip(encode_stopped(activity, StopCause::Panic))
+    {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    let _ = dtu::send(NOTIFY_ENDPOINT, &page.0[..40], NO_ENDPOINT, 0);
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {
+        core::hint::spin_loop();
+    }
+}

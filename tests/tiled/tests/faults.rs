@@ -1,0 +1,105 @@
+//! Tiles and applications in the hands of attackers, tiles that do not answer, activities that die at any moment: nobody else notices.
+
+use bulkhead_abi::marker::MarkerKind;
+use bulkhead_system_tests::{Blow, Report, Strike, boot_struck, boot_text};
+
+/// A control loop over three tiles, somebody who calls the kernel all the time, and on tile 5 a caller whose receiver on tile 6 takes
+/// its message and ends 3 ms later: then the kernel wants something of tile 5. That one is nobody's business but its own.
+const SYSTEM: &str = r#"<system name="captured" platform="tiled-gem5" duration="100ms" manager-tile="1">
+  <domain name="control" criticality="A">
+    <app name="sensor" tile="2" program="control/sensor">
+      <argument name="samples" value="65"/><task period="1ms" deadline="400us"/>
+      <sgate name="controller" to="controller" credits="2"/><mgate name="frame" size="64KiB" rights="r"/>
+    </app>
+    <app name="controller" tile="3" program="control/controller">
+      <rgate name="input" slots="4" slot-size="256B"/><sgate name="actuator" to="actuator" credits="2"/>
+    </app>
+    <app name="actuator" tile="4" program="control/actuator"><rgate name="input" slots="4" slot-size="256B"/></app>
+  </domain>
+  <domain name="other">
+    <app name="calls" tile="7" program="latency/syscall"><argument name="runs" value="10000"/></app>
+    <app name="ping" tile="5" program="latency/ping" background="true"><sgate name="deaf" to="deaf"/></app>
+    <app name="deaf" tile="6" program="adversary/deaf"><argument name="delay" value="3ms"/><rgate name="input"/></app>
+  </domain>
+</system>"#;
+
+fn system() -> String {
+    SYSTEM.replace("<sgate name=\"deaf\"", "<sgate name=\"pong\"")
+}
+
+/// Nobody but tile 5 noticed anything. Returns the worst of the other's calls to the kernel, in cycles.
+fn unharmed(report: &Report) -> u64 {
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    for name in ["sensor", "controller", "actuator", "calls", "deaf"] {
+        assert_eq!(report.stopped(name), Some("exit 0"), "{}", report.console);
+    }
+    assert_eq!(report.flows().len(), 65);
+    assert!(report.values(MarkerKind::DeadlineMiss, 4).is_empty());
+    let calls = report.spans(7);
+    assert_eq!(calls.len(), 10_000);
+    calls[100..].iter().copied().max().unwrap_or(0)
+}
+
+#[test]
+fn a_captured_tile_gets_nothing_and_delays_nobody() {
+    let reports = boot_text(&system(), &[]);
+    let alone = unharmed(&reports[0]);
+    println!("worst call of another tile: {alone} cycles with a tile that answers");
+    // Half a millisecond after its start, at 2 GHz.
+    let at = reports[0].began(5).expect("it starts") / 2 + 500_000;
+    for kind in 0..3 {
+        let strike = Strike {
+            at,
+            tile: 5,
+            how: Blow::Capture(kind),
+        };
+        let report = boot_struck(&system(), strike);
+        let worst = unharmed(&report);
+        let counts: Vec<(u64, u64)> = report
+            .values(MarkerKind::Check, 5)
+            .iter()
+            .map(|value| (value >> 32, value & 0xFFFF_FFFF))
+            .collect();
+        let of = |code| counts.iter().find(|c| c.0 == code).map(|c| c.1);
+        println!(
+            "attack {kind}: {:?} of {:?} attempts refused; worst call of another tile {worst} cycles",
+            of(8),
+            of(7)
+        );
+        for code in 1..=6 {
+            assert_eq!(of(code), Some(0), "attack {kind}, code {code}: {counts:?}");
+        }
+        assert!(of(8) > Some(10_000));
+        // Half a second would be a billion cycles.
+        assert!(worst <= 2 * alone, "{worst} cycles, {alone} alone");
+        // Nothing but the tile itself is lost.
+        assert_eq!(
+            report.stopped("ping"),
+            // One of the lies was true: that its own activity has stopped.
+            Some(["its tile was lost", "panic", "its tile was lost"][kind as usize]),
+            "{}",
+            report.console
+        );
+    }
+}
+
+/// An application that forges and repeats, beside a neighbour on its tile that has gates of its own.
+#[test]
+fn forged_and_repeated_messages_are_refused() {
+    let text = r#"<system name="forged" platform="./shared.xml" duration="100ms" manager-tile="1"><domain name="d">
+  <app name="repeater" tile="2" program="adversary/repeater"><rgate name="input"/><sgate name="judge" to="judge"/></app>
+  <app name="neighbour" tile="2" program="latency/ping"><argument name="runs" value="200"/><sgate name="pong" to="pong" gate="input"/></app>
+  <app name="caller" tile="3" program="latency/ping"><argument name="runs" value="20"/><sgate name="pong" to="repeater"/></app>
+  <app name="judge" tile="4" program="latency/pong" background="true"><rgate name="input" slots="1"/></app>
+  <app name="pong" tile="5" program="latency/pong" background="true"><rgate name="input" slots="1"/></app>
+</domain></system>"#;
+    let reports = boot_text(text, &[]);
+    let report = &reports[0];
+    println!("{:?}", report.printed("repeater"));
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    for name in ["repeater", "neighbour", "caller"] {
+        assert_eq!(report.stopped(name), Some("exit 0"), "{}", report.console);
+    }
+    // Each call had one answer.
+    assert_eq!(report.spans(3).len(), 20);
+}
