@@ -104,7 +104,7 @@ pub extern "C" fn main(last: u64) -> ! {
         (EXTERNAL_COMMAND, ExternalOpcode::StartHart as u64),
     ] {
         probe::store(DTU_BASE + register, value);
-        let now = [FEATURES, rate].map(|r| dtu::read(r));
+        let now = [FEATURES, rate].map(dtu::read);
         let same = now == [0, before];
         changed += u64::from(!same);
         attack.attempt(if same { Err(()) } else { Ok(()) });
