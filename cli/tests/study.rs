@@ -87,3 +87,40 @@ fn wrong_questions_are_refused() {
         assert!(error.contains(text), "{error}");
     }
 }
+
+/// A resumed study with another pattern: command and scenarios of the folder are those that were asked for last, and a quick
+/// study stays one.
+#[test]
+fn resumed_with_another_pattern() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = [
+        "mc2",
+        "--quick",
+        "--scenarios",
+        "C-Light,Short,Light,Quick,Small,Low,Few",
+        "--schemes",
+        "C|C",
+        "--out",
+        "s",
+    ];
+    assert!(study(folder.path(), &first).status.success());
+    let other = "C-Light,Short,Light,Quick,Large,Low,Few";
+    let again = study(
+        folder.path(),
+        &["mc2", "--resume", "s", "--scenarios", other, "--json"],
+    );
+    assert!(
+        again.status.success(),
+        "{}",
+        String::from_utf8_lossy(&again.stderr)
+    );
+    let identity = std::fs::read(folder.path().join("s/study.json")).expect("is there");
+    let identity: serde_json::Value = serde_json::from_slice(&identity).expect("is JSON");
+    let summary: serde_json::Value = serde_json::from_slice(&again.stdout).expect("is JSON");
+    assert_eq!(identity, summary["identity"]);
+    assert_eq!(
+        identity["command"],
+        format!("bulkhead study mc2 --scenarios '{other}' --schemes 'C|C' --quick")
+    );
+    assert_eq!(identity["scenarios"].as_array().map(Vec::len), Some(1));
+}

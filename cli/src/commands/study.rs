@@ -107,29 +107,39 @@ fn request(options: &StudyMc2) -> Result<Request, Error> {
 
 /// A resumed study keeps what the command line does not change. What it changes is compared with the folder when that is opened.
 fn as_begun(options: &StudyMc2, there: &Identity, request: &mut Request) -> Result<(), Error> {
-    if options.scenarios.is_none() {
-        request.scenarios = there
-            .scenarios
-            .iter()
-            .map(|&index| Scenario::from_index(index))
-            .collect::<Result<_, _>>()?;
-    }
     if options.schemes.is_empty() {
         request.schemes.clone_from(&there.schemes);
     }
+    let mut is_quick = options.quick;
     if !options.quick && options.seed.is_none() {
         // The precision of the begun study; that the rest agrees with this version is checked by the hash.
         let own = StudyParameters::default();
         let mut quick = own.clone();
         study::quick(&mut quick);
-        for mut known in [own, quick] {
+        for (mut known, reduced) in [(own, false), (quick, true)] {
             known.seed = there.parameters.seed;
             if known.hash() == there.parameters_hash {
                 request.parameters = known;
+                is_quick = reduced;
             }
         }
     }
-    request.command.clone_from(&there.command);
+    match &options.scenarios {
+        // Other scenarios are another question: the folder then says what is asked now.
+        Some(pattern) => {
+            request.scenarios = selected(pattern, is_quick)?;
+            let seed = request.parameters.seed;
+            request.command = study::command(pattern, &request.schemes, is_quick, seed);
+        }
+        None => {
+            request.scenarios = there
+                .scenarios
+                .iter()
+                .map(|&index| Scenario::from_index(index))
+                .collect::<Result<_, _>>()?;
+            request.command.clone_from(&there.command);
+        }
+    }
     Ok(())
 }
 

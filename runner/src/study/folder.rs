@@ -89,13 +89,12 @@ impl Folder {
             let old = path.join(RESULTS);
             std::fs::remove_file(&old).map_err(|e| Error::file(&old, e))?;
         }
-        let text = serde_json::to_string_pretty(identity)
-            .map_err(|error| Error::Report(error.to_string()))?;
-        replace(&path.join(IDENTITY), &text)?;
+        write_identity(path, identity)?;
         Ok(Self::at(path, identity))
     }
 
-    /// Goes on with the study of a folder.
+    /// Goes on with the study of a folder. With other scenarios the folder's study becomes the one that is asked for now: its
+    /// scenarios and its command are written anew, and what was counted of the old ones stays for whoever asks again.
     ///
     /// # Errors
     /// Refuses a folder without a study, and one of another version, other parameters, another seed or other schemes.
@@ -135,6 +134,14 @@ impl Folder {
                     .join(", ")
             };
             return differs("schemes", &names(&there.schemes), &names(&identity.schemes));
+        }
+        if there.scenarios != identity.scenarios {
+            // Results of the old scenarios would stand beside the new identity.
+            let old = path.join(RESULTS);
+            if old.exists() {
+                std::fs::remove_file(&old).map_err(|e| Error::file(&old, e))?;
+            }
+            write_identity(path, identity)?;
         }
         Ok(Self::at(path, identity))
     }
@@ -230,6 +237,12 @@ fn checksum(text: &str) -> String {
             let _ = write!(out, "{byte:02x}");
             out
         })
+}
+
+fn write_identity(path: &Path, identity: &Identity) -> Result<(), Error> {
+    let text =
+        serde_json::to_string_pretty(identity).map_err(|error| Error::Report(error.to_string()))?;
+    replace(&path.join(IDENTITY), &text)
 }
 
 /// Writes a file so that it is there whole or not at all.

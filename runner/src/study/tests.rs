@@ -66,6 +66,42 @@ fn resumed_is_uninterrupted() {
     assert_eq!(again.expect("resumes"), uninterrupted);
 }
 
+/// Whoever goes on with other scenarios gets them, counts what is there only once, and the folder says what was asked last.
+#[test]
+fn resumed_with_other_scenarios_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut study = request(&folder.path().join("s"));
+    study.parameters.utilisation_points = 2;
+    let all = study.scenarios.clone();
+    study.scenarios.truncate(2);
+    let first = whole(&study);
+    write(&study.folder, &first).expect("writes");
+    study.resume = true;
+    study.scenarios = all[1..].to_vec();
+    study.command = "another".to_owned();
+    let begun = AtomicUsize::new(usize::MAX);
+    let second = run(&study, &|done, _| {
+        begun.fetch_min(done, Ordering::Relaxed);
+        // While it runs, the folder holds no results of the other scenarios.
+        assert!(!study.folder.join("summary.json").exists());
+    })
+    .expect("resumes");
+    assert_eq!(begun.into_inner(), 1, "one of the two was counted before");
+    let there = Folder::identity(&study.folder).expect("reads");
+    assert_eq!(there, second.identity);
+    assert_eq!(
+        (there.command.as_str(), there.scenarios.len()),
+        ("another", 2)
+    );
+    // The same scenarios again: whoever asked first is named.
+    study.command = "a third".to_owned();
+    whole(&study);
+    assert_eq!(
+        Folder::identity(&study.folder).expect("reads").command,
+        "another"
+    );
+}
+
 #[test]
 fn other_studies_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
