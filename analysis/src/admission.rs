@@ -16,6 +16,7 @@ use crate::schedulability::fixed_priority;
 use crate::schedulability::task::{Task, TaskError};
 use bulkhead_model::System;
 use bulkhead_model::system::TilePolicy;
+use bulkhead_model::units::Time;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -133,19 +134,28 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
         let given = app.task.as_ref();
         let cost = given.and_then(|task| task.cost);
         let cost = cost.map_or(budget, |cost| cost.nanoseconds());
-        // A job that needs several budgets gets one in each period.
-        let waits = (cost.div_ceil(budget.max(1)).max(1) - 1) * period;
-        let jobs = given.map_or(1, |task| {
-            period.div_ceil(task.period.nanoseconds().max(1)).max(1)
+        // A job that needs several budgets waits between them. Without a task it is its own quota.
+        let distance = given.map_or(cpu.period, |task| {
+            Time(task.period.0.saturating_sub(task.jitter.0))
         });
+        let waits = match given.and_then(|task| task.cost) {
+            Some(cost) => cpu.waits(cost, distance),
+            None => Some(Time(0)),
+        };
+        // What its jobs need in a period of the quota.
+        let needed = (u128::from(cost) * u128::from(period))
+            .div_ceil(u128::from(distance.nanoseconds().max(1)));
+        let needed = u64::try_from(needed)
+            .unwrap_or(u64::MAX)
+            .max(budget.saturating_add(1));
         reservations.push(Reservation {
             app: app.name.clone(),
             priority: cpu.priority,
             budget,
             period,
             deadline: given.map_or(period, |task| task.deadline.nanoseconds()),
-            response: chunk.and_then(|chunk| chunk.checked_add(waits)),
-            unpaid: (jobs > 1 && cost * jobs > budget).then_some(cost * jobs),
+            response: chunk.and_then(|chunk| chunk.checked_add(waits?.nanoseconds())),
+            unpaid: waits.is_none().then_some(needed),
         });
     }
     Ok(TileAdmission {
@@ -242,6 +252,16 @@ mod tests {
                 .unwrap()
                 .clone()
         };
+        // 2 ms in each 15 ms need more than 1 ms in each 10 ms, although two budgets are there within each deadline.
+        let greedy = "<task period=\"15ms\" cost=\"2ms\"/>";
+        let refused = tiles(&load(&app(
+            "greedy",
+            "quota=\"1ms\" period=\"10ms\"",
+            greedy,
+        )))
+        .unwrap();
+        assert!(!refused[0].reservations[0].holds());
+        assert_eq!(refused[0].reservations[0].unpaid, Some(1_333_334));
         assert!(find("slow").response.unwrap() > 5_000_000);
         assert_eq!(find("often").unpaid, Some(3_000_000));
         assert!(!find("often").holds());

@@ -250,6 +250,44 @@ pub struct Cpu {
     pub priority: u8,
 }
 
+impl Cpu {
+    /// How long a job may wait for budgets in all, beside the response time of its last one, if jobs of this cost come at least
+    /// `distance` apart. `None`: the quota does not pay for them.
+    ///
+    /// A budget comes back one period after the work that used it was released. If a job's budgets are all back before the next
+    /// job comes, it waits only between them. Otherwise whatever was used before is back within a period, so k jobs in a row have
+    /// what they need after as many periods as budgets.
+    pub fn waits(self, cost: Time, distance: Time) -> Option<Time> {
+        const JOBS: u128 = 10_000;
+        let [cost, distance, budget, period] =
+            [cost, distance, self.budget, self.period].map(|time| u128::from(time.0));
+        if budget == 0 || distance == 0 || cost * period > budget * distance {
+            return None;
+        }
+        let budgets = |jobs: u128| (jobs * cost).div_ceil(budget);
+        let waits = if budgets(1) * period <= distance {
+            (budgets(1).max(1) - 1) * period
+        } else if cost * period.div_ceil(distance) <= budget {
+            0
+        } else {
+            let mut worst = 0;
+            let mut jobs = 1;
+            loop {
+                let there = budgets(jobs) * period;
+                worst = worst.max(there - (there.min((jobs - 1) * distance)));
+                if there <= jobs * distance {
+                    break worst;
+                }
+                jobs += 1;
+                if jobs > JOBS {
+                    return None;
+                }
+            }
+        };
+        u64::try_from(waits).ok().map(Time)
+    }
+}
+
 /// How the multiplexer of a tile orders its applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -404,5 +442,63 @@ impl System {
         programs.sort();
         programs.dedup();
         programs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Waits by following the rule unit by unit: a budget is used greedily and each unit comes back a period after its release,
+    /// which is the release of the work that used it.
+    fn followed(cpu: Cpu, cost: u64, distance: u64, jobs: u64) -> u64 {
+        let (budget, period) = (cpu.budget.0, cpu.period.0);
+        let mut back: Vec<u64> = Vec::new();
+        let mut worst = 0;
+        let mut now = 0;
+        for job in 0..jobs {
+            let arrival = job * distance;
+            now = now.max(arrival);
+            let mut left = cost;
+            while left > 0 {
+                back.retain(|&at| at > now);
+                if (back.len() as u64) < budget {
+                    back.push(now + period);
+                    left -= 1;
+                    now += 1;
+                } else {
+                    now += 1;
+                }
+            }
+            worst = worst.max(now - arrival);
+        }
+        worst
+    }
+
+    /// Alone on the tile a job ends within its waits and the response of its last budget, which is at most the budget.
+    #[test]
+    fn waits_cover_what_a_server_does() {
+        for budget in 1..5 {
+            for period in budget..9 {
+                for cost in 1..8 {
+                    for distance in 1..20 {
+                        let cpu = Cpu {
+                            budget: Time(budget),
+                            period: Time(period),
+                            priority: 1,
+                        };
+                        let Some(waits) = cpu.waits(Time(cost), Time(distance)) else {
+                            assert!(cost * period > budget * distance);
+                            continue;
+                        };
+                        let worst = followed(cpu, cost, distance, 60);
+                        assert!(
+                            worst <= waits.0 + budget.min(cost),
+                            "{budget} in {period}, {cost} in {distance}: {worst} > {waits:?}"
+                        );
+                    }
+                }
+            }
+        }
     }
 }
