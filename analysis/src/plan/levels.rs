@@ -158,7 +158,9 @@ pub fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) {
         Task::new(task.costs[level].saturating_add(kernel), task.period)
     };
     let mut whole: Vec<Task> = Vec::new();
+    let mut handlers: Vec<(u64, u64)> = Vec::new();
     for (core, processor) in levels.system.processors.iter().enumerate() {
+        handlers.extend(&processor.interrupts);
         let a: Vec<Task> = processor.a.iter().map(|t| at(t, 0)).collect();
         let both = || processor.a.iter().chain(&processor.b);
         let b: Vec<Task> = both().map(|t| at(t, 1)).collect();
@@ -175,7 +177,7 @@ pub fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) {
         all.push(capacity(
             "all processors, level C",
             &whole,
-            &[],
+            &handlers,
             system.processors,
         ));
     }

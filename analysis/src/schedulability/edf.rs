@@ -8,7 +8,7 @@
 //! `blocking` is not covered.
 
 use super::task::{Task, TaskError, Time, validate};
-use super::utilisation::{compare_with, sum};
+use super::utilisation::{compare_with, enclosure, sum};
 use crate::exact::{Exact, ceiling, integer, ratio};
 use num_traits::{Signed, Zero};
 
@@ -96,15 +96,14 @@ fn interval(tasks: &[Task], deadlines: &[Time], full: bool) -> Option<Time> {
             .or_else(|| hyperperiod(tasks))
             .and_then(|b| b.checked_add(1));
     }
-    // sum (T - D) U / (1 - U), and the largest D - T.
-    let spare = integer(1) - sum(tasks.iter().map(|t| (t.cost, t.period)));
-    let excess = tasks
-        .iter()
-        .zip(deadlines)
-        .fold(Exact::zero(), |sum, (t, &d)| {
-            sum + (integer(t.period) - integer(d))
-                * ratio(t.cost, t.period).unwrap_or_else(Exact::zero)
-        });
+    // sum (T - D) U / (1 - U), and the largest D - T; an interval that is longer than needed does no harm.
+    let share = |t: &Task| ratio(t.cost, t.period).unwrap_or_else(Exact::zero);
+    let mut spare = integer(1) - enclosure(tasks.iter().map(share)).1;
+    if !spare.is_positive() {
+        spare = integer(1) - sum(tasks.iter().map(|t| (t.cost, t.period)));
+    }
+    let parts = tasks.iter().zip(deadlines);
+    let excess = enclosure(parts.map(|(t, &d)| (integer(t.period) - integer(d)) * share(t))).1;
     let beyond = tasks
         .iter()
         .zip(deadlines)
@@ -135,7 +134,8 @@ pub fn busy_period(tasks: &[Task], limit: Time) -> Option<Time> {
             return None;
         }
         let next = tasks.iter().try_fold(0u64, |sum, t| {
-            sum.checked_add((length + t.jitter).div_ceil(t.period).checked_mul(t.cost)?)
+            let arrivals = length.checked_add(t.jitter)?.div_ceil(t.period);
+            sum.checked_add(arrivals.checked_mul(t.cost)?)
         })?;
         if next == length {
             return Some(length);

@@ -75,7 +75,7 @@ fn response(higher: &[Task], task: &Task, limit: Option<Time>) -> Option<Time> {
         loop {
             let mut needed = own;
             for h in higher {
-                let arrivals = (window + h.jitter).div_ceil(h.period);
+                let arrivals = window.checked_add(h.jitter)?.div_ceil(h.period);
                 needed = needed.checked_add(arrivals.checked_mul(h.cost)?)?;
             }
             if needed <= window {
@@ -86,14 +86,16 @@ fn response(higher: &[Task], task: &Task, limit: Option<Time>) -> Option<Time> {
                 return None;
             }
             window = needed;
-            let late = (window + task.jitter).saturating_sub(job * task.period);
+            let late = window.checked_add(task.jitter)?;
+            let late = late.saturating_sub(job.checked_mul(task.period)?);
             if limit.is_some_and(|l| late > l) {
                 return None;
             }
         }
-        worst = worst.max((window + task.jitter).saturating_sub(job * task.period));
+        let end = window.checked_add(task.jitter)?;
+        worst = worst.max(end.saturating_sub(job.checked_mul(task.period)?));
         // The next job arrives at (job + 1) periods, seen from the release of the first, which was `jitter` late.
-        if window + task.jitter <= (job + 1) * task.period {
+        if end <= (job + 1).checked_mul(task.period)? {
             return Some(worst);
         }
     }

@@ -9,7 +9,7 @@
 //! covers the others, so a system is schedulable if any of them says so.
 
 use super::task::{Task, TaskError, validate_constrained};
-use super::utilisation::sum;
+use super::utilisation::is_at_most;
 use crate::exact::{Exact, integer, ratio};
 use num_traits::Zero;
 
@@ -31,8 +31,8 @@ pub fn gfb(tasks: &[Task], processors: u64) -> Result<bool, TaskError> {
     if largest > integer(1) {
         return Ok(false);
     }
-    let total = sum(tasks.iter().map(|t| (t.cost, t.deadline)));
-    Ok(total <= integer(processors) - integer(processors - 1) * largest)
+    let bound = integer(processors) - integer(processors - 1) * largest;
+    Ok(is_at_most(tasks.iter().map(density), &bound))
 }
 
 /// Baker's test: looks at the load of a window that ends in the deadline of each task.

@@ -142,16 +142,18 @@ impl Analysis {
         let processors = processors as Time;
         let mut next = room;
         loop {
-            let (mut below, mut filling, mut least) = (0, 0, Time::MAX);
+            let (mut below, mut filling, mut least) = (0u64, 0u64, Time::MAX);
             for work in &self.work {
                 if work.without < next {
-                    below += work.without;
+                    // Too much work is never room; sums of thousands of tasks may leave 64 bits.
+                    below = below.saturating_add(work.without);
                 } else {
                     filling += 1;
                     least = least.min(work.without);
                 }
             }
-            if below + filling * next < processors * next {
+            let filled = filling.saturating_mul(next).saturating_add(below);
+            if filled < processors.saturating_mul(next) {
                 return (next > room).then_some(next);
             }
             // Up to `least` the same tasks fill the room.

@@ -17,7 +17,7 @@
 use super::table::{self, Table};
 use super::tardiness::{self, Supply};
 use super::task::{Task, TaskError, Time};
-use super::utilisation::utilisation;
+use super::utilisation::enclosure;
 use super::{edf, fixed_priority};
 use crate::exact::{Exact, integer, ratio};
 use num_traits::{Signed, Zero};
@@ -143,11 +143,12 @@ pub fn analyse(system: &System) -> Result<Guarantees, TaskError> {
             b[index] = fixed_priority::response_times(&above)?.pop().flatten();
         }
         guarantees.b.push(b);
-        let above: Vec<Task> = processor
-            .a
-            .iter()
-            .chain(&processor.b)
-            .map(cost(C))
+        // Handlers take from level C whether or not a task of a higher level is there.
+        let handlers = processor.interrupts.iter().filter(|one| one.1 > 0);
+        let tasks = processor.a.iter().chain(&processor.b);
+        let above: Vec<Task> = tasks
+            .map(|t| inflated(t, C, &system.overheads, &[]))
+            .chain(handlers.map(|&(distance, handler)| Task::new(handler, distance)))
             .collect();
         super::validate(&above)?;
         supplies.push(supply(&above));
@@ -210,11 +211,10 @@ fn inflated(
 /// What tasks that meet their implicit deadlines leave: in a window of length t each of them runs for at most
 /// `U t + 2 C (1 - U)`, which two jobs reach that run back to back, late and early.
 fn supply(above: &[Task]) -> Supply {
-    let rate = integer(1) - utilisation(above);
-    let shortage = above.iter().fold(Exact::zero(), |sum, t| {
-        let share = ratio(t.cost, t.period).unwrap_or_else(Exact::zero);
-        sum + integer(2) * integer(t.cost) * (integer(1) - share).max(Exact::zero())
-    });
+    let share = |t: &Task| ratio(t.cost, t.period).unwrap_or_else(Exact::zero);
+    let rate = integer(1) - enclosure(above.iter().map(share)).1;
+    let short = |t: &Task| integer(2 * t.cost) * (integer(1) - share(t)).max(Exact::zero());
+    let shortage = enclosure(above.iter().map(short)).1;
     Supply { rate, shortage }
 }
 

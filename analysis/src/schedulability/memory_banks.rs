@@ -69,7 +69,9 @@ pub fn request_delay(memory: &Memory, cores: &[Core], core: usize) -> Result<Tim
         .count() as u64;
     // Each other core has at most one request in front of ours on the bus, each other bank too.
     let other_banks = memory.banks as u64 - 1;
-    let own_bus = other_banks.min(cores.len() as u64 - 1) * memory.transfer;
+    let own_bus = other_banks
+        .min(cores.len() as u64 - 1)
+        .saturating_mul(memory.transfer);
     if sharing == 0 {
         return Ok(own_bus);
     }

@@ -150,7 +150,8 @@ fn response(tasks: &[CacheTask], reload: Time, approach: Approach, index: usize)
             break;
         }
         let needed = higher.iter().try_fold(own, |sum, (cost, h)| {
-            sum.checked_add((window + h.jitter).div_ceil(h.period).checked_mul(*cost)?)
+            let arrivals = window.checked_add(h.jitter)?.div_ceil(h.period);
+            sum.checked_add(arrivals.checked_mul(*cost)?)
         })?;
         if needed <= window {
             return Some(window + task.jitter);

@@ -11,7 +11,7 @@
 //! Assumptions: sporadic tasks with implicit deadlines, no jitter, no blocking; a task's jobs run one after the other.
 
 use super::task::{Task, TaskError, Time, validate};
-use super::utilisation::{compare_with, utilisation};
+use super::utilisation::{compare_with, enclosure, is_at_most, utilisation};
 use crate::exact::{Exact, ceiling, integer, ratio};
 use num_traits::{Signed, Zero};
 
@@ -35,7 +35,12 @@ pub fn bounds(tasks: &[Task], processors: u64) -> Result<Option<Vec<Time>>, Task
         return Ok(Some(vec![0; tasks.len()]));
     }
     // As many tasks as can be active when a processor idles: one less than the utilisation rounded up.
-    let total = utilisation(tasks);
+    let (low, high) = enclosure(tasks.iter().map(share));
+    let total = if ceiling(&low) == ceiling(&high) {
+        high
+    } else {
+        utilisation(tasks)
+    };
     let active = ceiling(&total).unwrap_or(processors).saturating_sub(1);
     let active = usize::try_from(active).unwrap_or(usize::MAX);
     let largest_costs = largest(tasks.iter().map(|t| integer(t.cost)).collect(), active);
@@ -100,7 +105,7 @@ pub fn with_supply(tasks: &[Task], supplies: &[Supply]) -> Result<Option<Vec<Tim
     let shortage = supplies
         .iter()
         .fold(Exact::zero(), |sum, s| sum + &s.shortage);
-    if utilisation(tasks) > rate || tasks.iter().any(|t| t.cost > t.period) {
+    if !is_at_most(tasks.iter().map(share), &rate) || tasks.iter().any(|t| t.cost > t.period) {
         return Ok(None);
     }
     let others = supplies.len() - 1;

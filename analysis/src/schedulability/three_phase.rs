@@ -143,7 +143,7 @@ fn response(
             return None;
         }
         let needed = tasks[..index].iter().try_fold(own, |sum, h| {
-            let arrivals = (window + h.jitter) / h.period + 1;
+            let arrivals = window.checked_add(h.jitter)? / h.period + 1;
             sum.checked_add(arrivals.checked_mul(interval(h))?)
         })?;
         if needed <= window {

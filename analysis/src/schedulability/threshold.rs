@@ -81,10 +81,11 @@ fn response(tasks: &[Task], thresholds: &[usize], index: usize) -> Option<Time> 
     // The level's busy period decides how many jobs are looked at.
     let busy = fixpoint(blocking.max(1), |w| {
         load().try_fold(blocking, |sum, t| {
-            sum.checked_add((w + t.jitter).div_ceil(t.period).checked_mul(t.cost)?)
+            let arrivals = w.checked_add(t.jitter)?.div_ceil(t.period);
+            sum.checked_add(arrivals.checked_mul(t.cost)?)
         })
     })?;
-    let jobs = (busy + task.jitter).div_ceil(task.period);
+    let jobs = busy.checked_add(task.jitter)?.div_ceil(task.period);
     if jobs > JOBS_MAX {
         return None;
     }
@@ -93,17 +94,20 @@ fn response(tasks: &[Task], thresholds: &[usize], index: usize) -> Option<Time> 
         // Tasks of higher priority that arrive at the start itself still go first.
         start = fixpoint(start.max(own), |s| {
             higher.iter().try_fold(own, |sum, h| {
-                sum.checked_add(((s + h.jitter) / h.period + 1).checked_mul(h.cost)?)
+                let arrivals = s.checked_add(h.jitter)? / h.period + 1;
+                sum.checked_add(arrivals.checked_mul(h.cost)?)
             })
         })?;
-        finish = fixpoint(finish.max(start + task.cost), |f| {
-            preempting.iter().try_fold(start + task.cost, |sum, h| {
-                let all = (f + h.jitter).div_ceil(h.period);
-                let before = (start + h.jitter) / h.period + 1;
+        let least = start.checked_add(task.cost)?;
+        finish = fixpoint(finish.max(least), |f| {
+            preempting.iter().try_fold(least, |sum, h| {
+                let all = f.checked_add(h.jitter)?.div_ceil(h.period);
+                let before = start.checked_add(h.jitter)? / h.period + 1;
                 sum.checked_add(all.saturating_sub(before).checked_mul(h.cost)?)
             })
         })?;
-        worst = worst.max((finish + task.jitter).saturating_sub(job * task.period));
+        let end = finish.checked_add(task.jitter)?;
+        worst = worst.max(end.saturating_sub(job.checked_mul(task.period)?));
     }
     Some(worst)
 }

@@ -5,6 +5,7 @@
 
 use super::task::{Task, Time};
 use crate::exact::{Exact, integer, ratio};
+use num_bigint::BigInt;
 use num_traits::Zero;
 use std::cmp::Ordering;
 
@@ -18,6 +19,37 @@ pub fn sum(fractions: impl Iterator<Item = (Time, Time)>) -> Exact {
     fractions
         .filter_map(|(n, d)| ratio(n, d))
         .fold(Exact::zero(), |sum, f| sum + f)
+}
+
+/// Numbers below and above a sum. Up to [`EXACTLY`] fractions are summed exactly; the denominators of more would grow with each,
+/// so the parts are rounded to multiples of 2^-64.
+pub fn enclosure(fractions: impl Iterator<Item = Exact>) -> (Exact, Exact) {
+    let all: Vec<Exact> = fractions.collect();
+    if all.len() <= EXACTLY {
+        let sum = all.into_iter().fold(Exact::zero(), |sum, f| sum + f);
+        return (sum.clone(), sum);
+    }
+    let shift = integer(1u128 << 64);
+    let low = all.iter().fold(BigInt::zero(), |sum, f| {
+        sum + (f * &shift).floor().to_integer()
+    });
+    let high = &low + all.len();
+    (integer(low) / &shift, integer(high) / shift)
+}
+
+/// Fractions up to which [`enclosure`] is exact.
+pub const EXACTLY: usize = 64;
+
+/// Whether a sum is at most `bound`, exactly, but quickly where it is not close.
+pub fn is_at_most(fractions: impl Iterator<Item = Exact> + Clone, bound: &Exact) -> bool {
+    let (low, high) = enclosure(fractions.clone());
+    if high <= *bound {
+        true
+    } else if low > *bound {
+        false
+    } else {
+        fractions.fold(Exact::zero(), |sum, f| sum + f) <= *bound
+    }
 }
 
 /// Compares a sum of fractions (denominators positive) with an integer, exactly.
@@ -59,6 +91,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn encloses(parts in prop::collection::vec((1u64..60, 1u64..60), 0..200), part in 0u64..100) {
+            let fractions = || parts.iter().filter_map(|&(n, d)| ratio(n, d));
+            let exact = fractions().fold(Exact::zero(), |sum, f| sum + f);
+            let (low, high) = enclosure(fractions());
+            prop_assert!(low <= exact && exact <= high && &high - &low < ratio(1, 1_000_000).unwrap());
+            prop_assert!(is_at_most(fractions(), &exact));
+            prop_assert_eq!(is_at_most(fractions(), &integer(part)), exact <= integer(part));
+        }
+
         #[test]
         fn agrees_with_fractions(parts in prop::collection::vec((1u64..60, 1u64..60), 0..6), bound in 0u64..5) {
             let exact = sum(parts.iter().copied()).cmp(&integer(bound));
