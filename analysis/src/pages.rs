@@ -32,6 +32,8 @@ pub struct NetworkCalculus;
 pub struct OneShot;
 #[doc = include_str!("../../docs/analyses/partitioning.md")]
 pub struct Partitioning;
+#[doc = include_str!("../../docs/analyses/periodic.md")]
+pub struct Periodic;
 #[doc = include_str!("../../docs/analyses/preemption-delay.md")]
 pub struct PreemptionDelay;
 #[doc = include_str!("../../docs/analyses/table.md")]

@@ -11,6 +11,7 @@ use crate::platform::{
     Cache, Dram, Dtu, Network, Pipeline, Platform, PlatformKind, Replacement, Topology,
 };
 use crate::system::{App, ModuleSource, Quotas, Scope, System, TileLimit};
+use crate::tree::Element;
 use crate::units::{Frequency, Rate, Size, Time};
 
 /// The description for the resource manager on the chip: without the platform's parameters.
@@ -34,11 +35,28 @@ pub fn platform(platform: &Platform) -> String {
     writer.text
 }
 
+/// A description as it was written, changes included: elements and attributes in their order, without comments.
+pub fn description(root: &Element) -> String {
+    fn visit(writer: &mut Writer, element: &Element) {
+        writer.start(&element.name);
+        for attribute in &element.attributes {
+            writer.attribute(&attribute.name, &attribute.value);
+        }
+        for child in &element.children {
+            visit(writer, child);
+        }
+        writer.end();
+    }
+    let mut writer = Writer::default();
+    visit(&mut writer, root);
+    writer.text
+}
+
 /// Writes elements with indentation.
 #[derive(Default)]
 pub(crate) struct Writer {
     text: String,
-    open: Vec<&'static str>,
+    open: Vec<String>,
     /// The last start tag has no `>` yet.
     pending: bool,
 }
@@ -49,14 +67,14 @@ impl Writer {
         self.text
     }
 
-    pub(crate) fn start(&mut self, name: &'static str) -> &mut Self {
+    pub(crate) fn start(&mut self, name: &str) -> &mut Self {
         if self.pending {
             self.text.push_str(">\n");
         }
         self.text.push_str(&"  ".repeat(self.open.len()));
         self.text.push('<');
         self.text.push_str(name);
-        self.open.push(name);
+        self.open.push(name.to_owned());
         self.pending = true;
         self
     }

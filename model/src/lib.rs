@@ -26,8 +26,9 @@ pub mod units;
 
 pub use error::{Diagnostic, Errors, Problem};
 pub use load::{
-    LoadOptions, Programs, Root, load_platform, load_platform_text, load_system, load_system_text,
-    load_tasks, load_tasks_text, platform_names, root, system_names, task_system_names,
+    LoadOptions, Programs, Root, description, load_platform, load_platform_text, load_system,
+    load_system_text, load_tasks, load_tasks_text, platform_names, root, system_names,
+    task_system_names,
 };
 pub use platform::Platform;
 pub use system::System;

@@ -68,6 +68,21 @@ pub fn load_system_text(
     load(&source, None, None, options)
 }
 
+/// The elements of a system's description with everything included and the options' changes made, but not its platform's
+/// where that is another file, and without the changes of variants: for whoever writes the description anew
+/// ([`crate::canonical::description`]). Only [`load_system`] checks it.
+///
+/// # Errors
+/// What makes it no description at all, and changes that reach nothing in it.
+pub fn description(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Result<Element, Errors> {
+    let path = path.as_ref();
+    let (source, folder) = find(path, "system", catalog::SYSTEMS, options)?;
+    let mut tree = tree::parse(&source)?;
+    expand(&mut tree, folder.as_deref(), &mut vec![same_file(path)])?;
+    apply_overrides(&mut tree, &parse_overrides(options)?)?;
+    Ok(tree)
+}
+
 /// Loads a platform: a file, or a name of the catalog.
 pub fn load_platform(
     path: impl AsRef<Path>,

@@ -49,10 +49,12 @@ impl Element {
             .find(|attribute| attribute.name == name)
     }
 
-    /// What identifies the element among its siblings: its `name`, or its `id`.
+    /// What identifies the element among its siblings: its `name`, or its `id`; of a multiplexer its tile.
     pub fn identity(&self) -> Option<&str> {
+        let tile = || self.attribute("tile").filter(|_| self.name == "tilemux");
         self.attribute("name")
             .or_else(|| self.attribute("id"))
+            .or_else(tile)
             .map(|attribute| attribute.value.as_str())
     }
 }

@@ -62,6 +62,7 @@ pub fn priorities(
     }
     clear_thresholds(system, members);
     let simple = system.policy == Policy::FixedPriority
+        && !system.periodic
         && members.iter().all(|&index| {
             let task = &system.tasks[index];
             task.deadline <= task.period

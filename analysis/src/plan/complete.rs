@@ -10,7 +10,7 @@
 use bulkhead_model::tasks::{Policy, Slot, Table, TaskSystem};
 
 use super::prepare::time;
-use super::{Choice, Plan, PlanError, assign, divide, evaluate, levels};
+use super::{Choice, Plan, PlanError, assign, divide, evaluate, levels, notes};
 use crate::schedulability::partitioning::{Fit, Order};
 use crate::schedulability::table;
 
@@ -123,6 +123,7 @@ fn complete(mut system: TaskSystem, placing: Option<Placing>) -> Result<Plan, Pl
     let constraints = evaluate::constraints(&system)?;
     Ok(Plan {
         schedulable: constraints.iter().all(|c| c.holds),
+        notes: notes::notes(&system),
         system,
         choices,
         constraints,
@@ -227,7 +228,7 @@ fn tables(system: &mut TaskSystem, choices: &mut Vec<Choice>) -> Result<(), Plan
         if members.is_empty() {
             continue;
         }
-        match evaluate::build_table(&tasks) {
+        match evaluate::build_table(&tasks, &evaluate::first_arrivals(system, &members)) {
             Ok(found) => built.push(Table {
                 core,
                 length: time(found.length),

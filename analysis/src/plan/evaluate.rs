@@ -15,7 +15,7 @@ use crate::schedulability::three_phase::{PhaseError, PhasedTask, Tdma};
 use crate::schedulability::utilisation::{compare, compare_with};
 use crate::schedulability::{
     Task, TaskError, edf, edf_response, fixed_priority, global_edf, global_fixed_priority,
-    harmonic, tardiness, three_phase, threshold,
+    harmonic, periodic, tardiness, three_phase, threshold,
 };
 
 /// What is known of a task.
@@ -163,6 +163,9 @@ pub fn processor(
     }
     crate::schedulability::validate(&tasks).map_err(|error| wrong(&error))?;
     let interrupts = prepare::interrupts(system, core);
+    if let Some(known) = exactly(system, core, members, &tasks).map_err(|error| wrong(&error))? {
+        return Ok(known);
+    }
     match system.policy {
         Policy::Edf => edf_processor(&tasks, &interrupts).map_err(|error| wrong(&error)),
         Policy::Table => table_processor(system, core, members, &tasks),
@@ -172,6 +175,42 @@ pub fn processor(
             fixed(system, members, &tasks, &order, &interrupts).map_err(|error| wrong(&error))
         }
     }
+}
+
+/// Response times from the schedule itself, where arrivals are periodic, nothing but costs delays them, and the schedule repeats
+/// soon enough.
+fn exactly(
+    system: &TaskSystem,
+    core: u32,
+    members: &[usize],
+    tasks: &[Task],
+) -> Result<Option<Vec<Known>>, TaskError> {
+    let (by, order) = match system.policy {
+        Policy::FixedPriority | Policy::RateMonotonic => {
+            (periodic::Order::FixedPriority, order(system, members))
+        }
+        Policy::Edf => (
+            periodic::Order::EarliestDeadline,
+            (0..members.len()).collect(),
+        ),
+        _ => return Ok(None),
+    };
+    let Some(offsets) = prepare::offsets(system, core, members) else {
+        return Ok(None);
+    };
+    let sorted: Vec<Task> = order.iter().map(|&position| tasks[position]).collect();
+    let first: Vec<u64> = order.iter().map(|&position| offsets[position]).collect();
+    let Some(responses) = periodic::response_times(&sorted, &first, by)? else {
+        return Ok(None);
+    };
+    let mut known = vec![Known::default(); members.len()];
+    for (&position, response) in order.iter().zip(responses) {
+        known[position] = Known {
+            response,
+            met: false,
+        };
+    }
+    Ok(Some(known))
 }
 
 /// Positions in `members` by decreasing priority. Tasks without a priority come last, by deadline.
@@ -322,45 +361,44 @@ fn edf_processor(tasks: &[Task], interrupts: &[(u64, u64)]) -> Result<Vec<Known>
     } else {
         vec![None; tasks.len()]
     };
-    Ok(responses
-        .into_iter()
-        .map(|response| Known { response, met })
-        .collect())
+    // Demand decides exactly, also with jitter, where response times are only bounds.
+    let within = |(response, task): (Option<u64>, &Task)| Known {
+        response: response.map(|response| {
+            if met {
+                response.min(task.deadline)
+            } else {
+                response
+            }
+        }),
+        met,
+    };
+    Ok(responses.into_iter().zip(&tasks).map(within).collect())
 }
 
 /// Why there is no table for these periods.
 pub fn too_long() -> String {
     format!(
-        "the periods have no common multiple that a table could hold: it would need more than {TABLE_JOBS} jobs, or more than 52 days"
+        "the periods have no common multiple that a table could hold: it would need more than {} jobs, or more than 52 days",
+        periodic::JOBS_MAX
     )
 }
-
-/// Jobs of a hyperperiod up to which a table is built.
-const TABLE_JOBS: u64 = 20_000;
 
 /// The table of a processor, unless it would be longer than anybody wants to write down.
 ///
 /// # Errors
 /// Those of [`table::build`].
-pub fn build_table(tasks: &[Task]) -> Result<Table, TableError> {
-    let mut length = 1u64;
-    for task in tasks {
-        let (mut a, mut b) = (length, task.period);
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        let longer = (length / a.max(1)).checked_mul(task.period);
-        length = longer
-            .filter(|length| *length <= super::NANOSECONDS_MAX)
-            .ok_or(TableError::TooLong)?;
-    }
-    let jobs = tasks.iter().fold(0u64, |sum, task| {
-        sum.saturating_add(length / task.period.max(1))
-    });
-    if jobs > TABLE_JOBS {
+pub fn build_table(tasks: &[Task], offsets: &[u64]) -> Result<Table, TableError> {
+    let length = periodic::hyperperiod(tasks.iter().map(|task| task.period));
+    if length.is_none_or(|length| length > super::NANOSECONDS_MAX) {
         return Err(TableError::TooLong);
     }
-    table::build(tasks)
+    table::build_at(tasks, offsets)
+}
+
+/// First arrivals of `members`.
+pub fn first_arrivals(system: &TaskSystem, members: &[usize]) -> Vec<u64> {
+    let offset = |&index: &usize| nanoseconds(system.tasks[index].offset);
+    members.iter().map(offset).collect()
 }
 
 /// The table of a processor of the description, with tasks numbered as in `members`.
@@ -390,8 +428,9 @@ pub fn table_processor(
     tasks: &[Task],
 ) -> Result<Vec<Known>, PlanError> {
     let none = || vec![Known::default(); tasks.len()];
+    let offsets = first_arrivals(system, members);
     let known = |table: &Table| {
-        table::response_times(table, tasks)
+        table::response_times_at(table, tasks, &offsets)
             .into_iter()
             .map(|response| Known {
                 response: Some(response),
@@ -400,12 +439,12 @@ pub fn table_processor(
             .collect()
     };
     match table_of(system, core, members) {
-        Some(table) => match table::check(&table, tasks) {
+        Some(table) => match table::check_at(&table, tasks, &offsets) {
             Ok(()) => Ok(known(&table)),
             Err(table::TableError::Task(error)) => Err(PlanError::of(&error, system, members)),
             Err(_) => Ok(none()),
         },
-        None => match build_table(tasks) {
+        None => match build_table(tasks, &offsets) {
             Ok(table) => Ok(known(&table)),
             Err(table::TableError::Impossible { .. }) => Ok(none()),
             // Level A is judged without a table, too; there is only no response time.
@@ -677,7 +716,17 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
                 return Ok(false);
             };
             let tasks = with_interrupts(&tasks, &prepare::interrupts(system, core));
-            edf::schedulable(&tasks).map_err(wrong)
+            // Where tasks arrive together nothing is worse.
+            if edf::schedulable(&tasks).map_err(wrong)? {
+                return Ok(true);
+            }
+            if system.policy == Policy::Table {
+                let offsets = first_arrivals(system, members);
+                return Ok(build_table(&tasks, &offsets).is_ok());
+            }
+            Ok(exactly(system, core, members, &tasks)
+                .map_err(wrong)?
+                .is_some_and(|known| in_time(system, members, &known)))
         }
         Policy::FixedPriority | Policy::RateMonotonic if quick => {
             let Some(tasks) = prepared(system, members)? else {
@@ -691,14 +740,23 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
             let all: Vec<Task> = handlers
                 .chain(order.into_iter().map(|p| tasks[p]))
                 .collect();
-            fixed_priority::schedulable(&all).map_err(wrong)
+            if fixed_priority::schedulable(&all).map_err(wrong)? {
+                return Ok(true);
+            }
+            Ok(exactly(system, core, members, &tasks)
+                .map_err(wrong)?
+                .is_some_and(|known| in_time(system, members, &known)))
         }
         _ => {
             let known = processor(system, core, members)?;
-            Ok(members.iter().zip(known).all(|(&index, known)| {
-                let deadline = nanoseconds(system.tasks[index].deadline);
-                known.met || known.response.is_some_and(|response| response <= deadline)
-            }))
+            Ok(in_time(system, members, &known))
         }
     }
+}
+
+fn in_time(system: &TaskSystem, members: &[usize], known: &[Known]) -> bool {
+    members.iter().zip(known).all(|(&index, known)| {
+        let deadline = nanoseconds(system.tasks[index].deadline);
+        known.met || known.response.is_some_and(|response| response <= deadline)
+    })
 }

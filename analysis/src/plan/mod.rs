@@ -14,9 +14,11 @@ mod divide;
 mod evaluate;
 pub mod exchange;
 mod levels;
+mod notes;
 mod prepare;
 pub mod repair;
 mod resources;
+pub mod system;
 
 pub use complete::plan;
 
@@ -58,6 +60,8 @@ pub enum Kind {
     Buffer,
     /// Latency of a chain.
     Flow,
+    /// Computing time that an application on a shared tile was promised.
+    Quota,
 }
 
 /// What the numbers of a constraint count.
@@ -149,6 +153,8 @@ pub struct Plan {
     pub constraints: Vec<Constraint>,
     /// All of it holds.
     pub schedulable: bool,
+    /// What of the description no bound uses.
+    pub notes: Vec<String>,
 }
 
 impl Plan {

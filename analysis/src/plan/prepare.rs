@@ -100,6 +100,22 @@ pub fn task(system: &TaskSystem, index: usize) -> Result<Option<Task>, TaskError
     }))
 }
 
+/// First arrivals of the tasks `members` of a processor, if they arrive periodically and nothing but their costs delays them.
+pub fn offsets(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Vec<u64>> {
+    let plain = |&index: &usize| {
+        let task = &system.tasks[index];
+        task.jitter.0 == 0
+            && task.blocking.0 == 0
+            && task.sections.is_empty()
+            && (task.memory_phase.0 == 0 || system.mutex.is_none())
+    };
+    let all = system.periodic && members.iter().all(plain) && interrupts(system, core).is_empty();
+    all.then(|| {
+        let first = members.iter().map(|&index| system.tasks[index].offset);
+        first.map(nanoseconds).collect()
+    })
+}
+
 /// Longest wait for the memory mutex on a processor. `None`: no bound.
 pub fn mutex_wait(system: &TaskSystem, core: Option<u32>) -> Result<Option<u64>, TaskError> {
     let (Some(order), Some(core)) = (system.mutex, core) else {

@@ -20,6 +20,7 @@ pub mod memory_banks;
 pub mod memory_mutex;
 pub mod one_shot;
 pub mod partitioning;
+pub mod periodic;
 pub mod preemption_delay;
 pub mod schedcat;
 pub mod simulation;

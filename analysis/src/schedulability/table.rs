@@ -4,7 +4,8 @@
 //! whenever there is one (M. Dertouzos, *Control robotics: the procedural control of physical processes*, IFIP 1974); tables
 //! of frames within which nothing is preempted (T. Baker, A. Shaw, *The cyclic executive model and Ada*, RTSS 1988).
 //!
-//! Assumptions: strictly periodic tasks with offsets, independent. [`check`] knows nothing of how a table was made.
+//! Assumptions: strictly periodic tasks, independent; with offsets ([`build_at`]), whose tables hold from the first whole
+//! repetition on, because earlier slots find no jobs. [`check`] knows nothing of how a table was made.
 
 use super::task::{Task, TaskError, Time, validate};
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,9 @@ use thiserror::Error;
 
 /// Jobs that a table may have; more would be a table that no system holds.
 pub const JOBS_MAX: u64 = 1_000_000;
+
+/// The longest table: what is added to its length stays below 64 bits.
+const LENGTH_MAX: Time = 1 << 60;
 
 /// A part of a table: `task` runs from `start` for `length`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,13 +83,63 @@ pub enum TableError {
 /// # Errors
 /// [`TableError::Impossible`] if there is no table at all; others if the input is out of range.
 pub fn build(tasks: &[Task]) -> Result<Table, TableError> {
+    build_at(tasks, &vec![0; tasks.len()])
+}
+
+/// The same for tasks that are first released at `offsets`. Once all have arrived the schedule repeats with the hyperperiod
+/// (J. Leung, M. Merrill, Information Processing Letters 11(3), 1980), so the third one is the table.
+///
+/// # Errors
+/// As [`build`]; an offset that is missing is not covered.
+pub fn build_at(tasks: &[Task], offsets: &[Time]) -> Result<Table, TableError> {
     super::task::validate_constrained(tasks)?;
     refuse_lateness(tasks)?;
+    let offsets = phases(tasks, offsets)?;
     let length = hyperperiod(tasks)?;
+    if offsets.iter().all(|&offset| offset == 0) {
+        let slots = schedule(tasks, &offsets, length, length)?;
+        return Ok(Table { length, slots });
+    }
+    let begin = 2 * length;
+    let slots = schedule(tasks, &offsets, length, begin + length)?;
+    let clipped = slots.into_iter().filter_map(|slot| {
+        let start = slot.start.max(begin);
+        let end = (slot.start + slot.length).min(begin + length);
+        (start < end).then(|| Slot {
+            start: start - begin,
+            length: end - start,
+            ..slot
+        })
+    });
+    Ok(Table {
+        length,
+        slots: clipped.collect(),
+    })
+}
+
+/// Offsets within periods: before the first arrival a table's slots find no job.
+fn phases(tasks: &[Task], offsets: &[Time]) -> Result<Vec<Time>, TaskError> {
+    let phase = |(task, one): (usize, &Task)| match offsets.get(task) {
+        Some(offset) => Ok(offset % one.period),
+        None => Err(TaskError::NotCovered {
+            task,
+            what: "a task without an offset",
+        }),
+    };
+    tasks.iter().enumerate().map(phase).collect()
+}
+
+/// The schedule of earliest deadline first over all jobs that arrive before `horizon`.
+fn schedule(
+    tasks: &[Task],
+    offsets: &[Time],
+    length: Time,
+    horizon: Time,
+) -> Result<Vec<Slot>, TableError> {
     let mut jobs: Vec<(Time, Time, usize, u64, Time)> = Vec::new();
     for (index, task) in tasks.iter().enumerate() {
-        for job in 0..length / task.period {
-            let arrival = job * task.period;
+        for job in 0..horizon / length * (length / task.period) {
+            let arrival = offsets[index] + job * task.period;
             jobs.push((arrival, arrival + task.deadline, index, job, task.cost));
         }
     }
@@ -127,7 +181,7 @@ pub fn build(tasks: &[Task]) -> Result<Table, TableError> {
             ready.insert((deadline, task, job, left - run));
         }
     }
-    Ok(Table { length, slots })
+    Ok(slots)
 }
 
 /// Whether every job of `tasks` gets its cost between arrival and deadline, in every repetition.
@@ -135,8 +189,17 @@ pub fn build(tasks: &[Task]) -> Result<Table, TableError> {
 /// # Errors
 /// The first thing that is wrong with the table.
 pub fn check(table: &Table, tasks: &[Task]) -> Result<(), TableError> {
+    check_at(table, tasks, &vec![0; tasks.len()])
+}
+
+/// The same for tasks that are first released at `offsets`.
+///
+/// # Errors
+/// As [`check`]; an offset that is missing is not covered.
+pub fn check_at(table: &Table, tasks: &[Task], offsets: &[Time]) -> Result<(), TableError> {
     validate(tasks)?;
     refuse_lateness(tasks)?;
+    let offsets = phases(tasks, offsets)?;
     let mut free = 0;
     for (index, slot) in table.slots.iter().enumerate() {
         let end = slot
@@ -149,20 +212,26 @@ pub fn check(table: &Table, tasks: &[Task]) -> Result<(), TableError> {
         };
         free = end;
     }
+    if table.length > LENGTH_MAX {
+        return Err(TableError::TooLong);
+    }
     for (index, task) in tasks.iter().enumerate() {
         if table.length == 0 || !table.length.is_multiple_of(task.period) {
             return Err(TableError::BadLength(index));
         }
-        let own = || table.slots.iter().filter(move |s| s.task == index);
+        let own = Served::new(table, index);
         // Jobs are served in order. What a job has not got by its deadline is missing; beyond one table nothing new
         // happens, because a job that meets its deadline within its period leaves nothing over.
         if task.deadline > task.period {
             return Err(TaskError::ArbitraryDeadline { task: index }.into());
         }
         for job in 0..table.length / task.period {
-            let arrival = job * task.period;
+            let arrival = offsets[index] + job * task.period;
             let deadline = arrival + task.deadline;
-            let got = own().map(|s| overlap(s, arrival, deadline)).sum::<Time>();
+            let got = own
+                .pieces(arrival, deadline)
+                .map(|(_, length)| length)
+                .sum::<Time>();
             if got < task.cost {
                 return Err(TableError::Short {
                     task: index,
@@ -179,32 +248,60 @@ pub fn check(table: &Table, tasks: &[Task]) -> Result<(), TableError> {
 
 /// Longest response times of the tasks under a table that [`check`] accepts.
 pub fn response_times(table: &Table, tasks: &[Task]) -> Vec<Time> {
-    tasks
-        .iter()
-        .enumerate()
-        .map(|(index, task)| {
-            let jobs = table.length / task.period.max(1);
-            let finish = |job: u64| {
-                let arrival = job * task.period;
-                let mut left = task.cost;
-                for slot in table.slots.iter().filter(|s| s.task == index) {
-                    let got = overlap(slot, arrival, arrival + task.period);
-                    if got >= left && got > 0 {
-                        return slot.start.max(arrival) + left - arrival;
-                    }
-                    left -= got;
-                }
-                task.period
-            };
-            (0..jobs).map(finish).max().unwrap_or(0)
-        })
-        .collect()
+    response_times_at(table, tasks, &vec![0; tasks.len()])
 }
 
-fn overlap(slot: &Slot, from: Time, until: Time) -> Time {
-    (slot.start + slot.length)
-        .min(until)
-        .saturating_sub(slot.start.max(from))
+/// The same for tasks that are first released at `offsets`; those that are missing are 0.
+pub fn response_times_at(table: &Table, tasks: &[Task], offsets: &[Time]) -> Vec<Time> {
+    let of = |(index, task): (usize, &Task)| {
+        let jobs = table.length / task.period.max(1);
+        let own = Served::new(table, index);
+        let offset = offsets
+            .get(index)
+            .map_or(0, |offset| offset % task.period.max(1));
+        let finish = |job: u64| {
+            let arrival = offset + job * task.period;
+            let mut left = task.cost;
+            for (start, got) in own.pieces(arrival, arrival + task.period) {
+                if got >= left && got > 0 {
+                    return start + left - arrival;
+                }
+                left -= got;
+            }
+            task.period
+        };
+        (0..jobs).map(finish).max().unwrap_or(0)
+    };
+    tasks.iter().enumerate().map(of).collect()
+}
+
+/// The slots of one task, by start.
+struct Served {
+    slots: Vec<(Time, Time)>,
+    length: Time,
+}
+
+impl Served {
+    fn new(table: &Table, task: usize) -> Self {
+        let own = table.slots.iter().filter(|slot| slot.task == task);
+        Self {
+            slots: own
+                .map(|slot| (slot.start, slot.start + slot.length))
+                .collect(),
+            length: table.length,
+        }
+    }
+
+    /// What lies between `from` (before the end of the table) and `until` (within the next repetition), as starts and lengths.
+    fn pieces(&self, from: Time, until: Time) -> impl Iterator<Item = (Time, Time)> + '_ {
+        let first = self.slots.partition_point(|slot| slot.1 <= from);
+        let here = self.slots[first..].iter().map(|slot| (0, slot));
+        let again = self.slots.iter().map(|slot| (self.length, slot));
+        here.chain(again)
+            .map(move |(shift, slot)| ((slot.0 + shift).max(from), (slot.1 + shift).min(until)))
+            .take_while(|piece| piece.0 < piece.1)
+            .map(|(start, end)| (start, end - start))
+    }
 }
 
 fn refuse_lateness(tasks: &[Task]) -> Result<(), TaskError> {
@@ -233,7 +330,7 @@ fn hyperperiod(tasks: &[Task]) -> Result<Time, TableError> {
         .iter()
         .try_fold(0u64, |sum, t| sum.checked_add(length / t.period));
     match jobs {
-        Some(jobs) if jobs <= JOBS_MAX => Ok(length),
+        Some(jobs) if jobs <= JOBS_MAX && length <= LENGTH_MAX => Ok(length),
         _ => Err(TableError::TooLong),
     }
 }
@@ -276,7 +373,7 @@ pub fn frame_lengths(tasks: &[Task]) -> Result<Vec<Time>, TableError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edf;
+    use super::super::{edf, periodic};
     use super::*;
     use proptest::prelude::*;
 
@@ -362,7 +459,49 @@ mod tests {
         assert_eq!(frame_lengths(&tasks).unwrap(), [2]);
     }
 
+    /// By hand: two tasks of cost 2, period 4 and deadline 2 fit only if they arrive apart; the second's slot lies across the end.
+    #[test]
+    fn offsets_by_hand() {
+        let tasks = [Task::constrained(2, 4, 2), Task::constrained(2, 4, 2)];
+        assert!(build(&tasks).is_err());
+        let table = build_at(&tasks, &[1, 7]).unwrap();
+        let slot = |start, length, task| Slot {
+            start,
+            length,
+            task,
+        };
+        assert_eq!(
+            (table.length, table.slots.clone()),
+            (4, vec![slot(0, 1, 1), slot(1, 2, 0), slot(3, 1, 1)])
+        );
+        check_at(&table, &tasks, &[1, 7]).unwrap();
+        assert!(check_at(&table, &tasks, &[2, 7]).is_err());
+        assert_eq!(response_times_at(&table, &tasks, &[1, 7]), [2, 2]);
+        assert!(build_at(&tasks, &[1]).is_err());
+    }
+
     proptest! {
+        /// With offsets a table is found whenever the schedule itself is in time, and it gives the same response times or better
+        /// ones than deadlines ask.
+        #[test]
+        fn offsets_agree_with_the_schedule(parts in prop::collection::vec(
+            (1u64..7, prop::sample::select(vec![4u64, 5, 6, 8, 10, 12]), 1u64..20, 0u64..30), 1..5)) {
+            let tasks: Vec<_> = parts.iter().map(|&(c, t, d, _)| Task::constrained(c, t, d.min(t))).collect();
+            let offsets: Vec<_> = parts.iter().map(|p| p.3).collect();
+            let exact = periodic::response_times(&tasks, &offsets, periodic::Order::EarliestDeadline).unwrap().unwrap();
+            let good = exact.iter().zip(&tasks).all(|(r, t)| r.is_some_and(|r| r <= t.deadline));
+            match build_at(&tasks, &offsets) {
+                Ok(table) => {
+                    prop_assert!(good);
+                    check_at(&table, &tasks, &offsets).unwrap();
+                    for (r, t) in response_times_at(&table, &tasks, &offsets).iter().zip(&tasks) {
+                        prop_assert!(*r <= t.deadline && *r >= t.cost);
+                    }
+                }
+                Err(_) => prop_assert!(!good),
+            }
+        }
+
         /// There is a table exactly if processor demand fits (synchronous periodic tasks are the worst sporadic ones).
         #[test]
         fn found_whenever_there_is_one(parts in prop::collection::vec(

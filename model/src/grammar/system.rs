@@ -171,7 +171,11 @@ pub const ELEMENTS: &[ElementRule] = &[
         about: "An application.",
         attributes: &[
             required("name", Name, "Name of the application."),
-            optional("tile", TILE, "Its tile; without it, the first free tile."),
+            optional(
+                "tile",
+                TILE,
+                "Its tile; without it, the first free tile, or the shared one with the fewest on it if none is free.",
+            ),
             required("program", FIELD, "Its program, such as `control/sensor`."),
             default(
                 "memory",
@@ -393,7 +397,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "offset",
                 Span,
                 "0ns",
-                "First arrival. Bounds hold for any offset and use none.",
+                "First arrival. Counts only where arrivals are periodic (see <processors>); other bounds hold for any offset.",
             ),
             default(
                 "blocking",

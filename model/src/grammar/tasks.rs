@@ -75,6 +75,12 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Choice(POLICIES),
                 "What runs when; see the policies in the tutorial on task systems.",
             ),
+            default(
+                "arrivals",
+                Choice(&["sporadic", "periodic"]),
+                "sporadic",
+                "`sporadic`: periods are least distances, and bounds hold for any offsets. `periodic`: the k-th job of a task arrives exactly k periods after its offset, and bounds use that where they can.",
+            ),
             optional(
                 "frequency",
                 Frequency,

@@ -305,7 +305,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Places managers and applications: first what has a fixed tile, then the others in the order of the file on the
-    /// first free tile.
+    /// first free tile; an application for which none is free goes to the shared tile with the fewest on it.
     fn place_tiles(&mut self) {
         let mut taken: Vec<(u16, String)> = Vec::new();
         let count = self.managers.len();
@@ -337,11 +337,14 @@ impl<'a> Reader<'a, '_> {
                     tile
                 } else if let Some(free) = self.free_tiles(&taken).first() {
                     *free
+                } else if let Some(shared) = self.emptiest_shared(&taken).filter(|_| index >= count)
+                {
+                    shared
                 } else {
                     self.errors.push(Diagnostic::new(
                         Problem::NoFreeTile { name },
                         &node.span,
-                        "use a platform with more tiles, leave something out, or place it on a tile with shared=\"true\"",
+                        "use a platform with more tiles, leave something out, or write a <tilemux tile=\"...\"/> for a tile to share",
                     ));
                     continue;
                 };
@@ -382,6 +385,15 @@ impl<'a> Reader<'a, '_> {
         tiles
             .filter(|id| taken.iter().all(|place| place.0 != *id))
             .collect()
+    }
+
+    /// The tile with the fewest occupants among those that may be shared.
+    fn emptiest_shared(&self, taken: &[(u16, String)]) -> Option<u16> {
+        let tiles = self.platform.tiles.iter();
+        tiles
+            .filter(|tile| !tile.privileged && (tile.shared || self.may_share(tile.id)))
+            .map(|tile| tile.id)
+            .min_by_key(|id| (taken.iter().filter(|place| place.0 == *id).count(), *id))
     }
 
     fn usable(

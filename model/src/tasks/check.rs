@@ -350,7 +350,7 @@ fn coverage(system: &TaskSystem, node: &Node, errors: &mut Vec<Diagnostic>) {
             "jitter",
             own_cores || matches!(policy, P::ThreePhase | P::TimeSlice),
         ),
-        ("offset", !matches!(policy, P::Table | P::Mc2)),
+        ("offset", policy != P::Mc2),
         ("blocking", fixed),
         ("core", !policy.is_global()),
         ("priority", policy.has_priorities()),

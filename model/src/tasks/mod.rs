@@ -253,6 +253,8 @@ pub struct TaskSystem {
     pub processors: u32,
     /// What runs when.
     pub policy: Policy,
+    /// Jobs arrive exactly at the offset and a whole number of periods after it, not at least a period apart.
+    pub periodic: bool,
     /// Clock of the processors, if it is given.
     pub frequency: Option<Frequency>,
     /// Longest time that a task runs while others wait, with time slices.
@@ -291,6 +293,7 @@ impl TaskSystem {
             about: None,
             processors,
             policy,
+            periodic: false,
             frequency: None,
             slice: SLICE,
             overheads: Overheads::default(),
@@ -321,41 +324,48 @@ impl TaskSystem {
     /// Channels along which a flow passes, if there is exactly one simple way from `from` to `to`. `Err` says how many there
     /// are: 0, or 2 for several.
     pub fn route(&self, from: usize, to: usize) -> Result<Vec<usize>, usize> {
-        route(&self.channels, self.tasks.len(), from, to)
+        let edges: Vec<(usize, usize)> = self.channels.iter().map(|c| (c.from, c.to)).collect();
+        route(&edges, self.tasks.len(), from, to)
     }
 }
 
-/// See [`TaskSystem::route`]. Counts ways with saturation, task by task; cycles cannot be part of a simple way that is
-/// the only one, so each task is entered at most once.
-fn route(channels: &[Channel], tasks: usize, from: usize, to: usize) -> Result<Vec<usize>, usize> {
-    // Only tasks from which `to` can be reached matter.
-    let mut reaches = vec![false; tasks];
+/// Indices of the edges (from, to) along the only simple way among `nodes` from `from` to `to`; `Err` says how many there are: 0,
+/// or 2 for several. Counts ways with saturation, node by node; cycles cannot be part of a simple way that is the only one,
+/// so each node is entered at most once.
+pub fn route(
+    edges: &[(usize, usize)],
+    nodes: usize,
+    from: usize,
+    to: usize,
+) -> Result<Vec<usize>, usize> {
+    // Only nodes from which `to` can be reached matter.
+    let mut reaches = vec![false; nodes];
     reaches[to] = true;
     loop {
         let before = reaches.iter().filter(|r| **r).count();
-        for channel in channels {
-            reaches[channel.from] |= reaches[channel.to];
+        for &(from, to) in edges {
+            reaches[from] |= reaches[to];
         }
         if reaches.iter().filter(|r| **r).count() == before {
             break;
         }
     }
     let (mut here, mut path) = (from, Vec::new());
-    let mut seen = vec![false; tasks];
+    let mut seen = vec![false; nodes];
     while here != to {
         seen[here] = true;
-        let mut next = channels
+        let mut next = edges
             .iter()
             .enumerate()
-            .filter(|(_, c)| c.from == here && reaches[c.to] && !seen[c.to]);
-        let Some((index, channel)) = next.next() else {
+            .filter(|(_, edge)| edge.0 == here && reaches[edge.1] && !seen[edge.1]);
+        let Some((index, edge)) = next.next() else {
             return Err(0);
         };
         if next.next().is_some() {
             return Err(2);
         }
         path.push(index);
-        here = channel.to;
+        here = edge.1;
     }
     Ok(path)
 }

@@ -63,6 +63,7 @@ pub fn read(element: &Element, errors: &mut Vec<Diagnostic>) -> Option<TaskSyste
         about: node.maybe_text("about"),
         processors: small(processors.integer("count")),
         policy,
+        periodic: processors.text("arrivals") == "periodic",
         frequency,
         slice: processors.time("slice"),
         overheads: node

@@ -21,6 +21,7 @@ pub fn write(system: &TaskSystem) -> String {
         .start("processors")
         .attribute("count", system.processors)
         .attribute("policy", system.policy.word())
+        .optional("arrivals", system.periodic.then_some("periodic"))
         .optional("frequency", system.frequency)
         .optional(
             "slice",
@@ -247,9 +248,11 @@ pub fn from_system(system: &System) -> Vec<TaskSystem> {
             task.priority = Some((256 - u32::from(cpu.priority)) * 1000 + order as u32 % 1000);
             match task.cost {
                 Some(cost) => {
-                    let waits = cost.0.div_ceil(cpu.budget.0.max(1));
-                    let each = cpu.period.0.saturating_sub(cpu.budget.0);
-                    task.blocking.0 = task.blocking.0.saturating_add(waits.saturating_mul(each));
+                    let distance = Time(task.period.0.saturating_sub(task.jitter.0));
+                    // What no quota pays for has no bound: it waits as long as times go.
+                    let waits = cpu.waits(cost, distance).unwrap_or(super::TIME_MAX);
+                    task.blocking =
+                        Time(task.blocking.0.saturating_add(waits.0)).min(super::TIME_MAX);
                 }
                 None => {
                     task.cost = Some(cpu.budget);

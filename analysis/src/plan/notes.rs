@@ -1,0 +1,72 @@
+//! What a description says and no bound uses.
+//!
+//! Why it exists: a reader who wrote an offset should not wonder whether it counted. What it deliberately does not know: verdicts;
+//! what is left out here never makes a bound unsafe.
+
+use bulkhead_model::tasks::{Policy, TaskSystem};
+
+use super::{evaluate, prepare};
+use crate::schedulability::periodic;
+
+/// One sentence for each thing that is not used.
+pub fn notes(system: &TaskSystem) -> Vec<String> {
+    let with: Vec<&str> = system
+        .tasks
+        .iter()
+        .filter(|task| task.offset.0 > 0)
+        .map(|task| task.name.as_str())
+        .collect();
+    if with.is_empty() || system.policy == Policy::Table {
+        return Vec::new();
+    }
+    let few = |names: &[&str]| match names {
+        names if names.len() > 4 => {
+            format!("{} and {} more", names[..4].join(", "), names.len() - 4)
+        }
+        names => names.join(", "),
+    };
+    let usable = matches!(
+        system.policy,
+        Policy::FixedPriority | Policy::RateMonotonic | Policy::Edf
+    );
+    if !usable {
+        return vec![format!(
+            "offsets of {} are not used: the test of policy `{}` holds for any arrivals",
+            few(&with),
+            system.policy.word()
+        )];
+    }
+    if !system.periodic {
+        return vec![format!(
+            "offsets of {} are not used: arrivals are sporadic, so bounds hold for any; if they are exact, write arrivals=\"periodic\" at <processors>",
+            few(&with)
+        )];
+    }
+    let mut all = Vec::new();
+    for (core, members) in evaluate::members(system) {
+        let names: Vec<&str> = members
+            .iter()
+            .map(|&index| &system.tasks[index])
+            .filter(|task| task.offset.0 > 0)
+            .map(|task| task.name.as_str())
+            .collect();
+        if names.is_empty() {
+            continue;
+        }
+        let periods = members
+            .iter()
+            .map(|&index| prepare::nanoseconds(system.tasks[index].period));
+        let why = if prepare::offsets(system, core, &members).is_none() {
+            "jitter, blocking, sections, memory phases or interrupts make the schedule depend on more than costs"
+        } else if periodic::hyperperiod(periods).is_none() {
+            "the schedule repeats too late to be followed"
+        } else {
+            continue;
+        };
+        all.push(format!(
+            "offsets of {} on processor {core} are not used: {why}; bounds hold for any",
+            few(&names)
+        ));
+    }
+    all
+}

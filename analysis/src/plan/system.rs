@@ -1,0 +1,244 @@
+//! What must hold of a system on a chip: its tasks on their tiles, the quotas of shared tiles, its flows over the network.
+//!
+//! Why it exists: a description with costs can be judged before anything is built or run. What it deliberately does not
+//! know: files, variants, and how what is open is chosen; the runner changes descriptions and asks again.
+//!
+//! A flow is bounded from the description alone if every application on its way has a `<task>` with a cost and a tile of its
+//! own: a job computes for its cost, makes its declared `accesses` (each may evict a dirty line, too), moves the region of each of its
+//! memory gates once in each direction that it may, and sends one message of the receiver's slot through each of its gates.
+//! Other applications are taken as their own `<task>`, their `<limit>` or their tile allows. Waking up takes a switch of TileMux.
+
+use bulkhead_model::System;
+use bulkhead_model::system::App;
+use bulkhead_model::tasks::{self, TaskSystem};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Constraint, Kind, Plan, PlanError, Unit, plan};
+use crate::admission;
+use crate::communication::{Chip, Profile, SystemBounds};
+use bulkhead_abi::message::HEADER_SIZE;
+
+/// A system, judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Verdict {
+    /// Tasks of tiles with the same policy; constraints are about applications with a `<task>` that has a cost.
+    pub tasks: Vec<Plan>,
+    /// Quotas of tiles with fixed priorities, and flows that are promised.
+    pub constraints: Vec<Constraint>,
+    /// What has no bound or no promise, and why.
+    pub notes: Vec<String>,
+    /// Applications whose missing limit keeps flows from a promise.
+    pub unlimited: Vec<String>,
+    /// What bounds of flows rest on.
+    pub assumptions: Vec<String>,
+}
+
+impl Verdict {
+    /// Everything that must hold.
+    pub fn all(&self) -> impl Iterator<Item = &Constraint> {
+        let tasks = self.tasks.iter().flat_map(|plan| &plan.constraints);
+        tasks.chain(&self.constraints)
+    }
+
+    /// All of it holds.
+    pub fn schedulable(&self) -> bool {
+        self.all().all(|constraint| constraint.holds)
+    }
+}
+
+fn other(error: impl std::fmt::Display) -> PlanError {
+    PlanError::Other(error.to_string())
+}
+
+/// The cost of an application's job, in nanoseconds.
+fn cost(app: &App) -> Option<u64> {
+    let task = app.task.as_ref()?;
+    let cost = task.cost_at(task.criticality, 0)?;
+    Some(cost.nanoseconds())
+}
+
+/// Judges one run of a system.
+///
+/// # Errors
+/// [`PlanError`] if something is beyond what the tests cover.
+pub fn judge(system: &System) -> Result<Verdict, PlanError> {
+    let mut verdict = Verdict {
+        tasks: on_tiles(system)?,
+        ..Verdict::default()
+    };
+    for tile in admission::tiles(system).map_err(other)? {
+        for one in tile.reservations {
+            let (bound, limit) = match one.unpaid {
+                Some(needed) => (Some(needed), one.budget),
+                None => (one.response, one.deadline),
+            };
+            let mut constraint = Constraint::new(
+                Kind::Quota,
+                &one.app,
+                bound,
+                Some(limit),
+                Unit::Nanoseconds,
+                "quotas as sporadic tasks, switches included",
+            );
+            if one.unpaid.is_some() {
+                constraint.note = Some("the quota does not pay for the task".to_owned());
+            }
+            verdict.constraints.push(constraint);
+        }
+    }
+    flows(system, &mut verdict)?;
+    Ok(verdict)
+}
+
+/// Response times of applications that share tiles or not, as TileMux serves them.
+fn on_tiles(system: &System) -> Result<Vec<Plan>, PlanError> {
+    let asked = |name: &str| system.app(name).and_then(cost).is_some();
+    let judged = |tasks: TaskSystem| {
+        let mut plan = plan(&tasks)?;
+        plan.constraints
+            .retain(|c| c.kind == Kind::Response && asked(&c.subject));
+        plan.schedulable = plan.constraints.iter().all(|c| c.holds);
+        Ok(plan)
+    };
+    tasks::from_system(system).into_iter().map(judged).collect()
+}
+
+/// Applications on the only way from one to another along send gates.
+///
+/// # Errors
+/// Why there is none.
+fn way(system: &System, from: usize, to: usize) -> Result<Vec<usize>, &'static str> {
+    let gates = system.apps.iter().enumerate();
+    let edges: BTreeSet<(usize, usize)> = gates
+        .flat_map(|(index, app)| app.sgates.iter().map(move |gate| (index, gate.to)))
+        .collect();
+    let edges: Vec<(usize, usize)> = edges.into_iter().collect();
+    match tasks::route(&edges, system.apps.len(), from, to) {
+        Ok(way) => Ok(std::iter::once(from)
+            .chain(way.into_iter().map(|edge| edges[edge].1))
+            .collect()),
+        Err(0) => Err("no send gates lead from its begin to its end"),
+        Err(_) => Err("more than one chain of send gates leads from its begin to its end"),
+    }
+}
+
+/// What a job of an application does at most, as the description has it.
+fn profile(system: &System, app: usize, ticks: impl Fn(u64) -> u64) -> Option<Profile> {
+    let here = &system.apps[app];
+    let task = here.task.as_ref()?;
+    let moved = |wanted: fn(&bulkhead_model::system::Mgate) -> bool| {
+        let sizes = here.mgates.iter().filter(|gate| wanted(gate));
+        sizes.fold(0u64, |sum, gate| sum.saturating_add(gate.size.0))
+    };
+    let mut messages: BTreeMap<usize, u64> = BTreeMap::new();
+    for gate in &here.sgates {
+        let receiver = system.apps.get(gate.to)?.rgates.get(gate.gate);
+        let slot = receiver.map_or(0, |gate| u64::from(gate.slot_size));
+        let payload = slot.saturating_sub(HEADER_SIZE as u64);
+        let most = messages.entry(gate.to).or_default();
+        *most = payload.max(*most);
+    }
+    Some(Profile {
+        app,
+        compute: ticks(cost(here)?),
+        compute_includes_network: true,
+        line_reads: task.accesses,
+        line_writes: task.accesses,
+        dma_read: moved(|gate| gate.read),
+        dma_written: moved(|gate| gate.write),
+        messages: messages.into_iter().collect(),
+    })
+}
+
+fn flows(system: &System, verdict: &mut Verdict) -> Result<(), PlanError> {
+    if system.flows.iter().all(|flow| flow.deadline.is_none()) {
+        return Ok(());
+    }
+    let chip = Chip::new(&system.platform);
+    let per_second = u128::from(chip.ticks_per_second()).max(1);
+    let ticks = |nanoseconds: u64| {
+        let ticks = (u128::from(nanoseconds) * per_second).div_ceil(1_000_000_000);
+        u64::try_from(ticks).unwrap_or(u64::MAX)
+    };
+    let shares = |app: usize| {
+        let tile = system.apps[app].tile;
+        let others = system.apps.iter().enumerate();
+        let apps = others.filter(|(other, its)| *other != app && its.tile == tile);
+        apps.count() > 0 || system.managers.iter().any(|manager| manager.tile == tile)
+    };
+    let profiles: Vec<Profile> = (0..system.apps.len())
+        .filter(|&app| !shares(app))
+        .filter_map(|app| profile(system, app, ticks))
+        .collect();
+    let profiled = |app: usize| profiles.iter().any(|profile| profile.app == app);
+    let bounds = SystemBounds::new(system, &profiles).map_err(other)?;
+    for flow in &system.flows {
+        let Some(deadline) = flow.deadline else {
+            continue;
+        };
+        let name = &flow.name;
+        let members = match way(system, flow.from, flow.to) {
+            Ok(members) => members,
+            Err(why) => {
+                verdict
+                    .notes
+                    .push(format!("flow {name} has no bound: {why}"));
+                continue;
+            }
+        };
+        if let Some(&lacking) = members.iter().find(|&&app| !profiled(app)) {
+            let why = if cost(&system.apps[lacking]).is_none() {
+                "has no <task> with a cost"
+            } else {
+                "shares its tile"
+            };
+            let app = &system.apps[lacking].name;
+            let note = format!("flow {name} has no bound from the description: `{app}` {why}");
+            verdict.notes.push(note);
+            continue;
+        }
+        let mut wake = 0;
+        for &member in &members {
+            let tile = system.apps[member].tile;
+            wake = wake.max(admission::switch(system, &chip, tile).map_err(other)?);
+        }
+        let path = bounds
+            .flow(&members, ticks(wake))
+            .map_err(other)?
+            .bound
+            .path;
+        let path = (u128::from(path) * 1_000_000_000).div_ceil(per_second);
+        let jitter = system.apps[flow.from].task.as_ref();
+        let jitter = jitter.map_or(0, |task| task.jitter.nanoseconds());
+        let bound = u64::try_from(path)
+            .ok()
+            .and_then(|path| path.checked_add(jitter));
+        let free = |(index, app): (usize, &App)| app.limit.is_none() && !profiled(index);
+        let unlimited: Vec<&str> = system
+            .apps
+            .iter()
+            .enumerate()
+            .filter(|one| free(*one))
+            .map(|(_, app)| app.name.as_str())
+            .collect();
+        if !unlimited.is_empty() {
+            verdict.notes.push(format!(
+                "flow {name}: {} at worst, but nothing is promised, because there is no <limit> for {}",
+                bound.map_or("no bound".to_owned(), |bound| format!("{} us", bound.div_ceil(1000))),
+                unlimited.join(", ")
+            ));
+            verdict.unlimited = unlimited.into_iter().map(str::to_owned).collect();
+            continue;
+        }
+        verdict.constraints.push(Constraint::new(
+            Kind::Flow,
+            name,
+            bound,
+            Some(deadline.nanoseconds()),
+            Unit::Nanoseconds,
+            "windows of the network (Le Boudec and Thiran 2001), jobs as described",
+        ));
+    }
+    verdict.assumptions = bounds.assumptions();
+    Ok(())
+}
