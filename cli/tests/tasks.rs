@@ -167,7 +167,10 @@ fn bad_input_is_explained() {
         (&["check", "six-tasks", "--processors", "0"], "out of range"),
         (&["check", "six-tasks", "--set", "rador@cost=1ms"], "radar"),
         (&["plan", "fraction.xml", "--export", "csv"], "--unit"),
-        (&["plan", "quickstart"], "nothing left to plan"),
+        (
+            &["plan", "quickstart", "--export", "csv"],
+            "no other format holds it",
+        ),
         (&["check", "no-such-tasks"], "no-such-tasks"),
         (
             &["plan", "six-tasks", "--unit", "parsec", "--export", "csv"],

@@ -30,6 +30,7 @@ pub mod result;
 pub mod run;
 pub mod session;
 pub mod study;
+pub mod system_plan;
 pub mod trap;
 pub mod watch;
 

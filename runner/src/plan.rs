@@ -7,7 +7,7 @@ use crate::error::Error;
 use bulkhead_analysis::plan::{PlanError, exchange};
 use bulkhead_model::tasks::{self, Policy, TaskSystem};
 use bulkhead_model::units::{self, Dimension, Time};
-use bulkhead_model::{LoadOptions, Root, System, load_tasks, root, task_system_names};
+use bulkhead_model::{LoadOptions, Root, load_tasks, root, task_system_names};
 use serde::Serialize;
 use std::path::Path;
 
@@ -208,29 +208,6 @@ pub fn judged(system: &TaskSystem) -> Result<Judged, Error> {
     let plan = planned(system)?;
     let repairs = repairs(system, &plan);
     Ok(Judged { plan, repairs })
-}
-
-/// The tasks of a system's applications, judged; constraints are about applications with a `<task>` that has a cost.
-///
-/// # Errors
-/// As [`planned`].
-pub fn of_system(system: &System) -> Result<Vec<Judged>, Error> {
-    let asked = |name: &str| {
-        let task = system.app(name).and_then(|app| app.task.as_ref());
-        task.is_some_and(|task| task.cost_at(task.criticality, 0).is_some())
-    };
-    let mut all = Vec::new();
-    for tasks in tasks::from_system(system) {
-        let mut plan = planned(&tasks)?;
-        plan.constraints
-            .retain(|c| c.kind == Kind::Response && asked(&c.subject));
-        plan.schedulable = plan.constraints.iter().all(|c| c.holds);
-        all.push(Judged {
-            plan,
-            repairs: Vec::new(),
-        });
-    }
-    Ok(all)
 }
 
 /// Task systems that can be named.

@@ -10,7 +10,7 @@ use bulkhead_runner::report::format::grouped;
 use bulkhead_runner::report::plan as report;
 use bulkhead_runner::report::table::{plain, render};
 use bulkhead_runner::result::Bound;
-use bulkhead_runner::{admission, bounds, place, plan, run};
+use bulkhead_runner::{admission, bounds, place, plan, run, system_plan};
 use serde_json::json;
 
 /// Validates a description and says what is in it.
@@ -46,13 +46,13 @@ pub fn code(schedulable: bool) -> u8 {
 fn check_system(options: &Check) -> Outcome {
     let (system, _) = run::load(&options.system, &options.set, &place::root()?)?;
     let variants = run::variants(&system, &[])?;
-    let mut tasks = Vec::new();
-    for (name, variant) in &variants {
-        for judged in plan::of_system(variant)? {
-            tasks.push((name.clone(), judged.plan));
-        }
-    }
-    let good = tasks.iter().all(|(_, plan)| plan.schedulable);
+    let runs = system_plan::runs(&system)?;
+    let good = runs.iter().all(|run| run.verdict.schedulable());
+    let repairs = if good {
+        Vec::new()
+    } else {
+        system_plan::repairs(&options.system, &options.set)?
+    };
     if options.json {
         let names: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();
         let mut tiles = serde_json::Map::new();
@@ -64,9 +64,14 @@ fn check_system(options: &Check) -> Outcome {
             "system": system.name, "platform": system.platform.name, "applications": system.apps.len(),
             "flows": system.flows.len(), "variants": names,
             "schedulable": good,
-            "tasks": tasks.iter().map(|(name, plan)| json!({
-                "variant": name, "policy": plan.system.policy, "constraints": plan.constraints,
+            "tasks": runs.iter().flat_map(|run| run.verdict.tasks.iter().map(|plan| json!({
+                "variant": run.variant, "policy": plan.system.policy, "constraints": plan.constraints,
+            }))).collect::<Vec<_>>(),
+            "constraints": runs.iter().map(|run| json!({
+                "variant": run.variant, "constraints": run.verdict.constraints, "notes": run.verdict.notes,
+                "assumptions": run.verdict.assumptions,
             })).collect::<Vec<_>>(),
+            "repairs": repairs,
         }))?;
         return Ok(code(good));
     }
@@ -110,16 +115,11 @@ fn check_system(options: &Check) -> Outcome {
             render(&table)
         ));
     }
-    for (name, plan) in &tasks {
-        text.push_str(&format!(
-            "\nTasks of variant {name}, tiles with {}, memory interference as their costs have it:\n{}",
-            plan.system.policy.word(),
-            report::tasks(plan)
-        ));
-        let failures = report::failures(plan);
-        if !failures.is_empty() {
-            text.push_str(&format!("What fails:\n{failures}"));
-        }
+    for run in &runs {
+        text.push_str(&report::run(run));
+    }
+    if !good {
+        text.push_str(&report::system_repairs(&repairs));
     }
     let tiles = shared_tiles(&variants, &mut text)?;
     say(&text);

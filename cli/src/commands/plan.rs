@@ -3,7 +3,8 @@
 use super::{Outcome, print_json, say};
 use crate::arguments::{Export, Meaning, Plan};
 use bulkhead_runner::plan::{self, Format};
-use bulkhead_runner::{Error, report::plan as report};
+use bulkhead_runner::{Error, report::plan as report, system_plan};
+use std::path::Path;
 
 /// The options as the runner wants them.
 pub fn meaning(options: &Meaning) -> plan::Meaning {
@@ -15,16 +16,11 @@ pub fn meaning(options: &Meaning) -> plan::Meaning {
     }
 }
 
-/// Completes a task system, bounds it, and writes it.
+/// Completes a task system or a system, bounds it, and writes it.
 pub fn plan(options: &Plan) -> Outcome {
     let meaning = meaning(&options.meaning);
     let Some(system) = plan::load(&options.system, &options.set, &meaning)? else {
-        // Loading it as a system says what is wrong with the file, if anything is.
-        bulkhead_model::load_system(&options.system, &bulkhead_model::LoadOptions::default())?;
-        return Err(Error::input(
-            "a <system> places itself when it is loaded; there is nothing left to plan",
-            "`bulkhead check` bounds its tasks; write a <task-system> for what is to be planned",
-        ));
+        return plan_system(options);
     };
     let plan = plan::planned(&system)?;
     let code = super::check::code(plan.schedulable);
@@ -50,13 +46,57 @@ pub fn plan(options: &Plan) -> Outcome {
     }
     let mut text = report::summary(&plan);
     if let Some(file) = &options.out {
-        let name = file.display();
-        text.push_str(&if plan.schedulable {
-            format!("\nwritten to {name}\n")
-        } else {
-            format!("\n{name} is not written: a plan that fails is none\n")
-        });
+        text.push_str(&written(file, plan.schedulable));
     }
     say(&text);
     Ok(code)
+}
+
+/// Completes a system with a chip, bounds it, and writes it.
+fn plan_system(options: &Plan) -> Outcome {
+    if matches!(options.export, Some(Export::Schedcat | Export::Csv)) {
+        return Err(Error::input(
+            "a <system> is more than a task set, and no other format holds it",
+            "leave --export out, or write --export xml",
+        ));
+    }
+    let meaning = &options.meaning;
+    if meaning.policy.is_some() || meaning.processors.is_some() {
+        return Err(Error::input(
+            "--policy and --processors are about task systems",
+            "write --set 'tilemux[TILE]@policy=realtime' or --set @platform=NAME",
+        ));
+    }
+    let plan = system_plan::planned(&options.system, &options.set)?;
+    let code = super::check::code(plan.schedulable);
+    let text = || system_plan::completed(&options.system, &options.set, &plan);
+    if let Some(file) = &options.out {
+        // A plan that fails is no plan; what was there stays.
+        if plan.schedulable {
+            std::fs::write(file, text()?).map_err(|error| Error::file(file, error))?;
+        }
+    } else if options.export.is_some() {
+        say(&text()?);
+        return Ok(code);
+    }
+    if options.json {
+        print_json(&plan)?;
+        return Ok(code);
+    }
+    let mut out = report::system(&plan);
+    if let Some(file) = &options.out {
+        out.push_str(&written(file, plan.schedulable));
+    }
+    say(&out);
+    Ok(code)
+}
+
+/// What became of the file.
+fn written(file: &Path, schedulable: bool) -> String {
+    let name = file.display();
+    if schedulable {
+        format!("\nwritten to {name}\n")
+    } else {
+        format!("\n{name} is not written: a plan that fails is none\n")
+    }
 }

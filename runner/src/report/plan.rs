@@ -5,6 +5,7 @@
 
 use super::table::{plain, render};
 use crate::plan::{Constraint, Kind, Number, Plan, Repair, Unit};
+use crate::system_plan::{Run, SystemPlan, SystemRepair};
 use bulkhead_model::tasks::{Policy, TaskSystem};
 use bulkhead_model::units::{Rate, Size, Time};
 use std::fmt::Write;
@@ -58,6 +59,7 @@ pub fn noun(kind: Kind) -> &'static str {
         Kind::Queue => "queue length",
         Kind::Buffer => "buffer",
         Kind::Flow => "flow latency",
+        Kind::Quota => "quota",
     }
 }
 
@@ -242,6 +244,9 @@ pub fn summary(plan: &Plan) -> String {
     if !choices.is_empty() {
         let _ = write!(out, "\nOpen in the description, and chosen:\n{choices}");
     }
+    for note in &plan.notes {
+        let _ = write!(out, "\nNote: {note}\n");
+    }
     let failures = failures(plan);
     if !failures.is_empty() {
         let _ = write!(out, "\nWhat fails:\n{failures}");
@@ -320,4 +325,139 @@ pub fn judged(plan: &Plan, found: &[Repair]) -> String {
     });
     out.push_str(&text);
     out
+}
+
+/// One run of a system: tasks by tile, flows, what fails, what is not bounded.
+pub fn run(run: &Run) -> String {
+    let mut out = String::new();
+    let verdict = &run.verdict;
+    for plan in &verdict.tasks {
+        let _ = write!(
+            out,
+            "\nTasks of variant {}, tiles with {}, memory interference as their costs have it:\n{}",
+            run.variant,
+            plan.system.policy.word(),
+            tasks(plan)
+        );
+    }
+    let mut table = plain(&["flow", "bound", "deadline", "verdict"]);
+    let mut any = false;
+    for constraint in verdict.constraints.iter().filter(|c| c.kind == Kind::Flow) {
+        any = true;
+        table.add_row(vec![
+            constraint.subject.clone(),
+            or_dash(constraint.bound.map(time)),
+            or_dash(constraint.limit.map(time)),
+            self::verdict(constraint).to_owned(),
+        ]);
+    }
+    if any {
+        let _ = write!(
+            out,
+            "\nFlows of variant {}, with jobs as the description has them:\n{}",
+            run.variant,
+            render(&table)
+        );
+    }
+    let failed: Vec<&Constraint> = verdict.all().filter(|c| !c.holds).collect();
+    if !failed.is_empty() {
+        out.push_str("What fails:\n");
+        for constraint in failed {
+            let _ = writeln!(out, "  {}", failure(constraint));
+        }
+    }
+    for note in &verdict.notes {
+        let _ = writeln!(out, "Note on variant {}: {note}", run.variant);
+    }
+    out
+}
+
+/// What would repair a system.
+pub fn system_repairs(repairs: &[SystemRepair]) -> String {
+    const SHOWN: usize = 8;
+    if repairs.is_empty() {
+        return "\nNo single change within reason repairs it.\n".to_owned();
+    }
+    let mut out =
+        String::from("\nThe least changes that repair it, each alone, the least first:\n");
+    for repair in repairs.iter().take(SHOWN) {
+        let hundredths = repair.relative.div_ceil(100);
+        let _ = writeln!(
+            out,
+            "  --set '{}' instead of {} ({}.{:02} %)",
+            repair.set,
+            repair.from,
+            hundredths / 100,
+            hundredths % 100
+        );
+    }
+    if repairs.len() > SHOWN {
+        let _ = writeln!(out, "  and {} more", repairs.len() - SHOWN);
+    }
+    out
+}
+
+/// The whole text of a system's plan.
+pub fn system(plan: &SystemPlan) -> String {
+    let mut out = format!(
+        "{}: {}\n",
+        plan.system,
+        if plan.schedulable {
+            "everything holds"
+        } else {
+            "something fails"
+        }
+    );
+    for one in &plan.runs {
+        out.push_str(&run(one));
+        out.push_str(&quotas(one));
+    }
+    if !plan.choices.is_empty() {
+        out.push_str("\nOpen in the description, and chosen:\n");
+        for choice in &plan.choices {
+            let _ = writeln!(out, "  {}: {}", choice.what, choice.how);
+        }
+    }
+    let mut assumptions: Vec<&String> = plan
+        .runs
+        .iter()
+        .flat_map(|run| &run.verdict.assumptions)
+        .collect();
+    assumptions.sort();
+    assumptions.dedup();
+    if !assumptions.is_empty() {
+        out.push_str("\nBounds of flows rest on this:\n");
+        for one in assumptions {
+            let _ = writeln!(out, "  {one}");
+        }
+    }
+    out
+}
+
+/// Quotas of tiles with fixed priorities.
+fn quotas(run: &Run) -> String {
+    let mut table = plain(&[
+        "application",
+        "its quota is done within",
+        "deadline",
+        "verdict",
+    ]);
+    let quotas = run.verdict.constraints.iter();
+    let quotas: Vec<&Constraint> = quotas.filter(|c| c.kind == Kind::Quota).collect();
+    for constraint in &quotas {
+        table.add_row(vec![
+            constraint.subject.clone(),
+            or_dash(constraint.bound.map(time)),
+            or_dash(constraint.limit.map(time)),
+            verdict(constraint).to_owned(),
+        ]);
+    }
+    if quotas.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nQuotas of variant {} on tiles with fixed priorities, switches included:\n{}",
+        run.variant,
+        render(&table)
+    )
 }

@@ -1,0 +1,240 @@
+//! `plan` and `check` of systems with a chip: what is open is chosen, what is written holds, repairs repair.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn bulkhead(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bulkhead"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("the command starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
+}
+
+/// A loop over three tiles, with hogs that have no limit.
+fn control(deadline: &str) -> String {
+    let task = r#"<task period="1ms" cost="5us" accesses="40"/>"#;
+    format!(
+        r#"<system name="loop" platform="tiled-gem5">
+  <domain name="control" criticality="A">
+    <app name="sensor" program="control/sensor">{task}<sgate name="out" to="controller"/></app>
+    <app name="controller" program="control/controller">{task}<rgate name="in"/><sgate name="out" to="actuator"/></app>
+    <app name="actuator" program="control/actuator">{task}<rgate name="in"/></app>
+  </domain>
+  <domain name="logger" criticality="D">
+    <app name="hog-1" program="adversary/memcpy" background="true"/>
+    <app name="hog-2" program="adversary/memcpy" background="true"/>
+  </domain>
+  <flow name="loop" from="sensor" to="actuator" deadline="{deadline}"/>
+</system>
+"#
+    )
+}
+
+/// Limits follow from the flow's deadline; what is written passes the check, plans to itself, and a larger rate would not do.
+#[test]
+fn limits_follow_from_deadlines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("loop.xml"), control("200us")).expect("writes");
+    let open = json(&bulkhead(folder.path(), &["check", "loop.xml", "--json"]));
+    let note = open["constraints"][0]["notes"][0]
+        .as_str()
+        .unwrap_or_default();
+    assert!(note.contains("nothing is promised"), "{open}");
+    let plan = bulkhead(
+        folder.path(),
+        &["plan", "loop.xml", "--out", "planned.xml", "--json"],
+    );
+    assert_eq!(plan.status.code(), Some(0), "{}", text(&plan.stderr));
+    let plan = json(&plan);
+    let set: Vec<&str> = plan["set"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one.as_str())
+        .collect();
+    let rate = set
+        .iter()
+        .find_map(|one| one.strip_prefix("app[hog-1]/limit@noc="))
+        .expect("a limit");
+    let flow = |planned: &serde_json::Value| {
+        let all = planned["constraints"][0]["constraints"].clone();
+        all[0].clone()
+    };
+    let checked = bulkhead(folder.path(), &["check", "planned.xml", "--json"]);
+    assert_eq!(checked.status.code(), Some(0));
+    let holds = flow(&json(&checked));
+    assert_eq!(
+        (holds["kind"].as_str(), holds["holds"].as_bool()),
+        (Some("flow"), Some(true))
+    );
+    // A little more for the hogs, and the loop is late.
+    let kib: u64 = rate.trim_end_matches("KiB/s").parse().expect("in KiB/s");
+    let more: Vec<String> = ["hog-1", "hog-2"]
+        .iter()
+        .map(|hog| format!("{hog}/limit@noc={}KiB/s", kib + 64))
+        .collect();
+    let late = bulkhead(
+        folder.path(),
+        &["check", "planned.xml", "--set", &more[0], "--set", &more[1]],
+    );
+    assert_eq!(late.status.code(), Some(3), "{}", text(&late.stdout));
+    let said = text(&late.stdout);
+    assert!(said.contains("flow latency of loop"), "{said}");
+    assert!(said.contains("--set 'flow[loop]@deadline="), "{said}");
+    // What is complete plans to itself.
+    let again = bulkhead(folder.path(), &["plan", "planned.xml", "--export", "xml"]);
+    let planned = std::fs::read_to_string(folder.path().join("planned.xml")).expect("is there");
+    assert_eq!(text(&again.stdout), planned);
+    // No limit helps against a deadline that the loop misses alone.
+    std::fs::write(folder.path().join("loop.xml"), control("20us")).expect("writes");
+    let failing = bulkhead(folder.path(), &["plan", "loop.xml", "--out", "other.xml"]);
+    assert_eq!(failing.status.code(), Some(3));
+    assert!(!folder.path().join("other.xml").exists());
+    assert!(text(&failing.stdout).contains("flows are late even so"));
+}
+
+fn shared(mux: &str, radar: &str) -> String {
+    format!(
+        r#"<system name="shared" platform="tiled-gem5">
+  <domain name="control" criticality="A">
+    <app name="brake" program="p" tile="2"><task period="5ms" deadline="2ms" cost="500us"/></app>
+    <app name="radar" program="p" tile="2"><task period="10ms" deadline="6ms" cost="{radar}"/></app>
+    <app name="route" program="p" tile="2"><task period="20ms" cost="5ms"/></app>
+    <app name="bulk" program="p" tile="2" background="true"/>
+  </domain>
+  {mux}
+</system>
+"#
+    )
+}
+
+/// Time slices are too coarse for the radar: fixed priorities with quotas are chosen, and admitted.
+#[test]
+fn shared_tiles_get_policies_slices_and_quotas() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |text: String| std::fs::write(folder.path().join("s.xml"), text).expect("writes");
+    write(shared(r#"<tilemux tile="2"/>"#, "2ms"));
+    let plan = bulkhead(folder.path(), &["plan", "s.xml", "--out", "planned.xml"]);
+    assert_eq!(plan.status.code(), Some(0), "{}", text(&plan.stdout));
+    insta::assert_snapshot!(text(&plan.stdout));
+    let planned = std::fs::read_to_string(folder.path().join("planned.xml")).expect("is there");
+    assert!(
+        planned.contains(r#"<tilemux tile="2" policy="realtime""#),
+        "{planned}"
+    );
+    assert!(
+        planned.contains(r#"<cpu quota="2000000ns" period="10000000ns"/>"#),
+        "{planned}"
+    );
+    // What was written holds by itself.
+    let again = json(&bulkhead(folder.path(), &["plan", "planned.xml", "--json"]));
+    assert_eq!(again["schedulable"], true, "{again}");
+    // A policy that is given stays: with time slices nothing holds, and repairs are changes that do.
+    write(shared(
+        r#"<tilemux tile="2" policy="throughput"/>"#,
+        "1500us",
+    ));
+    let failing = bulkhead(
+        folder.path(),
+        &[
+            "check",
+            "s.xml",
+            "--set",
+            "tilemux[2]@slice=1ms",
+            "--set",
+            "bulk@tile=3",
+            "--json",
+        ],
+    );
+    assert_eq!(
+        failing.status.code(),
+        Some(2),
+        "programs are checked: {}",
+        text(&failing.stderr)
+    );
+}
+
+/// Each repair that `check` names makes it hold, and a unit less does not.
+#[test]
+fn repairs_repair() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text_of = shared(
+        r#"<tilemux tile="2" policy="throughput" slice="400us"/>"#,
+        "1500us",
+    )
+    .replace("program=\"p\"", "program=\"control/sensor\"");
+    std::fs::write(folder.path().join("s.xml"), text_of).expect("writes");
+    let found = bulkhead(folder.path(), &["check", "s.xml", "--json"]);
+    assert_eq!(found.status.code(), Some(3), "{}", text(&found.stderr));
+    let found = json(&found);
+    let repairs = found["repairs"].as_array().expect("a list").clone();
+    assert!(!repairs.is_empty(), "{found}");
+    for repair in repairs {
+        let set = repair["set"].as_str().expect("a change").to_owned();
+        let good = bulkhead(folder.path(), &["check", "s.xml", "--set", &set]);
+        assert_eq!(good.status.code(), Some(0), "{set}");
+        let (path, value) = set.split_once('=').expect("a change");
+        let to: u64 = value
+            .trim_end_matches(|c: char| !c.is_ascii_digit())
+            .parse()
+            .expect("a number");
+        let from: u64 = repair["from"]
+            .as_str()
+            .map(|from| from.trim_end_matches(|c: char| !c.is_ascii_digit()))
+            .and_then(|from| from.parse().ok())
+            .expect("a number");
+        let less = if to > from { to - 1 } else { to + 1 };
+        let unit = value.trim_start_matches(|c: char| c.is_ascii_digit());
+        let less = format!("{path}={less}{unit}");
+        let bad = bulkhead(folder.path(), &["check", "s.xml", "--set", &less]);
+        assert_eq!(bad.status.code(), Some(3), "{less}");
+    }
+}
+
+/// More applications than tiles: those without a place share what may be shared.
+#[test]
+fn applications_share_what_may_be_shared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let apps: String = (0..12)
+        .map(|i| {
+            format!(
+                r#"<app name="a{i}" program="p"><task period="{}ms" cost="{}ms"/></app>"#,
+                10 + i,
+                1 + i % 3
+            )
+        })
+        .collect();
+    let system = |mux: &str| {
+        format!(
+            r#"<system name="many" platform="tiled-gem5"><domain name="d">{apps}</domain>{mux}</system>"#
+        )
+    };
+    let write = |text: String| std::fs::write(folder.path().join("m.xml"), text).expect("writes");
+    write(system(r#"<tilemux tile="6"/><tilemux tile="7"/>"#));
+    let plan = json(&bulkhead(folder.path(), &["plan", "m.xml", "--json"]));
+    assert_eq!(plan["schedulable"], true, "{plan}");
+    write(system(""));
+    let refused = bulkhead(folder.path(), &["plan", "m.xml"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        text(&refused.stderr).contains("no tile is free for"),
+        "{}",
+        text(&refused.stderr)
+    );
+    // Formats of task sets hold no system.
+    write(system(r#"<tilemux tile="7"/>"#));
+    let csv = bulkhead(folder.path(), &["plan", "m.xml", "--export", "csv"]);
+    assert_eq!(csv.status.code(), Some(2));
+    let policy = bulkhead(folder.path(), &["plan", "m.xml", "--policy", "edf"]);
+    assert_eq!(policy.status.code(), Some(2));
+}
