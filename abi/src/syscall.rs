@@ -57,6 +57,8 @@ pub const TOLD_MAX: usize = 32;
 pub const SEL_DESCRIPTION: u16 = 5;
 /// Pages of one [`Syscall::Map`] at most; this bounds the call.
 pub const MAP_PAGES_MAX: u64 = 512;
+/// Pages of one [`Syscall::SetPager`] at most.
+pub const PAGED_PAGES_MAX: u64 = 1 << 18;
 /// Capabilities of one [`Syscall::Exchange`] at most.
 pub const EXCHANGE_MAX: u16 = 8;
 
@@ -441,6 +443,33 @@ calls! {
     Report = 26 {
         /// What, by agreement: see [`REPORT_DONE`].
         value: u64,
+    }
+    /// Gives an activity a pager, before it starts: page faults in a range of its addresses go there as messages of its TileMux. Page
+    /// tables for the range come from its tile, as for its memory. Without the gate's receiver it ends at its next fault there.
+    SetPager = 27 {
+        /// The activity.
+        activity: u16,
+        /// A send gate to the pager with one credit.
+        gate: u16,
+        /// First address of the range, page aligned.
+        address: u64,
+        /// Its pages, at most [`PAGED_PAGES_MAX`].
+        pages: u64,
+    }
+    /// Maps memory of the caller where an activity has a pager. When the memory is revoked, the activity ends.
+    MapFrom = 28 {
+        /// The activity.
+        activity: u16,
+        /// The memory; its tile must see it.
+        memory: u16,
+        /// First address, page aligned.
+        address: u64,
+        /// Offset into the memory, page aligned.
+        offset: u64,
+        /// Pages, at most [`MAP_PAGES_MAX`].
+        pages: u64,
+        /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`], not more than the memory's.
+        rights: u8,
     }
     /// What is left of the quotas of a capability. Results: an [`ObjectKind`], and of a tile: endpoints, nanoseconds a second, bytes a
     /// second, bytes at once, page tables; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free slots, slots.

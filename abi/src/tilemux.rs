@@ -25,11 +25,12 @@ pub const REQUEST_SLOT: u16 = 128;
 pub const NOTIFY_ENDPOINT: u16 = 7;
 /// Send endpoint of TileMux to the kernel for text of its activities, one message at a time.
 pub const PRINT_ENDPOINT: u16 = 8;
-/// Receive endpoint of TileMux for the kernel's answers to text: [`PRINT_REPLY_SLOTS`] slots of [`PRINT_REPLY_SLOT`] bytes.
+/// Receive endpoint of TileMux for the kernel's answers to text and for pagers' answers: [`PRINT_REPLY_SLOTS`] slots of
+/// [`PRINT_REPLY_SLOT`] bytes. The label of the kernel's answers is 0.
 pub const PRINT_REPLY: u16 = 9;
-/// Slots of [`PRINT_REPLY`]: one more than messages under way, because an answer, and with it the credit for the next message,
-/// may come between TileMux's look at the buffer and that message.
-pub const PRINT_REPLY_SLOTS: u8 = 2;
+/// Slots of [`PRINT_REPLY`]: for text one more than messages under way, because an answer, and with it the credit for the next
+/// message, may come between TileMux's look at the buffer and that message; and one for a fault of each activity.
+pub const PRINT_REPLY_SLOTS: u8 = 18;
 /// Bytes of text in a message at most.
 pub const PRINT_TEXT: usize = 128;
 /// Bytes before the text in a message: whose it is.
@@ -51,7 +52,7 @@ pub const TILEMUX_CONFIG: u64 = TILEMUX_BASE + TILEMUX_MEMORY - 0x1000;
 pub const TILEMUX_BUFFER: u64 = TILEMUX_BASE + TILEMUX_MEMORY - 0x800;
 
 /// Tile-physical address of the buffer of [`PRINT_REPLY`].
-pub const TILEMUX_PRINT_BUFFER: u64 = TILEMUX_BUFFER + 0x400;
+pub const TILEMUX_PRINT_BUFFER: u64 = TILEMUX_CONFIG + 0x100;
 
 /// Placed by the kernel at [`TILEMUX_CONFIG`].
 #[derive(
@@ -166,6 +167,34 @@ pub enum Request {
         /// The activity.
         activity: u16,
     },
+    /// Page faults in a range go to a pager.
+    SetPager {
+        /// The activity.
+        activity: u16,
+        /// Send endpoint of TileMux that leads to the pager.
+        endpoint: u16,
+        /// First address.
+        address: u64,
+        /// Pages.
+        pages: u64,
+        /// Tile-physical address of more pages for its page tables.
+        tables: u64,
+        /// Number of these pages.
+        table_pages: u64,
+    },
+    /// Maps pages in the range of its pager, whether it runs or not.
+    MapPages {
+        /// The activity.
+        activity: u16,
+        /// Virtual address.
+        address: u64,
+        /// Tile-physical address.
+        physical: u64,
+        /// Number of pages.
+        pages: u64,
+        /// Rights as in [`crate::syscall::MAP_READ`] and so on.
+        rights: u8,
+    },
 }
 
 impl Request {
@@ -201,6 +230,29 @@ impl Request {
             } => words.push(&[5, activity.into(), entry, stack]),
             Request::Stop { activity } => words.push(&[6, activity.into()]),
             Request::Wake { activity } => words.push(&[7, activity.into()]),
+            Request::SetPager {
+                activity,
+                endpoint,
+                address,
+                pages,
+                tables,
+                table_pages,
+            } => words.push(&[
+                8,
+                activity.into(),
+                endpoint.into(),
+                address,
+                pages,
+                tables,
+                table_pages,
+            ]),
+            Request::MapPages {
+                activity,
+                address,
+                physical,
+                pages,
+                rights,
+            } => words.push(&[9, activity.into(), address, physical, pages, rights.into()]),
         };
         words
     }
@@ -240,6 +292,21 @@ impl Request {
             },
             6 => Request::Stop { activity },
             7 => Request::Wake { activity },
+            8 => Request::SetPager {
+                activity,
+                endpoint: r.half()?,
+                address: r.word()?,
+                pages: r.word()?,
+                tables: r.word()?,
+                table_pages: r.word()?,
+            },
+            9 => Request::MapPages {
+                activity,
+                address: r.word()?,
+                physical: r.word()?,
+                pages: r.word()?,
+                rights: r.byte()?,
+            },
             _ => return None,
         })
     }

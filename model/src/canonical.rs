@@ -295,6 +295,10 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
     if app.lazy_heap {
         writer.attribute("heap", "lazy");
     }
+    if let Some(pager) = app.pager.map(|index| &system.apps[index]) {
+        let name = if complete { &pager.local } else { &pager.name };
+        writer.attribute("pager", name);
+    }
     for argument in &app.arguments {
         writer
             .start("argument")

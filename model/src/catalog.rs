@@ -58,6 +58,7 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         "m3/switch",
         include_str!("../../catalog/systems/m3/switch.xml"),
     ),
+    ("pager", include_str!("../../catalog/systems/pager.xml")),
     (
         "quickstart",
         include_str!("../../catalog/systems/quickstart.xml"),

@@ -203,6 +203,11 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "eager",
                 "When the pages of its heap are mapped: all at its start, or each at its first use, which then takes a page fault.",
             ),
+            optional(
+                "pager",
+                PLACE,
+                "The application of the same manager that gives it the pages of its heap when they are used, such as `tiled/pager`; it has the receive gate `faults`.",
+            ),
         ],
         children: &[
             any("argument"),

@@ -159,6 +159,8 @@ pub struct App {
     pub background: bool,
     /// Pages of its heap are mapped when they are first used.
     pub lazy_heap: bool,
+    /// The application that gives it the pages of its heap.
+    pub pager: Option<usize>,
     /// Values for it, in the order of the file.
     pub arguments: Vec<Argument>,
     /// Bound of its traffic; `None`: no bound.

@@ -30,6 +30,8 @@ pub const BORDER: u64 = 32;
 pub const MEMORY_GATES: usize = 32;
 /// Bytes of the page that names an application's gates and arguments to it: all of it, its head, a gate, an argument.
 pub const ENVIRONMENT: [u64; 4] = [4096, 144, 64, 96];
+/// Bytes of addresses in which a pager can place files, rounded up.
+pub const PAGER_AREA: u64 = 4 << 20;
 /// Bytes of a chunk: a token bucket that holds less lets nothing through.
 pub const CHUNK: u64 = 512;
 /// Kernel memory of an application without a limit.
@@ -61,13 +63,18 @@ impl App {
 
     /// Endpoints that it may use.
     pub fn endpoints(&self) -> u64 {
-        let usual = APP_ENDPOINTS + self.gate_endpoints();
+        let usual = APP_ENDPOINTS + self.gate_endpoints() + u64::from(self.pager.is_some());
         self.quotas.endpoints.unwrap_or(usual)
     }
 
     /// Pages for page tables that it may use.
     pub fn tables(&self) -> u64 {
-        let least = table_pages(self.memory.0);
+        let own = table_pages(self.memory.0);
+        let least = match self.pager {
+            None => own,
+            // Whatever its pager may map needs tables of its own.
+            Some(_) => own + table_pages(self.memory.0 + 2 * PAGER_AREA),
+        };
         self.quotas.page_tables.unwrap_or(least)
     }
 

@@ -52,6 +52,7 @@ pub fn read(
         return None;
     }
     reader.gates();
+    reader.pagers();
     reader.regions(&modules);
     reader.place_tiles();
     let flows = reader.flows();
@@ -213,6 +214,7 @@ impl<'a> Reader<'a, '_> {
                 .map_or(UNPLACED, |id| id as u16),
             background: node.boolean("background"),
             lazy_heap: node.text("heap") == "lazy",
+            pager: None,
             arguments: node
                 .all("argument")
                 .map(|argument| Argument {

@@ -16,6 +16,11 @@ type Failure = (Problem, String);
 /// The attribute that it is about, too.
 type Misplaced = (&'static str, Failure);
 
+/// The gate at which a pager hears of page faults.
+const FAULTS: &str = "faults";
+/// Clients of a pager at most.
+const PAGER_CLIENTS: u32 = 16;
+
 /// The elements by which an application sends.
 pub(super) fn senders(app: &Node) -> impl Iterator<Item = &Node> {
     let children = app.children.iter();
@@ -134,6 +139,64 @@ impl<'a> Reader<'a, '_> {
                 });
             }
         }
+    }
+
+    /// Resolves the pagers of all applications.
+    pub(super) fn pagers(&mut self) {
+        for index in 0..self.apps.len() {
+            let node = self.places.apps[index];
+            let Some(name) = node.maybe_text("pager") else {
+                continue;
+            };
+            match self.pager(index, node, &name) {
+                Ok(pager) => self.apps[index].pager = Some(pager),
+                Err(failure) => self.fail(node, "pager", failure),
+            }
+        }
+    }
+
+    fn pager(&self, client: usize, node: &Node, name: &str) -> Result<usize, Failure> {
+        let wrong = |what: String, help: &str| Err((Problem::Inconsistent(what), help.to_owned()));
+        let manager = self.manager_of(client);
+        let pager = self.application(name, manager)?;
+        let paged = self.places.apps[pager].maybe_text("pager").is_some();
+        if self.manager_of(pager) != manager || paged {
+            return wrong(
+                format!(
+                    "`{name}` cannot be a pager here: it stands below another manager, or has a pager itself"
+                ),
+                "name an application of the same manager whose heap is there from the start",
+            );
+        }
+        if node.text("heap") == "lazy" {
+            return wrong(
+                "the heap is mapped by TileMux or by a pager, not by both".into(),
+                "remove heap=\"lazy\" or the pager",
+            );
+        }
+        let mut gates = self.apps[pager].rgates.iter().enumerate();
+        let Some((gate, faults)) = gates.find(|(_, gate)| gate.name == FAULTS) else {
+            return wrong(
+                format!("`{name}` has no receive gate `{FAULTS}`"),
+                "write <rgate name=\"faults\"/> into that application",
+            );
+        };
+        let clients = self.places.apps.iter();
+        let clients = clients.filter(|app| app.maybe_text("pager").as_deref() == Some(name));
+        let senders = self.apps.iter().flat_map(|app| &app.sgates);
+        let credits = senders.filter(|s| (s.to, s.gate) == (pager, gate));
+        let credits: u32 = credits.map(|s| s.credits).sum();
+        let needed = clients.count() as u32 + credits;
+        if needed > faults.slots.min(PAGER_CLIENTS) {
+            return wrong(
+                format!(
+                    "the gate `{FAULTS}` of `{name}` has {} slots, and {needed} faults and messages may be under way; a pager has at most {PAGER_CLIENTS} clients",
+                    faults.slots
+                ),
+                "give the gate more slots, or some applications another pager",
+            );
+        }
+        Ok(pager)
     }
 
     fn fail(&mut self, node: &Node, attribute: &str, (problem, help): Failure) {

@@ -71,6 +71,8 @@ pub struct AddressSpace {
     root: u64,
     next: u64,
     end: u64,
+    /// More pages for tables, used after the first ones; empty if there are none.
+    spare: (u64, u64),
 }
 
 impl AddressSpace {
@@ -86,6 +88,7 @@ impl AddressSpace {
             root: 0,
             next: tables,
             end: tables + pages * PAGE,
+            spare: (0, 0),
         };
         space.root = space.table(memory)?;
         Ok(space)
@@ -96,7 +99,28 @@ impl AddressSpace {
         8 << 60 | self.root >> 12
     }
 
+    /// Gives the space more pages for tables, once.
+    ///
+    /// # Errors
+    /// [`MapError::NoTable`] the second time, [`MapError::BadAddress`] if not aligned.
+    pub fn extend(&mut self, tables: u64, pages: u64) -> Result<(), MapError> {
+        let end = pages.checked_mul(PAGE).and_then(|b| tables.checked_add(b));
+        match end {
+            Some(end) if tables.is_multiple_of(PAGE) && self.spare == (0, 0) => {
+                self.spare = (tables, end);
+                Ok(())
+            }
+            Some(_) if tables.is_multiple_of(PAGE) => Err(MapError::NoTable),
+            _ => Err(MapError::BadAddress),
+        }
+    }
+
     fn table(&mut self, memory: &mut impl TableMemory) -> Result<u64, MapError> {
+        if self.next >= self.end {
+            // What was used up stays behind, so that nothing more is added.
+            (self.next, self.end) = self.spare;
+            self.spare.0 = self.spare.1;
+        }
         if self.next >= self.end {
             return Err(MapError::NoTable);
         }

@@ -52,6 +52,13 @@ pub fn print(bytes: &[u8]) {
     }
 }
 
+/// Memory that the activity's pager has just placed for it.
+pub fn pages(address: u64, size: u64) -> &'static mut [u8] {
+    // SAFETY: the pager, whom this activity trusts with its memory as it trusts its loader, gives each range once, behind everything
+    // that the loader mapped, and every bit pattern is a valid byte. A wrong answer ends in a fault.
+    unsafe { core::slice::from_raw_parts_mut(address as *mut u8, size as usize) }
+}
+
 /// Header and payload of a message in a receive buffer of this activity.
 ///
 /// The result is valid until the message is acknowledged; callers tie its lifetime to a type that does so. Receive buffers

@@ -26,6 +26,7 @@ pub mod client;
 pub mod file;
 pub mod gate;
 pub mod mounts;
+pub mod paging;
 pub mod pipe;
 mod runtime;
 pub mod select;

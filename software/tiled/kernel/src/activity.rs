@@ -51,6 +51,8 @@ pub struct Activity {
     pub physical: u64,
     /// The tile capability whose processor time it has for itself, if it is limited.
     pub cpu: Option<NodeId>,
+    /// First address and pages of the range that a pager serves, and TileMux's endpoint to it.
+    pub paged: Option<(u64, u64, u16)>,
     /// Endpoints for system calls: send, receive.
     pub syscalls: (u16, u16),
 }

@@ -5,7 +5,8 @@
 
 use crate::calls::{CREDITS_MAX, Failure, call};
 use crate::gates::{Selectors, activate};
-use crate::load::{self, Contents};
+use crate::load::{self, Contents, Heap};
+use crate::pagers;
 use crate::tiles::{self, pages};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -64,6 +65,10 @@ pub struct Draft {
     /// Where answers to its calls come.
     answers: Option<Receiver>,
     receivers: Vec<Receiver>,
+    /// Memory for the pages that its pager gives it, if it has one.
+    pub pool: Option<u16>,
+    /// What the manager tells it beside the arguments of the description.
+    pub told: Vec<(String, String)>,
     /// The capabilities of its send gates.
     pub send: Vec<u16>,
     /// Of a manager: its tiles, and the capabilities with the quotas for what is below it.
@@ -151,7 +156,12 @@ fn create(
 
     let window = windows.get(&(needs.tile, needs.memory_tile)).copied();
     let window = window.ok_or(Failure::Call("give memory", SyscallError::NoMemory))?;
-    let memory = selectors.cut(window, needs.memory)?;
+    let for_pager = pagers::pool(app, &layout);
+    let memory = selectors.cut(window, needs.memory - for_pager)?;
+    let pool = match for_pager {
+        0 => None,
+        bytes => Some(selectors.cut(window, bytes)?),
+    };
     let tile = match app {
         Some(app) => tiles::for_app(app, selectors)?,
         None => SEL_TILES + needs.tile,
@@ -197,6 +207,8 @@ fn create(
         gates: Vec::new(),
         answers,
         receivers: receivers.collect::<Result<_, _>>()?,
+        pool,
+        told: Vec::new(),
         send: Vec::new(),
         memories: Vec::new(),
         quotas: Vec::new(),
@@ -324,7 +336,7 @@ pub fn below(
             *memories.entry(gate.memory_tile).or_default() += pages(gate.size);
         }
         *memories.entry(app.memory_tile).or_default() +=
-            pages(app.memory) + table_pages(pages(app.memory)) * PAGE + TILEMUX_MEMORY;
+            pages(app.memory) + pagers::tables(app) * PAGE + TILEMUX_MEMORY;
     }
     for (_, memory) in &manager.managers {
         *memories.entry(first_memory).or_default() += pages(*memory)
@@ -354,15 +366,21 @@ pub fn fill(
     arguments: &[(String, String)],
     lazy: bool,
 ) -> Result<(), Failure> {
+    let heap = match (draft.pool, lazy) {
+        (Some(_), _) => Heap::Paged,
+        (None, true) => Heap::Lazy,
+        (None, false) => Heap::Eager,
+    };
+    let all = [arguments, &draft.told].concat();
     let contents = Contents {
         name,
         program: &draft.program,
         image: &draft.image,
         layout: &draft.layout,
-        lazy,
+        heap,
         header: draft.header,
         gates: &draft.gates,
-        arguments,
+        arguments: &all,
     };
     load::load(draft.selector, draft.memory, &contents)
 }

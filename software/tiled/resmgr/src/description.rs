@@ -51,6 +51,8 @@ pub struct App {
     pub foreground: bool,
     /// Whether its heap is mapped page by page when it is used.
     pub lazy: bool,
+    /// The application that gives it the pages of its heap.
+    pub pager: Option<String>,
     /// Its priority as a caller of the kernel: 2 in a domain of criticality A, 1 of B, otherwise 0.
     pub priority: u8,
 }
@@ -579,6 +581,7 @@ fn app(node: &Node) -> Result<App> {
         memory_gates: Vec::new(),
         foreground: node.attribute("background") != Some("true"),
         lazy: node.attribute("heap") == Some("lazy"),
+        pager: node.attribute("pager").map(String::from),
         priority: match node.parent().and_then(|d| d.attribute("criticality")) {
             Some("A") => 2,
             Some("B") => 1,

@@ -154,6 +154,17 @@ pub fn image(app: &str, program: &str) -> Result<Image, Failure> {
     Image::parse(&head, size).map_err(|error| Failure::Program(app.into(), error))
 }
 
+/// How a heap is mapped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Heap {
+    /// As a whole, before the start.
+    Eager,
+    /// Page by page when it is used.
+    Lazy,
+    /// By a pager.
+    Paged,
+}
+
 /// What an application's memory is filled with.
 pub struct Contents<'a> {
     /// For reports.
@@ -164,8 +175,8 @@ pub struct Contents<'a> {
     pub image: &'a Image,
     /// Where everything goes.
     pub layout: &'a Layout,
-    /// The heap is mapped page by page when it is used.
-    pub lazy: bool,
+    /// How its heap is mapped.
+    pub heap: Heap,
     /// The environment page.
     pub header: Environment,
     /// Its gates.
@@ -181,7 +192,11 @@ struct PageBuffer([u8; PAGE as usize]);
 /// Maps an activity's memory and fills it.
 pub fn load(activity: u16, memory: u16, contents: &Contents) -> Result<(), Failure> {
     for part in contents.layout.parts() {
-        let lazy = contents.lazy && part.address == contents.layout.heap;
+        let is_heap = part.address == contents.layout.heap;
+        if is_heap && contents.heap == Heap::Paged {
+            continue;
+        }
+        let lazy = is_heap && contents.heap == Heap::Lazy;
         let mut done = 0;
         while done < part.pages {
             let pages = (part.pages - done).min(MAP_PAGES_MAX);

@@ -16,6 +16,7 @@ mod connect;
 mod create;
 mod gates;
 mod load;
+mod pagers;
 mod start;
 mod tiles;
 

@@ -7,7 +7,7 @@ use crate::calls::{self, Failure, kind_of};
 use crate::connect::{self, Regions};
 use crate::create::{self, Draft};
 use crate::gates::Selectors;
-use crate::{load, tiles};
+use crate::{load, pagers, tiles};
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -81,6 +81,7 @@ impl<'a> World<'a> {
         for app in &system.apps {
             drafts.push(create::application(app, &windows, &mut selectors)?);
         }
+        pagers::connect(system, &mut drafts, &mut selectors)?;
         let exports = connect::exports(system, &mut selectors)?;
         let mut below = Vec::new();
         for manager in &system.managers {

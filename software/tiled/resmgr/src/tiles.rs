@@ -5,6 +5,7 @@
 
 use crate::calls::{Failure, call};
 use crate::gates::Selectors;
+use crate::pagers;
 use alloc::collections::{BTreeMap, BTreeSet};
 use bulkhead_abi::syscall::{SEL_MEMORIES, SEL_TILES, SHARE, Syscall, SyscallError};
 use bulkhead_abi::tilemux::{TILEMUX_MEMORY, table_pages};
@@ -37,16 +38,15 @@ fn windows(system: &Subsystem, first_memory: u16) -> BTreeMap<(u16, u16), Window
     let own = system
         .apps
         .iter()
-        .map(|a| (a.tile, a.memory_tile, a.memory));
+        .map(|a| (a.tile, a.memory_tile, a.memory, pagers::tables(a)));
     let managers = system.managers.iter();
     // A manager's description lies in its window, too.
-    let managers = managers.map(|m| (m.tile, first_memory, m.memory));
-    for (tile, memory_tile, memory) in own.chain(managers) {
-        need(
-            (tile, memory_tile),
-            pages(memory),
-            table_pages(pages(memory)),
-        );
+    let managers = managers.map(|m| {
+        let tables = table_pages(pages(m.memory));
+        (m.tile, first_memory, m.memory, tables)
+    });
+    for (tile, memory_tile, memory, tables) in own.chain(managers) {
+        need((tile, memory_tile), pages(memory), tables);
     }
     for manager in &system.managers {
         let text = 2 * manager.text.len() as u64 + 256 * manager.imports.len() as u64;
@@ -65,7 +65,7 @@ fn windows(system: &Subsystem, first_memory: u16) -> BTreeMap<(u16, u16), Window
                 continue;
             }
             let inner = manager.inner.iter().filter(|a| a.tile == tile);
-            let apps = inner.map(|a| table_pages(pages(a.memory)));
+            let apps = inner.map(pagers::tables);
             let below = manager.managers.iter().filter(|m| m.0 == tile);
             let tables: u64 = apps.chain(below.map(|m| table_pages(pages(m.1)))).sum();
             let place = all.keys().find(|place| place.0 == tile).copied();

@@ -199,6 +199,12 @@ pub fn read_byte(physical: u64) -> u8 {
     unsafe { (physical as *const u8).read_volatile() }
 }
 
+/// The label of a fetched message.
+pub fn message_label(address: u64) -> u64 {
+    // SAFETY: as for `message_words`.
+    unsafe { (*(address as *const Header)).label }
+}
+
 /// The payload of a fetched message.
 pub fn message_words(address: u64) -> Words<8> {
     let mut words = Words::new();

@@ -13,8 +13,9 @@ mod second;
 mod tile;
 
 use arch::Resume;
-use bulkhead_abi::dtu::{NO_ENDPOINT, TILEMUX_ACTIVITY};
+use bulkhead_abi::dtu::{NO_ENDPOINT, TILEMUX_ACTIVITY, TLB_WRITE};
 use bulkhead_abi::marker::{HEAP_EXHAUSTED, PANIC};
+use bulkhead_abi::pager::PagerAnswer;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{Ecall, Request, TileMuxError};
 use bulkhead_exec::tile::{Decision, Policy};
@@ -35,6 +36,14 @@ struct Running {
     id: u16,
     place: usize,
     since: u64,
+}
+
+/// Why a text was not printed.
+enum Unprinted {
+    /// This is the call's result.
+    Result(u64),
+    /// The page of this address is not there yet.
+    Page(u64),
 }
 
 /// TileMux.
@@ -67,15 +76,78 @@ impl TileMux {
         if is_environment_call(cause) {
             return self.call(id, place);
         }
-        if let Some(access) = Access::of_cause(cause)
-            && self.mux.fault(&mut self.tile, place, value, access)
-        {
-            arch::mapped(place);
-            return Resume::Same;
-        }
         let pc = arch::context(place).pc();
-        self.stop(id, StopCause::Fault { cause, pc, value });
+        let reason = StopCause::Fault { cause, pc, value };
+        if let Some(access) = Access::of_cause(cause) {
+            if self.mux.fault(&mut self.tile, place, value, access) {
+                arch::mapped(place);
+                return Resume::Same;
+            }
+            if let Some((pager, page)) = self.mux.pager(&self.tile, place, value) {
+                // It finds its command registers again, as after an interrupt.
+                return self.ask((id, place), (pager, page), access, reason, Registers::Kept);
+            }
+        }
+        self.stop(id, reason);
         self.dispatch(Registers::Kept)
+    }
+
+    /// Asks a pager for a page. The activity waits for the answer and then tries again.
+    fn ask(
+        &mut self,
+        (id, place): (u16, usize),
+        (pager, page): (u16, u64),
+        access: Access,
+        reason: StopCause,
+        registers: Registers,
+    ) -> Resume {
+        self.tile.take(registers);
+        if self.tile.ask_pager(pager, id, page, access) {
+            self.mux.suspend(place, reason, dtu::time());
+            self.requests();
+        } else {
+            self.stop(id, reason);
+        }
+        self.dispatch(Registers::Kept)
+    }
+
+    /// A pager answered a fault.
+    fn answered(&mut self, id: u16, answer: u64) {
+        let Some((place, _, reason)) = self.mux.suspended(id) else {
+            // The activity was ended meanwhile.
+            return;
+        };
+        if answer == PagerAnswer::Mapped as u64 {
+            self.mux.wake(place, dtu::time());
+        } else {
+            self.end(id, reason);
+        }
+    }
+
+    /// An activity was told that something will not come. If it waits for its pager, and that is gone, it ends.
+    fn abandoned(&mut self, id: u16) {
+        if let Some((_, pager, reason)) = self.mux.suspended(id)
+            && !tile::leads_somewhere(pager)
+        {
+            self.end(id, reason);
+        }
+    }
+
+    /// A system call's arguments name an address that is not mapped: its page is asked for, and the call made again.
+    fn ask_for_call(
+        &mut self,
+        (id, place): (u16, usize),
+        (pc, address): (u64, u64),
+        access: Access,
+    ) -> Option<Resume> {
+        let asked = self.mux.pager(&self.tile, place, address)?;
+        let cause = match access {
+            Access::Write => 15,
+            Access::Read | Access::Execute => 13,
+        };
+        let value = address;
+        let reason = StopCause::Fault { cause, pc, value };
+        Some(self.ask((id, place), asked, access, reason, Registers::Dropped))
     }
 
     /// A call of the activity.
@@ -92,18 +164,36 @@ impl TileMux {
             return self.dispatch(Registers::Kept);
         };
         context.registers[A0] = 0;
+        let pc = context.pc() - 4;
         match call {
             Ecall::Translate => {
                 let known = self.mux.translate(&mut self.tile, id, first, second & 3);
                 context.registers[A0] = u64::from(!known);
+                let access = match second & TLB_WRITE {
+                    0 => Access::Read,
+                    _ => Access::Write,
+                };
+                if !known && let Some(resume) = self.ask_for_call((id, place), (pc, first), access)
+                {
+                    // It repeats the command, and then the page is there.
+                    arch::context(place).registers[A0] = 0;
+                    return resume;
+                }
                 return Resume::Same;
             }
-            Ecall::Print => match self.print(id, first, second) {
+            Ecall::Print => match self.print(id, place, first, second) {
+                Err(Unprinted::Page(address)) => {
+                    // The call is made again when the page is there.
+                    context.registers[A0] = first;
+                    context.registers[0] -= 4;
+                    let asked = self.ask_for_call((id, place), (pc, address), Access::Read);
+                    return asked.unwrap_or(Resume::Same);
+                }
                 Ok(result) => {
                     context.registers[A0] = result;
                     self.requests();
                 }
-                Err(result) => {
+                Err(Unprinted::Result(result)) => {
                     context.registers[A0] = result;
                     return Resume::Same;
                 }
@@ -125,24 +215,38 @@ impl TileMux {
     }
 
     /// Sends text to the kernel's console. The result for the activity; an error if it goes on at once.
-    fn print(&mut self, id: u16, address: u64, length: u64) -> Result<u64, u64> {
+    fn print(
+        &mut self,
+        id: u16,
+        place: usize,
+        address: u64,
+        length: u64,
+    ) -> Result<u64, Unprinted> {
         if length > bulkhead_abi::tilemux::PRINT_TEXT as u64 {
-            return Err(1);
+            return Err(Unprinted::Result(1));
         }
         let mut text = [0; bulkhead_abi::tilemux::PRINT_TEXT];
         let length = length as usize;
         for (offset, byte) in text[..length].iter_mut().enumerate() {
             let address = address.wrapping_add(offset as u64);
-            match self.mux.readable(&self.tile, id, address) {
+            let mut found = self.mux.readable(&self.tile, id, address);
+            if found.is_none() && self.mux.fault(&mut self.tile, place, address, Access::Read) {
+                arch::mapped(place);
+                found = self.mux.readable(&self.tile, id, address);
+            }
+            match found {
                 Some(physical) => *byte = arch::read_byte(physical),
-                // Of a page that nobody has used yet, there is nothing to print.
-                None => return Err(1),
+                None if self.mux.pager(&self.tile, place, address).is_some() => {
+                    return Err(Unprinted::Page(address));
+                }
+                None => return Err(Unprinted::Result(1)),
             }
         }
         if length == 0 {
-            return Err(0);
+            return Err(Unprinted::Result(0));
         }
         self.tile.take(Registers::Dropped);
+        self.answers();
         let sent = self.tile.print(id, &text, length);
         Ok(if sent { 0 } else { 2 })
     }
@@ -157,10 +261,22 @@ impl TileMux {
         }
         self.tile.take(Registers::Dropped);
         self.running = None;
+        self.remove(id, cause);
+        self.requests();
+    }
+
+    /// Ends an activity that does not run. TileMux is the unit's current activity.
+    fn end(&mut self, id: u16, cause: StopCause) {
+        if let StopCause::Fault { cause, .. } = cause {
+            marker::activity_fault(cause);
+        }
+        self.remove(id, cause);
+    }
+
+    fn remove(&mut self, id: u16, cause: StopCause) {
         self.mux.remove(&mut self.tile, id);
         dtu::invalidate_translations();
         self.tile.notify(id, cause);
-        self.requests();
     }
 
     /// An interrupt: messages for activities that do not run, requests of the kernel, the timer.
@@ -216,7 +332,7 @@ impl TileMux {
     /// Carries out what the kernel asks. TileMux is the unit's current activity.
     fn requests(&mut self) {
         let now = dtu::time();
-        self.tile.take_print_answer();
+        self.answers();
         while let Some((offset, request)) = self.tile.fetch_request() {
             if let Some(Request::Stop { .. }) = request {
                 dtu::invalidate_translations();
@@ -231,13 +347,28 @@ impl TileMux {
                 arch::start_context(place, entry);
                 self.tile.forget(place);
             }
+            if let (Some(Request::MapPages { activity, .. }), Ok(_)) = (request, answer)
+                && let Some(place) = self.mux.place(activity)
+            {
+                arch::mapped(place);
+            }
             self.tile.answer(offset, answer.err());
+            if let Some(Request::Wake { activity }) = request {
+                self.abandoned(activity);
+            }
         }
         // The kernel may have stopped the one that ran.
         if let Some(Running { id, .. }) = self.running
             && self.mux.place(id).is_none()
         {
             self.running = None;
+        }
+    }
+
+    /// Takes the answers of pagers. TileMux is the unit's current activity.
+    fn answers(&mut self) {
+        while let Some((id, answer)) = self.tile.take_answer() {
+            self.answered(id, answer);
         }
     }
 

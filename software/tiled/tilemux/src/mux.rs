@@ -44,6 +44,8 @@ enum State {
         endpoint: u16,
         until: u64,
     },
+    /// Waits for its pager; if the page does not come, this is why it ends.
+    Paging(StopCause),
 }
 
 /// An activity of this tile.
@@ -59,6 +61,8 @@ pub struct Activity {
     limited: bool,
     /// Pages that are mapped when they are first used.
     lazy: Option<Lazy>,
+    /// Pages that somebody else gives.
+    paged: Option<Paged>,
     state: State,
 }
 
@@ -69,6 +73,24 @@ struct Lazy {
     physical: u64,
     bytes: u64,
     rights: Rights,
+}
+
+/// A range whose pages a pager gives.
+#[derive(Clone, Copy, Debug)]
+struct Paged {
+    /// TileMux's send endpoint to it.
+    endpoint: u16,
+    address: u64,
+    bytes: u64,
+}
+
+impl Paged {
+    /// Whether `bytes` from `address` on lie in it.
+    fn holds(&self, address: u64, bytes: u64) -> bool {
+        let offset = address.checked_sub(self.address);
+        let end = offset.and_then(|offset| offset.checked_add(bytes));
+        end.is_some_and(|end| end <= self.bytes)
+    }
 }
 
 impl Lazy {
@@ -237,6 +259,52 @@ impl Mux {
                 self.activity(activity).ok_or(TileMuxError::NoActivity)?;
                 self.remove(machine, activity);
             }
+            Request::SetPager {
+                activity,
+                endpoint,
+                address,
+                pages,
+                tables,
+                table_pages,
+            } => {
+                let (_, target) = self.created(activity)?;
+                let bytes = pages.checked_mul(PAGE).filter(|bytes| *bytes > 0);
+                let bytes = bytes.ok_or(TileMuxError::BadRequest)?;
+                let end = address.checked_add(bytes);
+                if !address.is_multiple_of(PAGE)
+                    || end.is_none_or(|end| end > USER_END)
+                    || target.paged.is_some()
+                {
+                    return Err(TileMuxError::BadRequest);
+                }
+                target
+                    .space
+                    .extend(tables, table_pages)
+                    .map_err(map_error)?;
+                target.paged = Some(Paged {
+                    endpoint,
+                    address,
+                    bytes,
+                });
+            }
+            Request::MapPages {
+                activity,
+                address,
+                physical,
+                pages,
+                rights,
+            } => {
+                let rights = Rights::from_bits(rights).ok_or(TileMuxError::BadRequest)?;
+                let (_, target) = self.find(activity)?;
+                let bytes = pages.checked_mul(PAGE).ok_or(TileMuxError::BadRequest)?;
+                if !target.paged.is_some_and(|p| p.holds(address, bytes)) {
+                    return Err(TileMuxError::BadRequest);
+                }
+                target
+                    .space
+                    .map(machine, address, physical, pages, rights)
+                    .map_err(map_error)?;
+            }
         }
         Ok(None)
     }
@@ -277,6 +345,7 @@ impl Mux {
             bucket: 0,
             limited: false,
             lazy: None,
+            paged: None,
             state: State::Created,
         });
         self.ids[place] = id;
@@ -339,6 +408,34 @@ impl Mux {
         let (page, physical) = (lazy.address + offset, lazy.physical + offset);
         let space = &mut activity.space;
         space.map(machine, page, physical, 1, lazy.rights).is_ok()
+    }
+
+    /// Where a fault at an address that is not mapped goes: TileMux's endpoint to the pager, and the address of the page.
+    pub fn pager(&self, machine: &impl Machine, place: usize, address: u64) -> Option<(u16, u64)> {
+        let activity = self.at(place)?;
+        let page = address & !(PAGE - 1);
+        let paged = activity.paged.filter(|p| p.holds(page, PAGE))?;
+        // What is mapped and still faults was used in a wrong way.
+        let mapped = activity.space.translate(machine, page).is_some();
+        (!mapped).then_some((paged.endpoint, page))
+    }
+
+    /// The activity in a place waits for its pager. If the page does not come, it ends for this reason.
+    pub fn suspend(&mut self, place: usize, cause: StopCause, now: u64) {
+        if let Some(Some(activity)) = self.activities.get_mut(place) {
+            activity.state = State::Paging(cause);
+            self.scheduler.set_ready(place, false, now);
+        }
+    }
+
+    /// The endpoint of the pager that an activity waits for, and why it ends if the page does not come.
+    pub fn suspended(&self, id: u16) -> Option<(usize, u16, StopCause)> {
+        let place = self.place(id)?;
+        let activity = self.at(place)?;
+        match activity.state {
+            State::Paging(cause) => Some((place, activity.paged?.endpoint, cause)),
+            _ => None,
+        }
     }
 
     /// Makes a page of an activity known to the unit. False if the activity may not use it so.

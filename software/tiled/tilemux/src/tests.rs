@@ -258,6 +258,68 @@ fn lazy_pages_are_mapped_when_they_are_used() {
 }
 
 #[test]
+fn a_pager_gives_pages() {
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+    let base = 0x1002_0000;
+    let create = Request::Create {
+        activity: 1,
+        tables: region(1),
+        table_pages: table_pages(0x1_0000),
+    };
+    let set = |pages| Request::SetPager {
+        activity: 1,
+        endpoint: 33,
+        address: base,
+        pages,
+        tables: region(2),
+        table_pages: table_pages(0x4000),
+    };
+    let map = |address, pages| Request::MapPages {
+        activity: 1,
+        address,
+        physical: region(3),
+        pages,
+        rights: 3,
+    };
+    assert_eq!(mux.request(&mut tile, create, 0), Ok(None));
+    let bad = Err(TileMuxError::BadRequest);
+    assert_eq!(mux.request(&mut tile, map(base, 1), 0), bad);
+    assert_eq!(mux.request(&mut tile, set(u64::MAX), 0), bad);
+    assert_eq!(mux.request(&mut tile, set(4), 0), Ok(None));
+    assert_eq!(mux.request(&mut tile, set(4), 0), bad);
+    let start = Request::Start {
+        activity: 1,
+        entry: 0,
+        stack: 0,
+    };
+    assert!(mux.request(&mut tile, start, 0).is_ok());
+    assert_eq!(mux.pager(&tile, 0, base - 1), None);
+    assert_eq!(mux.pager(&tile, 0, base + 4 * 4096), None);
+    assert_eq!(mux.pager(&tile, 0, base + 4099), Some((33, base + 4096)));
+    // Nobody runs until the page is there.
+    let cause = StopCause::Fault {
+        cause: 15,
+        pc: 4,
+        value: base,
+    };
+    mux.suspend(0, cause, 0);
+    assert_eq!(mux.suspended(1), Some((0, 33, cause)));
+    assert_eq!(mux.decide(5), Decision::Idle { until: None });
+    mux.message(1, 20, || 5);
+    assert_eq!(mux.decide(5), Decision::Idle { until: None });
+    assert_eq!(mux.request(&mut tile, map(base + 4096, 4), 5), bad);
+    assert_eq!(mux.request(&mut tile, map(base + 4096, 1), 5), Ok(None));
+    assert_eq!(mux.request(&mut tile, map(base + 4096, 1), 5), bad);
+    mux.wake(0, 6);
+    assert_eq!(mux.suspended(1), None);
+    assert!(matches!(mux.decide(6), Decision::Run { member: 0, .. }));
+    // A page that is there and faults was used in a wrong way.
+    assert_eq!(mux.pager(&tile, 0, base + 4096), None);
+    assert!(mux.translate(&mut tile, 1, base + 4096, TLB_WRITE));
+    assert!(!mux.translate(&mut tile, 1, base, TLB_WRITE));
+}
+
+#[test]
 fn requests_are_checked() {
     let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
     start(&mut mux, &mut tile, 1);

@@ -11,14 +11,15 @@ use bulkhead_abi::dtu::{
     CORE_REQUEST, CoreRequest, CurrentActivity, DtuError, Endpoint, IDLE_ACTIVITY, NO_ENDPOINT,
     TILEMUX_ACTIVITY, TIMER_EXPIRED,
 };
+use bulkhead_abi::pager::{FAULT_WORDS, PagerAccess};
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{
     NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_HEAD, PRINT_REPLY, PRINT_TEXT, REQUEST_ENDPOINT,
-    Request, TILEMUX_BUFFER, TileMuxError, encode_print, encode_stopped,
+    Request, TILEMUX_BUFFER, TILEMUX_PRINT_BUFFER, TileMuxError, encode_print, encode_stopped,
 };
 use bulkhead_hal::dtu::{self, SavedCommand};
 use bulkhead_hal::paging::TableMemory;
-use bulkhead_tilemux::mux::{ACTIVITIES, Machine};
+use bulkhead_tilemux::mux::{ACTIVITIES, Access, Machine};
 
 /// What becomes of the command registers of an activity that leaves the unit.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub struct Tile {
     holder: Holder,
     /// The timer's moment.
     timer: Option<u64>,
+    /// Faults that pagers have not answered.
+    asked: u32,
 }
 
 impl Tile {
@@ -67,6 +70,7 @@ impl Tile {
             commands: [SavedCommand::default(); ACTIVITIES],
             holder: Holder::TileMux,
             timer: None,
+            asked: 0,
         }
     }
 
@@ -89,6 +93,7 @@ impl Tile {
         match left {
             _ if old.messages() == 0 => Unread::Nothing,
             Holder::TileMux if unread(REQUEST_ENDPOINT) => Unread::Own,
+            Holder::TileMux if self.asked > 0 && unread(PRINT_REPLY) => Unread::Own,
             Holder::Place(_) => Unread::Activity,
             Holder::TileMux | Holder::Nobody => Unread::Nothing,
         }
@@ -194,20 +199,48 @@ impl Tile {
         while dtu::send(NOTIFY_ENDPOINT, data, NO_ENDPOINT, 0) == Err(DtuError::NoSpace) {}
     }
 
-    /// Frees the places of the kernel's answers to text. The credit came with them; their content says nothing.
-    pub fn take_print_answer(&mut self) {
+    /// The next answer of a pager: for which activity, and its word. Frees the places of the kernel's answers to text on the way; the
+    /// credit came with them, and their content says nothing.
+    pub fn take_answer(&mut self) -> Option<(u16, u64)> {
         while let Ok(Some(offset)) = dtu::fetch(PRINT_REPLY) {
+            let address = TILEMUX_PRINT_BUFFER + u64::from(offset);
+            let (label, words) = (arch::message_label(address), arch::message_words(address));
             let _ = dtu::acknowledge(PRINT_REPLY, offset);
+            if label != 0 {
+                self.asked = self.asked.saturating_sub(1);
+                let word = words.as_slice().first().copied();
+                return Some((label as u16, word.unwrap_or(u64::MAX)));
+            }
         }
+        None
+    }
+
+    /// Tells a pager of a fault of an activity. False if that is not possible.
+    pub fn ask_pager(&mut self, endpoint: u16, activity: u16, page: u64, access: Access) -> bool {
+        let access = match access {
+            Access::Read => PagerAccess::Read,
+            Access::Write => PagerAccess::Write,
+            Access::Execute => PagerAccess::Execute,
+        };
+        let mut bytes = [0; 8 * FAULT_WORDS];
+        bytes[..8].copy_from_slice(&page.to_le_bytes());
+        bytes[8..].copy_from_slice(&(access as u64).to_le_bytes());
+        let sent = dtu::send(endpoint, arch::out(&bytes), PRINT_REPLY, activity.into()).is_ok();
+        self.asked += u32::from(sent);
+        sent
     }
 
     /// Sends an activity's text to the kernel. False if earlier text has not been printed.
     pub fn print(&mut self, activity: u16, text: &[u8; PRINT_TEXT], length: usize) -> bool {
-        self.take_print_answer();
         let message = encode_print(activity, text);
         let message = arch::out(&message[..PRINT_HEAD + length]);
         dtu::send(PRINT_ENDPOINT, message, PRINT_REPLY, 0) != Err(DtuError::NoCredits)
     }
+}
+
+/// Whether an endpoint leads somewhere.
+pub fn leads_somewhere(endpoint: u16) -> bool {
+    matches!(dtu::endpoint(endpoint), Endpoint::Send(_))
 }
 
 /// Whether an endpoint has unread messages.

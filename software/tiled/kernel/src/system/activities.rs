@@ -126,6 +126,7 @@ impl System {
                 region,
                 physical,
                 cpu: cpu.map(|_| cpu_owner),
+                paged: None,
                 syscalls: (channel, channel + 1),
             },
         );
@@ -216,18 +217,32 @@ impl System {
         let pages = table_pages(size);
         let whole = (0, size / PAGE);
         self.space.map(caller, plan.memory, holder, whole, pages)?;
-        let mut tables = Err(SyscallError::NoMemory);
+        let tables = self.cut_tables(caller, holder, tile, pages)?;
+        self.space.channel(caller, holder, (channel, 2))?;
+        self.region(tables)
+    }
+
+    /// Cuts pages for page tables of an activity out of what its tile has for that.
+    pub(super) fn cut_tables(
+        &mut self,
+        caller: HolderId,
+        holder: HolderId,
+        tile: usize,
+        pages: u64,
+    ) -> Result<NodeId, SyscallError> {
         for pool in &self.tiles[tile].tables {
             let to = (holder, NO_SELECTOR);
             let cut = self.space.cut(caller, *pool, to, pages * PAGE, PAGE);
             if let Ok(cut) = cut {
-                tables = Ok(cut);
-                break;
+                return Ok(cut);
             }
         }
-        let tables = tables?;
-        self.space.channel(caller, holder, (channel, 2))?;
-        match *self.space.object(tables) {
+        Err(SyscallError::NoMemory)
+    }
+
+    /// Where the memory of a node lies.
+    pub(super) fn region(&self, memory: NodeId) -> Result<Region, SyscallError> {
+        match *self.space.object(memory) {
             Object::Memory(memory) => Ok(Region {
                 tile: memory.tile,
                 base: memory.base,
@@ -310,7 +325,7 @@ impl System {
     }
 
     /// An activity that has not been started.
-    fn created(&self, id: u16) -> Result<&Activity, SyscallError> {
+    pub(super) fn created(&self, id: u16) -> Result<&Activity, SyscallError> {
         let found = self.activities.get(&id).ok_or(SyscallError::NoActivity)?;
         match found.state {
             State::Created => Ok(found),

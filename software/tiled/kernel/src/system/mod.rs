@@ -8,6 +8,7 @@
 mod activities;
 mod clearing;
 mod gates;
+mod paging;
 mod requests;
 mod revoke;
 mod sessions;
@@ -466,6 +467,28 @@ impl System {
             } => {
                 let size = self.open_module(caller, modules, target, key)?;
                 reply.push(&[size]);
+            }
+            Syscall::SetPager {
+                activity,
+                gate,
+                address,
+                pages,
+            } => {
+                let activity = self.named(caller, activity)?;
+                return self.set_pager(hardware, ticket, caller, activity, gate, (address, pages));
+            }
+            Syscall::MapFrom {
+                activity,
+                memory,
+                address,
+                offset,
+                pages,
+                rights,
+            } => {
+                let activity = self.named(caller, activity)?;
+                let place = (address, offset, pages);
+                let target = (activity, memory);
+                return self.map_from(hardware, ticket, caller, target, place, rights);
             }
             Syscall::Report { value } => self.report(ticket.caller, value),
             Syscall::Query { selector } => {

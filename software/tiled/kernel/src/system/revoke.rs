@@ -11,12 +11,12 @@
 use super::clearing::Clearing;
 use super::requests::Then;
 use super::{Outcome, System, Ticket, done};
-use crate::activity::State;
+use crate::activity::{Activity, State};
 use crate::hardware::Hardware;
 use crate::load::Loading;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use bulkhead_abi::dtu::Endpoint;
+use bulkhead_abi::dtu::{Endpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, SyscallError};
 use bulkhead_abi::tilemux::Request;
@@ -126,8 +126,9 @@ impl System {
         let Some(node) = self.space.at(level) else {
             return false;
         };
+        let is_meant = self.lives_from(node);
         let mut all = self.activities.values();
-        self.jobs.undo.is_none() && all.any(|a| a.node == node && a.state == State::Stopping)
+        self.jobs.undo.is_none() && all.any(|a| is_meant(a) && a.state == State::Stopping)
     }
 
     /// Begins to revoke a capability with all that depends on it.
@@ -247,14 +248,29 @@ impl System {
         }
     }
 
-    /// If the node is an activity that runs, it runs no more. Whether there was something to do.
+    /// Whether an activity is the one of a node, or sees memory through it.
+    fn lives_from(&self, node: NodeId) -> impl Fn(&Activity) -> bool + use<> {
+        let sees = match self.space.object(node) {
+            Object::Mapping { .. } => Some(self.space.holder_of(node)),
+            _ => None,
+        };
+        move |activity| activity.node == node || Some(activity.holder) == sees
+    }
+
+    /// If the node is an activity that runs, or memory that one sees, it runs no more. Whether there was something to do.
     fn silence(&mut self, hardware: &mut impl Hardware, node: NodeId) -> bool {
+        let is_meant = self.lives_from(node);
         let mut all = self.activities.iter_mut();
-        let found = all.find(|(_, a)| a.node == node && !matches!(a.state, State::Stopped(_)));
+        let found = all.find(|(_, a)| is_meant(a) && !matches!(a.state, State::Stopped(_)));
         let Some((&activity, target)) = found else {
             return false;
         };
         target.state = State::Stopping;
+        if target.node != node {
+            // Its end begins with that of what it lives from.
+            let (level, own) = (usize::from(target.priority), target.node);
+            self.jobs.end(level, own, self.space.birth(own));
+        }
         let request = Request::Stop { activity };
         self.ask_tile(hardware, activity, request, Then::Stopped);
         true
@@ -363,6 +379,9 @@ impl System {
                     });
                 }
                 self.disappoint(hardware, old);
+                if matches!(old, Endpoint::Send(s) if s.activity == TILEMUX_ACTIVITY) {
+                    self.pager_gone(hardware, index, next);
+                }
                 // Only messages under way can have left rights.
                 let under_way = matches!(old, Endpoint::Send(s) if s.credits < s.credits_max);
                 rights.filter(|_| under_way).map(Undo::Rights)

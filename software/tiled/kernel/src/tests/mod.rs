@@ -2,6 +2,7 @@
 
 mod activities;
 mod kills;
+mod paging;
 mod properties;
 mod rights;
 mod sessions;
