@@ -38,25 +38,32 @@ fn the_catalogs_system_works_and_its_faults_are_bounded() {
     for report in &reports {
         assert_eq!(report.code, Some(0), "{}", report.console);
     }
-    let (paged, lazy) = (reports[0].spans(4), reports[1].spans(6));
-    assert_eq!((paged.len(), lazy.len()), (32, 32));
-    let sorted = |mut spans: Vec<u64>| {
+    let spans = |report: usize, tile: u16| {
+        let mut spans = reports[report].spans(tile);
         spans.sort_unstable();
         spans
     };
-    let (paged, lazy) = (sorted(paged), sorted(lazy));
-    println!(
-        "first use of a page: pager {} to {} cycles, median {}; TileMux {} to {}, median {}",
-        paged[0], paged[31], paged[16], lazy[0], lazy[31], lazy[16]
-    );
-    assert!(paged[31] <= BOUND, "{paged:?}");
-    assert!(paged[16] > lazy[16]);
-    let file = sorted(reports[0].spans(5));
-    println!(
-        "first use of a page of a file: {} to {} cycles",
-        file[0], file[7]
-    );
-    let printed = reports[0].printed("mapped");
+    let (alone, shared, lazy) = (spans(0, 4), spans(1, 4), spans(2, 6));
+    assert_eq!((alone.len(), shared.len(), lazy.len()), (32, 32, 32));
+    let file = spans(1, 5);
+    for (who, times) in [
+        ("one client of the pager", &alone),
+        ("beside a client that reads a file", &shared),
+        ("that client's pages of the file", &file),
+        ("TileMux alone", &lazy),
+    ] {
+        println!(
+            "first use of a page, {who}: {} to {} cycles, median {}",
+            times[0],
+            times[times.len() - 1],
+            times[times.len() / 2]
+        );
+    }
+    assert!(alone[31] <= BOUND, "{alone:?}");
+    // Faults are answered in order: whoever comes waits for the other client's at most.
+    assert!(shared[31] <= alone[31] + file[7], "{shared:?} {file:?}");
+    assert!(alone[16] > lazy[16]);
+    let printed = reports[1].printed("mapped");
     assert_eq!(printed, ["a text that nobody has looked at"]);
 }
 
@@ -89,7 +96,7 @@ fn clients_share_a_tile_with_each_other_and_with_their_pager() {
     assert_eq!(report.code, Some(0), "{}", report.console);
     for name in ["a", "b", "c"] {
         assert!(
-            report.printed(name).iter().any(|line| line == "16 pages"),
+            report.printed(name).iter().any(|line| *line == "16 pages"),
             "{}",
             report.console
         );
@@ -128,7 +135,7 @@ fn a_pager_that_fails_takes_its_own_clients_only() {
         assert_eq!(report.code, Some(0), "{how}: {}", report.console);
         for name in ["beside", "elsewhere"] {
             let lines = report.printed(name);
-            assert!(lines.iter().any(|l| l == "16 pages"), "{how}: {lines:?}");
+            assert!(lines.iter().any(|l| *l == "16 pages"), "{how}: {lines:?}");
         }
         assert!(report.printed("victim").is_empty(), "{how}");
         // Without a pager its next page does not come.

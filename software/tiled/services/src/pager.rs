@@ -37,6 +37,16 @@ struct One {
     client: Client,
     /// Paths of its files.
     files: Vec<String>,
+    /// Pages of its pool up to this one hold zeros, or were given.
+    zeroed: u64,
+}
+
+impl One {
+    /// Whether the pages that its next fault gets are to be filled with zeros.
+    fn lacks_zeros(&self, around: u64) -> bool {
+        let (given, left) = self.client.count();
+        self.zeroed < given + around.max(1).min(left)
+    }
 }
 
 struct Pager {
@@ -69,6 +79,7 @@ fn serve() -> Result<()> {
             client: Client::new(range(served.heap), range(served.area), limit),
             served,
             files: Vec::new(),
+            zeroed: 0,
         });
     }
     let mut pager = Pager {
@@ -85,10 +96,13 @@ fn serve() -> Result<()> {
     .flatten()
     .collect();
     loop {
-        match select::wait(&gates, None) {
+        let around = pager.around;
+        // While nobody asks, the next pages are made ready.
+        let idle = pager.all.iter().any(|one| one.lacks_zeros(around));
+        match select::wait(&gates, idle.then_some(0)) {
             Ok(Event::Message(0, message)) => pager.fault(message),
             Ok(Event::Message(_, message)) => pager.request(message),
-            Ok(Event::Time) => {}
+            Ok(Event::Time) => pager.prepare()?,
             Err(_) => return Err(Status::Transfer),
         }
     }
@@ -116,6 +130,21 @@ impl Pager {
         paging::answer(message, answer);
     }
 
+    /// Fills a page with zeros for whoever comes next.
+    fn prepare(&mut self) -> Result<()> {
+        let around = self.around;
+        let mut all = self.all.iter_mut();
+        if let Some(one) = all.find(|one| one.lacks_zeros(around)) {
+            let (given, _) = one.client.count();
+            let next = one.zeroed.max(given);
+            self.page.0.fill(0);
+            let written = one.served.pool.write(next * PAGE, &self.page.0);
+            written.map_err(|_| Status::Transfer)?;
+            one.zeroed = next + 1;
+        }
+        Ok(())
+    }
+
     /// Fills pages and maps them.
     fn give(&mut self, number: usize, given: &Given) -> Result<()> {
         for next in 0..given.pages {
@@ -124,11 +153,8 @@ impl Pager {
             } = self;
             let one = &all[number];
             match given.contents {
-                Contents::Zeros => {
-                    if next == 0 {
-                        page.0.fill(0);
-                    }
-                }
+                Contents::Zeros if given.page + next < one.zeroed => continue,
+                Contents::Zeros => page.0.fill(0),
                 Contents::File { file, offset } => {
                     let mount = mount.as_mut().ok_or(Status::Closed)?;
                     let mut file = mount.open(&one.files[file], READ)?;
@@ -143,8 +169,10 @@ impl Pager {
             written.map_err(|_| Status::Transfer)?;
         }
         let rights = MAP_READ | MAP_WRITE;
-        let served = &self.all[number].served;
-        served.map(given.address, given.page, given.pages, rights)
+        let one = &mut self.all[number];
+        one.zeroed = one.zeroed.max(given.page + given.pages);
+        one.served
+            .map(given.address, given.page, given.pages, rights)
     }
 
     fn request(&mut self, message: Message) {
