@@ -96,7 +96,7 @@ fn clients_share_a_tile_with_each_other_and_with_their_pager() {
     assert_eq!(report.code, Some(0), "{}", report.console);
     for name in ["a", "b", "c"] {
         assert!(
-            report.printed(name).iter().any(|line| *line == "16 pages"),
+            report.printed(name).contains(&"16 pages"),
             "{}",
             report.console
         );
@@ -135,7 +135,7 @@ fn a_pager_that_fails_takes_its_own_clients_only() {
         assert_eq!(report.code, Some(0), "{how}: {}", report.console);
         for name in ["beside", "elsewhere"] {
             let lines = report.printed(name);
-            assert!(lines.iter().any(|l| *l == "16 pages"), "{how}: {lines:?}");
+            assert!(lines.contains(&"16 pages"), "{how}: {lines:?}");
         }
         assert!(report.printed("victim").is_empty(), "{how}");
         // Without a pager its next page does not come.
