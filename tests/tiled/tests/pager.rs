@@ -22,8 +22,10 @@ fn touch(name: &str, tile: u16, more: &str) -> String {
     )
 }
 
-/// Greatest latency of a fault that no test has exceeded, in cycles on `tiled-gem5`; see the reference of the tiled OS.
-const BOUND: u64 = 20_000;
+/// A fault takes so many cycles on `tiled-gem5` at most for the only client of a pager: usually, and at worst, while the kernel has other
+/// work. What docs/promises.md promises.
+const USUAL: u64 = 15_000;
+const WORST: u64 = 30_000;
 
 #[test]
 fn the_catalogs_system_works_and_its_faults_are_bounded() {
@@ -59,7 +61,7 @@ fn the_catalogs_system_works_and_its_faults_are_bounded() {
             times[times.len() / 2]
         );
     }
-    assert!(alone[31] <= BOUND, "{alone:?}");
+    assert!(alone[16] <= USUAL && alone[31] <= WORST, "{alone:?}");
     // Faults are answered in order: whoever comes waits for the other client's at most.
     assert!(shared[31] <= alone[31] + file[7], "{shared:?} {file:?}");
     assert!(alone[16] > lazy[16]);

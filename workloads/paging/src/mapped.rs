@@ -1,6 +1,7 @@
 //! Lets a file appear in memory, reads it there, and changes what it reads.
 //!
-//! Gates: `files` (send, the file service), `pager` (send, the pager's gate `requests`). Arguments: `pages` (8). A span for each page: the time
+//! Gates: `files` (send, the file service), `pager` (send, the pager's gate `requests`). Arguments: `pages` (8); `start` (0):
+//! microseconds since reset before the first one is used. A span for each page: the time
 //! until its first byte is read. The check values are the sum of all bytes, and of all pages of the pager that this application
 //! has got. It ends with 0, or 1 if the memory or the file is not what it should be.
 #![no_std]
@@ -12,7 +13,7 @@ use bulkhead_lib::common::status::Status;
 use bulkhead_lib::file::{CREATE, Mount, READ, Result, TRUNCATE, WRITE};
 use bulkhead_lib::hal::user;
 use bulkhead_lib::paging::Pager;
-use bulkhead_lib::{argument, marker, println};
+use bulkhead_lib::{argument, marker, println, time};
 
 bulkhead_lib::main!(main);
 
@@ -59,6 +60,7 @@ fn work() -> Result<bool> {
     }
     // Printed by TileMux, before this application has used the page.
     user::print(&memory[PAGE..PAGE + text.len()]);
+    time::sleep_until(argument::value("start", 0u64) * 1000);
     let mut right = true;
     for page in 0..pages {
         marker::span_begin(page as u64);

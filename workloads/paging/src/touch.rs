@@ -1,6 +1,7 @@
 //! Uses pages of its heap for the first time, one after the other, and measures each time.
 //!
-//! Arguments: `pages` (32): those at the end of the heap, which the allocator has not touched. `print` (0): 1 lets TileMux print a byte of
+//! Arguments: `pages` (32): those at the end of the heap, which the allocator has not touched. `start` (0): microseconds since reset
+//! before the first one is used, so that the system has started. `print` (0): 1 lets TileMux print a byte of
 //! a page that nobody has used. Each page must be zeros and keep what is written to it. A span for each page: the
 //! time of its first use. The check value is the number of pages that did so. It ends with 0, or 1 if one did not.
 #![no_std]
@@ -8,7 +9,7 @@
 
 use bulkhead_lib::abi::tilemux::Ecall;
 use bulkhead_lib::hal::user;
-use bulkhead_lib::{argument, environment, marker, println};
+use bulkhead_lib::{argument, environment, marker, println, time};
 
 bulkhead_lib::main!(main);
 
@@ -24,6 +25,7 @@ fn main() -> u64 {
     }
     let end = (heap.heap_start + heap.heap_size) & !(PAGE as u64 - 1);
     let space = user::pages(end - bytes, bytes);
+    time::sleep_until(argument::value("start", 0u64) * 1000);
     marker::measure_begin(pages as u64);
     for page in 0..pages {
         marker::span_begin(page as u64);
