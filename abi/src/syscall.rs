@@ -457,7 +457,7 @@ calls! {
         pages: u64,
     }
     /// Maps memory of the caller where an activity has a pager. When the memory is revoked, the activity ends.
-    MapFrom = 29 {
+    MapFrom = 30 {
         /// The activity.
         activity: u16,
         /// The memory; its tile must see it.
