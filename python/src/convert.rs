@@ -5,7 +5,9 @@
 //! a float. What it deliberately does not know: any analysis.
 
 use crate::errors::{InternalError, TaskError};
+use bulkhead_analysis::exact::Exact;
 use bulkhead_analysis::schedulability::{Task, Time};
+use num_bigint::BigInt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
@@ -69,6 +71,19 @@ pub fn processors(value: &Bound<'_, PyAny>) -> PyResult<u64> {
         &|| "the number of processors".to_owned(),
         PROCESSORS_MAX,
     )
+}
+
+/// A `fractions.Fraction` or an integer: what has a numerator and a denominator.
+///
+/// # Errors
+/// `TypeError` for what is neither, [`TaskError`] for a denominator of 0.
+pub fn rational(value: &Bound<'_, PyAny>, what: &str) -> PyResult<Exact> {
+    let refuse = |_| PyTypeError::new_err(format!("{what} must be a Fraction or an integer"));
+    let part = |name: &str| -> PyResult<BigInt> { value.getattr(name)?.extract() };
+    let numerator = part("numerator").map_err(refuse)?;
+    let denominator = part("denominator").map_err(refuse)?;
+    bulkhead_analysis::exact::ratio(numerator, denominator)
+        .ok_or_else(|| TaskError::new_err(format!("{what} has the denominator 0")))
 }
 
 /// The index of a processor, core or task.

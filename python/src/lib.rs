@@ -12,6 +12,7 @@ mod plan;
 mod study;
 mod study_files;
 mod systems;
+mod traffic;
 mod uniprocessor;
 
 use pyo3::prelude::*;
@@ -27,5 +28,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     files::register(module)?;
     plan::register(module)?;
     study::register(module)?;
-    study_files::register(module)
+    study_files::register(module)?;
+    traffic::register(module)
 }

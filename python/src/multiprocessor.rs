@@ -4,14 +4,12 @@
 
 use crate::convert::{self, each, run};
 use crate::errors;
-use bulkhead_analysis::exact::{Exact, integer};
+use bulkhead_analysis::exact::integer;
 use bulkhead_analysis::schedulability::partitioning::{self, Fit, Order, Partition};
 use bulkhead_analysis::schedulability::tardiness::{self, Supply};
 use bulkhead_analysis::schedulability::{
     Time, edf, fixed_priority, global_edf, global_fixed_priority, harmonic,
 };
-use num_bigint::BigInt;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 /// `test`: 0 any of the three, 1 GFB, 2 BAK, 3 BCL.
@@ -65,16 +63,6 @@ fn tardiness_bounds(
     run(py, errors::task, || tardiness::bounds(&tasks, processors))
 }
 
-/// A `fractions.Fraction` or an integer: what has a numerator and a denominator.
-fn rational(value: &Bound<'_, PyAny>, what: &str) -> PyResult<Exact> {
-    let refuse = |_| PyTypeError::new_err(format!("{what} must be a Fraction or an integer"));
-    let part = |name: &str| -> PyResult<BigInt> { value.getattr(name)?.extract() };
-    let numerator = part("numerator").map_err(refuse)?;
-    let denominator = part("denominator").map_err(refuse)?;
-    bulkhead_analysis::exact::ratio(numerator, denominator)
-        .ok_or_else(|| errors::task(format!("{what} has the denominator 0")))
-}
-
 /// `supplies` are pairs (rate, shortage).
 #[pyfunction]
 fn tardiness_with_supply(
@@ -85,7 +73,7 @@ fn tardiness_with_supply(
     let tasks = convert::tasks(tasks)?;
     let supplies = each(supplies, "supplies", |position, supply| {
         let what = format!("supplies[{position}]");
-        let parts = each(supply, &what, |_, value| rational(value, &what))?;
+        let parts = each(supply, &what, |_, value| convert::rational(value, &what))?;
         let [rate, shortage] = &parts[..] else {
             return Err(errors::task(format!("{what} must have rate and shortage")));
         };

@@ -7,10 +7,10 @@ use crate::convert::{natural, run};
 use crate::errors::{self, DescriptionError, FileError};
 use bulkhead_model::TaskSystem;
 use bulkhead_runner::plan::{self, Format, Meaning};
-use bulkhead_runner::{Error, report};
+use bulkhead_runner::{Error, report, system_plan};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// A task system as it was given, and the complete one with its constraints.
 #[pyclass(frozen, module = "bulkhead._native")]
@@ -75,25 +75,17 @@ impl Plan {
     }
 }
 
-fn system(path: &Path, overrides: &[String], meaning: &Meaning) -> Result<TaskSystem, Error> {
-    plan::load(path, overrides, meaning)?.ok_or_else(|| {
-        Error::input(
-            format!("{} is a <system>, not a task system", path.display()),
-            "name a <task-system>, or a task set in SchedCAT's format",
-        )
-    })
-}
-
+/// Completes and judges a task system; `None` for a `<system>`.
 #[pyfunction]
 fn plan_file(
     py: Python<'_>,
-    path: std::path::PathBuf,
+    path: PathBuf,
     overrides: Vec<String>,
     policy: Option<String>,
     processors: Option<&Bound<'_, PyAny>>,
     unit: Option<String>,
     set: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Plan> {
+) -> PyResult<Option<Plan>> {
     let count = |value: &Bound<'_, PyAny>, what: &str| {
         natural(value, &|| what.to_owned(), u64::from(u32::MAX))
     };
@@ -107,10 +99,71 @@ fn plan_file(
     };
     // The error is made into an exception outside, where the interpreter is at hand.
     let found = run(py, errors::task, || {
-        let given = system(&path, &overrides, &meaning);
+        let given = plan::load(&path, &overrides, &meaning);
         Ok::<_, String>(given.and_then(|given| {
-            let plan = plan::planned(&given)?;
-            Ok(Plan { given, plan })
+            let planned = |given: TaskSystem| {
+                let plan = plan::planned(&given)?;
+                Ok(Plan { given, plan })
+            };
+            given.map(planned).transpose()
+        }))
+    })?;
+    found.map_err(|e| raise(&e))
+}
+
+/// A system with a chip, and what was chosen where it was open.
+#[pyclass(frozen, module = "bulkhead._native")]
+struct SystemPlan {
+    path: PathBuf,
+    overrides: Vec<String>,
+    plan: system_plan::SystemPlan,
+}
+
+#[pymethods]
+impl SystemPlan {
+    /// Everything as JSON, as `bulkhead plan --json` prints it.
+    fn json(&self) -> PyResult<String> {
+        serde_json::to_string(&self.plan).map_err(|e| DescriptionError::new_err(e.to_string()))
+    }
+
+    /// What `bulkhead plan` prints.
+    fn text(&self) -> String {
+        report::plan::system(&self.plan)
+    }
+
+    /// The description with what was chosen.
+    fn export(&self) -> PyResult<String> {
+        system_plan::completed(&self.path, &self.overrides, &self.plan).map_err(|e| raise(&e))
+    }
+
+    /// Single changes with which all would hold, as JSON, the relatively least first.
+    fn repairs(&self, py: Python<'_>) -> PyResult<String> {
+        let found = run(py, errors::task, || {
+            Ok::<_, String>(system_plan::repairs(&self.path, &self.overrides))
+        })?;
+        let found = found.map_err(|e| raise(&e))?;
+        serde_json::to_string(&found).map_err(|e| DescriptionError::new_err(e.to_string()))
+    }
+}
+
+/// Judges a `<system>`; with `complete`, also chooses what it leaves open.
+#[pyfunction]
+fn system_file(
+    py: Python<'_>,
+    path: PathBuf,
+    overrides: Vec<String>,
+    complete: bool,
+) -> PyResult<SystemPlan> {
+    let found = run(py, errors::task, || {
+        let plan = if complete {
+            system_plan::planned(&path, &overrides)
+        } else {
+            system_plan::judged(&path, &overrides)
+        };
+        Ok::<_, String>(plan.map(|plan| SystemPlan {
+            path,
+            overrides,
+            plan,
         }))
     })?;
     found.map_err(|e| raise(&e))
@@ -125,6 +178,8 @@ fn plan_names() -> Vec<String> {
 /// Adds the functions to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Plan>()?;
+    module.add_class::<SystemPlan>()?;
+    module.add_function(wrap_pyfunction!(system_file, module)?)?;
     module.add_function(wrap_pyfunction!(plan_file, module)?)?;
     module.add_function(wrap_pyfunction!(plan_names, module)?)
 }

@@ -80,8 +80,8 @@ def test_bad_descriptions(tmp_path: Path) -> None:
         bulkhead.check(tmp_path / "nothing.xml")
     with pytest.raises(DescriptionError, match="there is no policy"):
         bulkhead.check("audsley", policy="best")
-    with pytest.raises(DescriptionError, match="is a <system>"):
-        bulkhead.check("quickstart")
+    with pytest.raises(DescriptionError, match="about task systems"):
+        bulkhead.check("quickstart", policy="edf")
     with pytest.raises(bulkhead.TaskError, match="processors must not be negative"):
         bulkhead.check("audsley", processors=-1)
     with pytest.raises(TypeError, match="processors must be an integer"):
@@ -94,3 +94,43 @@ def test_bad_descriptions(tmp_path: Path) -> None:
         bulkhead.check("audsley").export("pdf")  # type: ignore[arg-type]
     with pytest.raises(DescriptionError, match="is no unit of time"):
         bulkhead.check("audsley").export("csv", unit="1 fortnight")
+
+
+LOOP = """<system name="loop" platform="tiled-gem5">
+  <domain name="control" criticality="A">
+    <app name="sensor" program="p"><task period="1ms" cost="5us" accesses="40"/><sgate name="out" to="actuator"/></app>
+    <app name="actuator" program="p"><task period="1ms" cost="5us" accesses="40"/><rgate name="in"/></app>
+  </domain>
+  <domain name="logger"><app name="hog" program="p"/></domain>
+  <flow name="loop" from="sensor" to="actuator" deadline="150us"/>
+</system>
+"""
+
+
+def test_a_system_with_a_chip(tmp_path: Path) -> None:
+    source = tmp_path / "loop.xml"
+    source.write_text(LOOP)
+    assert bulkhead.check("quickstart").schedulable
+    judged = bulkhead.check(source)
+    assert isinstance(judged, planning.SystemPlan)
+    # Nothing is promised while the hog has no limit; a plan gives it one.
+    assert [one.kind for one in judged.constraints] == ["response", "response"]
+    out = tmp_path / "planned.xml"
+    plan = bulkhead.plan(source, out=out)
+    assert plan.schedulable
+    assert {one.what for one in plan.choices} == {"tiles", "limits"}
+    again = bulkhead.check(out)
+    (flow,) = [one for one in again.constraints if one.kind == "flow"]
+    assert flow.holds
+    assert flow.limit == 150_000
+    assert flow.bound is not None
+    assert flow.bound <= 150_000
+    assert again.export() == out.read_text()
+    late = bulkhead.check(out, overrides=["loop@deadline=100us"])
+    assert [one.subject for one in late.failures] == ["loop"]
+    repairs = {(one.subject, one.number): one for one in late.repairs()}
+    assert repairs["flow[loop]", "deadline"].after == flow.bound
+    assert "loop: something fails" in str(late)
+    assert repr(late) == "<SystemPlan of loop: 1 of 3 fail>"
+    with pytest.raises(ValueError, match="as XML"):
+        plan.export("csv")

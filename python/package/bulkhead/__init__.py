@@ -4,7 +4,7 @@ The computation is Bulkhead's Rust library; times are integers, verdicts are exa
 digits on every machine and with any number of threads or workers.
 """
 
-from . import analysis, files, mc2, planning
+from . import analysis, files, mc2, planning, traffic
 from ._native import (
     BulkheadError,
     DescriptionError,
@@ -64,5 +64,6 @@ __all__ = [
     "plan",
     "planning",
     "study",
+    "traffic",
     "utilisation",
 ]

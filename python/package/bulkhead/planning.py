@@ -1,4 +1,4 @@
-"""Plans and verdicts for descriptions of task systems: what ``bulkhead plan`` and ``bulkhead check`` answer."""
+"""Plans and verdicts for descriptions: what ``bulkhead plan`` and ``bulkhead check`` answer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from . import _native
+from ._native import DescriptionError
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,73 @@ class Plan:
         return f"<Plan of {self.details['system']['name']}: {verdict}>"
 
 
+class SystemPlan(Plan):
+    """A system with a chip, judged: constraints of all its variants, and what was chosen where it was open."""
+
+    def __init__(self, native: _native.SystemPlan) -> None:
+        self._system = native
+        self.details: dict[str, Any] = json.loads(native.json())
+        """Everything, as ``bulkhead plan --json`` prints it: one entry of ``runs`` for each variant."""
+        self.constraints: tuple[Constraint, ...] = tuple(
+            Constraint(**{name: one[name] for name in Constraint.__slots__})
+            for run in self.details["runs"]
+            for one in [*(one for plan in run["tasks"] for one in plan["constraints"]), *run["constraints"]]
+        )
+        """Everything that must hold in any variant: tasks, quotas of shared tiles, flows."""
+        self.choices: tuple[Choice, ...] = tuple(Choice(one["what"], one["how"]) for one in self.details["choices"])
+        """What was open and is decided; empty after :func:`check`, which decides nothing."""
+        self.overrides: tuple[str, ...] = tuple(self.details["set"])
+        """What was decided, as changes of the description."""
+
+    @property
+    def failures(self) -> tuple[Constraint, ...]:
+        """The constraints that fail."""
+        return tuple(one for one in self.constraints if not one.holds)
+
+    def repairs(self) -> list[Repair]:
+        """Single changes with which all would hold, the relatively least first; empty if all holds, or none would help."""
+        found = []
+        for one in json.loads(self._system.repairs()):
+            subject, number = one["set"].partition("=")[0].rsplit("@", 1)
+            before, after = (int("".join(filter(str.isdigit, one[end]))) for end in ("from", "to"))
+            unit = "nanoseconds" if one["to"].endswith("ns") else "bytes-per-second"
+            found.append(Repair(number, subject, before, after, unit, False))
+        return found
+
+    def export(self, format: Literal["xml", "schedcat", "csv"] = "xml", *, unit: str | None = None) -> str:
+        """The description with everything decided; no other format than XML holds a system."""
+        if format != "xml" or unit is not None:
+            raise ValueError("a system with a chip is written as XML, with its units")
+        return self._system.export()
+
+    def __str__(self) -> str:
+        return self._system.text()
+
+    def __repr__(self) -> str:
+        verdict = "schedulable" if self.schedulable else f"{len(self.failures)} of {len(self.constraints)} fail"
+        return f"<SystemPlan of {self.details['system']}: {verdict}>"
+
+
+def _judged(
+    system: str | os.PathLike[str],
+    policy: str | None,
+    processors: int | None,
+    unit: str | None,
+    task_set: int | None,
+    overrides: Iterable[str],
+    complete: bool,
+) -> Plan:
+    if isinstance(overrides, str):
+        raise TypeError("overrides must be a sequence of str, not one str")
+    path, changes = os.fspath(system), list(overrides)
+    found = _native.plan_file(path, changes, policy, processors, unit, task_set)
+    if found is not None:
+        return Plan(found)
+    if policy is not None or processors is not None:
+        raise DescriptionError("policy and processors are about task systems; a <system> has tiles and <tilemux>")
+    return SystemPlan(_native.system_file(path, changes, complete))
+
+
 def check(
     system: str | os.PathLike[str],
     *,
@@ -124,7 +192,7 @@ def check(
     task_set: int | None = None,
     overrides: Iterable[str] = (),
 ) -> Plan:
-    """Judges a description of a task system, a task set in SchedCAT's format, or a system of the catalog by its name.
+    """Judges a description of a task system or a system, a task set in SchedCAT's format, or one of the catalog by its name.
 
     Args:
         system: A file or a name (:func:`names`).
@@ -139,9 +207,7 @@ def check(
         OSError: The file cannot be read.
 
     """
-    if isinstance(overrides, str):
-        raise TypeError("overrides must be a sequence of str, not one str")
-    return Plan(_native.plan_file(os.fspath(system), list(overrides), policy, processors, unit, task_set))
+    return _judged(system, policy, processors, unit, task_set, overrides, complete=False)
 
 
 def plan(
@@ -154,11 +220,11 @@ def plan(
     task_set: int | None = None,
     overrides: Iterable[str] = (),
 ) -> Plan:
-    """Completes a task system: processors, priorities, ways, budgets, whatever the description leaves open.
+    """Completes a description: processors, priorities, ways, budgets, tiles, token buckets, whatever it leaves open.
 
     With ``out``, and if all constraints hold, the completed description is written there. Otherwise as :func:`check`.
     """
-    found = check(system, policy=policy, processors=processors, unit=unit, task_set=task_set, overrides=overrides)
+    found = _judged(system, policy, processors, unit, task_set, overrides, complete=True)
     if out is not None and found.schedulable:
         Path(out).write_text(found.export(), encoding="utf-8")
     return found
