@@ -9,13 +9,22 @@
 //! most *C* is done within that task's response time ([`fixed_priority`]). To each budget two switches are added, and one
 //! switch that cannot be interrupted blocks everybody. A switch is at most [`SWITCH_CYCLES`] with everything in the tile's
 //! caches, and [`SWITCH_LINES`] lines from memory otherwise, which wait for nobody else: traffic of other tiles, which
-//! token buckets bound, and interrupts by messages for less urgent applications, which credits bound, are not counted.
+//! token buckets bound, is not counted.
+//!
+//! A message for a less urgent application interrupts who runs, unless the tile has a second hart. Such applications do not run
+//! and give no credit back until the more urgent ones wait, so as many messages come as their gates' senders have credits, and
+//! no more than the gates have slots; each costs [`INTERRUPT_CYCLES`]. Messages for applications that are less urgent than some
+//! and more urgent than others are counted for the former only.
+//!
+//! A hart cannot leave an application whose load waits for data, and data of an application with a token bucket may wait for that
+//! bucket. So whoever is released while a less urgent application with a limit runs waits for the misses that it has under way,
+//! as many as the first-level cache has miss registers, with two lines written back for each.
 
 use crate::communication::{Chip, ChipError};
 use crate::schedulability::fixed_priority;
 use crate::schedulability::task::{Task, TaskError};
 use bulkhead_model::System;
-use bulkhead_model::system::TilePolicy;
+use bulkhead_model::system::{App, TilePolicy};
 use bulkhead_model::units::Time;
 use serde::Serialize;
 use thiserror::Error;
@@ -24,6 +33,8 @@ use thiserror::Error;
 pub const SWITCH_CYCLES: u64 = 1500;
 /// Cache lines of TileMux and of an application's registers that a switch touches, at most.
 pub const SWITCH_LINES: u64 = 96;
+/// Cycles of an interrupt by a message for somebody less urgent, at most; `docs/promises.md` has the measured value.
+pub const INTERRUPT_CYCLES: u64 = 400;
 
 /// Why nothing can be said.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -49,6 +60,8 @@ pub struct Reservation {
     pub period: u64,
     /// When a job must be done: the task's deadline, or the quota's period.
     pub deadline: u64,
+    /// Interrupts by messages for less urgent applications at most while a job is not done.
+    pub interrupts: u64,
     /// When a job is done at worst; none if there is no bound.
     pub response: Option<u64>,
     /// The quota does not pay for the task: its cost in a period of the quota.
@@ -104,8 +117,66 @@ pub fn switch(system: &System, chip: &Chip, tile: u16) -> Result<u64, AdmissionE
     Ok((ticks * 1_000_000_000).div_ceil(per_second) as u64)
 }
 
+/// Messages that can interrupt an application of this priority on a tile before it waits.
+fn interrupts(system: &System, tile: u16, harts: u32, priority: u8) -> u64 {
+    if harts > 1 {
+        return 0;
+    }
+    let less_urgent = |app: &App| app.tile == tile && app.cpu.is_none_or(|c| c.priority < priority);
+    let apps = || {
+        let apps = system.apps.iter().enumerate();
+        apps.filter(|(_, app)| less_urgent(app))
+    };
+    // Answers to what they asked others, and the kernel.
+    let answers = apps().map(|(_, app)| {
+        let credits = app.sgates.iter().map(|gate| u64::from(gate.credits.max(1)));
+        1 + credits.sum::<u64>()
+    });
+    let gates = apps().flat_map(|(index, app)| {
+        let gates = app.rgates.iter().enumerate();
+        gates.map(move |(number, gate)| (index, number, u64::from(gate.slots)))
+    });
+    let messages = gates
+        .map(|(app, gate, slots)| {
+            let senders = system.apps.iter().flat_map(|sender| &sender.sgates);
+            senders
+                .filter(|sgate| (sgate.to, sgate.gate) == (app, gate))
+                .map(|sgate| match sgate.credits {
+                    0 => slots,
+                    credits => credits.into(),
+                })
+                .sum::<u64>()
+                .min(slots)
+        })
+        .sum::<u64>();
+    messages + answers.sum::<u64>()
+}
+
+/// Lines written back for each that is read, at most, as in the bounds of communication.
+const WRITE_BACKS: u64 = 2;
+
+/// Nanoseconds until the misses under way of an application with a limit have passed its bucket, for the slowest one that is less urgent.
+fn drain(system: &System, chip: &Chip, tile: u16, priority: u8) -> Result<u64, ChipError> {
+    let found = chip.tile(tile)?;
+    let lines = found
+        .l1d
+        .as_ref()
+        .map_or((1, 64u64), |cache| (cache.mshrs, cache.line.into()));
+    let bytes = u64::from(lines.0) * (1 + WRITE_BACKS) * lines.1;
+    let apps = system.apps.iter();
+    let less_urgent =
+        apps.filter(|app| app.tile == tile && app.cpu.is_none_or(|c| c.priority < priority));
+    let rates = less_urgent.filter_map(|app| Some(app.limit?.noc.0));
+    Ok(rates
+        .min()
+        .map_or(0, |rate| (bytes * 1_000_000_000).div_ceil(rate.max(1))))
+}
+
 fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, AdmissionError> {
     let switch = switch(system, chip, tile)?;
+    let found = chip.tile(tile)?;
+    let (hertz, harts) = (found.pipeline.clock.frequency.0, found.harts);
+    let interrupt = (INTERRUPT_CYCLES * 1_000_000_000).div_ceil(hertz.max(1));
     let mut apps: Vec<_> = system
         .apps
         .iter()
@@ -128,6 +199,11 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
             above.filter(|(other, (_, its))| *other != index && its.priority >= cpu.priority);
         let mut tasks: Vec<Task> = above.map(|(_, other)| task(other)).collect();
         tasks.push(task(&apps[index]));
+        let interrupts = interrupts(system, tile, harts, cpu.priority);
+        let drain = drain(system, chip, tile, cpu.priority)?;
+        if let Some(own) = tasks.last_mut() {
+            own.blocking += interrupts * interrupt + drain;
+        }
         let responses = fixed_priority::response_times(&tasks)?;
         let chunk = responses.last().copied().flatten();
         let (budget, period) = (cpu.budget.nanoseconds(), cpu.period.nanoseconds());
@@ -154,6 +230,7 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
             budget,
             period,
             deadline: given.map_or(period, |task| task.deadline.nanoseconds()),
+            interrupts,
             response: chunk.and_then(|chunk| chunk.checked_add(waits?.nanoseconds())),
             unpaid: waits.is_none().then_some(needed),
         });
@@ -221,6 +298,30 @@ mod tests {
             assert!(extra > 0 && extra < 20 * tile.switch, "{reservation:?}");
             assert!(reservation.holds());
         }
+    }
+
+    #[test]
+    fn messages_and_buckets_of_the_less_urgent_hold_up_the_urgent() {
+        let response = |inside: &str| {
+            let text = format!(
+                "<app name=\"a\" tile=\"2\" program=\"p\"><cpu quota=\"1ms\" period=\"4ms\" priority=\"2\"/></app>\
+                 <app name=\"b\" tile=\"2\" program=\"p\"><rgate name=\"in\" slots=\"8\"/>{inside}</app>\
+                 <app name=\"c\" tile=\"3\" program=\"p\"><sgate name=\"s\" to=\"b\" credits=\"CREDITS\"/></app>"
+            );
+            let credits = if inside.contains("limit") {
+                "1"
+            } else {
+                "unlimited"
+            };
+            let found = tiles(&load(&text.replace("CREDITS", credits))).unwrap();
+            found[0].reservations[0].clone()
+        };
+        let (open, limited) = (response(""), response("<limit noc=\"8MiB/s\"/>"));
+        // Eight slots, or one credit; each time the kernel's answer.
+        assert_eq!((open.interrupts, limited.interrupts), (9, 2));
+        // 4 miss registers, 3 lines of 64 bytes each, at 8 MiB/s: 91.6 us; 7 interrupts of 400 cycles at 2 GHz less.
+        let difference = limited.response.unwrap() - (open.response.unwrap() - 7 * 200);
+        assert_eq!(difference, (12 * 64 * 1_000_000_000u64).div_ceil(8 << 20));
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod network_calculus;
 pub mod pages;
 pub mod plan;
 pub mod schedulability;
+pub mod server;
 
 #[cfg(test)]
 mod tests {

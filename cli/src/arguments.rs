@@ -292,7 +292,7 @@ pub struct Reproduce {
     /// Which paper
     #[arg(value_enum)]
     pub paper: Paper,
-    /// One of its figures: table1, figure3, figure4, figure5, figure6; without it, all
+    /// One of its figures, or what the paper does not measure: attacks, regulation; without it, all
     #[arg(value_enum)]
     pub figure: Option<Figure>,
     /// Folder for the report page and the results
@@ -326,6 +326,10 @@ pub enum Figure {
     Figure5,
     /// Falling asleep and waking up
     Figure6,
+    /// Denial of service, each kind with our defence off and on
+    Attacks,
+    /// Bandwidth regulation by the activity, several activities on a tile
+    Regulation,
 }
 
 #[cfg(test)]

@@ -393,7 +393,7 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
             .attribute("name", &gate.name)
             .attribute("to", &to.name)
             .attribute("gate", &to.rgates[gate.gate].name)
-            .attribute("credits", gate.credits)
+            .attribute("credits", credits(gate.credits))
             .attribute("label", gate.label)
             .end();
     }
@@ -421,6 +421,14 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
             .end();
     }
     writer.end();
+}
+
+/// Credits as they stand in a description.
+fn credits(credits: u32) -> String {
+    match credits {
+        0 => "unlimited".to_owned(),
+        counted => counted.to_string(),
+    }
 }
 
 fn write_platform(writer: &mut Writer, platform: &Platform) {

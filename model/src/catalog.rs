@@ -31,6 +31,26 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         include_str!("../../catalog/systems/accelerators-files.xml"),
     ),
     (
+        "m3/attack-buffers",
+        include_str!("../../catalog/systems/m3/attack-buffers.xml"),
+    ),
+    (
+        "m3/attack-endpoints",
+        include_str!("../../catalog/systems/m3/attack-endpoints.xml"),
+    ),
+    (
+        "m3/attack-kernel-memory",
+        include_str!("../../catalog/systems/m3/attack-kernel-memory.xml"),
+    ),
+    (
+        "m3/attack-slow",
+        include_str!("../../catalog/systems/m3/attack-slow.xml"),
+    ),
+    (
+        "m3/attack-storm",
+        include_str!("../../catalog/systems/m3/attack-storm.xml"),
+    ),
+    (
         "m3/interference",
         include_str!("../../catalog/systems/m3/interference.xml"),
     ),
@@ -41,6 +61,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     (
         "m3/priorities",
         include_str!("../../catalog/systems/m3/priorities.xml"),
+    ),
+    (
+        "m3/regulation",
+        include_str!("../../catalog/systems/m3/regulation.xml"),
     ),
     (
         "m3/roundtrip",

@@ -33,7 +33,7 @@ pub enum Quota {
 pub enum Value {
     /// [`Kind::Name`], [`Kind::Text`] and [`Kind::Choice`].
     Text(String),
-    /// [`Kind::Integer`].
+    /// [`Kind::Integer`], and [`Kind::Credits`], 0 for `unlimited`.
     Integer(u64),
     /// [`Kind::Boolean`].
     Boolean(bool),
@@ -318,6 +318,7 @@ pub fn unknown_attribute(name: &str, rule: &ElementRule, span: &Span) -> Diagnos
 fn example(kind: Kind) -> String {
     match kind {
         Kind::Integer { min, .. } => min.to_string(),
+        Kind::Credits { .. } => "1".into(),
         Kind::Boolean => "true".into(),
         Kind::Choice(words) => words
             .first()
@@ -434,6 +435,16 @@ fn value(text: &str, element: &ElementRule, rule: &AttributeRule) -> Result<Valu
             }
             Value::Size(Size(bytes))
         }
+        Kind::Credits { .. } if text == "unlimited" => Value::Integer(0),
+        Kind::Credits { max } => match text.parse::<u64>() {
+            Ok(number) if (1..=max).contains(&number) => Value::Integer(number),
+            _ => {
+                return Err(bad(
+                    &format!("1 to {max}, or `unlimited`"),
+                    "write how many messages may be under way".into(),
+                ));
+            }
+        },
         Kind::Rate if text == "none" => Value::Rate(None),
         Kind::Rate => match quantity(Dimension::Rate)? {
             0 => return Err(bad("a rate above 0", "write `none` for no limit".into())),

@@ -164,7 +164,7 @@ fn unreadable_things_are_named() {
     assert!(message("nothing.xml").starts_with("cannot read `nothing.xml`"));
     insta::assert_snapshot!(message("quickstrat"), @r"
     there is no system `quickstrat`
-      help: did you mean `quickstart`? known: accelerators, accelerators-files, m3/interference, m3/interference-messages, m3/priorities, m3/roundtrip, m3/sleep, m3/storm, m3/switch, pager, quickstart; a file is named with its ending .xml
+      help: did you mean `quickstart`? known: accelerators, accelerators-files, m3/attack-buffers, m3/attack-endpoints, m3/attack-kernel-memory, m3/attack-slow, m3/attack-storm, m3/interference, m3/interference-messages, m3/priorities, m3/regulation, m3/roundtrip, m3/sleep, m3/storm, m3/switch, pager, quickstart; a file is named with its ending .xml
     ");
     let binary = folder.path().join("binary.xml");
     fs::write(&binary, [0xFF, 0xFE, 0x00]).unwrap();
@@ -174,6 +174,31 @@ fn unreadable_things_are_named() {
         &LoadOptions::default(),
     );
     assert_eq!(error.unwrap_err().list[0].code(), "model::unreadable");
+}
+
+#[test]
+fn what_is_not_counted_takes_no_slots() {
+    let text = |credits: &str| {
+        format!(
+            r#"<system name="s" platform="tiled-gem5"><domain name="d">
+               <app name="a" program="p"><rgate name="in" slots="1"/></app>
+               <app name="b" program="p"><sgate name="out" to="a" credits="{credits}"/></app>
+               <app name="c" program="p"><sgate name="out" to="a"/></app></domain></system>"#
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let load = |credits: &str| {
+        let path = folder.path().join("s.xml");
+        fs::write(&path, text(credits)).unwrap();
+        load_system(&path, &LoadOptions::default())
+    };
+    let system = load("unlimited").unwrap();
+    assert_eq!(system.apps[1].sgates[0].credits, 0);
+    assert!(canonical::for_chip(&system).contains("credits=\"unlimited\""));
+    // Two senders with a credit each are one too many; a number of 0 is no number of credits.
+    assert_eq!(load("1").unwrap_err().list[0].code(), "model::credits");
+    let error = load("0").unwrap_err().to_string();
+    assert!(error.contains("1 to 32, or `unlimited`"), "{error}");
 }
 
 #[test]

@@ -34,6 +34,7 @@ fn kind(kind: Kind) -> String {
         Kind::Frequency => "frequency".into(),
         Kind::Cost => "time or cycles".into(),
         Kind::Quota => "time or percentage".into(),
+        Kind::Credits { max } => format!("1 to {max}, or `unlimited`"),
     }
 }
 

@@ -67,6 +67,7 @@ fn restriction(kind: Kind) -> String {
             units(Dimension::Time),
             units(Dimension::Cycles)
         )),
+        Kind::Credits { .. } => pattern("unlimited|[1-9][0-9]?"),
         Kind::Quota => pattern(&format!(
             "{NUMBER}{}|{NUMBER}{}",
             units(Dimension::Time),

@@ -38,6 +38,28 @@ pub struct Job {
     pub chunks_read: u64,
     /// Chunks written by DMA.
     pub chunks_written: u64,
+    /// Messages and replies sent.
+    pub messages: u64,
+}
+
+impl Job {
+    /// Adds the transactions of another one.
+    pub fn add(&mut self, other: &Job) {
+        self.each(other, |own, others| own + others);
+    }
+
+    /// Raises each number to that of another one.
+    pub fn raise(&mut self, other: &Job) {
+        self.each(other, u64::max);
+    }
+
+    fn each(&mut self, other: &Job, join: impl Fn(u64, u64) -> u64) {
+        self.line_reads = join(self.line_reads, other.line_reads);
+        self.line_writes = join(self.line_writes, other.line_writes);
+        self.chunks_read = join(self.chunks_read, other.chunks_read);
+        self.chunks_written = join(self.chunks_written, other.chunks_written);
+        self.messages = join(self.messages, other.messages);
+    }
 }
 
 /// Everybody who could disturb `flow` is limited or absent: only then a deadline is promised.
@@ -114,6 +136,7 @@ pub fn alone(
                 line_writes: most(Transaction::CacheWrite),
                 chunks_read: most(Transaction::DmaRead),
                 chunks_written: most(Transaction::DmaWrite),
+                messages: most(Transaction::Message),
             }
         })
         .collect();
@@ -125,7 +148,13 @@ pub fn alone(
 }
 
 /// Transactions of an application's tile, TileMux included.
-fn of_app(system: &System, names: &Names, app: usize, counts: &Counts, wanted: Transaction) -> u64 {
+pub(crate) fn of_app(
+    system: &System,
+    names: &Names,
+    app: usize,
+    counts: &Counts,
+    wanted: Transaction,
+) -> u64 {
     let name = &system.apps[app].name;
     counts
         .iter()
@@ -473,8 +502,7 @@ mod tests {
             app,
             line_reads: 10,
             line_writes: 2,
-            chunks_read: 0,
-            chunks_written: 0,
+            ..Job::default()
         };
         let bound = |name: &str| {
             let system = variant(name);

@@ -16,7 +16,7 @@ use crate::report;
 use crate::result::{
     Counter, End, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
 };
-use crate::session::{self, Observed, Plan};
+use crate::session::{self, Counts, Observed, Plan};
 use crate::watch::{Log, Watcher};
 use bulkhead_machine::image::Resolver;
 use bulkhead_machine::machine::Outcome;
@@ -176,21 +176,48 @@ pub(crate) fn needed(system: &System) -> Vec<&str> {
     names
 }
 
+/// What an experiment looks at beside the result. Nothing of it changes a tick.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Look<'a> {
+    /// When harts stop and messages come.
+    pub harts: bool,
+    /// Transactions in slices of so many nanoseconds, of the variants with these names.
+    pub slices: Option<(u64, &'a [&'a str])>,
+}
+
+/// What was seen of a variant.
+pub struct Seen {
+    /// The variant.
+    pub system: System,
+    /// Whose numbers are whose.
+    pub names: Names,
+    /// When harts stopped and messages came.
+    pub log: Option<Log>,
+    /// Begin of each slice and the transactions that ended in it.
+    pub slices: Vec<(u64, Counts)>,
+}
+
 /// Runs a system.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Finished, Error> {
-    run_with(options, progress, false).map(|(finished, _)| finished)
+    looked_at(options, Look::default(), progress).map(|(finished, _)| finished)
 }
 
 /// Runs a system and watches its harts; gives a log for each variant.
 pub fn watched(options: &Options, progress: &dyn Progress) -> Result<(Finished, Vec<Log>), Error> {
-    run_with(options, progress, true)
+    let look = Look {
+        harts: true,
+        ..Look::default()
+    };
+    let (finished, seen) = looked_at(options, look, progress)?;
+    Ok((finished, seen.into_iter().filter_map(|s| s.log).collect()))
 }
 
-fn run_with(
+/// Runs a system and looks at more of it; gives what was seen of each variant.
+pub fn looked_at(
     options: &Options,
+    look: Look<'_>,
     progress: &dyn Progress,
-    watch: bool,
-) -> Result<(Finished, Vec<Log>), Error> {
+) -> Result<(Finished, Vec<Seen>), Error> {
     let root = place::root()?;
     let (system, library) = load(&options.system, &options.overrides, &root)?;
     if system.platform.kind != bulkhead_model::platform::PlatformKind::Tiled {
@@ -215,7 +242,14 @@ fn run_with(
     let mut jobs = Vec::new();
     for (name, variant) in variants {
         let mut job = job(name, variant, &programs, options.traces)?;
-        job.watcher = watch.then(Watcher::default);
+        job.watcher = look.harts.then(Watcher::default);
+        if let Some((nanoseconds, wanted)) = look.slices
+            && wanted.contains(&job.name.as_str())
+        {
+            let per_second = u128::from(job.system.platform.ticks_per_second());
+            let length = u128::from(nanoseconds) * per_second / 1_000_000_000;
+            job.plan.slice = Some((u64::try_from(length).unwrap_or(u64::MAX).max(1), 0));
+        }
         jobs.push(job);
     }
     let observed = in_parallel(&jobs, |job| {
@@ -230,10 +264,15 @@ fn run_with(
     })
     .into_iter()
     .collect::<Result<Vec<Observed>, Error>>()?;
-    let watchers = jobs.iter().filter_map(|job| job.watcher.as_ref());
-    let logs = watchers.map(Watcher::take).collect();
+    let seen = jobs.iter().zip(&observed).map(|(job, observed)| Seen {
+        system: job.system.clone(),
+        names: Names::new(&job.system, &observed.console),
+        log: job.watcher.as_ref().map(Watcher::take),
+        slices: observed.slices.clone(),
+    });
+    let seen = seen.collect();
     let finished = finish(&system, options, &programs, &jobs, observed);
-    Ok((finished, logs))
+    Ok((finished, seen))
 }
 
 /// What lies in memory when the chip starts.

@@ -15,6 +15,8 @@ pub fn reproduce(options: &Reproduce) -> Outcome {
         figure4: wants(Figure::Figure4),
         figure5: wants(Figure::Figure5),
         figure6: wants(Figure::Figure6),
+        attacks: wants(Figure::Attacks),
+        regulation: wants(Figure::Regulation),
         quick: options.quick,
     };
     let all = reproduce::m3(wanted, &Bars::new())?;

@@ -48,6 +48,11 @@ pub enum Kind {
     Cost,
     /// A time, or a percentage of the period.
     Quota,
+    /// Messages under way, 1 to so many, or `unlimited`.
+    Credits {
+        /// Most that are counted.
+        max: u64,
+    },
 }
 
 /// Longest name.

@@ -2,7 +2,7 @@
 //!
 //! Why it exists: see the parent module.
 
-use super::Kind::{Boolean, Choice, Cost, Integer, Name, Quota, Rate, Size, Span, Time};
+use super::Kind::{Boolean, Choice, Cost, Credits, Integer, Name, Quota, Rate, Size, Span, Time};
 use super::tasks::{CORE, PRIORITY, WAYS};
 use super::{ChildRule, ElementRule, any, default, maybe, optional, required};
 
@@ -329,10 +329,10 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "kernel-memory",
                 Size {
-                    min: 1,
+                    min: 0,
                     max: 1 << 29,
                 },
-                "Kernel memory for the objects that it causes.",
+                "Kernel memory for the objects that it causes. `0B`, of an application: none of its own; it takes from its manager's, with all others that do.",
             ),
             optional(
                 "memory",
@@ -562,9 +562,9 @@ pub const ELEMENTS: &[ElementRule] = &[
             ),
             default(
                 "credits",
-                Integer { min: 1, max: 32 },
+                Credits { max: 32 },
                 "1",
-                "Messages under way at most; a reply gives the credit back.",
+                "Messages under way at most; a reply gives the credit back. `unlimited`: not counted, so this sender alone can fill the receiver's buffer.",
             ),
             optional(
                 "label",

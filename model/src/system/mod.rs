@@ -348,7 +348,7 @@ pub struct Sgate {
     pub to: usize,
     /// Its receive gate.
     pub gate: usize,
-    /// Messages under way at most.
+    /// Messages under way at most; 0: not counted.
     pub credits: u32,
     /// Number that the receiver sees in each message.
     pub label: u64,

@@ -12,6 +12,8 @@ pub struct Figures {
     pub source: String,
     /// Round trips.
     pub round_trips: Vec<RoundTripFigure>,
+    /// Rows of Table I for systems and machines that are not built here.
+    pub others: Vec<OtherFigure>,
     /// Slowdowns without regulation.
     pub slowdowns: Vec<Published>,
     /// The server with priorities.
@@ -39,6 +41,32 @@ pub struct RoundTripFigure {
     pub deviation: u64,
     /// Average without outliers.
     pub steady: u64,
+    /// Standard deviation without outliers, if the text states it.
+    pub steady_deviation: Option<u64>,
+    /// Where it stands.
+    #[serde(rename = "where")]
+    pub place: String,
+}
+
+/// A row of Table I for a system or machine that is not built here, in its own cycles.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct OtherFigure {
+    /// Their name for it.
+    pub theirs: String,
+    /// Average of all.
+    pub average: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// Least.
+    pub min: u64,
+    /// Greatest.
+    pub max: u64,
+    /// Standard deviation.
+    pub deviation: u64,
+    /// Average without outliers, if the text states it.
+    pub steady: Option<u64>,
+    /// Standard deviation without outliers, if the text states it.
+    pub steady_deviation: Option<u64>,
     /// Where it stands.
     #[serde(rename = "where")]
     pub place: String,
@@ -106,6 +134,7 @@ mod tests {
     fn every_figure_has_its_place() {
         let figures = Figures::m3().expect("valid");
         assert!(figures.round_trips.iter().all(|f| !f.place.is_empty()));
+        assert!(figures.others.iter().all(|f| !f.place.is_empty()));
         assert!(figures.slowdowns.iter().all(|f| !f.place.is_empty()));
         assert_eq!(
             figures.slowdown("tiled-fpga", "accesses", "transfers"),

@@ -3,6 +3,8 @@
 //! What it deliberately does not know: how they were measured.
 
 use super::Reproduced;
+use super::beside::Beside;
+use super::defences::footnote;
 use super::priorities::Priorities;
 use super::waiting::{METHODS, Waiting};
 use crate::error::Error;
@@ -18,6 +20,27 @@ fn milliseconds(microseconds: f64) -> String {
 
 fn low(one: &Priorities) -> String {
     one.low.map_or("-".to_owned(), milliseconds)
+}
+
+fn bound(one: &Beside) -> String {
+    one.most().map_or("none".to_owned(), milliseconds)
+}
+
+fn bounds(all: &[Priorities]) -> impl Iterator<Item = &Beside> {
+    // With a single client there is nobody of low priority.
+    let low = |one: &Priorities| one.low.is_some();
+    let lows = all
+        .iter()
+        .filter(move |one| low(one))
+        .map(|one| &one.low_bound);
+    let others = all
+        .iter()
+        .flat_map(|one| [&one.plain_bound, &one.high_bound]);
+    others.chain(lows)
+}
+
+fn low_bound(one: &Priorities) -> String {
+    one.low.map_or("-".to_owned(), |_| bound(&one.low_bound))
 }
 
 fn way(method: &str) -> &str {
@@ -38,13 +61,24 @@ fn suspend(one: &Waiting) -> String {
 pub fn summary(all: &Reproduced) -> String {
     let mut out = String::new();
     if !all.priorities.is_empty() {
-        let mut table = plain(&["clients", "without priorities", "low", "high"]);
+        let mut table = plain(&[
+            "clients",
+            "without priorities",
+            "bound",
+            "low",
+            "bound",
+            "high",
+            "bound",
+        ]);
         for one in &all.priorities {
             table.add_row(vec![
                 one.clients.to_string(),
                 milliseconds(one.plain),
+                bound(&one.plain_bound),
                 low(one),
+                low_bound(one),
                 milliseconds(one.high),
+                bound(&one.high_bound),
             ]);
         }
         let _ = writeln!(
@@ -52,9 +86,14 @@ pub fn summary(all: &Reproduced) -> String {
             "Figure 3, tiled-fpga: worst request latency in ms; the server needs 1 ms for each request\n{}",
             render(&table)
         );
+        if let Some(note) = footnote(bounds(&all.priorities)) {
+            let _ = writeln!(out, "{note}\n");
+        }
     }
     if !all.waiting.is_empty() {
-        let mut table = plain(&["name", "way", "suspend", "wake", "worst", "clocked"]);
+        let mut table = plain(&[
+            "name", "way", "suspend", "wake", "worst", "bound", "clocked",
+        ]);
         for one in &all.waiting {
             table.add_row(vec![
                 one.platform.clone(),
@@ -62,6 +101,7 @@ pub fn summary(all: &Reproduced) -> String {
                 suspend(one),
                 format!("{:.0}", one.wake),
                 one.wake_worst.to_string(),
+                one.bound.text(0),
                 format!("{:.2} %", one.clocked),
             ]);
         }
@@ -71,6 +111,9 @@ pub fn summary(all: &Reproduced) -> String {
              clocked cycles while waiting\n{}",
             render(&table)
         );
+        if let Some(note) = footnote(all.waiting.iter().map(|one| &one.bound)) {
+            let _ = writeln!(out, "{note}\n");
+        }
     }
     out
 }
@@ -117,13 +160,13 @@ fn priorities(all: &[Priorities]) -> Result<Markup, Error> {
     Ok(html! {
         h2 { "Figure 3: a receive gate for each priority" }
         div.scroll { table {
-            tr { th { "clients" } th { "without priorities" } th { "low" } th { "high" } }
+            tr { th { "clients" } th { "without priorities" } th { "bound" } th { "low" } th { "bound" } th { "high" } th { "bound" } }
             @for one in all {
-                tr { td { (one.clients) } td { (milliseconds(one.plain)) } td { (low(one)) } td { (milliseconds(one.high)) } }
+                tr { td { (one.clients) } td { (milliseconds(one.plain)) } td.soft { (bound(&one.plain_bound)) } td { (low(one)) } td.soft { (low_bound(one)) } td { (milliseconds(one.high)) } td.soft { (bound(&one.high_bound)) } }
             }
         } }
         p.soft { "Worst request latency in ms on tiled-fpga. The server needs 1 ms for each request and looks at the gate of the \
-            first client first; a request that it has begun is not interrupted." }
+            first client first; a request that it has begun is not interrupted. " (footnote(bounds(all)).unwrap_or_default()) }
         (picture(chart(&axes, &lines, Mark::Line)?))
     })
 }
@@ -142,14 +185,32 @@ fn waiting(platform: &str, list: &[&Waiting]) -> Result<Markup, Error> {
     Ok(html! {
         h2 { "Figure 6: falling asleep and waking up, " (platform) }
         div.scroll { table {
-            tr { th.text { "way" } th { "until asleep" } th { "from message to hand" } th { "worst" } th { "clocked while waiting" } }
+            tr { th.text { "way" } th { "until asleep" } th { "from message to hand" } th { "worst" } th { "bound" } th { "clocked while waiting" } }
             @for one in list {
-                tr { td.text { (way(&one.method)) } td { (suspend(one)) } td { (format!("{:.0}", one.wake)) } td { (one.wake_worst) } td { (format!("{:.2} %", one.clocked)) } }
+                tr { td.text { (way(&one.method)) } td { (suspend(one)) } td { (format!("{:.0}", one.wake)) } td { (one.wake_worst) } td.soft { (one.bound.text(0)) } td { (format!("{:.2} %", one.clocked)) } }
             }
         } }
-        p.soft { "Mean cycles of 100 runs after 20 warm-up runs. A message comes 100 µs after the last answer." }
+        p.soft { "Mean cycles of 100 runs after 20 warm-up runs. A message comes 100 µs after the last answer. " (footnote(list.iter().map(|one| &one.bound)).unwrap_or_default()) }
         (picture(svg))
     })
+}
+
+/// Nothing reproduced yet, for tests.
+#[cfg(test)]
+pub fn empty() -> Reproduced {
+    Reproduced {
+        source: "the paper".to_owned(),
+        round_trips: vec![],
+        others: vec![],
+        priorities: vec![],
+        unregulated: vec![],
+        regulated: vec![],
+        sweep: vec![],
+        waiting: vec![],
+        attacks: vec![],
+        regulation: vec![],
+        claims: vec![],
+    }
 }
 
 #[cfg(test)]
@@ -163,6 +224,9 @@ mod tests {
             plain,
             high,
             low,
+            plain_bound: Beside::AtMost(1100.0 * clients as f64),
+            high_bound: Beside::AtMost(2200.0),
+            low_bound: Beside::None("a client may keep it out".to_owned()),
         };
         let way = |method: &str, suspend, wake, clocked| Waiting {
             platform: "tiled-gem5".to_owned(),
@@ -170,6 +234,7 @@ mod tests {
             suspend,
             wake,
             wake_worst: 70,
+            bound: Beside::None("no execution time is known".to_owned()),
             clocked,
         };
         let priorities = vec![
@@ -185,14 +250,10 @@ mod tests {
         let mut claims = priorities::claims(&priorities, 1000.0, 2000.0);
         claims.extend(waiting::claims(&waiting));
         Reproduced {
-            source: "the paper".to_owned(),
-            round_trips: vec![],
             priorities,
-            unregulated: vec![],
-            regulated: vec![],
-            sweep: vec![],
             waiting,
             claims,
+            ..empty()
         }
     }
 

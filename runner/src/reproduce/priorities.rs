@@ -2,9 +2,13 @@
 //!
 //! What it deliberately does not know: how the server chooses; it looks at what clients saw.
 
-use super::{Claim, Wanted, run_system, span};
+use super::beside::{self, Beside};
+use super::{Claim, Wanted, counted, span};
 use crate::error::Error;
 use crate::progress::Progress;
+use crate::result::RunResult;
+use crate::run::Seen;
+use bulkhead_analysis::server::{self, Terms};
 use serde::Serialize;
 
 /// Clients at most: all tiles are taken then.
@@ -21,6 +25,53 @@ pub struct Priorities {
     pub high: f64,
     /// Of the clients with low priority; none with a single client.
     pub low: Option<f64>,
+    /// Bound without priorities.
+    pub plain_bound: Beside,
+    /// Bound of the client with high priority.
+    pub high_bound: Beside,
+    /// Bound of the clients with low priority.
+    pub low_bound: Beside,
+}
+
+/// Bounds of a client's request: at the high and at the low gate. Alone it takes what was measured; beside others each request takes
+/// that and what all its transactions may wait for others, and it waits for theirs as the server's order says.
+fn bounds(
+    result: &RunResult,
+    seen: &[Seen],
+    variant: &str,
+    alone: &beside::Work,
+) -> Result<[Beside; 2], Error> {
+    let place = result.variants.iter().position(|one| one.name == variant);
+    let system = place.and_then(|place| Some(&seen.get(place)?.system));
+    let system = system.ok_or_else(|| Error::Machine(format!("{variant} was not looked at")))?;
+    let request = match beside::disturbed(system, alone) {
+        Ok(request) => request,
+        Err(why) => return Ok([Beside::None(why.clone()), Beside::None(why)]),
+    };
+    let gates: Vec<Terms> = ["high", "low"]
+        .iter()
+        .map(|name| {
+            let server = system.apps.iter().position(|app| app.name == "server");
+            let place = server.and_then(|server| {
+                let mut gates = system.apps[server].rgates.iter();
+                Some((server, gates.position(|gate| gate.name == *name)?))
+            });
+            let gates = system.apps.iter().flat_map(|app| &app.sgates);
+            let clients = gates.filter(|gate| Some((gate.to, gate.gate)) == place);
+            Terms {
+                slots: place.map_or(0, |(app, gate)| system.apps[app].rgates[gate].slots.into()),
+                clients: clients.count() as u64,
+                limit: Some(request),
+                budget: None,
+            }
+        })
+        .collect();
+    Ok([0, 1].map(|own| match server::waiting(&gates, own, request) {
+        Some(waiting) => Beside::AtMost(result.microseconds(request + waiting)),
+        None => Beside::None(
+            "a client of high priority that asks without a pause may keep a low one out for any time".to_owned(),
+        ),
+    }))
 }
 
 /// Runs the experiment.
@@ -31,7 +82,8 @@ pub fn run(wanted: Wanted, progress: &dyn Progress) -> Result<Vec<Priorities>, E
             overrides.push(format!("client-{client}/argument[runs]@value=200"));
         }
     }
-    let result = run_system("m3/priorities", overrides, Vec::new(), progress)?;
+    let (result, seen) = counted("m3/priorities", &overrides, &["plain-1"], progress)?;
+    let alone = beside::work(&result, &seen, "plain-1", &["client-1", "server"])?;
     let worst = |variant: &str, clients: std::ops::RangeInclusive<u64>| {
         let mut worst: Option<u64> = None;
         for client in clients {
@@ -43,11 +95,16 @@ pub fn run(wanted: Wanted, progress: &dyn Progress) -> Result<Vec<Priorities>, E
     (1..=CLIENTS)
         .map(|clients| {
             let prioritised = format!("priorities-{clients}");
+            let [_, plain_bound] = bounds(&result, &seen, &format!("plain-{clients}"), &alone)?;
+            let [high_bound, low_bound] = bounds(&result, &seen, &prioritised, &alone)?;
             Ok(Priorities {
                 clients,
                 plain: worst(&format!("plain-{clients}"), 1..=clients)?.unwrap_or_default(),
                 high: worst(&prioritised, 1..=1)?.unwrap_or_default(),
                 low: worst(&prioritised, 2..=clients)?,
+                plain_bound,
+                high_bound,
+                low_bound,
             })
         })
         .collect()
@@ -81,6 +138,27 @@ pub fn claims(all: &[Priorities], service: f64, high: f64) -> Vec<Claim> {
             ),
             held: one.high <= high / service * alone,
         });
+    }
+    for one in all {
+        let low = one.low.unwrap_or_default();
+        let series = [
+            ("no priority", one.plain, &one.plain_bound),
+            ("high priority", one.high, &one.high_bound),
+            ("low priority", low, &one.low_bound),
+        ];
+        for (name, worst, bound) in series {
+            if let Some(most) = bound.most() {
+                claims.push(Claim {
+                    what: format!(
+                        "{} clients, {name}: {:.3} ms at worst within the bound of {:.3} ms",
+                        one.clients,
+                        worst / 1000.0,
+                        most / 1000.0
+                    ),
+                    held: worst <= most,
+                });
+            }
+        }
     }
     let lows: Vec<f64> = all.iter().filter_map(|one| one.low).collect();
     if lows.len() > 1 {

@@ -4,6 +4,7 @@
 //! message; when the hart stopped and when the message came is seen from outside.
 
 use super::Claim;
+use super::beside::Beside;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::run::{self, Options};
@@ -28,6 +29,8 @@ pub struct Waiting {
     pub wake: f64,
     /// The longest of these.
     pub wake_worst: u64,
+    /// Bound of the longest.
+    pub bound: Beside,
     /// Of a hundred cycles between begin of the wait and message, those for which the hart was clocked.
     pub clocked: f64,
 }
@@ -86,6 +89,7 @@ pub fn run(progress: &dyn Progress) -> Result<Vec<Waiting>, Error> {
                 suspend: (suspended == count).then(|| cycles(suspend) / count as f64),
                 wake: cycles(wake) / count as f64,
                 wake_worst: result.cycles(worst),
+                bound: Beside::None(super::NO_EXECUTION_TIME.to_owned()),
                 clocked: 100.0 * (waited - slept) as f64 / waited.max(1) as f64,
             });
         }

@@ -3,6 +3,7 @@
 //! Why it exists: tests call this after every operation, and the kernel's tests after every call. What it deliberately does not
 //! know: how the state came about.
 
+use crate::gate::slots;
 use crate::node::{EXTRA, HOLDER, NO_SELECTOR, NodeId, ORIGIN, Slot, State};
 use crate::object::{NO_OWNER, Object, QUOTAS, Quota, UNREGULATED};
 use crate::space::{HolderId, Space};
@@ -166,7 +167,7 @@ impl Space<'_> {
                 });
                 let credits: u64 = credits
                     .map(|(_, n)| match n.object {
-                        Object::Send { credits, .. } => u64::from(credits),
+                        Object::Send { credits, .. } => slots(credits).into(),
                         Object::Service => 1,
                         _ => 0,
                     })

@@ -8,6 +8,15 @@ use crate::object::{Object, Quota, Receive};
 use crate::resource::take;
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, Result};
+use bulkhead_abi::dtu::UNLIMITED_CREDITS;
+
+/// Slots of the receiver that a gate with so many credits takes.
+pub(crate) const fn slots(credits: u8) -> u8 {
+    match credits {
+        UNLIMITED_CREDITS => 0,
+        credits => credits,
+    }
+}
 
 impl Space<'_> {
     fn receive(&self, id: NodeId) -> Result<Receive> {
@@ -60,7 +69,8 @@ impl Space<'_> {
         self.derive(caller, NodeId::NONE, target, object)
     }
 
-    /// Creates a gate that sends to a receive gate, with credits for some of its slots.
+    /// Creates a gate that sends to a receive gate, with credits for some of its slots; with [`UNLIMITED_CREDITS`] it takes none,
+    /// and may fill the buffer with others' messages in it: that is for the receiver's holder to decide.
     ///
     /// # Errors
     /// [`Error::NoCredits`] if the slots do not suffice, [`Error::OutOfBounds`] without credits, and what every operation says of
@@ -78,7 +88,8 @@ impl Space<'_> {
         if credits == 0 {
             return Err(Error::OutOfBounds);
         }
-        let left = gate.left.checked_sub(credits).ok_or(Error::NoCredits)?;
+        let left = gate.left.checked_sub(slots(credits));
+        let left = left.ok_or(Error::NoCredits)?;
         let id = self.derive(caller, origin, target, Object::Send { label, credits })?;
         if let Object::Receive(gate) = self.object_mut(origin) {
             gate.left = left;

@@ -8,6 +8,7 @@
 //! older nodes only, so it cannot come to the same node twice; when a revocation of another level removes a node on its way, that
 //! one is told.
 
+use crate::gate::slots;
 use crate::node::{
     EDGES, EXTRA, HOLDER, LEVELS, NO_SELECTOR, NodeId, OFF_PATH, ORIGIN, ROOT, State,
 };
@@ -224,7 +225,7 @@ impl Space<'_> {
                     pool.pieces -= 1;
                 }
             }
-            Object::Send { credits, .. } => self.return_slots(origin, credits),
+            Object::Send { credits, .. } => self.return_slots(origin, slots(credits)),
             Object::Service => self.return_slots(origin, 1),
             Object::Endpoint { count, .. } => {
                 if origin.is_some()

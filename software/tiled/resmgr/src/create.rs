@@ -11,7 +11,7 @@ use crate::tiles::{self, pages};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
-use bulkhead_abi::dtu::NO_ENDPOINT;
+use bulkhead_abi::dtu::{NO_ENDPOINT, UNLIMITED_CREDITS};
 use bulkhead_abi::environment::{ENVIRONMENT_MAGIC, Environment, GateEntry, GateKind};
 use bulkhead_abi::syscall::{
     SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES, SYSCALL_SLOT, Syscall, SyscallError,
@@ -99,7 +99,12 @@ struct Needs<'a> {
 
 /// Slots and bytes of a slot for the replies to an application's messages; none if it sends nothing.
 fn call_slots(app: &App) -> Result<Option<(u8, u16)>, Failure> {
-    let credits = app.send.iter().map(|gate| u32::from(gate.credits)).sum();
+    // Who sends without counting looks after his answers himself: there is room for one.
+    let credits = app.send.iter().map(|gate| match gate.credits {
+        UNLIMITED_CREDITS => 1,
+        credits => u32::from(credits),
+    });
+    let credits = credits.sum();
     if credits > CREDITS_MAX {
         return Err(Failure::Credits(app.name.clone(), credits));
     }
@@ -166,13 +171,20 @@ fn create(
         Some(app) => tiles::for_app(app, selectors)?,
         None => SEL_TILES + needs.tile,
     };
-    let purse = selectors.next()?;
-    let request = Syscall::DeriveKernelMemory {
-        source: SEL_KERNEL_MEMORY,
-        target: purse,
-        bytes: needs.purse,
+    // Without kernel memory of its own it takes from this manager's.
+    let purse = match needs.purse {
+        0 => SEL_KERNEL_MEMORY,
+        bytes => {
+            let target = selectors.next()?;
+            let request = Syscall::DeriveKernelMemory {
+                source: SEL_KERNEL_MEMORY,
+                target,
+                bytes,
+            };
+            call("give kernel memory", &request)?;
+            target
+        }
     };
-    call("give kernel memory", &request)?;
     let selector = selectors.next()?;
     let mut receiver = |slots: u8, slot_size: u16, import: Option<u16>| {
         let gate = match import {

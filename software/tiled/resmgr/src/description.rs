@@ -456,7 +456,7 @@ impl Subsystem {
             name,
             to: target,
             slot_size,
-            credits: value(node, "credits", quantity::number)?,
+            credits: value(node, "credits", quantity::credits)?,
             label: value(node, "label", quantity::number)?,
             session: node.has_tag_name("session"),
         })

@@ -3,6 +3,8 @@
 //! Why it exists: the runner hands over canonical values, `4096B`, `8388608B/s`, `1000000ns`. What it deliberately does not
 //! know: other units; the model has turned them into these.
 
+use bulkhead_abi::dtu::UNLIMITED_CREDITS;
+
 /// Bytes.
 pub fn size(text: &str) -> Option<u64> {
     text.strip_suffix('B')?.parse().ok()
@@ -16,6 +18,14 @@ pub fn rate(text: &str) -> Option<u64> {
 /// Nanoseconds.
 pub fn time(text: &str) -> Option<u64> {
     text.strip_suffix("ns")?.parse().ok()
+}
+
+/// Credits of a send gate: a number, or the unit's for those that are not counted.
+pub fn credits(text: &str) -> Option<u8> {
+    match text {
+        "unlimited" => Some(UNLIMITED_CREDITS),
+        text => number(text).filter(|credits| *credits != UNLIMITED_CREDITS),
+    }
 }
 
 /// A plain number.

@@ -3,6 +3,7 @@
 //! It shares no code and no idea with the crate but the rules: no counters that are kept, no lists that are linked.
 
 use crate::{Quota, Request};
+use bulkhead_abi::dtu::UNLIMITED_CREDITS;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of a model capability; never used again.
@@ -177,6 +178,7 @@ impl Model {
             .values()
             .filter(|c| c.original.is_none() && c.origin.is_some_and(|o| self.original(o) == id))
             .map(|c| match c.kind {
+                Kind::Send { credits } if credits == UNLIMITED_CREDITS => 0,
                 Kind::Send { credits } => credits,
                 Kind::Service => 1,
                 _ => 0,

@@ -3,6 +3,7 @@
 use super::model::{Kind, Model, Person};
 use super::{KERNEL, MEMORY, PURSE, SMALL_TILE, TILE, space};
 use crate::{Error, HolderId, NO_OWNER, Object, Progress, Request, Space};
+use bulkhead_abi::dtu::UNLIMITED_CREDITS;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -199,11 +200,14 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
             )
         }
         8 => {
-            let credits = (a % 4) as u8;
+            let credits = match a % 5 {
+                4 => UNLIMITED_CREDITS,
+                few => few as u8,
+            };
             let fits = |m: &Model, id| {
                 matches!(m.kind(id), Kind::Receive { .. })
                     && credits > 0
-                    && m.credits_left(id) >= credits
+                    && (credits == UNLIMITED_CREDITS || m.credits_left(id) >= credits)
             };
             (
                 space

@@ -1,0 +1,69 @@
+//! The victim at the kernel: in each period it gets itself a piece of memory as a gate, which costs kernel memory and an
+//! endpoint of its tile, and gives it back.
+//!
+//! Arguments: `runs` (200), `warmup` (10), `period` (200us). Each time that all calls succeed is a span. Check values at the
+//! end: times that all succeeded; times that the kernel refused a call; 0.
+#![no_std]
+#![no_main]
+
+use bulkhead_lib::abi::syscall::{
+    NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, Syscall, SyscallError,
+};
+use bulkhead_lib::{argument, marker, syscall, time};
+
+bulkhead_lib::main!(main);
+
+/// Gets a memory gate.
+fn get() -> Result<(), SyscallError> {
+    syscall::call(&Syscall::DeriveMemory {
+        source: SEL_MEMORY,
+        target: SEL_FREE,
+        offset: 0,
+        size: 4096,
+        rights: 1,
+    })?;
+    syscall::call(&Syscall::Activate {
+        gate: SEL_FREE,
+        activity: SEL_ACTIVITY,
+        memory: NO_SELECTOR,
+        offset: 0,
+        replies: 0,
+    })?;
+    Ok(())
+}
+
+fn main() -> u64 {
+    let runs: u64 = argument::value("runs", 200);
+    let warmup: u64 = argument::value("warmup", 10);
+    let period: u64 = argument::time("period", 200_000);
+    let revoke = Syscall::Revoke {
+        selector: SEL_FREE,
+        keep: 0,
+    };
+    let (mut served, mut refused) = (0u64, 0u64);
+    let mut next = time::now();
+    for run in 0..warmup + runs {
+        if run == warmup {
+            marker::measure_begin(runs);
+            (served, refused) = (0, 0);
+        }
+        time::sleep_until(next);
+        marker::span_begin(run);
+        let outcome = get();
+        // What came of the first call goes back in any case.
+        let back = syscall::call(&revoke);
+        match outcome.and(back) {
+            Ok(_) => {
+                marker::span_end(run);
+                served += 1;
+            }
+            Err(_) => refused += 1,
+        }
+        next = (next + period).max(time::now());
+    }
+    marker::measure_end(runs);
+    marker::check(served);
+    marker::check(refused);
+    marker::check(0);
+    0
+}
