@@ -109,6 +109,11 @@ pub fn chart(axes: &Axes<'_>, series: &[Series], mark: Mark) -> Result<String, E
     chart_with(axes, series, mark, legend)
 }
 
+/// Lines that rise: the legend stands at the upper left, where they leave room.
+pub fn rising(axes: &Axes<'_>, series: &[Series]) -> Result<String, Error> {
+    chart_with(axes, series, Mark::Line, SeriesLabelPosition::UpperLeft)
+}
+
 /// Lines that stay high and then fall: the legend stands at the lower left, where they leave room.
 pub fn falling(axes: &Axes<'_>, series: &[Series]) -> Result<String, Error> {
     chart_with(axes, series, Mark::Line, SeriesLabelPosition::LowerLeft)

@@ -9,7 +9,7 @@ use super::priorities::Priorities;
 use super::waiting::{METHODS, Waiting};
 use crate::error::Error;
 use crate::report::page::picture;
-use crate::report::plot::{Axes, Bar, Mark, Series, bars, chart};
+use crate::report::plot::{Axes, Bar, Series, bars, rising};
 use crate::report::table::{plain, render};
 use maud::{Markup, html};
 use std::fmt::Write;
@@ -167,7 +167,7 @@ fn priorities(all: &[Priorities]) -> Result<Markup, Error> {
         } }
         p.soft { "Worst request latency in ms on tiled-fpga. The server needs 1 ms for each request and looks at the gate of the \
             first client first; a request that it has begun is not interrupted. " (footnote(bounds(all)).unwrap_or_default()) }
-        (picture(chart(&axes, &lines, Mark::Line)?))
+        (picture(rising(&axes, &lines)?))
     })
 }
 

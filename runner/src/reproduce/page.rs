@@ -6,7 +6,7 @@ use super::defences::{self, footnote};
 use super::{Reproduced, Slowdown, WORKLOADS, more};
 use crate::error::Error;
 use crate::report::page::{page, picture};
-use crate::report::plot::{Axes, Bar, Mark, Series, bars, chart};
+use crate::report::plot::{Axes, Bar, Series, bars, rising};
 use crate::report::table::{plain, render};
 use maud::{Markup, html};
 use std::fmt::Write;
@@ -354,6 +354,6 @@ fn sweep(platform: &str, list: &[&Slowdown]) -> Result<Markup, Error> {
                 tr.soft[index % 2 == 1] { @for cell in row { td { (cell) } } }
             }
         } }
-        (picture(chart(&axes, &series, Mark::Line)?))
+        (picture(rising(&axes, &series)?))
     })
 }

@@ -47,5 +47,9 @@ mod tests {
         assert_eq!(time("1000000ns"), Some(1_000_000));
         assert_eq!(time("1ms"), None);
         assert_eq!(number::<u16>("70000"), None);
+        assert_eq!(credits("32"), Some(32));
+        assert_eq!(credits("unlimited"), Some(UNLIMITED_CREDITS));
+        // The unit's number for it is no number of credits.
+        assert_eq!(credits("255"), None);
     }
 }
