@@ -59,6 +59,25 @@ impl Report {
         self.pairs(MarkerKind::SpanBegin, MarkerKind::SpanEnd, Some(tile))
     }
 
+    /// Values and cycles of all pieces of work between two kinds of markers on a tile.
+    pub fn work(&self, begin: u16, end: u16, tile: u16) -> Vec<(u64, u64)> {
+        let mut open = None;
+        let mut all = Vec::new();
+        for (tick, at, _, kind, value) in &self.markers {
+            if *at != tile {
+                continue;
+            }
+            if *kind == begin {
+                open = Some((*value, *tick));
+            } else if *kind == end
+                && let Some((value, begin)) = open.take()
+            {
+                all.push((value, (tick - begin) / self.cycle));
+            }
+        }
+        all
+    }
+
     /// Cycles of all flows.
     pub fn flows(&self) -> Vec<u64> {
         self.pairs(MarkerKind::FlowBegin, MarkerKind::FlowEnd, None)

@@ -14,6 +14,8 @@ use alloc::vec::Vec;
 use bulkhead_abi::boot::{BootTile, TILE_MEMORY, TILE_PROCESSING};
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, Syscall, module_key};
 use bulkhead_abi::words;
+use bulkhead_hal::marker;
+use bulkhead_kernel::bounds::{ANSWER, NOTIFICATION, STEP, TILE_ANSWER, WORK_BEGINS, WORK_ENDS};
 use bulkhead_kernel::hardware::{Hardware, Region};
 use bulkhead_kernel::report::Stopped;
 use bulkhead_kernel::root::{self, Place};
@@ -25,6 +27,8 @@ use unit::Unit;
 
 /// Messages of each kind that are heard between two things that the kernel does.
 const HEARD: usize = 4;
+/// Texts that may be waiting at once: what comes later is not what somebody said before he stopped.
+const TEXTS: usize = 32;
 
 /// Called by `arch` with what the boot ROM gave.
 fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
@@ -116,14 +120,16 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
             };
             // What is no message at all names no activity that there can be.
             let (activity, cause) = stopped.unwrap_or((NUMBERS_END, StopCause::Panic));
-            system.notified(unit, tile, activity, cause);
+            measured(NOTIFICATION, || {
+                system.notified(unit, tile, activity, cause)
+            });
             report(system, unit);
         }
         for _ in 0..HEARD {
             let Some((number, words)) = unit.server_answer() else {
                 break;
             };
-            system.answered(unit, number, words.as_slice());
+            measured(ANSWER, || system.answered(unit, number, words.as_slice()));
         }
         let mut next = match system.has_questions() {
             true => system.expire(unit.time()),
@@ -131,7 +137,7 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
         };
         if system.is_asking() {
             while let Some((number, answer)) = unit.answer() {
-                system.tile_answered(unit, number, answer);
+                measured(TILE_ANSWER, || system.tile_answered(unit, number, answer));
             }
             next = system.expire_tiles(unit).into_iter().chain(next).min();
             report(system, unit);
@@ -142,7 +148,7 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
         for level in (0..PRIORITIES).rev() {
             let has_step = has_jobs && system.has_step(level);
             if has_step && last != Some(level) {
-                system.step(unit, level);
+                measured(STEP, || system.step(unit, level));
                 (worked, stepped) = (Some(level), Some(level));
                 break;
             }
@@ -154,17 +160,20 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
                     level,
                     offset,
                 };
-                let call = Syscall::decode(words.as_slice());
-                match call.and_then(|call| system.call(unit, ticket, call)) {
-                    Ok(Outcome::Reply(reply)) => unit.reply(ticket, &reply),
-                    Ok(Outcome::Later) => {}
-                    Err(error) => unit.reply(ticket, &failed(error)),
-                }
+                let number = words.as_slice().first().copied().unwrap_or(0);
+                measured(number, || {
+                    let call = Syscall::decode(words.as_slice());
+                    match call.and_then(|call| system.call(unit, ticket, call)) {
+                        Ok(Outcome::Reply(reply)) => unit.reply(ticket, &reply),
+                        Ok(Outcome::Later) => {}
+                        Err(error) => unit.reply(ticket, &failed(error)),
+                    }
+                });
                 worked = Some(level);
                 break;
             }
             if has_step {
-                system.step(unit, level);
+                measured(STEP, || system.step(unit, level));
                 (worked, stepped) = (Some(level), Some(level));
                 break;
             }
@@ -195,10 +204,19 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
     }
 }
 
+/// Does a piece of work between two markers, which cost a no-op each.
+#[inline(always)]
+fn measured(what: u64, work: impl FnOnce()) {
+    marker::custom::<WORK_BEGINS>(what);
+    work();
+    marker::custom::<WORK_ENDS>(what);
+}
+
 /// Says which activities stopped, after what they said last: at most one text of each tile is waiting.
 fn report(system: &mut System, unit: &mut Unit) {
     while let Some((activity, cause)) = system.take_report() {
-        while let Some(offset) = unit.text() {
+        for _ in 0..TEXTS {
+            let Some(offset) = unit.text() else { break };
             unit.print(system, offset);
         }
         if let (Some(target), Some(tile)) = (system.activity(activity), system.tile_of(activity)) {

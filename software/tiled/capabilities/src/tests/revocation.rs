@@ -1,8 +1,9 @@
 //! Revocation in small steps: bounds, nesting, and what comes between the steps.
 
-use super::{KERNEL, PURSE, TILE, activity, finish, space};
+use super::{KERNEL, PURSE, TILE, activity, finish, space, space_of};
 use crate::{
-    CUT_STEPS, Error, LEVELS, MAKE_STEPS, Object, Progress, REVOKE_STEPS, Request, activity_steps,
+    CUT_STEPS, Error, LEVELS, MAKE_STEPS, Object, Progress, REVOKE_STEPS, Request, Space,
+    activity_steps,
 };
 
 #[test]
@@ -32,6 +33,46 @@ fn a_large_tree_is_removed_in_bounded_steps() {
     assert_eq!(removed, 900);
     // Every node is gone to once, but the root, and removed once.
     assert_eq!(calls, 900 + 899);
+    space.check().unwrap();
+}
+
+#[test]
+fn a_tree_of_ten_thousand_is_removed_in_the_same_small_steps() {
+    let mut space = space_of(16_000, 16);
+    let left = space.kernel_memory_left(KERNEL).unwrap();
+    let rest = 64 * Space::NODE_COST + 16 * Space::HOLDER_COST;
+    space.add_kernel_memory(PURSE, left - rest).unwrap();
+    space.create_semaphore(KERNEL, 900, 0).unwrap();
+    let mut holders = Vec::new();
+    for number in 0..12 {
+        let holder = activity(&mut space, TILE, 10 + 4 * number, 900 * Space::NODE_COST);
+        space.copy(holder, (KERNEL, 900), (holder, 16)).unwrap();
+        for i in 1..850u16 {
+            let source = (holder, 16 + i / 7);
+            space.copy(holder, source, (holder, 16 + i)).unwrap();
+        }
+        holders.push(holder);
+    }
+    space.check().unwrap();
+    space.revoke(0, KERNEL, 900, false).unwrap();
+    let (mut removed, mut worst) = (0, 0);
+    loop {
+        let before = space.steps();
+        let progress = space.step(0);
+        worst = worst.max(space.steps() - before);
+        match progress {
+            Progress::Done => break,
+            Progress::Removed(_) => removed += 1,
+            Progress::Working => {}
+        }
+    }
+    assert_eq!(removed, 1 + 12 * 850);
+    assert!(worst <= REVOKE_STEPS.into(), "{worst}");
+    println!("{removed} capabilities, at most {worst} nodes in a step");
+    for holder in holders {
+        let left = space.kernel_memory_left(holder).unwrap();
+        assert_eq!(left, 900 * Space::NODE_COST);
+    }
     space.check().unwrap();
 }
 

@@ -1,6 +1,7 @@
 //! The kernel's decisions against a chip that only remembers what was done to it.
 
 mod activities;
+mod bounds;
 mod kills;
 mod paging;
 mod properties;
@@ -115,6 +116,7 @@ impl Hardware for Chip {
         !self.refuse
     }
     fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]) {
+        self.effects += 1;
         assert!(offset + buffer.len() as u64 <= region.size);
         for (i, byte) in buffer.iter_mut().enumerate() {
             let address = region.base + offset + i as u64;
@@ -122,6 +124,7 @@ impl Hardware for Chip {
         }
     }
     fn write(&mut self, region: Region, offset: u64, data: &[u8]) {
+        self.effects += 1;
         assert!(offset + data.len() as u64 <= region.size);
         for (i, byte) in data.iter().enumerate() {
             self.memory.insert(region.base + offset + i as u64, *byte);

@@ -1,0 +1,95 @@
+//! What each system call costs at most, before it is answered or becomes a job.
+//!
+//! Why it exists: a caller waits for at most one piece of work of somebody else, so the largest piece is part of everybody's worst case.
+//! Tests hold the kernel to these numbers, and print beside them what was seen. What it deliberately does not know: cycles; they are
+//! measured on the chip.
+//!
+//! *Nodes* are capabilities and dependencies that are visited, as [`bulkhead_capabilities::Space::steps`] counts them; *effects* are
+//! accesses of the kernel's unit to other tiles: an endpoint read, configured or invalidated, a bucket, a request, a question, one
+//! piece of memory.
+
+use crate::system::HOLDERS;
+use bulkhead_abi::memory_map::PMP_WINDOWS;
+use bulkhead_abi::syscall::{EXCHANGE_MAX, Number};
+use bulkhead_capabilities::{
+    CUT_STEPS, LOOKUP_STEPS, MAKE_STEPS, QUOTAS, REVOKE_STEPS, activity_steps,
+};
+
+/// The largest cost of one piece of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Capabilities and dependencies that are visited.
+    pub nodes: u32,
+    /// Accesses to other tiles.
+    pub effects: u32,
+}
+
+/// Kinds of the markers that the kernel makes when it begins a piece of work and when it has done it; the value is the number of the
+/// call, or one of the following.
+pub const WORK_BEGINS: u16 = 0x100;
+/// See [`WORK_BEGINS`].
+pub const WORK_ENDS: u16 = 0x101;
+/// A step of a job.
+pub const STEP: u64 = 64;
+/// The answer of a server.
+pub const ANSWER: u64 = 65;
+/// The answer of a TileMux.
+pub const TILE_ANSWER: u64 = 66;
+/// A notification of a TileMux.
+pub const NOTIFICATION: u64 = 67;
+
+const fn bound(nodes: u32, effects: u32) -> Bound {
+    Bound { nodes, effects }
+}
+
+const LOOKUP: u32 = LOOKUP_STEPS;
+/// A node that was made is thrown away again: gone to, removed, and the end is noticed.
+const UNDONE: u32 = 3 * REVOKE_STEPS;
+/// A copy: both ends are looked up.
+const COPY: u32 = MAKE_STEPS + 2 * LOOKUP;
+/// Servers that can be asked at once at most; if several are free, each is asked its next question.
+const LINES: u32 = 32;
+
+/// A step of a revocation.
+pub const REVOCATION: Bound = bound(REVOKE_STEPS, 3);
+/// A step of loading TileMux: a piece is read and written.
+pub const LOADING: Bound = bound(0, 2);
+/// A step of clearing memory.
+pub const CLEARING: Bound = bound(LOOKUP, 1);
+/// What a server agreed to: every capability is checked, and then copied; then servers are asked.
+pub const AGREEMENT: Bound = bound(EXCHANGE_MAX as u32 * 2 * COPY + 4 * LOOKUP, LINES);
+
+/// What a call costs at most before it is answered, or waits, or becomes a job of bounded steps.
+pub const fn of(call: Number) -> Bound {
+    match call {
+        Number::Nothing | Number::WaitEvent | Number::Report => bound(0, 0),
+        Number::Query | Number::Usage | Number::Tell => bound(LOOKUP, 0),
+        Number::DeriveTile => bound(2 * LOOKUP + QUOTAS as u32 + MAKE_STEPS, 1),
+        Number::DeriveKernelMemory | Number::DeriveMemory => bound(LOOKUP + MAKE_STEPS, 0),
+        Number::CutMemory => bound(2 * LOOKUP + CUT_STEPS, 0),
+        Number::OpenModule => bound(2 * LOOKUP + MAKE_STEPS, 0),
+        // A window, TileMux's memory and page tables; then the window and four endpoints of TileMux and its configuration.
+        Number::ConfigureTile => bound(4 * LOOKUP + MAKE_STEPS + 2 * CUT_STEPS + 2 * UNDONE, 8),
+        // The activity, four copies, mapping, page tables out of some window's memory, its channel.
+        Number::CreateActivity => bound(
+            8 * LOOKUP
+                + activity_steps(HOLDERS)
+                + 4 * COPY
+                + 2 * COPY
+                + PMP_WINDOWS as u32 * CUT_STEPS
+                + 8 * UNDONE,
+            2,
+        ),
+        Number::Map | Number::Start => bound(LOOKUP, 1),
+        Number::Stop => bound(2 * LOOKUP, 0),
+        Number::Revoke => bound(2 * LOOKUP, 0),
+        Number::Deactivate => bound(2 * LOOKUP, 0),
+        Number::CreateReceive | Number::CreateSemaphore => bound(MAKE_STEPS, 0),
+        Number::CreateSend => bound(2 * LOOKUP + MAKE_STEPS, 0),
+        Number::Activate => bound(6 * LOOKUP + MAKE_STEPS, 1),
+        Number::Delegate | Number::Obtain => bound(LOOKUP + COPY, 0),
+        Number::CreateService => bound(2 * LOOKUP + MAKE_STEPS + UNDONE, 0),
+        Number::OpenSession | Number::Exchange => bound(4 * LOOKUP, LINES),
+        Number::SemaphoreDown | Number::SemaphoreUp => bound(LOOKUP, 0),
+    }
+}

@@ -1,0 +1,80 @@
+//! What the kernel works on at once, in cycles: each call beside a storm of them and large revocations, and how long a caller of the
+//! highest priority waits meanwhile.
+
+use bulkhead_system_tests::{Report, boot_text};
+use std::collections::BTreeMap;
+
+/// The kernel's markers: `WORK_BEGINS` and `WORK_ENDS` of its module `bounds`.
+const WORK: (u16, u16) = (0x100, 0x101);
+/// The kernel's tile.
+const KERNEL: u16 = 0;
+
+fn names() -> BTreeMap<u64, String> {
+    let calls = (0..64).filter_map(|code| {
+        let number = bulkhead_abi::syscall::Number::from_code(code)?;
+        Some((code, format!("`{number:?}`")))
+    });
+    let others = [
+        (64, "a step of a job"),
+        (65, "the answer of a server"),
+        (66, "the answer of a TileMux"),
+        (67, "a notification of a TileMux"),
+    ];
+    let others = others.map(|(code, name)| (code, name.to_owned()));
+    calls.chain(others).collect()
+}
+
+/// `high` calls the kernel in the highest priority; `others` are in the lowest.
+fn system(others: &str) -> String {
+    format!(
+        r#"<system name="calls" platform="./shared.xml" duration="400ms" manager-tile="1">
+  <domain name="important" criticality="A">
+    <app name="high" tile="2" program="latency/syscall"><argument name="runs" value="8000"/></app>
+  </domain>
+  <domain name="others">{others}</domain>
+</system>"#
+    )
+}
+
+const STORM: &str = r#"
+    <app name="tree" tile="3" program="adversary/tree"><argument name="rounds" value="2"/><limit kernel-memory="180KiB"/></app>
+    <app name="s1" tile="4" program="adversary/storm-syscalls"><argument name="rounds" value="3000"/><argument name="seed" value="1"/></app>
+    <app name="s2" tile="5" program="adversary/storm-syscalls"><argument name="rounds" value="3000"/><argument name="seed" value="2"/><argument name="shared" value="1"/></app>
+    <app name="s3" tile="5" program="adversary/storm-syscalls"><argument name="rounds" value="3000"/><argument name="seed" value="3"/><argument name="shared" value="1"/></app>
+    <app name="files" tile="6" program="tiled/files" background="true"><rgate name="priority-0"/><rgate name="priority-1"/><mgate name="disk" size="2MiB"/></app>
+    <app name="client" tile="7" program="service/file-client"><argument name="folder" value="a"/><argument name="session" value="yes"/><sgate name="files" to="files" gate="priority-0"/></app>"#;
+
+fn worst_wait(report: &Report) -> u64 {
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let calls = report.spans(2);
+    assert_eq!(calls.len(), 8000);
+    calls[100..].iter().copied().max().unwrap_or(0)
+}
+
+#[test]
+fn no_piece_of_work_takes_long_and_the_important_wait_for_one() {
+    let alone = &boot_text(&system(""), &[])[0];
+    let beside = &boot_text(&system(STORM), &[])[0];
+    let (alone, waited) = (worst_wait(alone), worst_wait(beside));
+    for name in ["tree", "s1", "s2", "s3", "client"] {
+        assert_eq!(beside.stopped(name), Some("exit 0"), "{}", beside.console);
+    }
+    println!("{:?}", beside.printed("tree"));
+    let mut seen: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for (what, cycles) in beside.work(WORK.0, WORK.1, KERNEL) {
+        let entry = seen.entry(what).or_default();
+        *entry = (entry.0 + 1, entry.1.max(cycles));
+    }
+    let names = names();
+    for (what, (times, worst)) in &seen {
+        let name = names.get(what).map_or("an unknown call", String::as_str);
+        println!("| {name} | {times} | {worst} |");
+    }
+    let longest = seen.values().map(|(_, worst)| *worst).max().unwrap_or(0);
+    println!(
+        "the longest piece {longest} cycles; high priority: worst call {waited}, alone {alone}"
+    );
+    // Creation is the longest; in the time of one more call besides, the important one has its answer.
+    assert!(longest <= 40_000, "{longest} cycles");
+    assert!(waited <= alone + 2 * longest, "{waited} cycles");
+}
