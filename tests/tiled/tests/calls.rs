@@ -41,7 +41,8 @@ const STORM: &str = r#"
     <app name="s1" tile="4" program="adversary/storm-syscalls"><argument name="rounds" value="3000"/><argument name="seed" value="1"/></app>
     <app name="s2" tile="5" program="adversary/storm-syscalls"><argument name="rounds" value="3000"/><argument name="seed" value="2"/><argument name="shared" value="1"/></app>
     <app name="s3" tile="5" program="adversary/storm-syscalls"><argument name="rounds" value="3000"/><argument name="seed" value="3"/><argument name="shared" value="1"/></app>
-    <app name="files" tile="6" program="tiled/files" background="true"><rgate name="priority-0"/><rgate name="priority-1"/><mgate name="disk" size="2MiB"/></app>
+    <app name="files" tile="6" program="tiled/files" memory="1MiB" background="true"><argument name="limit" value="1ms"/>
+      <rgate name="priority-0" slot-size="320B"/><rgate name="priority-1" slots="8" slot-size="320B"/><mgate name="disk" size="2MiB"/></app>
     <app name="client" tile="7" program="service/file-client"><argument name="folder" value="a"/><argument name="session" value="yes"/><sgate name="files" to="files" gate="priority-0"/></app>"#;
 
 fn worst_wait(report: &Report) -> u64 {
