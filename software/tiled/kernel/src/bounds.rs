@@ -81,6 +81,12 @@ pub const fn of(call: Number) -> Bound {
             2,
         ),
         Number::Map | Number::Start => bound(LOOKUP, 1),
+        // A mapping, page tables out of some window's memory, an endpoint.
+        Number::SetPager => bound(
+            6 * LOOKUP + 2 * MAKE_STEPS + PMP_WINDOWS as u32 * CUT_STEPS + 3 * UNDONE,
+            2,
+        ),
+        Number::MapFrom => bound(4 * LOOKUP + MAKE_STEPS, 1),
         Number::Stop => bound(2 * LOOKUP, 0),
         Number::Revoke => bound(2 * LOOKUP, 0),
         Number::Deactivate => bound(2 * LOOKUP, 0),
