@@ -3,10 +3,14 @@
 //! Why it exists: kernel, TileMux and managers take a part of everything, and how much is written here once; tests compare it
 //! with what the chip really uses. What it deliberately does not know: what is too much.
 
+use bulkhead_abi::{dtu, environment, memory_map, syscall, tilemux};
+
+pub use bulkhead_abi::tilemux::table_pages;
+
 use super::{App, Limit, Manager, PAGE, Scope, System};
 
 /// Endpoints of a processing tile that the tiled OS keeps for itself: four protection windows, and TileMux's channels.
-pub const TILE_ENDPOINTS: u64 = 10;
+pub const TILE_ENDPOINTS: u64 = tilemux::FIRST_ENDPOINT as u64;
 /// Endpoints of every application beside its gates: two for system calls, one for answers, and [`SPARE_ENDPOINTS`].
 pub const APP_ENDPOINTS: u64 = 8;
 /// Endpoints that an application without a limit may make usable itself while it runs: the questions to a service, granted
@@ -17,36 +21,34 @@ pub const ACTIVITIES: usize = 31;
 /// Activities that TileMux knows at most.
 pub const TILE_ACTIVITIES: usize = 16;
 /// Windows through which a tile sees memory.
-pub const WINDOWS: usize = 4;
+pub const WINDOWS: usize = memory_map::PMP_WINDOWS as usize;
 /// Bytes of a window at most.
-pub const WINDOW: u64 = 0x2000_0000;
+pub const WINDOW: u64 = memory_map::PMP_WINDOW_SIZE;
 /// Bytes of each window that are kept: TileMux lies in the first one.
-pub const WINDOW_KEPT: u64 = 0x2_0000;
+pub const WINDOW_KEPT: u64 = tilemux::TILEMUX_MEMORY;
 /// Selectors of a manager that are free for what it makes.
-pub const SELECTORS: u64 = 400;
+pub const SELECTORS: u64 = (syscall::SEL_SHARED - syscall::SEL_FREE) as u64;
 /// Gates that may lead across the border of a manager: those that send from inside, and those that receive from outside.
-pub const BORDER: u64 = 32;
+pub const BORDER: u64 = syscall::SHARED_MAX as u64;
 /// Memory gates of an application at most.
 pub const MEMORY_GATES: usize = 32;
 /// Bytes of the page that names an application's gates and arguments to it: all of it, its head, a gate, an argument.
-pub const ENVIRONMENT: [u64; 4] = [4096, 144, 64, 96];
+pub const ENVIRONMENT: [u64; 4] = [
+    environment::ENVIRONMENT_SIZE as u64,
+    size_of::<environment::Environment>() as u64,
+    size_of::<environment::GateEntry>() as u64,
+    size_of::<environment::ArgumentEntry>() as u64,
+];
 /// Bytes of addresses in which a pager can place files, rounded up.
 pub const PAGER_AREA: u64 = 4 << 20;
 /// Bytes of a chunk: a token bucket that holds less lets nothing through.
-pub const CHUNK: u64 = 512;
+pub const CHUNK: u64 = dtu::CHUNK_MAX as u64;
 /// Kernel memory of an application without a limit.
 pub const APP_KERNEL_MEMORY: u64 = 4 << 10;
 /// Kernel memory that a manager uses itself for each activity that it starts, at most: without gates, and for each gate.
 pub const ACTIVITY_KERNEL_MEMORY: [u64; 2] = [6 << 10, 512];
 /// Kernel memory that there is, at least.
 pub const KERNEL_MEMORY_TOTAL: u64 = 320 << 10;
-
-/// Pages for the page tables of an activity with so many bytes of memory, as the kernel counts them.
-pub fn table_pages(memory: u64) -> u64 {
-    // Guard pages, and one page for the unit's registers in a range of its own.
-    let pages = memory.div_ceil(PAGE) + 8;
-    1 + (pages / 512 + 2) + (pages / (512 * 512) + 2) + 2
-}
 
 impl App {
     /// Endpoints for its gates.

@@ -20,7 +20,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("analysis", &["abi", "model"]),
     ("software", &["abi", "software"]),
     ("workloads", &["abi", "software", "workloads"]),
-    ("runner", &["abi", "model", "machine", "analysis"]),
+    (
+        "runner",
+        &[
+            "abi",
+            "model",
+            "machine",
+            "analysis",
+            // The format of images, pure and without the chip: folders of the host become such images.
+            "software/tiled/services/filesystem",
+        ],
+    ),
     ("cli", &["model", "runner"]),
     ("python", &["model", "analysis", "runner"]),
     ("xtask", &[]),
