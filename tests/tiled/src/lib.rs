@@ -243,8 +243,8 @@ fn execute(system: &System, programs: &[Program], strike: Option<Strike>) -> Rep
     let mut machine = session::boot(system, &image).expect("it boots");
     let at = u128::from(strike.at) * u128::from(ticks_per_second) / 1_000_000_000;
     machine.run(RunLimit { ticks: at as u64 }, None);
-    hurt(&mut machine, strike, programs);
-    let outcome = machine.run(RunLimit { ticks: plan.ticks }, None);
+    let ended = hurt(&mut machine, strike, programs);
+    let outcome = ended.unwrap_or_else(|| machine.run(RunLimit { ticks: plan.ticks }, None));
     let console = machine.console(system.kernel_tile).expect("a console");
     report(
         system,
@@ -256,18 +256,22 @@ fn execute(system: &System, programs: &[Program], strike: Option<Strike>) -> Rep
     )
 }
 
-/// Strikes a tile of a machine that stands still.
-fn hurt(machine: &mut Machine, strike: Strike, programs: &[Program]) {
+/// Strikes a tile of a machine that stands still. If the run ends before that is possible, says how.
+fn hurt(machine: &mut Machine, strike: Strike, programs: &[Program]) -> Option<Outcome> {
     let tile = strike.tile;
     match strike.how {
         Blow::Crash => {
             for _ in 0..10_000 {
                 let hart = machine.hart_mut(tile).expect("the tile");
                 if hart.privilege() == Privilege::User && !hart.is_halted() {
-                    return hart.set_pc(0);
+                    hart.set_pc(0);
+                    break;
                 }
                 let next = machine.now() + 1000;
-                machine.run(RunLimit { ticks: next }, None);
+                let outcome = machine.run(RunLimit { ticks: next }, None);
+                if outcome != Outcome::Limit {
+                    return Some(outcome);
+                }
             }
         }
         Blow::Capture(kind) => {
@@ -285,6 +289,7 @@ fn hurt(machine: &mut Machine, strike: Strike, programs: &[Program]) {
             started.expect("the tile");
         }
     }
+    None
 }
 
 fn report(
