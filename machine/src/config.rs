@@ -187,6 +187,18 @@ pub struct DtuConfig {
     pub acknowledge: u64,
     /// Chunks of a transfer under way at once.
     pub outstanding: u32,
+    /// The cache of the tile that local data moves through.
+    pub port: UnitPort,
+}
+
+/// The cache that a unit is attached to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnitPort {
+    /// The first-level data cache, beside the hart.
+    First,
+    /// The second level, or the first-level data cache where there is none.
+    #[default]
+    Second,
 }
 
 /// The unit of the tiled OS as its authors model it in gem5 (`catalog/platforms/tiled-gem5.xml` names the sources), with
@@ -211,6 +223,7 @@ impl Default for DtuConfig {
             fetch: 8,
             acknowledge: 10,
             outstanding: 8,
+            port: UnitPort::Second,
         }
     }
 }

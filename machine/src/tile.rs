@@ -176,7 +176,11 @@ impl Tile {
         let owner = unit
             .as_ref()
             .map_or(Owner::new(config.id, 0), |u| u.current_owner());
-        let mut caches = Hierarchy::new(l1i, l1d, config.l2.as_ref(), seed);
+        let port = config
+            .dtu
+            .as_ref()
+            .map_or_else(Default::default, |d| d.port);
+        let mut caches = Hierarchy::new(l1i, l1d, config.l2.as_ref(), port, seed);
         caches.set_owner(owner);
         let mut windows = [Window::default(); PMP_WINDOWS as usize];
         if unit.is_none()

@@ -614,7 +614,8 @@ fn write_dtu(writer: &mut Writer, platform: &Platform, part: &Dtu) {
         .attribute("receive", part.receive)
         .attribute("fetch", part.fetch)
         .attribute("acknowledge", part.acknowledge)
-        .attribute("outstanding", part.outstanding);
+        .attribute("outstanding", part.outstanding)
+        .attribute("cache", if part.first_level { "l1" } else { "l2" });
     close(writer, platform, &format!("dtu[{}]", part.name));
 }
 

@@ -6,7 +6,7 @@
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::config::{
     CacheConfig, Channels, DramConfig, DtuConfig, MemoryConfig, NetworkConfig, PlatformConfig,
-    PlatformKind, Replacement, TileConfig, Topology,
+    PlatformKind, Replacement, TileConfig, Topology, UnitPort,
 };
 use bulkhead_machine::hart::HartConfig;
 use bulkhead_model::platform::{self, Platform};
@@ -134,6 +134,10 @@ fn dtu(dtu: &platform::Dtu, cycle: u64) -> DtuConfig {
         fetch: dtu.fetch.into(),
         acknowledge: dtu.acknowledge.into(),
         outstanding: dtu.outstanding,
+        port: match dtu.first_level {
+            true => UnitPort::First,
+            false => UnitPort::Second,
+        },
     }
 }
 

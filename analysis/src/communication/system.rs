@@ -17,6 +17,7 @@ use super::scenario::{
 use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_abi::message::HEADER_SIZE;
 use bulkhead_model::System;
+use bulkhead_model::platform::Cache;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -454,11 +455,16 @@ impl<'a> SystemBounds<'a> {
     /// Ticks to store a message of one packet at `tile`: with every block in the caches, and with every block missing.
     fn store(&self, chip: &Chip, tile: u16, payload: u64) -> Result<(Ticks, Ticks), SystemError> {
         let dtu = chip.dtu(tile)?;
-        let hit = chip
-            .tile(tile)?
-            .l2
-            .as_ref()
-            .map_or(1, |c| u64::from(c.latency));
+        let latency = |cache: &Option<Cache>| cache.as_ref().map(|c| u64::from(c.latency));
+        let part = chip.tile(tile)?;
+        let (first, second) = (latency(&part.l1d), latency(&part.l2));
+        // Through the first level: its lookup comes before that of the second, and its miss registers are also the hart's, so
+        // that a block may have to wait for a miss of the hart.
+        let (hit, waits) = match second {
+            Some(second) if dtu.first_level => (first.unwrap_or(0) + second, 2),
+            Some(second) => (second, 1),
+            None => (1, 1),
+        };
         let cycle = chip.cycle(chip.tile(tile)?.pipeline.clock.frequency.0);
         let rounds = blocks(payload, u64::from(dtu.block)).div_ceil(u64::from(dtu.parallel).max(1));
         let miss = match self.system.apps.iter().position(|a| a.tile == tile) {
@@ -466,7 +472,8 @@ impl<'a> SystemBounds<'a> {
             None => 0,
         };
         let hits = rounds.saturating_mul((hit + 1) * cycle);
-        Ok((hits, hits.saturating_add(rounds.saturating_mul(miss))))
+        let misses = rounds.saturating_mul(waits).saturating_mul(miss);
+        Ok((hits, hits.saturating_add(misses)))
     }
 
     /// Periods in which a profiled application has jobs: its own, or those of the periodic applications whose messages

@@ -8,11 +8,12 @@
 //! answers after its latency. Second-level misses for a line that is already on its way join it; otherwise they take a miss
 //! register, or wait for one in order. Lines are put into the caches when they arrive. The levels are neither inclusive nor
 //! exclusive: dirty lines that leave the first level go to the second, those that leave the second go below. The DTU reads
-//! and writes through the second level (the first-level data cache without one); its writes take the line out of the first
-//! level, and a write of a whole line needs no read.
+//! and writes through the second level, and its writes take the line out of the first; or, as the platform says or without a
+//! second level, through the first-level data cache, whose miss registers it shares with the hart then. Either way its writes
+//! take the line out of the instruction cache, and a write of a whole line needs no read.
 
 use super::{Cache, CacheStatistics, Evicted};
-use crate::config::CacheConfig;
+use crate::config::{CacheConfig, UnitPort};
 use crate::ledger::{Ledger, Level, Resource};
 use crate::noc::Account;
 use crate::types::{Owner, Tick};
@@ -149,6 +150,8 @@ pub struct Hierarchy {
     instructions: First,
     data: First,
     second: Option<(Cache, Tick)>,
+    /// The DTU uses the first-level data cache.
+    unit_first: bool,
     misses: Vec<Miss>,
     /// Busy ones among them.
     busy: usize,
@@ -160,8 +163,15 @@ pub struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// Empty caches; all configurations valid and with the same size of a line.
-    pub fn new(l1i: &CacheConfig, l1d: &CacheConfig, l2: Option<&CacheConfig>, seed: u64) -> Self {
+    /// Empty caches; all configurations valid and with the same size of a line. Without a second level, the DTU uses the first,
+    /// whatever `unit` says.
+    pub fn new(
+        l1i: &CacheConfig,
+        l1d: &CacheConfig,
+        l2: Option<&CacheConfig>,
+        unit: UnitPort,
+        seed: u64,
+    ) -> Self {
         let outer_mshrs = l2.map_or(l1i.mshrs + l1d.mshrs, |c| c.mshrs) as usize;
         Self {
             instructions: First::new(l1i, seed.wrapping_mul(3).wrapping_add(1)),
@@ -172,6 +182,7 @@ impl Hierarchy {
                     c.latency * c.cycle,
                 )
             }),
+            unit_first: unit == UnitPort::First || l2.is_none(),
             misses: vec![
                 Miss {
                     busy: false,
@@ -381,7 +392,7 @@ impl Hierarchy {
                     && m.waiters.iter().any(|w| match w {
                         Waiter::Fetch { .. } => fetch,
                         Waiter::Data { .. } => !fetch,
-                        Waiter::Unit { .. } => !fetch && self.second.is_none(),
+                        Waiter::Unit { .. } => !fetch && self.unit_first,
                     })
             })
             .count()
@@ -567,7 +578,7 @@ impl Hierarchy {
         lower: &mut L,
     ) {
         match (waiter, &mut self.second) {
-            (Waiter::Unit { write, .. }, Some((cache, _))) => {
+            (Waiter::Unit { write, .. }, Some((cache, _))) if !self.unit_first => {
                 if write {
                     cache.mark_dirty(line);
                 }
@@ -589,7 +600,7 @@ impl Hierarchy {
                 self.blocked.pop_front();
                 continue;
             }
-            let unit = matches!(b.waiter, Waiter::Unit { .. }) && self.second.is_some();
+            let unit = matches!(b.waiter, Waiter::Unit { .. }) && !self.unit_first;
             let under_way = self.under_way(b.waiter);
             let (first, level, write) = self.first(b.waiter);
             // Lines on their way from the second level hold miss registers too, and nobody comes back when they arrive: the
@@ -650,10 +661,10 @@ impl Hierarchy {
         let line = self.data.cache.line_of(address);
         let waiter = Waiter::Unit { token, write };
         let whole = write && bytes == self.line && address == line;
-        let Some((_, latency)) = self.second else {
+        if self.unit_first {
             return self.unit_access_first(now, line, whole, owner, waiter, lower);
-        };
-        let ready = now + latency;
+        }
+        let ready = now + self.second.as_ref().map_or(0, |(_, latency)| *latency);
         let mut present = self.data.cache.contains(line);
         if write {
             self.first_level_changed |= self.instructions.cache.invalidate(line).is_some();
@@ -699,19 +710,23 @@ impl Hierarchy {
         let (first, _, write) = self.first(waiter);
         let ready = now + first.latency;
         first.cache.set_owner(owner);
-        let hit = first.cache.access(line, write);
+        let hit = first.hit(now, line, write);
         if write {
-            self.first_level_changed |= self.instructions.cache.invalidate(line).is_some();
+            self.instructions.cache.invalidate(line);
         }
-        if hit {
-            return Some(ready);
-        }
+        // Also a hit changes which line of its set was used last: the hart must ask again.
         self.first_level_changed = true;
+        match hit {
+            Some(Outcome::Ready(at)) => return Some(ready.max(at)),
+            Some(_) => return Some(ready),
+            None => {}
+        }
         if whole {
             self.fill_first(now, line, owner, waiter, lower);
             return Some(ready);
         }
-        match self.miss(now, line, owner, waiter, lower) {
+        // The cache has looked, and asks further.
+        match self.miss(ready, line, owner, waiter, lower) {
             Outcome::Ready(at) => Some(at),
             Outcome::Hit => Some(ready),
             Outcome::Pending(_) => None,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::Replacement;
+use crate::config::{Replacement, UnitPort};
 
 const A: Owner = Owner::new(0, 1);
 const B: Owner = Owner::new(0, 2);
@@ -51,9 +51,12 @@ impl Bench {
     /// 1-KiB first levels with 2 ways and 2 miss registers, 4-KiB second level with 4 ways, 12 cycles of 2 ticks and
     /// 3 miss registers.
     fn new() -> Self {
+        Self::with(UnitPort::Second)
+    }
+    fn with(unit: UnitPort) -> Self {
         let l1 = cache(1024, 2, 2, 2);
         Self {
-            tile: Hierarchy::new(&l1, &l1, Some(&cache(4096, 4, 12, 3)), 1),
+            tile: Hierarchy::new(&l1, &l1, Some(&cache(4096, 4, 12, 3)), unit, 1),
             below: Below::default(),
             done: Vec::new(),
         }
@@ -256,17 +259,19 @@ fn refused_reads_end_at_once() {
 #[test]
 fn without_a_second_level_the_unit_uses_the_data_cache() {
     let l1 = cache(1024, 2, 2, 2);
-    let mut tile = Hierarchy::new(&l1, &l1, None, 1);
+    let mut tile = Hierarchy::new(&l1, &l1, None, UnitPort::Second, 1);
     let mut below = Below::default();
     assert_eq!(
         tile.unit_access(0, 0x1000, 64, true, A, 1, &mut below),
         Some(4)
     );
     assert_eq!(tile.data_hit(10, 0x1000, false), Some(Outcome::Hit));
+    // A hit takes what the first level takes, 2 cycles of 2 ticks; a miss leaves when it has looked.
     assert_eq!(
         tile.unit_access(20, 0x2000, 8, false, A, 2, &mut below),
         None
     );
+    assert_eq!(below.reads[0].0, 24);
     let mut done = Vec::new();
     tile.complete(50, 0, &mut below, &mut done);
     assert_eq!(
@@ -315,4 +320,133 @@ fn waiting_behind_second_level_hits() {
     // A second-level hit takes 24 ticks. One register is left for the three, which have it one after the other: that is decided
     // when the first miss is back, before the second is.
     assert_eq!(times, [10_500, 10_524, 10_548, 10_572, 10_504]);
+}
+
+#[test]
+fn a_unit_at_the_first_level_shares_it_with_the_hart() {
+    let mut b = Bench::with(UnitPort::First);
+    // A whole line is put into the first level after its 2 cycles of 2 ticks, without a read; the hart finds it there.
+    assert_eq!(
+        b.tile.unit_access(0, 0x1000, 64, true, A, 1, &mut b.below),
+        Some(4)
+    );
+    assert!(b.below.reads.is_empty());
+    assert_eq!(b.data(100, 0x1000, false, A), Outcome::Hit);
+    // What the hart has written lately is there for the unit, too.
+    b.fill(200, 0x2000, true, A);
+    assert_eq!(
+        b.tile
+            .unit_access(400, 0x2000, 16, false, A, 2, &mut b.below),
+        Some(404)
+    );
+    // A line that only the second level has: 2 cycles of the first and 12 of the second. Two more lines of the set have pushed it
+    // out.
+    b.fill(1000, 0x1200, false, A);
+    b.fill(2000, 0x1400, false, A);
+    b.done.clear();
+    assert_eq!(
+        b.tile
+            .unit_access(3000, 0x1000, 16, true, A, 3, &mut b.below),
+        Some(3028)
+    );
+    // On its way the hart gets it at the same moment, and the unit does not get it earlier either.
+    assert_eq!(b.data(3010, 0x1008, false, A), Outcome::Ready(3028));
+    assert_eq!(
+        b.tile
+            .unit_access(3010, 0x1010, 16, false, A, 4, &mut b.below),
+        Some(3028)
+    );
+    // A line that is nowhere: both levels look, then memory is asked.
+    assert_eq!(
+        b.tile
+            .unit_access(4000, 0x8000, 16, true, A, 5, &mut b.below),
+        None
+    );
+    assert_eq!(b.below.reads[0].0, 4028);
+    b.complete(4100);
+    assert_eq!(b.data(4200, 0x8000, false, A), Outcome::Hit);
+}
+
+#[test]
+fn a_unit_at_the_first_level_takes_its_miss_registers() {
+    let mut b = Bench::with(UnitPort::First);
+    for (number, line) in [0x8000, 0x8040].into_iter().enumerate() {
+        let token = number as u32;
+        assert_eq!(
+            b.tile
+                .unit_access(0, line, 16, false, B, token, &mut b.below),
+            None
+        );
+    }
+    // Both of the first level's registers are taken: the hart waits for the first one.
+    assert!(matches!(b.data(10, 0x9000, false, A), Outcome::Pending(_)));
+    assert_eq!(b.below.reads.len(), 2);
+    b.complete(300);
+    assert_eq!(b.below.reads.len(), 2);
+    assert_eq!(b.below.reads[1].0, 324);
+    // From 10 to 300 it waited for a register that the unit held.
+    let waits: Vec<_> = b.below.ledger.bookings().into_iter().collect();
+    let waits: Vec<_> = waits
+        .iter()
+        .filter(|booking| booking.victim == A)
+        .map(|booking| (booking.culprit, booking.resource, booking.ticks))
+        .collect();
+    assert_eq!(waits, [(B, Resource::Mshr(Level::L1d), 290)]);
+}
+
+mod conservation {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// Where the newest contents of written lines are: in a cache that knows it is dirty, or written back since.
+    fn lost(b: &Bench, written: &BTreeSet<u64>, reached: &BTreeSet<u64>) -> Option<u64> {
+        let dirty = |line: u64| {
+            let second = b.tile.second.as_ref().map(|(cache, _)| cache);
+            b.tile.data.cache.is_dirty(line) || second.is_some_and(|cache| cache.is_dirty(line))
+        };
+        let kept = |line: &&u64| !dirty(**line) && !reached.contains(*line);
+        written.iter().find(kept).copied()
+    }
+
+    proptest! {
+        /// Caches keep states only, so a coherence mistake between hart and unit would show as a line whose newest contents
+        /// nobody has any more. Compared with the plain truth: a written line is dirty somewhere or has reached memory.
+        #[test]
+        fn nothing_written_is_lost(
+            steps in prop::collection::vec((0u64..48, any::<bool>(), 0u8..4), 1..400),
+            first in any::<bool>(),
+        ) {
+            let mut b = Bench::with(if first { UnitPort::First } else { UnitPort::Second });
+            let (mut written, mut reached) = (BTreeSet::new(), BTreeSet::new());
+            for (index, (number, write, who)) in steps.into_iter().enumerate() {
+                let (now, line) = (1000 * index as Tick, number * 64);
+                let pending = match who {
+                    0 => {
+                        let bytes = if number % 2 == 0 { 64 } else { 16 };
+                        b.tile.unit_access(now, line, bytes, write, B, 1, &mut b.below).is_none()
+                    }
+                    1 => {
+                        let hit = b.tile.fetch_hit(now, line);
+                        hit.is_none()
+                            && matches!(
+                                b.tile.fetch_miss(now, line, A, &mut b.below),
+                                Outcome::Pending(_)
+                            )
+                    }
+                    _ => matches!(b.data(now, line, write, A), Outcome::Pending(_)),
+                };
+                if pending {
+                    b.complete(now + 500);
+                }
+                if write && who != 1 {
+                    written.insert(line);
+                    reached.remove(&line);
+                }
+                reached.extend(b.below.writes.drain(..).map(|(_, line)| line));
+                prop_assert_eq!(lost(&b, &written, &reached), None);
+                prop_assert_eq!(b.tile.misses_under_way(), 0);
+            }
+        }
+    }
 }

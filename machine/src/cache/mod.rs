@@ -425,6 +425,12 @@ impl Cache {
         self.dirty.fill(0);
     }
 
+    /// Whether the line is here and was written since it was filled.
+    pub fn is_dirty(&self, address: u64) -> bool {
+        self.way_of(address)
+            .is_some_and(|(set, way)| self.dirty[set] >> way & 1 != 0)
+    }
+
     /// Marks a line dirty; false if it is not here.
     pub fn mark_dirty(&mut self, address: u64) -> bool {
         match self.way_of(address) {

@@ -316,6 +316,12 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Integer { min: 1, max: 64 },
                 "Chunks of a transfer under way at once.",
             ),
+            default(
+                "cache",
+                Choice(&["l1", "l2"]),
+                "l2",
+                "The tile's cache that local data moves through: `l1`, the first-level data cache with its miss registers, beside the hart; `l2`, the second level, or the first where there is none.",
+            ),
             SOURCE,
         ],
         children: &[any("origin")],

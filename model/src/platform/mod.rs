@@ -205,6 +205,8 @@ pub struct Dtu {
     pub acknowledge: u32,
     /// Chunks of a transfer under way at most.
     pub outstanding: u32,
+    /// Local data moves through the first-level data cache; otherwise through the second level.
+    pub first_level: bool,
 }
 
 /// A memory controller. All latencies in cycles of `clock`.

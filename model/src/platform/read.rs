@@ -237,6 +237,7 @@ impl Reader<'_> {
             fetch: number("fetch"),
             acknowledge: number("acknowledge"),
             outstanding: number("outstanding"),
+            first_level: node.text("cache") == "l1",
         })
     }
 
