@@ -10,6 +10,8 @@ use crate::words::{Name, Reader, Words};
 
 /// Words of a request or reply at most.
 pub const SYSCALL_WORDS: usize = 16;
+/// Words of a reply at most: the error code and the results.
+pub const REPLY_WORDS: usize = 10;
 /// Bytes of a slot for requests and replies, header included.
 pub const SYSCALL_SLOT: u16 = 192;
 
@@ -178,6 +180,7 @@ macro_rules! calls {
 
         impl Syscall {
             /// The request as words.
+            #[inline]
             pub fn encode(&self) -> Words<SYSCALL_WORDS> {
                 let mut words = Words::new();
                 match *self {
@@ -674,6 +677,7 @@ impl Syscall {
     /// # Errors
     /// [`SyscallError::UnknownCall`] for an unknown number, [`SyscallError::BadArgument`] if a field is missing or
     /// does not fit its type. Whether the values make sense is for the kernel to judge.
+    #[inline]
     pub fn decode(words: &[u64]) -> Result<Self, SyscallError> {
         let mut reader = Reader(words);
         let number = reader.word().ok_or(SyscallError::BadArgument)?;

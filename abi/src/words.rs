@@ -69,7 +69,14 @@ impl<const N: usize> Words<N> {
         }
     }
 
+    /// Forgets what it holds.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.length = 0;
+    }
+
     /// Appends the words. What does not fit is a mistake of this crate, found by its tests.
+    #[inline(always)]
     pub fn push(&mut self, words: &[u64]) -> &mut Self {
         self.words[self.length..self.length + words.len()].copy_from_slice(words);
         self.length += words.len();
@@ -77,6 +84,7 @@ impl<const N: usize> Words<N> {
     }
 
     /// The words so far.
+    #[inline(always)]
     pub fn as_slice(&self) -> &[u64] {
         &self.words[..self.length]
     }

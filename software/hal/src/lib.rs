@@ -8,6 +8,8 @@
 #![warn(missing_docs)]
 
 #[cfg(target_arch = "riscv64")]
+mod bytes;
+#[cfg(target_arch = "riscv64")]
 pub mod csr;
 #[cfg(target_arch = "riscv64")]
 pub mod device;

@@ -5,12 +5,12 @@
 
 use crate::gate::{Aligned, SendGate};
 use bulkhead_abi::dtu::DtuError;
-use bulkhead_abi::syscall::{SYSCALL_WORDS, Syscall, SyscallError};
+use bulkhead_abi::syscall::{REPLY_WORDS, Syscall, SyscallError};
 use bulkhead_hal::user;
 use zerocopy::IntoBytes;
 
 /// Results of a call: the words after the error code.
-pub type Results = [u64; SYSCALL_WORDS - 1];
+pub type Results = [u64; REPLY_WORDS - 1];
 
 /// Makes a system call and waits for its reply.
 ///
@@ -23,29 +23,27 @@ pub fn call(call: &Syscall) -> Result<Results, SyscallError> {
         environment.syscall_reply,
         environment.syscall_buffer,
     );
-    let words = call.encode();
-    let mut request = Aligned([0u64; SYSCALL_WORDS]);
-    let count = words.as_slice().len();
-    request.0[..count].copy_from_slice(words.as_slice());
+    // The words come first in it, so none of them crosses a page.
+    let words = Aligned(call.encode());
+    let request = words.0.as_slice().as_bytes();
     let reply = loop {
-        match gate.call(request.0[..count].as_bytes()) {
+        match gate.call(request) {
             Ok(reply) => break reply,
             // The kernel's slots are shared by all; one becomes free soon.
             Err(DtuError::NoSpace) => {}
             Err(_) => return Err(SyscallError::Refused),
         }
     };
-    let mut results = [0; SYSCALL_WORDS];
-    for (result, bytes) in results.iter_mut().zip(reply.payload().chunks_exact(8)) {
+    let mut words = reply.payload().chunks_exact(8).map(|bytes| {
         let mut word = [0; 8];
         word.copy_from_slice(bytes);
-        *result = u64::from_le_bytes(word);
-    }
-    match SyscallError::from_code(results[0]) {
+        u64::from_le_bytes(word)
+    });
+    match SyscallError::from_code(words.next().unwrap_or(u64::MAX)) {
         Some(SyscallError::None) => {
-            let mut rest = [0; SYSCALL_WORDS - 1];
-            rest.copy_from_slice(&results[1..]);
-            Ok(rest)
+            let mut results = [0; REPLY_WORDS - 1];
+            results.iter_mut().zip(words).for_each(|(r, w)| *r = w);
+            Ok(results)
         }
         Some(error) => Err(error),
         None => Err(SyscallError::Refused),

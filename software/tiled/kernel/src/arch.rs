@@ -158,16 +158,30 @@ impl Buffers {
         page
     }
 
+    /// The same for a few words.
+    #[inline(always)]
+    pub fn fill_words(&mut self, words: &[u64]) -> &[u8] {
+        let page = self.page(size_of_val(words));
+        for (to, word) in page.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *to = word.to_le_bytes();
+        }
+        page
+    }
+
     /// Label and payload of a fetched message in one of the receive buffers.
+    #[inline(always)]
     pub fn message(&self, buffer: u64, offset: u32) -> (u64, &[u8]) {
         let address = buffer + u64::from(offset);
         // SAFETY: callers name one of the buffers above and an offset from the unit, which wrote header and payload and
         // leaves them alone until the acknowledgement; volatile because the unit wrote behind the compiler's back.
         unsafe {
-            let header = (address as *const Header).read_volatile();
+            let header = address as *const Header;
+            let (length, label) = (
+                (&raw const (*header).length).read_volatile(),
+                (&raw const (*header).label).read_volatile(),
+            );
             let payload = (address as *const u8).add(HEADER_SIZE);
-            let payload = core::slice::from_raw_parts(payload, header.length.into());
-            (header.label, payload)
+            (label, core::slice::from_raw_parts(payload, length.into()))
         }
     }
 }

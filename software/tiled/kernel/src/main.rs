@@ -12,7 +12,7 @@ mod unit;
 
 use alloc::vec::Vec;
 use bulkhead_abi::boot::{BootTile, TILE_MEMORY, TILE_PROCESSING};
-use bulkhead_abi::syscall::{PRIORITIES, StopCause, Syscall, module_key};
+use bulkhead_abi::syscall::{PRIORITIES, StopCause, module_key};
 use bulkhead_abi::words;
 use bulkhead_hal::marker;
 use bulkhead_kernel::bounds::{ANSWER, NOTIFICATION, STEP, TILE_ANSWER, WORK_BEGINS, WORK_ENDS};
@@ -20,7 +20,7 @@ use bulkhead_kernel::hardware::{Hardware, Region};
 use bulkhead_kernel::report::Stopped;
 use bulkhead_kernel::root::{self, Place};
 use bulkhead_kernel::system::{
-    KernelEndpoints, MemoryTile, Module, NUMBERS_END, Outcome, System, Ticket, failed, label_caller,
+    KernelEndpoints, MemoryTile, Module, NUMBERS_END, Reply, System, Ticket, failed, label_caller,
 };
 use bulkhead_kernel::tile::Tile;
 use unit::Unit;
@@ -113,6 +113,7 @@ fn whole_pages(tile: u16, start: u64, end: u64) -> Region {
 fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
     // The priority of the job that took a step last, if that was the last thing done.
     let mut stepped = None;
+    let mut reply = Reply::new();
     loop {
         for _ in 0..HEARD {
             let Some((tile, stopped)) = unit.notification() else {
@@ -152,7 +153,7 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
                 (worked, stepped) = (Some(level), Some(level));
                 break;
             }
-            if let Some((label, words, offset)) = unit.call(level) {
+            if let Some((label, number, call, offset)) = unit.call(level) {
                 let (caller, generation) = label_caller(label);
                 let ticket = Ticket {
                     caller,
@@ -160,12 +161,10 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
                     level,
                     offset,
                 };
-                let number = words.as_slice().first().copied().unwrap_or(0);
                 measured(number, || {
-                    let call = Syscall::decode(words.as_slice());
-                    match call.and_then(|call| system.call(unit, ticket, call)) {
-                        Ok(Outcome::Reply(reply)) => unit.reply(ticket, &reply),
-                        Ok(Outcome::Later) => {}
+                    match call.and_then(|call| system.call_into(unit, ticket, call, &mut reply)) {
+                        Ok(true) => unit.reply(ticket, &reply),
+                        Ok(false) => {}
                         Err(error) => unit.reply(ticket, &failed(error)),
                     }
                 });

@@ -14,7 +14,9 @@ use bulkhead_abi::dtu::{
     TLB_READ, TLB_WRITE,
 };
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
-use bulkhead_abi::syscall::{KERNEL_LABEL, PRIORITIES, SYSCALL_SLOT, SYSCALL_WORDS, StopCause};
+use bulkhead_abi::syscall::{
+    KERNEL_LABEL, PRIORITIES, SYSCALL_SLOT, SYSCALL_WORDS, StopCause, Syscall, SyscallError,
+};
 use bulkhead_abi::tilemux::{
     PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_SLOT, Request, TileMuxError, decode_print, decode_stopped,
 };
@@ -153,8 +155,17 @@ impl Unit {
     }
 
     /// The next notification of a TileMux: its tile, and which activity stopped, if that is what it says.
+    #[inline(always)]
     pub fn notification(&mut self) -> Option<(u16, Option<(u16, StopCause)>)> {
-        let offset = fetch(NOTIFICATIONS)?;
+        match has_unread(NOTIFICATIONS) {
+            true => self.next_notification(),
+            false => None,
+        }
+    }
+
+    #[cold]
+    fn next_notification(&mut self) -> Option<(u16, Option<(u16, StopCause)>)> {
+        let offset = fetch_unread(NOTIFICATIONS)?;
         let (tile, payload) = self.buffers.message(self.buffers.notifications, offset);
         let mut words: Words<5> = Words::new();
         for chunk in payload.chunks_exact(8).take(5) {
@@ -165,20 +176,34 @@ impl Unit {
     }
 
     /// The next answer of a server: the number of the question, and the answer.
+    #[inline(always)]
     pub fn server_answer(&mut self) -> Option<(u64, Words<SYSCALL_WORDS>)> {
-        let offset = fetch(SERVERS)?;
+        match has_unread(SERVERS) {
+            true => self.next_server_answer(),
+            false => None,
+        }
+    }
+
+    #[cold]
+    fn next_server_answer(&mut self) -> Option<(u64, Words<SYSCALL_WORDS>)> {
+        let offset = fetch_unread(SERVERS)?;
         let (number, payload) = self.buffers.message(self.buffers.servers, offset);
         let words = words_of(payload);
         check(dtu::acknowledge(SERVERS, offset));
         Some((number, words))
     }
 
-    /// The next system call of a priority: the label of who calls, the request, and the offset for [`reply`](Self::reply).
-    pub fn call(&mut self, level: usize) -> Option<(u64, Words<SYSCALL_WORDS>, u32)> {
+    /// The next system call of a priority: the label of who calls, the number, the request, and the offset for
+    /// [`reply`](Self::reply).
+    #[inline(always)]
+    pub fn call(&mut self, level: usize) -> Option<(u64, u64, Result<Syscall, SyscallError>, u32)> {
         let offset = fetch(SYSCALLS[level])?;
         let buffer = self.buffers.syscalls + level as u64 * CALL_BYTES;
-        let (caller, payload) = self.buffers.message(buffer, offset);
-        Some((caller, words_of(payload), offset))
+        // Read where it lies: nobody writes there before the reply.
+        let (label, payload) = self.buffers.message(buffer, offset);
+        let words = aligned_words(payload);
+        let number = words.first().copied().unwrap_or(0);
+        Some((label, number, Syscall::decode(words), offset))
     }
 
     /// The next text: the offset for [`print`](Self::print).
@@ -200,7 +225,7 @@ impl Unit {
 
     /// Answers a system call. A caller that is gone needs no answer.
     pub fn reply(&mut self, ticket: Ticket, reply: &Reply) {
-        let data = self.buffers.fill(reply.as_slice().as_bytes());
+        let data = self.buffers.fill_words(reply.as_slice());
         let endpoint = SYSCALLS[ticket.level];
         if dtu::reply(endpoint, ticket.offset, data).is_err() {
             check(dtu::acknowledge(endpoint, ticket.offset));
@@ -393,11 +418,21 @@ impl Hardware for Unit {
 
 /// The next message of one of the kernel's endpoints. A look at the register costs a tenth of the command, and mostly there is
 /// nothing.
+#[inline(always)]
 fn fetch(endpoint: u16) -> Option<u32> {
-    let unread = dtu::read(dtu::endpoint_offset(endpoint) + 3 * size_of::<u64>() as u64) >> 32;
-    if unread == 0 {
+    if !has_unread(endpoint) {
         return None;
     }
+    fetch_unread(endpoint)
+}
+
+#[inline(always)]
+fn has_unread(endpoint: u16) -> bool {
+    dtu::read(dtu::endpoint_offset(endpoint) + 3 * size_of::<u64>() as u64) >> 32 != 0
+}
+
+#[inline(always)]
+fn fetch_unread(endpoint: u16) -> Option<u32> {
     match dtu::fetch(endpoint) {
         Ok(offset) => offset,
         Err(error) => panic!("endpoint {endpoint} of the kernel: {error:?}"),
@@ -406,12 +441,15 @@ fn fetch(endpoint: u16) -> Option<u32> {
 
 fn words_of(payload: &[u8]) -> Words<SYSCALL_WORDS> {
     let mut words = Words::new();
-    let length = payload.len().min(SYSCALL_WORDS * 8) & !7;
-    // Slots are aligned, so this never fails.
-    if let Ok(all) = <[u64]>::ref_from_bytes(&payload[..length]) {
-        words.push(all);
-    }
+    words.push(aligned_words(payload));
     words
+}
+
+/// The whole words of a message, at most as many as a request or an answer has. Slots are aligned, so there are some.
+#[inline(always)]
+fn aligned_words(payload: &[u8]) -> &[u64] {
+    let length = payload.len().min(SYSCALL_WORDS * 8) & !7;
+    <[u64]>::ref_from_bytes(&payload[..length]).unwrap_or_default()
 }
 
 fn word(bytes: &[u8]) -> u64 {

@@ -21,8 +21,8 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{
-    Event, ObjectKind, PRIORITIES, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES,
-    SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
+    Event, ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES,
+    SEL_TILES, SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
 };
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
@@ -36,7 +36,7 @@ pub use requests::{LIES_MAX, PATIENCE};
 pub use tiles::TILEMUX_NAMES;
 
 /// Results of a call.
-pub type Reply = Words<10>;
+pub type Reply = Words<REPLY_WORDS>;
 
 /// Who waits for a reply: the receive endpoint of a priority, and the message there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,8 +271,26 @@ impl System {
         ticket: Ticket,
         call: Syscall,
     ) -> Result<Outcome, SyscallError> {
-        let caller = self.holder(ticket)?;
         let mut reply = Reply::new();
+        Ok(match self.call_into(hardware, ticket, call, &mut reply)? {
+            true => Outcome::Reply(reply),
+            false => Outcome::Later,
+        })
+    }
+
+    /// Carries out a call; true: what was asked is in `reply` now. The reply stays where it is on the way from here to the unit.
+    ///
+    /// # Errors
+    /// As for [`call`](Self::call).
+    pub fn call_into(
+        &mut self,
+        hardware: &mut impl Hardware,
+        ticket: Ticket,
+        call: Syscall,
+        reply: &mut Reply,
+    ) -> Result<bool, SyscallError> {
+        let caller = self.holder(ticket)?;
+        reply.clear();
         reply.push(&[SyscallError::None as u64]);
         match call {
             Syscall::Nothing {} => {}
@@ -310,8 +328,8 @@ impl System {
                     .cut_memory(caller, source, target, size, tiles::PAGE)?;
                 if let Object::Memory(memory) = *self.space.object(id) {
                     reply.push(&[memory.base]);
-                    if let Some(outcome) = self.clear(ticket, id, &memory, reply) {
-                        return Ok(outcome);
+                    if let Some(outcome) = self.clear(ticket, id, &memory, *reply) {
+                        return settle(Ok(outcome), reply);
                     }
                 }
             }
@@ -329,7 +347,12 @@ impl System {
                 tile,
                 memory,
                 tables,
-            } => return self.configure_tile(hardware, ticket, caller, (tile, memory), tables),
+            } => {
+                return settle(
+                    self.configure_tile(hardware, ticket, caller, (tile, memory), tables),
+                    reply,
+                );
+            }
             Syscall::CreateActivity {
                 target,
                 tile,
@@ -350,7 +373,7 @@ impl System {
                     tile_priority,
                     name,
                 };
-                return self.create(hardware, ticket, creation);
+                return settle(self.create(hardware, ticket, creation), reply);
             }
             Syscall::Map {
                 activity,
@@ -361,7 +384,7 @@ impl System {
             } => {
                 let activity = self.named(caller, activity)?;
                 let place = (address, offset, pages);
-                return self.map(hardware, ticket, activity, place, rights);
+                return settle(self.map(hardware, ticket, activity, place, rights), reply);
             }
             Syscall::Start {
                 activity,
@@ -369,13 +392,13 @@ impl System {
                 stack,
             } => {
                 let activity = self.named(caller, activity)?;
-                return self.start(hardware, ticket, activity, entry, stack);
+                return settle(self.start(hardware, ticket, activity, entry, stack), reply);
             }
             Syscall::Stop { activity } => {
                 let activity = self.named(caller, activity)?;
-                return self.stop(ticket, activity);
+                return settle(self.stop(ticket, activity), reply);
             }
-            Syscall::WaitEvent {} => return self.wait_event(ticket),
+            Syscall::WaitEvent {} => return settle(self.wait_event(ticket), reply),
             Syscall::CreateReceive {
                 target,
                 slots,
@@ -402,7 +425,7 @@ impl System {
                 reply.push(&made);
             }
             Syscall::Deactivate { gate, endpoint } => {
-                return self.deactivate(ticket, caller, gate, endpoint);
+                return settle(self.deactivate(ticket, caller, gate, endpoint), reply);
             }
             Syscall::Delegate {
                 activity,
@@ -422,7 +445,7 @@ impl System {
             }
             Syscall::Revoke { selector, keep } => {
                 let node = self.space.find(caller, selector)?;
-                return self.revoke(ticket, node, keep != 0);
+                return settle(self.revoke(ticket, node, keep != 0), reply);
             }
             Syscall::CreateService { gate, target } => {
                 self.create_service(ticket.caller, caller, gate, target)?;
@@ -431,7 +454,12 @@ impl System {
                 service,
                 target,
                 argument,
-            } => return self.open_session(hardware, ticket, caller, service, target, argument),
+            } => {
+                return settle(
+                    self.open_session(hardware, ticket, caller, service, target, argument),
+                    reply,
+                );
+            }
             Syscall::Exchange {
                 session,
                 delegate,
@@ -443,7 +471,10 @@ impl System {
             } => {
                 let arguments = [argument0, argument1, argument2];
                 let what = (delegate != 0, own, count);
-                return self.exchange(hardware, ticket, caller, session, what, arguments);
+                return settle(
+                    self.exchange(hardware, ticket, caller, session, what, arguments),
+                    reply,
+                );
             }
             Syscall::CreateSemaphore { target, value } => {
                 self.space.create_semaphore(caller, target, value)?;
@@ -453,7 +484,7 @@ impl System {
                 if !taken {
                     self.may_wait(ticket)?;
                     self.sleepers.push_back((ticket, node));
-                    return Ok(Outcome::Later);
+                    return Ok(false);
                 }
             }
             Syscall::SemaphoreUp { semaphore } => {
@@ -475,7 +506,10 @@ impl System {
                 pages,
             } => {
                 let activity = self.named(caller, activity)?;
-                return self.set_pager(hardware, ticket, caller, activity, gate, (address, pages));
+                return settle(
+                    self.set_pager(hardware, ticket, caller, activity, gate, (address, pages)),
+                    reply,
+                );
             }
             Syscall::MapFrom {
                 activity,
@@ -488,12 +522,15 @@ impl System {
                 let activity = self.named(caller, activity)?;
                 let place = (address, offset, pages);
                 let target = (activity, memory);
-                return self.map_from(hardware, ticket, caller, target, place, rights);
+                return settle(
+                    self.map_from(hardware, ticket, caller, target, place, rights),
+                    reply,
+                );
             }
             Syscall::Report { value } => self.report(ticket.caller, value),
             Syscall::Query { selector } => {
                 let (_, object) = self.space.look(caller, selector)?;
-                self.query(&object, &mut reply);
+                self.query(&object, reply);
             }
             Syscall::Tell { activity, value } => {
                 let activity = self.named(caller, activity)?;
@@ -503,11 +540,11 @@ impl System {
                 match self.space.look(caller, selector)?.1 {
                     Object::Tile(tile) => reply.push(&tile.used()),
                     Object::KernelMemory { least, given, .. } => reply.push(&[given - least]),
-                    _ => &mut reply,
+                    _ => reply,
                 };
             }
         }
-        Ok(Outcome::Reply(reply))
+        Ok(true)
     }
 
     /// One who waits for a semaphore gets it: the first of the highest priority.
@@ -612,6 +649,17 @@ pub const fn caller_label(caller: u16, generation: u32) -> u64 {
 /// Who sent a message with this label, and the generation of the number.
 pub const fn label_caller(label: u64) -> (u16, u32) {
     (label as u16, (label >> 16) as u32)
+}
+
+/// Puts a reply that is there already into its place.
+fn settle(outcome: Result<Outcome, SyscallError>, reply: &mut Reply) -> Result<bool, SyscallError> {
+    Ok(match outcome? {
+        Outcome::Reply(made) => {
+            *reply = made;
+            true
+        }
+        Outcome::Later => false,
+    })
 }
 
 /// A reply without results.
