@@ -11,6 +11,8 @@ pub const FLAG_REPLY: u16 = 1;
 pub const ONE_WAY: u64 = u64::MAX;
 /// The same, of a message that carries a mark: the end of a pipe.
 pub const MARKED: u64 = u64::MAX - 1;
+/// The same, of a message that says where the data lie, instead of carrying them.
+pub const PLACED: u64 = u64::MAX - 2;
 
 /// Written by hardware; the payload follows at once. Little endian, as the tiles are.
 #[derive(

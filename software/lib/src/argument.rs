@@ -63,3 +63,8 @@ pub(crate) fn gate(name: &str, kind: GateKind) -> Option<&'static GateEntry> {
 pub(crate) fn message_size(name: &str) -> u16 {
     gate(name, GateKind::Send).map_or(0, |entry| entry.slot_size)
 }
+
+/// Credits of a send gate; 0 if there is no such gate.
+pub(crate) fn credits(name: &str) -> u64 {
+    gate(name, GateKind::Send).map_or(0, |entry| entry.size)
+}

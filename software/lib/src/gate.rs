@@ -10,7 +10,7 @@ use crate::argument;
 use crate::time;
 use bulkhead_abi::dtu::{DtuError, PAGE_SIZE, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::GateKind;
-use bulkhead_abi::message::{HEADER_SIZE, Header, MARKED, ONE_WAY};
+use bulkhead_abi::message::{HEADER_SIZE, Header, MARKED, ONE_WAY, PLACED};
 use bulkhead_abi::tilemux::Ecall;
 use bulkhead_hal::{dtu, user};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -67,6 +67,27 @@ impl Default for MessageBuffer {
 #[repr(C, align(128))]
 #[derive(Debug, Clone, Copy)]
 pub struct Aligned<T>(pub T);
+
+/// What a one-way message says beside its payload; it travels as the label of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// Nothing.
+    Plain,
+    /// The end.
+    End,
+    /// The payload says where something lies.
+    Place,
+}
+
+impl Mark {
+    const fn label(self) -> u64 {
+        match self {
+            Mark::Plain => ONE_WAY,
+            Mark::End => MARKED,
+            Mark::Place => PLACED,
+        }
+    }
+}
 
 /// Whether such messages were ever sent, or there may be late answers to calls that were given up.
 static ONE_WAY_USED: AtomicBool = AtomicBool::new(false);
@@ -127,9 +148,11 @@ impl SendGate {
 
     #[inline(always)]
     fn send_one_way(&self, message: &[u8], label: u64) -> Result<()> {
-        // Replies to earlier messages would fill the buffer for replies.
-        while let Some(reply) = fetch(self.reply, self.reply_buffer)? {
-            drop(reply);
+        // Replies to earlier messages would fill the buffer for replies. One for each message is enough: replies that were not
+        // looked at and messages that were not answered are together as many as the credits at most, because their number
+        // grows only when a message is sent while no reply is there.
+        if let Some(reply) = fetch(self.reply, self.reply_buffer)? {
+            reply.acknowledge();
         }
         ONE_WAY_USED.store(true, Ordering::Relaxed);
         repeat(message.as_ptr() as u64, TLB_READ, || {
@@ -184,14 +207,13 @@ impl SendGate {
     /// # Errors
     /// What the DTU says, without [`DtuError::NoCredits`].
     pub fn send_waiting(&self, message: &[u8]) -> Result<()> {
-        self.send_waiting_marked(message, false)
+        self.send_waiting_marked(message, Mark::Plain)
     }
 
-    /// The same, with a mark or without one.
-    pub(crate) fn send_waiting_marked(&self, message: &[u8], marked: bool) -> Result<()> {
-        let label = if marked { MARKED } else { ONE_WAY };
+    /// The same, with a mark.
+    pub(crate) fn send_waiting_marked(&self, message: &[u8], mark: Mark) -> Result<()> {
         loop {
-            match self.send_one_way(message, label) {
+            match self.send_one_way(message, mark.label()) {
                 // The credit comes with a reply to an earlier message.
                 Err(DtuError::NoCredits) => time::wait(self.reply, 0),
                 other => return other,
@@ -334,6 +356,26 @@ impl ReceiveGate {
         fetch(self.endpoint, self.buffer)
     }
 
+    /// The next message, if there is one, and the clock of [`time::now`] before that.
+    ///
+    /// # Errors
+    /// What the DTU says.
+    #[inline(always)]
+    pub fn fetch_timed(&self) -> Result<Option<(Message, u64)>> {
+        loop {
+            match dtu::fetch_timed(self.endpoint) {
+                Ok((Some(offset), time)) => {
+                    return Ok(Some((
+                        Message::at(self.endpoint, self.buffer, offset),
+                        time,
+                    )));
+                }
+                Ok((None, _)) => return Ok(None),
+                Err(error) => repair(error, 0, 0)?,
+            }
+        }
+    }
+
     /// Waits for the next message.
     ///
     /// # Errors
@@ -365,10 +407,7 @@ fn fetch(endpoint: u16, buffer: u64) -> Result<Option<Message>> {
     loop {
         match dtu::fetch(endpoint) {
             Ok(Some(offset)) => {
-                return Ok(Some(Message {
-                    place: u64::from(endpoint) << 8 | u64::from(offset) << 32,
-                    address: buffer + u64::from(offset),
-                }));
+                return Ok(Some(Message::at(endpoint, buffer, offset)));
             }
             Ok(None) => return Ok(None),
             // The multiplexer took the hart in between; a fetch without effect is repeated.
@@ -415,6 +454,14 @@ pub struct Message {
 
 impl Message {
     #[inline(always)]
+    fn at(endpoint: u16, buffer: u64, offset: u32) -> Self {
+        Self {
+            place: u64::from(endpoint) << 8 | u64::from(offset) << 32,
+            address: buffer + u64::from(offset),
+        }
+    }
+
+    #[inline(always)]
     fn endpoint(&self) -> u16 {
         (self.place >> 8) as u16
     }
@@ -448,9 +495,12 @@ impl Message {
         user::message_word(self.address)
     }
 
-    /// Whether the sender put a mark on it.
-    pub(crate) fn is_marked(&self) -> bool {
-        self.header().reply_label == MARKED
+    /// What the sender put on it.
+    pub(crate) fn mark(&self) -> Mark {
+        let label = self.header().reply_label;
+        let marked = |mark: &Mark| mark.label() == label;
+        let known = [Mark::End, Mark::Place];
+        known.into_iter().find(marked).unwrap_or(Mark::Plain)
     }
 
     /// The payload behind the first eight bytes.
@@ -472,6 +522,13 @@ impl Message {
             core::mem::forget(self);
         }
         result
+    }
+
+    /// Frees the slot without an answer, as a drop does, but where it is said.
+    #[inline(always)]
+    pub fn acknowledge(self) {
+        while dtu::acknowledge(self.endpoint(), self.offset()) == Err(DtuError::Aborted) {}
+        core::mem::forget(self);
     }
 
     /// Gives only the credit back, with a reply that says nothing: for messages of [`SendGate::send`].

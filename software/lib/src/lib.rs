@@ -26,7 +26,11 @@ pub mod client;
 pub mod file;
 pub mod gate;
 pub mod mounts;
+<<<<<<< HEAD
 pub mod paging;
+=======
+pub mod pages;
+>>>>>>> a6dddc8 (wip)
 pub mod pipe;
 mod runtime;
 pub mod select;

@@ -3,42 +3,100 @@
 //! Why it exists: programs hand on data as they come, not in messages. What it deliberately does not know: a server; the
 //! description gives the writer a send gate and the reader a receive gate, and nobody else has a part in it.
 //!
-//! The unit carries pieces of up to 2016 bytes into the reader's buffer. The slots of the receive gate are the pipe's
-//! capacity, the credits of the send gate how far the writer may be ahead; with one credit for each slot it never waits
-//! for room in vain. The end is a message that carries a mark instead of data.
+//! **In messages.** The unit carries pieces of up to 2016 bytes into the reader's buffer. The slots of the receive gate are the
+//! pipe's capacity, the credits of the send gate how far the writer may be ahead; with one credit for each slot it never waits
+//! for room in vain.
+//!
+//! **Through a region.** If both ends also have a memory gate named after the pipe (`<mgate name="NAME-region">`, the reader's
+//! with `of="WRITER/NAME-region"`), the bytes lie there: the writer transfers a piece of several pages into it and sends a message
+//! that says where, the reader transfers it out and answers. Writing, reading and the messages of different pieces overlap, and
+//! one message and one answer serve for a whole piece. The region is divided into one piece more than the writer has credits: when
+//! a message could be sent, at most that many are unanswered, so the piece before all of those has been read.
+//!
+//! The end is a message that carries a mark instead of data.
 
 use crate::argument;
 use crate::client::failed;
-use crate::gate::{Message, MessageBuffer, ReceiveGate, SendGate};
+use crate::gate::{Aligned, Mark, MemoryGate, Message, MessageBuffer, ReceiveGate, SendGate};
+use crate::pages::Pages;
 use alloc::boxed::Box;
-use bulkhead_abi::dtu::DtuError;
+use alloc::format;
+use bulkhead_abi::dtu::{DtuError, PAGE_SIZE};
 use bulkhead_abi::message::HEADER_SIZE;
 use bulkhead_common::status::Status;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Result of an operation on a pipe.
 pub type Result<T> = core::result::Result<T, Status>;
+
+/// Where in the region a piece lies.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Place {
+    offset: u64,
+    length: u64,
+}
+
+/// The memory gate of a pipe's region, if the description gives it.
+fn region(name: &str) -> Option<MemoryGate> {
+    MemoryGate::find(&format!("{name}-region"))
+}
+
+/// What a piece is put together in, and how it travels.
+#[derive(Debug)]
+enum Outlet {
+    Message(Box<MessageBuffer>),
+    Region {
+        gate: MemoryGate,
+        buffer: Pages,
+        /// Pieces that the region holds, and which one is next.
+        pieces: u64,
+        next: u64,
+    },
+}
 
 /// The writing end.
 #[derive(Debug)]
 pub struct Writer {
     gate: SendGate,
-    buffer: Box<MessageBuffer>,
+    outlet: Outlet,
     piece: usize,
     filled: usize,
     open: bool,
 }
 
 impl Writer {
-    /// Over the send gate of this name.
+    /// Over the send gate of this name, and the region of this name if there is one.
     ///
     /// # Panics
-    /// If the description does not give it.
+    /// If the description does not give the gate, or a region that has not a page for each credit and one more.
     pub fn named(name: &str) -> Self {
         let gate = SendGate::named(name);
+        let (piece, outlet) = match region(name) {
+            None => {
+                let piece = usize::from(argument::message_size(name)).saturating_sub(HEADER_SIZE);
+                (piece, Outlet::Message(Box::default()))
+            }
+            Some(region) => {
+                let pieces = argument::credits(name) + 1;
+                let pages = region.size() / PAGE_SIZE / pieces;
+                assert!(
+                    pages > 0,
+                    "<mgate name=\"{name}-region\">: {pieces} pieces need a page each"
+                );
+                let outlet = Outlet::Region {
+                    gate: region,
+                    buffer: Pages::new(pages as usize),
+                    pieces,
+                    next: 0,
+                };
+                ((pages * PAGE_SIZE) as usize, outlet)
+            }
+        };
         Self {
-            piece: usize::from(argument::message_size(name)).saturating_sub(HEADER_SIZE),
             gate,
-            buffer: Box::default(),
+            outlet,
+            piece,
             filled: 0,
             open: true,
         }
@@ -49,14 +107,31 @@ impl Writer {
         self.piece
     }
 
+    fn buffer(&mut self) -> &mut [u8] {
+        match &mut self.outlet {
+            Outlet::Message(buffer) => &mut buffer.0[..self.piece],
+            Outlet::Region { buffer, .. } => &mut buffer.bytes_mut()[..self.piece],
+        }
+    }
+
     /// Writes; what does not fill a piece waits for more, or for [`flush`](Self::flush).
     ///
     /// # Errors
     /// [`Status::Closed`] if the reader is gone.
     pub fn write(&mut self, mut data: &[u8]) -> Result<()> {
         while !data.is_empty() {
-            let count = data.len().min(self.piece - self.filled);
-            self.buffer.0[self.filled..self.filled + count].copy_from_slice(&data[..count]);
+            if self.filled == 0
+                && data.len() >= self.piece
+                && matches!(self.outlet, Outlet::Region { .. })
+            {
+                // A whole piece is transferred from where it lies.
+                let (piece, rest) = data.split_at(self.piece);
+                self.transmit(Some(piece), piece.len())?;
+                data = rest;
+                continue;
+            }
+            let (filled, count) = (self.filled, data.len().min(self.piece - self.filled));
+            self.buffer()[filled..filled + count].copy_from_slice(&data[..count]);
             self.filled += count;
             data = &data[count..];
             if self.filled == self.piece {
@@ -72,7 +147,7 @@ impl Writer {
     /// [`Status::Closed`] if the reader is gone.
     pub fn space(&mut self) -> Result<&mut [u8]> {
         self.flush()?;
-        Ok(&mut self.buffer.0[..self.piece])
+        Ok(self.buffer())
     }
 
     /// Sends the first bytes of [`space`](Self::space).
@@ -93,18 +168,46 @@ impl Writer {
     /// [`Status::Closed`] if the reader is gone.
     pub fn flush(&mut self) -> Result<()> {
         if self.filled > 0 {
-            self.transmit(self.filled, false)?;
-            self.filled = 0;
+            let length = core::mem::take(&mut self.filled);
+            self.transmit(None, length)?;
         }
         Ok(())
     }
 
-    fn transmit(&mut self, length: usize, end: bool) -> Result<()> {
+    /// Sends a piece that lies elsewhere, or the first bytes of the buffer.
+    fn transmit(&mut self, piece: Option<&[u8]>, length: usize) -> Result<()> {
         if !self.open {
             return Err(Status::Closed);
         }
-        let data = &self.buffer.0[..length];
-        let sent = self.gate.send_waiting_marked(data, end);
+        let sent = match &mut self.outlet {
+            Outlet::Message(buffer) => {
+                let data = piece.unwrap_or(&buffer.0[..length]);
+                self.gate.send_waiting_marked(data, Mark::Plain)
+            }
+            Outlet::Region {
+                gate,
+                buffer,
+                pieces,
+                next,
+            } => {
+                let offset = *next * self.piece as u64;
+                *next = if *next + 1 == *pieces { 0 } else { *next + 1 };
+                let data = piece.unwrap_or(&buffer.bytes()[..length]);
+                let place = Aligned(Place {
+                    offset,
+                    length: length as u64,
+                });
+                let written = gate.write(offset, data);
+                written.and_then(|()| {
+                    let place = place.0.as_bytes();
+                    self.gate.send_waiting_marked(place, Mark::Place)
+                })
+            }
+        };
+        self.sent(sent)
+    }
+
+    fn sent(&mut self, sent: core::result::Result<(), DtuError>) -> Result<()> {
         sent.map_err(|error| {
             self.open = false;
             failed(error)
@@ -121,7 +224,11 @@ impl Writer {
 
     fn finish(&mut self) -> Result<()> {
         self.flush()?;
-        self.transmit(1, true)?;
+        if !self.open {
+            return Err(Status::Closed);
+        }
+        let sent = self.gate.send_waiting_marked(&Aligned([0u8]).0, Mark::End);
+        self.sent(sent)?;
         self.open = false;
         Ok(())
     }
@@ -135,25 +242,104 @@ impl Drop for Writer {
     }
 }
 
+/// The piece that is being read.
+#[derive(Debug)]
+enum Piece {
+    /// It lies in the receive buffer.
+    Message(Message),
+    /// It lies in the reader's own pages: so many bytes.
+    Copied(usize),
+}
+
 /// The reading end.
 #[derive(Debug)]
 pub struct Reader {
     gate: ReceiveGate,
+    region: Option<MemoryGate>,
+    buffer: Pages,
     /// The piece that is being read, and how much of it was.
-    current: Option<(Message, usize)>,
+    current: Option<(Piece, usize)>,
     ended: bool,
 }
 
+/// What comes next.
+enum Next {
+    End,
+    Message(Message),
+    /// In the region, until the message is answered.
+    Place(MemoryGate, Place, Message),
+}
+
 impl Reader {
-    /// Over the receive gate of this name.
+    /// Over the receive gate of this name, and the region of this name if there is one.
     ///
     /// # Panics
-    /// If the description does not give it.
+    /// If the description does not give the gate.
     pub fn named(name: &str) -> Self {
         Self {
             gate: ReceiveGate::named(name),
+            region: region(name),
+            buffer: Pages::new(0),
             current: None,
             ended: false,
+        }
+    }
+
+    /// Waits for the next message.
+    fn next(&mut self) -> Result<Next> {
+        if self.ended {
+            return Ok(Next::End);
+        }
+        let message = self.gate.receive().map_err(failed)?;
+        let place = match message.mark() {
+            Mark::Plain => return Ok(Next::Message(message)),
+            Mark::End => {
+                self.ended = true;
+                give_back(message);
+                return Ok(Next::End);
+            }
+            Mark::Place => Place::read_from_prefix(message.payload()).ok(),
+        };
+        // The writer is not trusted to stay within the region.
+        if let (Some(region), Some((place, _))) = (self.region, place)
+            && place.length > 0
+            && let Some(end) = place.offset.checked_add(place.length)
+            && end <= region.size()
+        {
+            return Ok(Next::Place(region, place, message));
+        }
+        give_back(message);
+        Err(Status::BadReply)
+    }
+
+    /// Waits for the next piece. One in the region for which there is room is transferred to where it is wanted, and its length
+    /// given; any other one becomes the current one.
+    fn take(&mut self, wanted: &mut [u8]) -> Result<usize> {
+        match self.next()? {
+            Next::End => Ok(0),
+            Next::Message(message) => {
+                self.current = Some((Piece::Message(message), 0));
+                Ok(0)
+            }
+            Next::Place(region, place, message) => {
+                let length = place.length as usize;
+                let direct = length <= wanted.len();
+                let target = match direct {
+                    true => &mut wanted[..length],
+                    false => {
+                        self.buffer.grow(length);
+                        &mut self.buffer.bytes_mut()[..length]
+                    }
+                };
+                let outcome = region.read(place.offset, target);
+                give_back(message);
+                outcome.map_err(failed)?;
+                if direct {
+                    return Ok(length);
+                }
+                self.current = Some((Piece::Copied(length), 0));
+                Ok(0)
+            }
         }
     }
 
@@ -161,29 +347,29 @@ impl Reader {
     /// [`consume`](Self::consume).
     ///
     /// # Errors
-    /// [`Status::Transfer`] if the gate does not work.
+    /// [`Status::Transfer`] if the gate does not work, [`Status::BadReply`] if the writer sends nonsense, or through a region that
+    /// this end does not have.
     pub fn peek(&mut self) -> Result<&[u8]> {
-        if self.current.is_none() && !self.ended {
-            let message = self.gate.receive().map_err(failed)?;
-            if message.is_marked() {
-                self.ended = true;
-                give_back(message);
-            } else {
-                self.current = Some((message, 0));
-            }
+        if self.current.is_none() {
+            self.take(&mut [])?;
         }
         Ok(match &self.current {
-            Some((message, read)) => &message.payload()[*read..],
+            Some((Piece::Message(message), read)) => &message.payload()[*read..],
+            Some((Piece::Copied(length), read)) => &self.buffer.bytes()[*read..*length],
             None => &[],
         })
     }
 
     /// Gives up bytes that were looked at.
     pub fn consume(&mut self, count: usize) {
-        if let Some((message, read)) = &mut self.current {
+        if let Some((piece, read)) = &mut self.current {
             *read += count;
-            if *read >= message.payload().len()
-                && let Some((message, _)) = self.current.take()
+            let length = match piece {
+                Piece::Message(message) => message.payload().len(),
+                Piece::Copied(length) => *length,
+            };
+            if *read >= length
+                && let Some((Piece::Message(message), _)) = self.current.take()
             {
                 give_back(message);
             }
@@ -195,6 +381,12 @@ impl Reader {
     /// # Errors
     /// As for [`peek`](Self::peek).
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        if self.current.is_none() {
+            let length = self.take(buffer)?;
+            if length > 0 {
+                return Ok(length);
+            }
+        }
         let data = self.peek()?;
         let count = data.len().min(buffer.len());
         buffer[..count].copy_from_slice(&data[..count]);

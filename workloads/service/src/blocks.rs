@@ -4,7 +4,8 @@
 #![no_std]
 #![no_main]
 
-use bulkhead_lib::gate::{MemoryGate, MessageBuffer};
+use bulkhead_lib::gate::MemoryGate;
+use bulkhead_lib::pages::Pages;
 use bulkhead_lib::{argument, marker};
 
 bulkhead_lib::main!(main);
@@ -13,10 +14,8 @@ fn main() -> u64 {
     let region = MemoryGate::named("region");
     let block: usize = argument::value("block", 2016);
     let count: u64 = argument::value("count", 100);
-    let mut buffer = MessageBuffer::new();
-    let Some(data) = buffer.0.get_mut(..block) else {
-        return 1;
-    };
+    let mut buffer = Pages::new(block.div_ceil(4096));
+    let data = &mut buffer.bytes_mut()[..block];
     for (span, write) in [(1, true), (2, false)] {
         for round in 0..=count {
             // The first one is cold.

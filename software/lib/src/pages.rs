@@ -1,0 +1,44 @@
+//! Memory that begins with a page.
+//!
+//! Why it exists: the unit transfers up to a page boundary with one command, so a buffer that begins with a page takes the fewest
+//! commands. What it deliberately does not know: what lies there.
+
+use alloc::vec::Vec;
+use bulkhead_abi::dtu::PAGE_SIZE;
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+/// One page.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C, align(4096))]
+struct Page([u8; PAGE_SIZE as usize]);
+
+/// Whole pages of the heap.
+#[derive(Clone, Debug, Default)]
+pub struct Pages(Vec<Page>);
+
+impl Pages {
+    /// So many pages of zeros.
+    pub fn new(pages: usize) -> Self {
+        Self(alloc::vec![Page::new_zeroed(); pages])
+    }
+
+    /// Has room for so many bytes from now on.
+    pub fn grow(&mut self, bytes: usize) {
+        let pages = bytes.div_ceil(PAGE_SIZE as usize);
+        if pages > self.0.len() {
+            // Not what lies there now, only room.
+            self.0.clear();
+            self.0.resize(pages, Page::new_zeroed());
+        }
+    }
+
+    /// All of them.
+    pub fn bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
+    /// All of them, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.0.as_mut_bytes()
+    }
+}
