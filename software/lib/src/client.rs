@@ -67,7 +67,12 @@ impl Client {
     pub fn null(&mut self) -> Result<(), Status> {
         // Nothing has to be written before this message is sent.
         match self.gate.call(&NOTHING.0) {
-            Ok(reply) => message::outcome::<Null>(reply.word(), &[]).map(|_| ()),
+            Ok(reply) => {
+                // The word comes while the unit frees the slot.
+                let word = reply.word();
+                reply.acknowledge();
+                message::outcome::<Null>(word, &[]).map(|_| ())
+            }
             Err(error) => Err(failed(error)),
         }
     }

@@ -14,6 +14,7 @@
 
 use crate::gate::{Aligned, Message, ReceiveGate};
 use crate::{argument, session, time};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::syscall::ServerRequest;
@@ -149,7 +150,7 @@ impl Drop for Incoming {
 struct Lane {
     gate: ReceiveGate,
     terms: Terms,
-    accounts: Vec<Account>,
+    accounts: Box<[Account; CLIENTS]>,
 }
 
 /// What was done about a request.
@@ -216,7 +217,7 @@ impl Server {
             Lane {
                 gate,
                 terms,
-                accounts: alloc::vec![Account::new(terms, now); CLIENTS],
+                accounts: Box::new([Account::new(terms, now); CLIENTS]),
             }
         };
         let lanes: Vec<Lane> = gates.into_iter().enumerate().map(lane).collect();
@@ -261,10 +262,12 @@ impl Server {
                 Err(status) => panic!("the service cannot be offered: {status}"),
             };
         }
+        // Asked first, so it is kept at hand.
+        let first = self.lanes[0].gate;
         loop {
             let alarm = service.alarm();
             self.sleep(alarm);
-            self.step(service);
+            self.step(service, first);
         }
     }
 
@@ -284,36 +287,51 @@ impl Server {
 
     /// Serves the most important request that there is, if there is one.
     #[inline(always)]
-    fn step(&mut self, service: &mut impl Service) {
+    fn step<S: Service>(&mut self, service: &mut S, first: ReceiveGate) {
+        // The kernel's questions are short and as important as the most important client.
+        if S::SESSIONS
+            && let Some(control) = self.control
+            && let Ok(Some(question)) = control.fetch()
+        {
+            return answer_kernel(service, question);
+        }
+        // A gate that fails would fail for ever; the others go on.
+        if let Ok(Some((message, begin))) = first.fetch_timed() {
+            if !self.waiting.is_empty()
+                && let Outcome::Served = self.serve_delayed(service, 0)
+            {
+                // Who was there before came first.
+                return self.take(service, 0, message, time::now());
+            }
+            return self.take(service, 0, message, begin);
+        }
+        self.step_lower(service);
+    }
+
+    #[inline(never)]
+    fn step_lower(&mut self, service: &mut impl Service) {
         for priority in 0..self.lanes.len() {
             if !self.waiting.is_empty()
                 && let Outcome::Served = self.serve_delayed(service, priority)
             {
                 return;
             }
-            // The kernel's questions are short and as important as the most important client.
-            if priority == 0
-                && let Some(control) = self.control
-                && let Ok(Some(question)) = control.fetch()
+            if priority > 0
+                && let Ok(Some((message, begin))) = self.lanes[priority].gate.fetch_timed()
             {
-                return answer_kernel(service, question);
-            }
-            // A gate that fails would fail for ever; the others go on.
-            if let Ok(Some(message)) = self.lanes[priority].gate.fetch() {
-                return self.take(service, priority, message);
+                return self.take(service, priority, message, begin);
             }
         }
     }
 
     /// The usual case is straight: nothing waits, and the client has enough left.
     #[inline(always)]
-    fn take(&mut self, service: &mut impl Service, priority: usize, message: Message) {
+    fn take(&mut self, service: &mut impl Service, priority: usize, message: Message, begin: u64) {
         let operation = message.word().unwrap_or(MALFORMED);
         let client = Client {
             priority,
             label: message.label(),
         };
-        let begin = time::now();
         let estimate = match operation {
             0 => NULL_TIME,
             operation => service.estimate(client, operation, message.rest()),

@@ -44,6 +44,8 @@ pub struct Account {
     terms: Terms,
     /// What is left of the budget in this period; negative: debt.
     left: i64,
+    /// The smaller one of that and the limit of a request: one look tells the usual case.
+    clear: i64,
     /// End of this period.
     refill: u64,
     spent: u64,
@@ -54,9 +56,11 @@ pub struct Account {
 impl Account {
     /// An account whose first period begins now.
     pub fn new(terms: Terms, now: u64) -> Self {
+        let left = Self::full(&terms);
         Self {
             terms,
-            left: Self::full(&terms),
+            left,
+            clear: Self::clear(&terms, left),
             refill: now.saturating_add(terms.period),
             spent: 0,
             served: 0,
@@ -68,14 +72,15 @@ impl Account {
         i64::try_from(terms.budget).unwrap_or(i64::MAX)
     }
 
+    fn clear(terms: &Terms, left: i64) -> i64 {
+        left.min(i64::try_from(terms.limit).unwrap_or(i64::MAX))
+    }
+
     /// Whether a request of this estimate can be served without looking at the clock.
     #[inline(always)]
     pub fn is_clear(&self, estimate: u64) -> bool {
-        // Without a shortcut: this stands on the way of every request. An estimate beyond i64 is above every limit that
-        // is not `u64::MAX`, and there the budget is what `left` says.
-        (estimate <= self.terms.limit)
-            & (estimate <= i64::MAX as u64)
-            & (estimate as i64 <= self.left)
+        // An estimate beyond i64 is above every limit that is not `u64::MAX`, and there the budget is what `left` says.
+        (estimate <= i64::MAX as u64) & (estimate as i64 <= self.clear)
     }
 
     /// What is to be done with a request that takes `estimate` nanoseconds at most.
@@ -111,6 +116,7 @@ impl Account {
         self.left = self
             .left
             .saturating_sub(i64::try_from(taken).unwrap_or(i64::MAX));
+        self.clear = Self::clear(&self.terms, self.left);
         self.spent += taken;
         self.served += 1;
         self.overruns += u64::from(taken > estimate);
@@ -125,6 +131,7 @@ impl Account {
         let full = Self::full(&self.terms);
         let more = full.saturating_mul(i64::try_from(periods).unwrap_or(i64::MAX));
         self.left = self.left.saturating_add(more).min(full);
+        self.clear = Self::clear(&self.terms, self.left);
         self.refill = self
             .refill
             .saturating_add(periods.saturating_mul(self.terms.period));
