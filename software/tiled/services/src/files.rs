@@ -172,6 +172,13 @@ impl Service for FileService {
         Ok((selector, [piece.offset, piece.length]))
     }
 
+    /// Fills free blocks with zeros, one after each request or when there is none: others wait for one of them at most.
+    fn alarm(&mut self) -> Option<u64> {
+        // A disk that fails shows it to who asks for something.
+        let more = self.files.system.prepare().unwrap_or(false);
+        more.then_some(1)
+    }
+
     fn gone(&mut self, activity: u16) {
         self.take_back(activity, None);
         if let Some(index) = self.clients.iter().position(|c| c.0 == activity) {

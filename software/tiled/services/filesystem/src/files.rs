@@ -6,6 +6,7 @@ use crate::layout::{
     BLOCK, DEPTH_MAX, ENTRIES, Extent, FOLDER_BLOCKS, INODES, Inode, Kind, NAME_MAX, ROOT,
     RawEntry, Superblock,
 };
+use crate::reserve::Reserve;
 use crate::transaction::{Block, Transactions, ZEROS};
 use crate::{Result, Status, Store};
 use alloc::string::String;
@@ -22,6 +23,8 @@ pub struct FileSystem<S> {
     pub(crate) layout: Superblock,
     /// No inode below this one is free.
     pub(crate) first_free: u32,
+    /// Free blocks with zeros in them.
+    pub(crate) reserve: Reserve,
 }
 
 /// What there is to know about a file or folder.
@@ -73,6 +76,7 @@ impl<S: Store> FileSystem<S> {
             store: Transactions::new(store),
             layout,
             first_free: ROOT + 1,
+            reserve: Reserve::default(),
         };
         let mut map: Block = [0; BLOCK];
         for bit in 0..layout.data as usize {
@@ -101,6 +105,7 @@ impl<S: Store> FileSystem<S> {
             store: Transactions::recover(store, layout.blocks)?,
             layout,
             first_free: ROOT + 1,
+            reserve: Reserve::default(),
         })
     }
 

@@ -21,6 +21,7 @@ mod check;
 mod files;
 mod layout;
 mod operations;
+mod reserve;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub use bulkhead_common::status::Status;
 pub use check::Summary;
 pub use files::{Entry, FileSystem, Stat};
 pub use layout::{BLOCK, Extent, GROW_MAX, IMAGE_BLOCKS_MAX, Kind, NAME_MAX, ROOT, size_for};
+pub use reserve::RESERVE;
 pub use serve::{Files, Grant, HANDLES};
 
 /// Result of an operation.

@@ -87,12 +87,18 @@ impl<S: Store> FileSystem<S> {
     fn add_extent(&mut self, data: &mut Inode, wanted: u32) -> Result<Extent> {
         let last = data.used().last().copied();
         let near = last.map(|extent| extent.end());
-        let found = allocate::find(&mut self.store, &self.layout, near, wanted)?;
+        let clean = self.reserve.clean();
+        // Whoever begins anywhere begins where the zeros are.
+        let wish = near.or((clean.length > 0).then_some(clean.start));
+        let found = allocate::find(&mut self.store, &self.layout, wish, wanted)?;
         // Nothing refers to them yet, so they are written at once; and before anybody can read them.
         for block in found.start..found.end() {
-            self.store.write_unused(block, &ZEROS)?;
+            if !(clean.start..clean.end()).contains(&block) {
+                self.store.write_unused(block, &ZEROS)?;
+            }
         }
         allocate::mark(&mut self.store, &self.layout, found, true)?;
+        self.reserve.taken(found);
         let count = data.count as usize;
         if near == Some(found.start) {
             data.extents[count - 1].length += found.length;
@@ -105,8 +111,8 @@ impl<S: Store> FileSystem<S> {
         Ok(found)
     }
 
-    /// Makes a file at least `blocks` blocks long, by at most [`GROW_MAX`] blocks at a time. Gives its blocks.
-    /// Its size in bytes stays.
+    /// Makes a file at least `blocks` blocks long, by at most [`GROW_MAX`] blocks at a time, or by as many as it has if so many are
+    /// zeros already. Gives its blocks. Its size in bytes stays.
     ///
     /// # Errors
     /// [`Status::NoSpace`], [`Status::IsAFolder`].
@@ -116,7 +122,13 @@ impl<S: Store> FileSystem<S> {
             return Err(Status::IsAFolder);
         }
         let present = data.blocks();
-        let wanted = blocks.saturating_sub(present).min(GROW_MAX);
+        let clean = self.reserve.clean();
+        let next = data.used().last().map_or(clean.start, |last| last.end());
+        let quick = match next == clean.start {
+            true => clean.length.min(present),
+            false => 0,
+        };
+        let wanted = blocks.saturating_sub(present).min(GROW_MAX.max(quick));
         if wanted == 0 {
             return Ok(present);
         }
@@ -193,6 +205,7 @@ impl<S: Store> FileSystem<S> {
                     length: extent.length - kept,
                 };
                 allocate::mark(&mut self.store, &self.layout, gone, false)?;
+                self.reserve.given_back();
             }
             data.extents[index].length = kept;
             if kept > 0 {

@@ -285,7 +285,9 @@ impl<S: Store> Files<S> {
             if index > stat.blocks {
                 return Err(Status::NotFound);
             }
-            self.system.grow(handle.inode, index + crate::GROW_MAX)?;
+            // Long files grow in long steps.
+            let step = crate::GROW_MAX.max(stat.blocks);
+            self.system.grow(handle.inode, index.saturating_add(step))?;
         } else if !write && offset >= stat.size {
             return Err(Status::NotFound);
         }

@@ -187,10 +187,14 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
 
     #[test]
-    fn as_the_model(steps in prop::collection::vec(step(), 1..60)) {
+    fn as_the_model(steps in prop::collection::vec((step(), 0u32..100), 1..60)) {
         let mut files = fresh();
         let mut model = Model::new();
-        for step in steps {
+        for (step, ahead) in steps {
+            // Time for zeros, or not.
+            for _ in 0..ahead.saturating_sub(20) {
+                prop_assert!(files.prepare().is_ok());
+            }
             let before = model.clone();
             match (perform(&mut files, &step), expect(&mut model, &step)) {
                 // The image is small; a write that fails for it may have done a part of its work.
@@ -284,6 +288,29 @@ fn fresh_blocks_are_zeros() {
     assert_eq!(extent.length, 3);
     let mut store = files.into_store();
     let mut data = [1; 3 * BLOCK];
+    store
+        .read(u64::from(extent.start) * BLOCK as u64, &mut data)
+        .expect("inside");
+    assert!(data.iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn zeros_are_written_ahead_of_time_and_only_once() {
+    let mut files = fresh();
+    let inode = files.create("a", Kind::File).expect("room");
+    while files.prepare().expect("the store works") {}
+    assert_eq!(files.reserve.clean().length, RESERVE);
+    // The log and what it changes: two blocks, each written twice, and two heads. No zeros among them.
+    files.store = {
+        let mut store = files.store.into_store();
+        store.life = 5 * BLOCK as u64;
+        transaction::Transactions::new(store)
+    };
+    assert_eq!(files.grow(inode, 16), Ok(16));
+    let extent = files.extent(inode, 0).expect("sixteen blocks");
+    assert_eq!(files.reserve.clean().start, extent.end());
+    let mut store = files.into_store();
+    let mut data = std::vec![1; 16 * BLOCK];
     store
         .read(u64::from(extent.start) * BLOCK as u64, &mut data)
         .expect("inside");

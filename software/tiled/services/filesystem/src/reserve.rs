@@ -1,0 +1,89 @@
+//! Free blocks that were filled with zeros ahead of time.
+//!
+//! Why it exists: a block must be zeros before somebody can read it, and who makes a file longer should not have to wait for
+//! that. What it deliberately does not know: when there is time for it.
+//!
+//! It is one run of free blocks, known only as long as the file system is mounted. Taking blocks out of its begin keeps the rest;
+//! blocks that were given back are never in it until they were filled again.
+
+use crate::allocate;
+use crate::files::FileSystem;
+use crate::layout::Extent;
+use crate::transaction::ZEROS;
+use crate::{Result, Store};
+
+/// Blocks of the reserve at most: what is filled in vain is bounded by that.
+pub const RESERVE: u32 = 64;
+
+/// The run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reserve {
+    /// Free, and zeros.
+    clean: Extent,
+    /// Free and right behind those: to be filled next.
+    ahead: Extent,
+    /// There is nothing to add, until blocks are taken or given back.
+    full: bool,
+}
+
+impl Reserve {
+    /// The free blocks that are zeros.
+    pub fn clean(&self) -> Extent {
+        self.clean
+    }
+
+    /// These blocks are used now.
+    pub fn taken(&mut self, taken: Extent) {
+        let (start, end) = (self.clean.start, self.clean.end());
+        self.full = false;
+        self.ahead = Extent::default();
+        if taken.start <= start {
+            self.clean.start = start.max(taken.end()).min(end);
+            self.clean.length = end - self.clean.start;
+        } else if taken.start < end {
+            self.clean.length = taken.start - start;
+        }
+    }
+
+    /// Some blocks are free now.
+    pub fn given_back(&mut self) {
+        self.full = false;
+    }
+}
+
+impl<S: Store> FileSystem<S> {
+    /// Does a step ahead of time: looks for free blocks (at most 4 transfers of a block) or fills one with zeros. False: there is
+    /// nothing to do.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn prepare(&mut self) -> Result<bool> {
+        let Reserve { clean, ahead, full } = self.reserve;
+        if full || clean.length >= RESERVE {
+            return Ok(false);
+        }
+        if ahead.length > 0 {
+            // Nothing refers to it.
+            self.store.write_unused(ahead.start, &ZEROS)?;
+            self.reserve.clean.length += 1;
+            self.reserve.ahead.start += 1;
+            self.reserve.ahead.length -= 1;
+            return Ok(true);
+        }
+        let near = (clean.length > 0).then(|| clean.end());
+        let found = allocate::find(&mut self.store, &self.layout, near, RESERVE - clean.length);
+        match found {
+            Ok(found) if near.is_none_or(|near| near == found.start) => {
+                if near.is_none() {
+                    self.reserve.clean = Extent {
+                        start: found.start,
+                        length: 0,
+                    };
+                }
+                self.reserve.ahead = found;
+            }
+            _ => self.reserve.full = true,
+        }
+        Ok(!self.reserve.full)
+    }
+}
