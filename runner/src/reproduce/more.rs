@@ -238,9 +238,9 @@ mod tests {
             clocked,
         };
         let priorities = vec![
-            one(1, 1005.0, None, 1005.0),
-            one(2, 2005.0, Some(2005.0), 2005.0),
-            one(3, 3008.0, Some(4011.0), 2011.0),
+            one(1, 1000.0, None, 1000.0),
+            one(2, 2000.0, Some(2000.0), 2000.0),
+            one(3, 3000.0, Some(4000.0), 2011.0),
         ];
         let waiting = vec![
             way("sleep", Some(17.0), 35.0, 0.03),
@@ -271,12 +271,9 @@ mod tests {
             .filter(|claim| !claim.held)
             .map(|claim| claim.what.as_str())
             .collect();
-        // 2.011 ms is more than twice what a client alone sees.
         assert_eq!(
             failed,
-            [
-                "high priority beside 2 others: 2.011 ms at worst, at most 2 ms in the paper; a client alone sees 1.005 ms, and twice that is allowed"
-            ]
+            ["high priority beside 2 others: 2.011 ms at worst, at most 2 ms in the paper"]
         );
         assert_eq!(sections(&sample).expect("draws").len(), 2);
     }
