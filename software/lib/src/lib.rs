@@ -26,11 +26,8 @@ pub mod client;
 pub mod file;
 pub mod gate;
 pub mod mounts;
-<<<<<<< HEAD
-pub mod paging;
-=======
 pub mod pages;
->>>>>>> a6dddc8 (wip)
+pub mod paging;
 pub mod pipe;
 mod runtime;
 pub mod select;
