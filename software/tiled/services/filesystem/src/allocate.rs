@@ -5,6 +5,7 @@
 use crate::layout::{BITS, BLOCK, Extent, Superblock};
 use crate::transaction::{Block, Transactions};
 use crate::{Result, Status, Store};
+use core::ops::Range;
 
 /// Looks for free blocks: those from `near` on if `near` is free, or else the first run that is long enough, or else the
 /// longest one. At most `wanted`.
@@ -23,7 +24,9 @@ pub fn find<S: Store>(
     // A run that reaches from one block of the bitmap into the next is found as two; they are merged when taken.
     if let Some(near) = near.filter(|&near| near < layout.blocks) {
         store.read(layout.bitmap + near / BITS, 0, &mut map)?;
-        let mut runs = runs(&map, near % BITS);
+        // No further than is wanted.
+        let end = (near % BITS).saturating_add(wanted).min(BITS);
+        let mut runs = runs(&map, near % BITS..end);
         if let Some(run) = runs.next().filter(|run| run.start == near % BITS) {
             let length = run.length.min(wanted).min(layout.blocks - near);
             return Ok(Extent {
@@ -35,7 +38,8 @@ pub fn find<S: Store>(
     let mut first = 0;
     while first < layout.blocks {
         store.read(layout.bitmap + first / BITS, 0, &mut map)?;
-        for run in runs(&map, 0) {
+        let end = (layout.blocks - first).min(BITS);
+        for run in runs(&map, 0..end) {
             let start = first + run.start;
             let end = (start + run.length).min(layout.blocks);
             let length = end.saturating_sub(start).min(wanted);
@@ -54,12 +58,12 @@ pub fn find<S: Store>(
     }
 }
 
-/// Runs of zeros in a bitmap, from a bit on.
-fn runs(map: &Block, from: u32) -> impl Iterator<Item = Extent> + '_ {
-    let mut at = from;
+/// Runs of zeros in some bits of a bitmap.
+fn runs(map: &Block, bits: Range<u32>) -> impl Iterator<Item = Extent> + '_ {
+    let mut at = bits.start;
     core::iter::from_fn(move || {
-        let start = next(map, at, false)?;
-        let end = next(map, start, true).unwrap_or(BITS);
+        let start = next(map, at..bits.end, false)?;
+        let end = next(map, start..bits.end, true).unwrap_or(bits.end);
         at = end;
         Some(Extent {
             start,
@@ -68,9 +72,11 @@ fn runs(map: &Block, from: u32) -> impl Iterator<Item = Extent> + '_ {
     })
 }
 
-/// The first bit from `from` on that is set (or not).
-fn next(map: &Block, from: u32, set: bool) -> Option<u32> {
+/// The first one of some bits that is set (or not).
+fn next(map: &Block, bits: Range<u32>, set: bool) -> Option<u32> {
+    let Range { start: from, end } = bits;
     let (words, _) = map.as_chunks::<8>();
+    let words = &words[..end.div_ceil(64) as usize];
     let flip = if set { 0 } else { u64::MAX };
     let mut index = (from / 64) as usize;
     // Bits before `from` do not count.
@@ -78,7 +84,8 @@ fn next(map: &Block, from: u32, set: bool) -> Option<u32> {
     while let Some(word) = words.get(index) {
         let found = (u64::from_le_bytes(*word) ^ flip) & mask;
         if found != 0 {
-            return Some(index as u32 * 64 + found.trailing_zeros());
+            let bit = index as u32 * 64 + found.trailing_zeros();
+            return (bit < end).then_some(bit);
         }
         mask = u64::MAX;
         index += 1;
@@ -130,12 +137,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_are_the_zeros(bytes in proptest::collection::vec(prop_oneof![Just(0u8), Just(255), any::<u8>()], BLOCK), from in 0..BITS) {
+        fn runs_are_the_zeros(bytes in proptest::collection::vec(prop_oneof![Just(0u8), Just(255), any::<u8>()], BLOCK), from in 0..BITS, length in 0..BITS) {
+            let end = (from + length).min(BITS);
             let mut map = [0; BLOCK];
             map.copy_from_slice(&bytes);
             let is_free = |bit: u32| map[(bit / 8) as usize] >> (bit % 8) & 1 == 0;
             let mut expected: Vec<Extent> = Vec::new();
-            for bit in from..BITS {
+            for bit in from..end {
                 if !is_free(bit) {
                     continue;
                 }
@@ -144,7 +152,7 @@ mod tests {
                     _ => expected.push(Extent { start: bit, length: 1 }),
                 }
             }
-            prop_assert_eq!(runs(&map, from).collect::<Vec<_>>(), expected);
+            prop_assert_eq!(runs(&map, from..end).collect::<Vec<_>>(), expected);
         }
     }
 }

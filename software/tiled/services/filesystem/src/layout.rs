@@ -38,7 +38,7 @@ pub const INODES: u32 = (BLOCK / size_of::<Inode>()) as u32;
 /// Entries in a block.
 pub const ENTRIES: usize = BLOCK / size_of::<RawEntry>();
 
-const MAGIC: u64 = u64::from_le_bytes(*b"EXTENTS1");
+const MAGIC: u64 = u64::from_le_bytes(*b"EXTENTS2");
 
 /// Block 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -131,6 +131,8 @@ pub struct LogHead {
     pub count: u32,
     /// Where they belong.
     pub targets: [u32; LOG_BLOCKS],
+    /// Which bytes of each are in the log: the first one, and how many.
+    pub parts: [[u16; 2]; LOG_BLOCKS],
     /// Zero.
     pub reserved: u32,
 }
@@ -261,4 +263,4 @@ impl RawEntry {
 }
 
 const _: () = assert!(size_of::<Inode>() == 256 && size_of::<RawEntry>() == 64);
-const _: () = assert!(size_of::<LogHead>() == 72 && size_of::<Superblock>() == 40);
+const _: () = assert!(size_of::<LogHead>() == 120 && size_of::<Superblock>() == 40);

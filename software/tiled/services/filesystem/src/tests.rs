@@ -300,10 +300,10 @@ fn zeros_are_written_ahead_of_time_and_only_once() {
     let inode = files.create("a", Kind::File).expect("room");
     while files.prepare().expect("the store works") {}
     assert_eq!(files.reserve.clean().length, RESERVE);
-    // The log and what it changes: two blocks, each written twice, and two heads. No zeros among them.
+    // The log and what it changes: parts of two blocks, each written twice, and two heads. No zeros among them.
     files.store = {
         let mut store = files.store.into_store();
-        store.life = 5 * BLOCK as u64;
+        store.life = 1024;
         transaction::Transactions::new(store)
     };
     assert_eq!(files.grow(inode, 16), Ok(16));

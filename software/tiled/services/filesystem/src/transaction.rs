@@ -3,13 +3,14 @@
 //! Why it exists: an operation changes several blocks, and a crash may come between any two writes. What it deliberately
 //! does not know: what is in the blocks.
 //!
-//! Blocks go to the log, then its head, whose sum makes them valid; from there on the operation has happened. Then they go to
-//! their places, and the head is made invalid.
+//! The changed part of each block goes to the log, then the log's head, whose sum makes them valid; from there on the operation has
+//! happened. Then the parts go to their places, and the head is made invalid. Parts begin and end at words.
 
 use crate::layout::{BLOCK, LOG_BLOCKS, LogHead, checksum};
 use crate::{Result, Status, Store};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::ops::Range;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 /// First block of the log: its head.
@@ -21,12 +22,21 @@ pub type Block = [u8; BLOCK];
 /// A block of zeros. Stacks on the chip are small, so blocks on them are rare and never nested.
 pub static ZEROS: Block = [0; BLOCK];
 
+/// A block that the running operation changes.
+#[derive(Debug)]
+struct Changed {
+    block: u32,
+    data: Box<Block>,
+    /// From the first to behind the last changed byte.
+    part: Range<usize>,
+}
+
 /// A store with the changes of the running operation.
 #[derive(Debug)]
 pub struct Transactions<S> {
     store: S,
     /// Changed blocks, `used` of them.
-    changed: Vec<(u32, Box<Block>)>,
+    changed: Vec<Changed>,
     used: usize,
     sequence: u64,
 }
@@ -35,10 +45,19 @@ fn place(block: u32) -> u64 {
     u64::from(block) * BLOCK as u64
 }
 
+/// Where the log keeps its block with this index.
+fn logged(index: usize) -> u64 {
+    (LOG + 1 + index as u64) * BLOCK as u64
+}
+
 impl<S: Store> Transactions<S> {
     /// Over a store whose log is empty. All memory that it will ever need is taken now.
     pub fn new(store: S) -> Self {
-        let changed = (0..LOG_BLOCKS).map(|_| (0, Box::new([0; BLOCK])));
+        let changed = (0..LOG_BLOCKS).map(|_| Changed {
+            block: 0,
+            data: Box::new([0; BLOCK]),
+            part: 0..0,
+        });
         Self {
             store,
             changed: changed.collect(),
@@ -60,9 +79,14 @@ impl<S: Store> Transactions<S> {
             return Ok(this);
         }
         for index in 0..count {
-            let place = (LOG + 1 + index as u64) * BLOCK as u64;
-            this.store.read(place, &mut this.changed[index].1[..])?;
-            this.changed[index].0 = head.targets[index];
+            let [first, length] = head.parts[index].map(usize::from);
+            let changed = &mut this.changed[index];
+            changed.part = first..first + length;
+            changed.block = head.targets[index];
+            let Some(part) = changed.data.get_mut(changed.part.clone()) else {
+                return Ok(this);
+            };
+            this.store.read(logged(index) + first as u64, part)?;
         }
         let inside = head.targets[..count].iter().all(|&target| target < blocks);
         if inside && sum(&head, &this.changed[..count]) == head.checksum {
@@ -78,8 +102,8 @@ impl<S: Store> Transactions<S> {
     /// # Errors
     /// What the store says.
     pub fn read(&mut self, block: u32, offset: usize, buffer: &mut [u8]) -> Result<()> {
-        match self.changed[..self.used].iter().find(|c| c.0 == block) {
-            Some((_, data)) => {
+        match self.changed[..self.used].iter().find(|c| c.block == block) {
+            Some(Changed { data, .. }) => {
                 buffer.copy_from_slice(&data[offset..offset + buffer.len()]);
                 Ok(())
             }
@@ -102,19 +126,26 @@ impl<S: Store> Transactions<S> {
     /// # Errors
     /// What the store says; [`Status::TooMany`] if the operation changes too many blocks.
     pub fn change(&mut self, block: u32, offset: usize, data: &[u8]) -> Result<()> {
-        let known = self.changed[..self.used].iter().position(|c| c.0 == block);
+        let known = self.changed[..self.used]
+            .iter()
+            .position(|c| c.block == block);
+        let end = offset + data.len();
+        let part = offset / 8 * 8..end.next_multiple_of(8);
         let index = match known {
             Some(index) => index,
             None => {
                 let index = self.used;
-                let (number, buffer) = self.changed.get_mut(index).ok_or(Status::TooMany)?;
-                *number = block;
-                self.store.read(place(block), &mut buffer[..])?;
+                let changed = self.changed.get_mut(index).ok_or(Status::TooMany)?;
+                changed.block = block;
+                changed.part = part.clone();
+                self.store.read(place(block), &mut changed.data[..])?;
                 self.used += 1;
                 index
             }
         };
-        self.changed[index].1[offset..offset + data.len()].copy_from_slice(data);
+        let changed = &mut self.changed[index];
+        changed.part = changed.part.start.min(part.start)..changed.part.end.max(part.end);
+        changed.data[offset..end].copy_from_slice(data);
         Ok(())
     }
 
@@ -124,7 +155,7 @@ impl<S: Store> Transactions<S> {
     /// What the store says.
     pub fn write_unused(&mut self, block: u32, data: &Block) -> Result<()> {
         // Whatever the operation changed in it is over.
-        debug_assert!(self.changed[..self.used].iter().all(|c| c.0 != block));
+        debug_assert!(self.changed[..self.used].iter().all(|c| c.block != block));
         self.store.write(place(block), data)
     }
 
@@ -140,10 +171,13 @@ impl<S: Store> Transactions<S> {
         self.sequence += 1;
         head.sequence = self.sequence;
         head.count = self.used as u32;
-        for (index, (block, data)) in self.changed[..self.used].iter().enumerate() {
-            head.targets[index] = *block;
-            let place = (LOG + 1 + index as u64) * BLOCK as u64;
-            self.store.write(place, &data[..])?;
+        for (index, changed) in self.changed[..self.used].iter().enumerate() {
+            let part = changed.part.clone();
+            head.targets[index] = changed.block;
+            // A block has fewer bytes than such a number can say.
+            head.parts[index] = [part.start as u16, part.len() as u16];
+            let place = logged(index) + part.start as u64;
+            self.store.write(place, &changed.data[part])?;
         }
         head.checksum = sum(&head, &self.changed[..self.used]);
         self.store.write(LOG * BLOCK as u64, head.as_bytes())?;
@@ -151,8 +185,9 @@ impl<S: Store> Transactions<S> {
     }
 
     fn apply(&mut self) -> Result<()> {
-        for (block, data) in &self.changed[..self.used] {
-            self.store.write(place(*block), &data[..])?;
+        for Changed { block, data, part } in &self.changed[..self.used] {
+            let at = place(*block) + part.start as u64;
+            self.store.write(at, &data[part.clone()])?;
         }
         self.used = 0;
         self.store.write(LOG * BLOCK as u64, &[0; 8])
@@ -169,11 +204,11 @@ impl<S: Store> Transactions<S> {
     }
 }
 
-fn sum(head: &LogHead, blocks: &[(u32, Box<Block>)]) -> u64 {
+fn sum(head: &LogHead, blocks: &[Changed]) -> u64 {
     let start = checksum(0, &head.as_bytes()[8..]);
     let sum = blocks
         .iter()
-        .fold(start, |before, (_, data)| checksum(before, &data[..]));
+        .fold(start, |before, c| checksum(before, &c.data[c.part.clone()]));
     // 0 says that there is nothing.
     sum.max(1)
 }
