@@ -160,6 +160,15 @@ impl Mount {
     }
 }
 
+impl Piece {
+    /// Whether a position is in it and may be used so.
+    #[inline]
+    fn holds(&self, position: u64, write: bool) -> bool {
+        let [offset, length] = self.granted.words;
+        position.wrapping_sub(offset) < length && (self.writable || !write)
+    }
+}
+
 impl File<'_> {
     /// Bytes.
     pub fn size(&self) -> u64 {
@@ -242,29 +251,34 @@ impl File<'_> {
     }
 
     /// The piece that holds the position, the position in it, and how many bytes of it follow.
+    #[inline]
     fn granted(&mut self, write: bool) -> Result<(&Granted, u64, usize)> {
         let position = self.position;
-        let holds = |piece: &Piece| {
-            let [offset, length] = piece.granted.words;
-            (offset..offset + length).contains(&position) && (piece.writable || !write)
-        };
-        if !self.piece.as_ref().is_some_and(holds) {
-            if let Some(old) = self.piece.take() {
-                old.granted.release();
-            }
-            let session = self.mount.session.as_ref().ok_or(Status::NoRights)?;
-            let arguments = [self.handle, position, write.into()];
-            let granted = session.obtain(self.mount.place, arguments)?;
-            self.piece = Some(Piece {
-                granted,
-                writable: write,
-            });
+        let held = self.piece.as_ref();
+        if !held.is_some_and(|piece| piece.holds(position, write)) {
+            self.obtain(write)?;
         }
-        let piece = self.piece.as_ref().filter(|piece| holds(piece));
-        let granted = &piece.ok_or(Status::BadReply)?.granted;
+        let granted = &self.piece.as_ref().ok_or(Status::BadReply)?.granted;
         let [offset, length] = granted.words;
         let within = position - offset;
         Ok((granted, within, (length - within) as usize))
+    }
+
+    /// Gets the piece that holds the position.
+    #[cold]
+    fn obtain(&mut self, write: bool) -> Result<()> {
+        if let Some(old) = self.piece.take() {
+            old.granted.release();
+        }
+        let session = self.mount.session.as_ref().ok_or(Status::NoRights)?;
+        let arguments = [self.handle, self.position, write.into()];
+        let piece = Piece {
+            granted: session.obtain(self.mount.place, arguments)?,
+            writable: write,
+        };
+        let right = piece.holds(self.position, write);
+        self.piece = Some(piece);
+        right.then_some(()).ok_or(Status::BadReply)
     }
 
     /// Says how long the file is; what was written is kept then.
