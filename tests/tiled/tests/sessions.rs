@@ -13,28 +13,29 @@ const FILES: &str = r#"<system name="sessions" platform="tiled-gem5" duration="1
 
 #[test]
 fn files_are_read_as_fast_as_memory() {
-    let clients = r#"<app name="speed" tile="4" program="service/file-speed"><sgate name="files" to="files" gate="priority-0"/></app>"#;
-    let reports = boot_text(&FILES.replace("CLIENTS", clients), &[]);
-    assert_eq!(reports[0].code, Some(0), "{}", reports[0].console);
-    let raw = r#"<app name="blocks" tile="4" program="service/blocks"><argument name="block" value="2048"/><argument name="count" value="127"/><mgate name="region" size="256KiB"/></app>"#;
-    let alone = boot_text(&FILES.replace("CLIENTS", raw), &[]);
-    assert_eq!(alone[0].code, Some(0), "{}", alone[0].console);
-    let (files, raw) = (reports[0].spans(4), alone[0].spans(4));
-    println!(
-        "writing {} and reading {} cycles, raw {} and {}: {:.2} and {:.2}",
-        files[0],
-        files[1],
-        raw[0],
-        raw[1],
-        raw[0] as f64 / files[0] as f64,
-        raw[1] as f64 / files[1] as f64
-    );
-    assert!(
-        raw[1] * 10 >= files[1] * 8,
-        "{} cycles, {} raw",
-        files[1],
-        raw[1]
-    );
+    // Tenths of the throughput of transfers of the same size. On the FPGA's platform the library's instructions for a block of 2 KiB
+    // take a third of the time.
+    for (platform, reading, writing) in [("tiled-gem5", 8, 3), ("tiled-fpga", 6, 2)] {
+        let files = FILES.replace("tiled-gem5", platform);
+        let clients = r#"<app name="speed" tile="4" program="service/file-speed"><sgate name="files" to="files" gate="priority-0"/></app>"#;
+        let reports = boot_text(&files.replace("CLIENTS", clients), &[]);
+        assert_eq!(reports[0].code, Some(0), "{}", reports[0].console);
+        let raw = r#"<app name="blocks" tile="4" program="service/blocks"><argument name="block" value="2048"/><argument name="count" value="127"/><mgate name="region" size="256KiB"/></app>"#;
+        let alone = boot_text(&files.replace("CLIENTS", raw), &[]);
+        assert_eq!(alone[0].code, Some(0), "{}", alone[0].console);
+        let (files, raw) = (reports[0].spans(4), alone[0].spans(4));
+        println!(
+            "{platform}: writing {} and reading {} cycles, raw {} and {}: {:.2} and {:.2}",
+            files[0],
+            files[1],
+            raw[0],
+            raw[1],
+            raw[0] as f64 / files[0] as f64,
+            raw[1] as f64 / files[1] as f64
+        );
+        assert!(raw[1] * 10 >= files[1] * reading, "{platform}: reading");
+        assert!(raw[0] * 10 >= files[0] * writing, "{platform}: writing");
+    }
 }
 
 #[test]
