@@ -334,8 +334,9 @@ impl System {
         });
         let below = self.managers_below(manager).map(|m| {
             let tiles = self.tiles_below(m).len() as u64;
-            // Activity, purse, memory, description; a quota for each tile; memory of each memory tile; gates across its border.
-            4 + tiles + self.platform.memories.len() as u64 + self.border_gates(m)
+            // Activity, purse, memory, description, its own tile; a quota for each tile; memory of each memory tile; gates across its
+            // border.
+            5 + tiles + self.platform.memories.len() as u64 + self.border_gates(m)
         });
         apps.chain(below).sum::<u64>() + self.windows_of(manager).len() as u64
     }

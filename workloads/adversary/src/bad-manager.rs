@@ -6,7 +6,8 @@
 #![no_main]
 
 use bulkhead_lib::abi::syscall::{
-    Number, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, SHARE, Syscall,
+    NO_SELECTOR, Number, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MEMORY,
+    SEL_TILES, SHARE, Syscall,
 };
 use bulkhead_lib::{println, syscall};
 
@@ -35,6 +36,21 @@ fn main() -> u64 {
         }
     }
     println!("showed {shown} windows");
+    // Endpoints of the tile that it lives on itself.
+    let mut open = 0;
+    while open < 400
+        && syscall::call(&Syscall::Activate {
+            gate: SEL_MEMORY,
+            activity: SEL_ACTIVITY,
+            memory: NO_SELECTOR,
+            offset: 0,
+            replies: 0,
+        })
+        .is_ok()
+    {
+        open += 1;
+    }
+    println!("opened its memory {open} times");
     let mut taken = 0;
     // All of its memory in small pieces, all of its tiles' endpoints and page tables, all of its kernel memory.
     for number in 0..380u16 {

@@ -169,7 +169,7 @@ fn create(
     };
     let tile = match app {
         Some(app) => tiles::for_app(app, selectors)?,
-        None => SEL_TILES + needs.tile,
+        None => tiles::for_itself(needs.tile, needs.memory, selectors)?,
     };
     // Without kernel memory of its own it takes from this manager's.
     let purse = match needs.purse {

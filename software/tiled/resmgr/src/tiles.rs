@@ -158,6 +158,19 @@ pub fn for_app(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
     derive(app.tile, &quotas, selectors)
 }
 
+/// Endpoints of a manager's own activity: its channel to the kernel, memory that it fills, a module that it reads, and some to spare.
+const MANAGER_ENDPOINTS: u64 = 8;
+
+/// The tile capability for a manager's own activity: what it makes active there must not be taken from who shares the tile.
+pub fn for_itself(tile: u16, memory: u64, selectors: &mut Selectors) -> Result<u16, Failure> {
+    let quotas = Quotas {
+        endpoints: Some(MANAGER_ENDPOINTS),
+        tables: Some(table_pages(pages(memory))),
+        ..Quotas::default()
+    };
+    derive(tile, &quotas, selectors)
+}
+
 /// The tile capability for all that is below a manager.
 pub fn for_manager(
     manager: &Manager,
