@@ -8,7 +8,7 @@ use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
 };
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 /// A problem of a description, as miette wants it.
 #[derive(Debug)]
@@ -50,6 +50,15 @@ impl Diagnostic for Shown {
     }
 }
 
+/// Whether the line at `start` and its neighbours are fit to be shown: a file of one endless line is not.
+fn is_short(text: &str, start: usize) -> bool {
+    const SHOWN_MAX: usize = 2000;
+    let (before, after) = text.split_at(text.floor_char_boundary(start));
+    let backwards = before.rsplitn(3, '\n').take(2).map(str::len);
+    let forwards = after.splitn(3, '\n').take(2).map(str::len);
+    backwards.chain(forwards).sum::<usize>() < SHOWN_MAX
+}
+
 fn shown(problem: &Problem) -> Shown {
     let place = problem
         .range()
@@ -69,6 +78,11 @@ fn shown(problem: &Problem) -> Shown {
         source: problem
             .file()
             .zip(problem.text())
+            .filter(|(_, text)| {
+                problem
+                    .range()
+                    .is_none_or(|range| is_short(text, range.start))
+            })
             .map(|(file, text)| NamedSource::new(file, text.to_owned()).with_language("xml")),
         place,
     }
@@ -110,7 +124,8 @@ pub fn render(error: &Error, fancy: bool) -> String {
 /// Prints an error.
 pub fn show(error: &Error) {
     let fancy = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    eprint!("{}", render(error, fancy));
+    // A reader who has gone away is no error.
+    let _ = std::io::stderr().write_all(render(error, fancy).as_bytes());
 }
 
 #[cfg(test)]
@@ -123,6 +138,18 @@ mod tests {
         let text = "<system name=\"s\" platform=\"tiled-gem5\" duration=\"5\"/>\n";
         let errors = load_system_text("s.xml", text, &LoadOptions::default()).expect_err("no unit");
         insta::assert_snapshot!(render(&errors.into(), false));
+    }
+
+    /// An endless line is not shown, its place is.
+    #[test]
+    fn endless_lines_are_not_shown() {
+        let text = format!(
+            "<system name=\"s\" {} duration=\"5\"/>",
+            " ".repeat(100_000)
+        );
+        let errors = load_system_text("s.xml", &text, &LoadOptions::default()).expect_err("bad");
+        let shown = render(&errors.into(), false);
+        assert!(shown.len() < 2000 && shown.contains("s.xml:1:"), "{shown}");
     }
 
     #[test]

@@ -118,9 +118,9 @@ pub fn load(path: &Path, set: &[String], meaning: &Meaning) -> Result<Option<Tas
             // What the policy does not cover is said by the rules of descriptions.
             let text = tasks::write(&system);
             let options = LoadOptions::default();
-            Ok(Some(bulkhead_model::load_tasks_text(
-                &name, &text, &options,
-            )?))
+            let name = format!("{name} as a description");
+            let read = bulkhead_model::load_tasks_text(&name, &text, &options);
+            Ok(Some(read?))
         }
     }
 }

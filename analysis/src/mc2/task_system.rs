@@ -198,7 +198,11 @@ pub fn matching(pattern: &str) -> Result<Vec<Scenario>, ParameterError> {
         }
         allowed[place] = [false; 3];
         for one in text.split('|').map(str::trim) {
-            let wanted = one.trim_end_matches('.').to_lowercase();
+            if one == "*" {
+                allowed[place] = [true; 3];
+                continue;
+            }
+            let wanted = one.trim_end_matches(['.', '*']).to_lowercase();
             let found: Vec<usize> = (0..choices.len())
                 .filter(|&i| !wanted.is_empty() && short(choices[i]).starts_with(&wanted))
                 .collect();
@@ -261,6 +265,7 @@ mod tests {
         assert_eq!(count("C-Light,*,Heavy,*,Lar.,High,*"), Ok(12));
         assert_eq!(count("C-Light, Moderate, Heavy, ..."), Ok(24));
         assert_eq!(count("*,*,*,*,*,Low|High"), Ok(432));
+        assert_eq!(count("C-L*,L*|*,Hea*"), Ok(72));
         assert_eq!(
             matching("All-Mod.,Mod,H,S,L,M,F").map(|s| s[0].name()),
             Ok("(All-Mod., Moderate, Heavy, Slow, Large, Medium, Few)".to_owned())

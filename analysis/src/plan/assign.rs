@@ -19,6 +19,8 @@ use crate::schedulability::partitioning::{Fit, Order};
 
 /// Tasks of a processor up to which Audsley's assignment is tried.
 const AUDSLEY_TASKS: usize = 32;
+/// Tasks of a processor up to which thresholds are searched; each step of the search analyses them all.
+const THRESHOLD_TASKS: usize = 64;
 /// Tasks up to which every order of priorities is tried where no method is optimal.
 const ORDERS_TASKS: usize = 7;
 /// Partial assignments that the exact search for processors looks at.
@@ -135,6 +137,9 @@ pub fn thresholds(
     core: u32,
     members: &[usize],
 ) -> Result<bool, PlanError> {
+    if members.len() > THRESHOLD_TASKS {
+        return Ok(false);
+    }
     let mut order = members.to_vec();
     order.sort_by_key(|&index| system.tasks[index].priority);
     for &index in &order {
@@ -289,6 +294,12 @@ pub fn place(
     choose: bool,
 ) -> Result<Vec<usize>, PlanError> {
     let mut open = homeless(system);
+    if system.processors == 1 {
+        for index in open {
+            system.tasks[index].core = Some(0);
+        }
+        return Ok(Vec::new());
+    }
     if order == Order::DecreasingUtilisation {
         open.sort_by_key(|&index| std::cmp::Reverse(load(system, index)));
     }

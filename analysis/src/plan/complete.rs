@@ -64,10 +64,11 @@ pub fn plan(system: &TaskSystem) -> Result<Plan, PlanError> {
             "worst fit in the order of the file",
         ),
     ];
-    let count = if system.tasks.len() > MANY_TASKS {
-        3
-    } else {
-        ways.len()
+    let count = match system.processors {
+        // There is one way only.
+        1 => 1,
+        _ if system.tasks.len() > MANY_TASKS => 3,
+        _ => ways.len(),
     };
     for &(fit, order, name) in &ways[..count] {
         let plan = complete(system.clone(), Some(Placing::Fit(fit, order, name)))?;
@@ -76,7 +77,7 @@ pub fn plan(system: &TaskSystem) -> Result<Plan, PlanError> {
         }
         consider(plan);
     }
-    if homeless <= EXACT_TASKS {
+    if homeless <= EXACT_TASKS && system.processors > 1 {
         let plan = complete(system.clone(), Some(Placing::Exact))?;
         if plan.schedulable {
             return Ok(plan);

@@ -41,7 +41,7 @@ impl Effort {
     fn of(system: &TaskSystem) -> Self {
         Self {
             left: Cell::new(EFFORT),
-            weight: 1 + system.tasks.len() as u64 / 32,
+            weight: 1 + (system.tasks.len() as u64).pow(2) / 1024,
         }
     }
 

@@ -7,10 +7,10 @@
 //! Assumptions: independent tasks, arbitrary deadlines, no overhead. Exact for sporadic tasks and synchronous periodic ones.
 //! `blocking` is not covered.
 
-use super::task::{Task, TaskError, Time, validate};
-use super::utilisation::{compare_with, enclosure, sum};
-use crate::exact::{Exact, ceiling, integer, ratio};
-use num_traits::{Signed, Zero};
+use super::task::{self, Task, TaskError, Time, validate};
+use super::utilisation::{compare_with, sum};
+use crate::exact::{ceiling, integer};
+use num_traits::Signed;
 
 /// Whether every job meets its deadline.
 ///
@@ -18,12 +18,7 @@ use num_traits::{Signed, Zero};
 /// [`TaskError`] if a parameter is out of range, or a task has blocking.
 pub fn schedulable(tasks: &[Task]) -> Result<bool, TaskError> {
     validate(tasks)?;
-    if let Some(task) = tasks.iter().position(|t| t.blocking > 0) {
-        return Err(TaskError::NotCovered {
-            task,
-            what: "blocking",
-        });
-    }
+    task::refuse(tasks, &[task::BLOCKING])?;
     let order = compare_with(tasks, 1);
     if order.is_gt() {
         return Ok(false);
@@ -93,17 +88,24 @@ fn interval(tasks: &[Task], deadlines: &[Time], full: bool) -> Option<Time> {
         // The first busy period ends with the hyperperiod at the latest, and with it what was late in it.
         let busy = busy_period(tasks, u64::MAX >> 1);
         return busy
-            .or_else(|| hyperperiod(tasks))
+            .or_else(|| task::common_multiple(tasks.iter().map(|t| t.period)))
             .and_then(|b| b.checked_add(1));
     }
     // sum (T - D) U / (1 - U), and the largest D - T; an interval that is longer than needed does no harm.
-    let share = |t: &Task| ratio(t.cost, t.period).unwrap_or_else(Exact::zero);
-    let mut spare = integer(1) - enclosure(tasks.iter().map(share)).1;
-    if !spare.is_positive() {
-        spare = integer(1) - sum(tasks.iter().map(|t| (t.cost, t.period)));
-    }
-    let parts = tasks.iter().zip(deadlines);
-    let excess = enclosure(parts.map(|(t, &d)| (integer(t.period) - integer(d)) * share(t))).1;
+    // Parts of 2^-64 and 2^-20, rounded to the safe side; fractions only where hardly anything is spare.
+    let used = tasks.iter().fold(0u128, |sum, t| {
+        sum + (u128::from(t.cost) << 64).div_ceil(u128::from(t.period))
+    });
+    let spare = match (1u128 << 64).checked_sub(used) {
+        Some(spare) if spare > 0 => integer(spare) / integer(1u128 << 64),
+        _ => integer(1) - sum(tasks.iter().map(|t| (t.cost, t.period))),
+    };
+    let parts = tasks.iter().zip(deadlines).map(|(t, &d)| {
+        let weighed = (i128::from(t.period) - i128::from(d)) * i128::from(t.cost);
+        // Rounded up.
+        -(-(weighed << 20)).div_euclid(i128::from(t.period))
+    });
+    let excess = integer(parts.sum::<i128>()) / integer(1u64 << 20);
     let beyond = tasks
         .iter()
         .zip(deadlines)
@@ -143,17 +145,6 @@ pub fn busy_period(tasks: &[Task], limit: Time) -> Option<Time> {
         length = next;
     }
     None
-}
-
-/// Least common multiple of the periods.
-fn hyperperiod(tasks: &[Task]) -> Option<Time> {
-    tasks.iter().try_fold(1u64, |length, task| {
-        let (mut a, mut b) = (length, task.period);
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        (length / a.max(1)).checked_mul(task.period)
-    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! a synchronous release, so every arrival at which a deadline of the task meets one of another task is tried.
 
 use super::edf::busy_period;
-use super::task::{LIMIT, Task, TaskError, Time, validate};
+use super::task::{self, LIMIT, Task, TaskError, Time, validate};
 use super::utilisation::compare_with;
 use std::collections::BTreeSet;
 
@@ -21,12 +21,7 @@ pub const ARRIVALS_MAX: usize = 100_000;
 /// [`TaskError`] if a parameter is out of range or a task has blocking.
 pub fn response_times(tasks: &[Task]) -> Result<Vec<Option<Time>>, TaskError> {
     validate(tasks)?;
-    if let Some(task) = tasks.iter().position(|t| t.blocking > 0) {
-        return Err(TaskError::NotCovered {
-            task,
-            what: "blocking",
-        });
-    }
+    task::refuse(tasks, &[task::BLOCKING])?;
     let order = compare_with(tasks, 1);
     let jitter = tasks.iter().any(|t| t.jitter > 0);
     let busy = if order.is_gt() || (order.is_eq() && jitter) {

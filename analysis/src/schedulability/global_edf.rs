@@ -8,7 +8,7 @@
 //! Assumptions: sporadic tasks, deadlines within periods, no overheads, neither jitter nor blocking. None of the three
 //! covers the others, so a system is schedulable if any of them says so.
 
-use super::task::{Task, TaskError, validate_constrained};
+use super::task::{self, Task, TaskError, validate_constrained};
 use super::utilisation::is_at_most;
 use crate::exact::{Exact, integer, ratio};
 use num_traits::Zero;
@@ -47,18 +47,21 @@ pub fn bak(tasks: &[Task], processors: u64) -> Result<bool, TaskError> {
             return false;
         }
         let allowed = integer(processors) * (integer(1) - &own) + &own;
-        let load = tasks.iter().fold(Exact::zero(), |sum, other| {
-            let utilisation = ratio(other.cost, other.period).unwrap_or_else(Exact::zero);
-            let gap =
-                ratio(other.period - other.deadline, task.deadline).unwrap_or_else(Exact::zero);
-            let mut share = &utilisation * (integer(1) + gap);
-            if utilisation > own {
-                let excess = integer(other.cost) - &own * integer(other.period);
-                share += excess / integer(task.deadline);
-            }
-            sum + share.min(integer(1))
-        });
-        load <= allowed
+        let loads: Vec<Exact> = tasks
+            .iter()
+            .map(|other| {
+                let utilisation = ratio(other.cost, other.period).unwrap_or_else(Exact::zero);
+                let gap =
+                    ratio(other.period - other.deadline, task.deadline).unwrap_or_else(Exact::zero);
+                let mut share = &utilisation * (integer(1) + gap);
+                if utilisation > own {
+                    let excess = integer(other.cost) - &own * integer(other.period);
+                    share += excess / integer(task.deadline);
+                }
+                share.min(integer(1))
+            })
+            .collect();
+        is_at_most(loads.iter().cloned(), &allowed)
     }))
 }
 
@@ -102,15 +105,7 @@ fn check(tasks: &[Task], processors: u64) -> Result<(), TaskError> {
         return Err(TaskError::Zero("the number of processors"));
     }
     validate_constrained(tasks)?;
-    for (task, t) in tasks.iter().enumerate() {
-        let what = match t {
-            _ if t.jitter > 0 => "jitter",
-            _ if t.blocking > 0 => "blocking",
-            _ => continue,
-        };
-        return Err(TaskError::NotCovered { task, what });
-    }
-    Ok(())
+    task::refuse(tasks, &[task::JITTER, task::BLOCKING])
 }
 
 #[cfg(test)]

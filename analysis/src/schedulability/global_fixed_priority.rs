@@ -8,7 +8,7 @@
 //! overheads. Jitter and blocking are not covered. Sufficient.
 
 use super::fixed_priority::STEPS_MAX;
-use super::task::{Task, TaskError, Time, validate_constrained};
+use super::task::{self, Task, TaskError, Time, validate_constrained};
 
 /// Bounds on response times by decreasing priority. `None` from the first task on whose bound exceeds its deadline,
 /// because the bounds of lower tasks rest on it.
@@ -41,15 +41,7 @@ fn check(tasks: &[Task], processors: usize) -> Result<(), TaskError> {
         return Err(TaskError::Zero("the number of processors"));
     }
     validate_constrained(tasks)?;
-    for (task, t) in tasks.iter().enumerate() {
-        let what = match t {
-            _ if t.jitter > 0 => "jitter",
-            _ if t.blocking > 0 => "blocking",
-            _ => continue,
-        };
-        return Err(TaskError::NotCovered { task, what });
-    }
-    Ok(())
+    task::refuse(tasks, &[task::JITTER, task::BLOCKING])
 }
 
 /// A task that has been analysed.

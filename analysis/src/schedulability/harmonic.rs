@@ -7,7 +7,7 @@
 //!
 //! Assumptions: preemptive, independent, implicit deadlines, no jitter, no blocking.
 
-use super::task::{Task, TaskError, Time, validate};
+use super::task::{self, Task, TaskError, Time, validate};
 use super::utilisation::compare;
 
 /// Whether every period divides every longer one.
@@ -25,15 +25,7 @@ pub fn is_harmonic(tasks: &[Task]) -> bool {
 /// [`TaskError`] if a parameter is out of range or not covered.
 pub fn schedulable(tasks: &[Task]) -> Result<bool, TaskError> {
     validate(tasks)?;
-    for (task, t) in tasks.iter().enumerate() {
-        let what = match t {
-            _ if t.deadline != t.period => "a deadline that is not the period",
-            _ if t.jitter > 0 => "jitter",
-            _ if t.blocking > 0 => "blocking",
-            _ => continue,
-        };
-        return Err(TaskError::NotCovered { task, what });
-    }
+    task::refuse(tasks, &[task::DEADLINE, task::JITTER, task::BLOCKING])?;
     if is_harmonic(tasks) {
         return Ok(compare(tasks.iter().map(|t| (t.cost, t.period)), 1).is_le());
     }

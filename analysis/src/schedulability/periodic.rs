@@ -11,7 +11,7 @@
 //! Assumptions: preemptive, independent, jobs of a task in their order, no jitter, no blocking. Jobs that need less than their
 //! cost are never worse (fixed priorities and earliest deadline first are sustainable on one processor). Exact.
 
-use super::task::{Task, TaskError, Time, validate};
+use super::task::{Task, TaskError, Time, common_multiple, validate};
 use super::utilisation::compare_with;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -72,13 +72,7 @@ pub fn response_times(
 
 /// The least common multiple of positive periods, unless a hyperperiod has more than [`JOBS_MAX`] jobs.
 pub fn hyperperiod(periods: impl Iterator<Item = Time> + Clone) -> Option<Time> {
-    let length = periods.clone().try_fold(1u64, |length, period| {
-        let (mut a, mut b) = (length, period);
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        (length / a.max(1)).checked_mul(period)
-    })?;
+    let length = common_multiple(periods.clone())?;
     let jobs = periods.fold(0u64, |sum, period| {
         sum.saturating_add(length / period.max(1))
     });

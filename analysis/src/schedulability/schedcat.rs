@@ -120,7 +120,9 @@ fn task_set(element: &Element) -> Result<Vec<Entry>, SchedcatError> {
 }
 
 fn entry(element: &Element) -> Result<Entry, SchedcatError> {
-    if let Some(child) = element.children.first() {
+    // SchedCAT writes an empty list of resources for a task that needs none.
+    let needs = |child: &&Element| child.name != "resources" || !child.children.is_empty();
+    if let Some(child) = element.children.iter().find(needs) {
         let what = format!("`{}` of a task is not supported", child.name);
         return Err(wrong(
             &child.span,
@@ -294,9 +296,12 @@ mod tests {
                 .contains("too large")
         );
         assert!(
-            message("<taskset><task period=\"9\" wcet=\"1\"><resources/></task></taskset>")
+            message("<taskset><task period=\"9\" wcet=\"1\"><resources><requirement res_id=\"1\"/></resources></task></taskset>")
                 .contains("not supported")
         );
+        // The toolkit's task without requirements may have an empty list of them.
+        let none = "<taskset><task period=\"9\" wcet=\"1\"><resources /></task></taskset>";
+        assert_eq!(read("a.xml", none).unwrap()[0].len(), 1);
         assert!(message("<tasks/>").contains("begin with taskset"));
         assert!(message("<taskset>").starts_with("a.xml:1:"));
     }

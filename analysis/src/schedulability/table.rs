@@ -7,7 +7,7 @@
 //! Assumptions: strictly periodic tasks, independent; with offsets ([`build_at`]), whose tables hold from the first whole
 //! repetition on, because earlier slots find no jobs. [`check`] knows nothing of how a table was made.
 
-use super::task::{Task, TaskError, Time, validate};
+use super::task::{Task, TaskError, Time, common_divisor, common_multiple, validate};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -111,10 +111,24 @@ pub fn build_at(tasks: &[Task], offsets: &[Time]) -> Result<Table, TableError> {
             ..slot
         })
     });
-    Ok(Table {
+    let table = Table {
         length,
         slots: clipped.collect(),
-    })
+    };
+    // With more work than time, three hyperperiods may pass before somebody is late; the table then lacks what was put off.
+    match check_at(&table, tasks, &offsets) {
+        Err(TableError::Short {
+            task,
+            job,
+            deadline,
+            ..
+        }) => Err(TableError::Impossible {
+            task,
+            job,
+            deadline,
+        }),
+        other => other.map(|()| table),
+    }
 }
 
 /// Offsets within periods: before the first arrival a table's slots find no job.
@@ -316,16 +330,8 @@ fn refuse_lateness(tasks: &[Task]) -> Result<(), TaskError> {
 
 /// Least common multiple of all periods.
 fn hyperperiod(tasks: &[Task]) -> Result<Time, TableError> {
-    let mut length: Time = 1;
-    for task in tasks {
-        let (mut a, mut b) = (length, task.period);
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        length = (length / a)
-            .checked_mul(task.period)
-            .ok_or(TableError::TooLong)?;
-    }
+    let length =
+        common_multiple(tasks.iter().map(|task| task.period)).ok_or(TableError::TooLong)?;
     let jobs = tasks
         .iter()
         .try_fold(0u64, |sum, t| sum.checked_add(length / t.period));
@@ -346,13 +352,9 @@ pub fn frame_lengths(tasks: &[Task]) -> Result<Vec<Time>, TableError> {
     let longest = tasks.iter().map(|t| t.cost).max().unwrap_or(1);
     let most = tasks.iter().map(|t| t.deadline).min().unwrap_or(1);
     let fits = |f: Time| {
-        tasks.iter().all(|t| {
-            let (mut a, mut b) = (f, t.period);
-            while b != 0 {
-                (a, b) = (b, a % b);
-            }
-            2 * f - a <= t.deadline
-        })
+        tasks
+            .iter()
+            .all(|t| 2 * f - common_divisor(f, t.period) <= t.deadline)
     };
     let mut all = Vec::new();
     let mut divisor = 1;
@@ -478,6 +480,16 @@ mod tests {
         assert!(check_at(&table, &tasks, &[2, 7]).is_err());
         assert_eq!(response_times_at(&table, &tasks, &[1, 7]), [2, 2]);
         assert!(build_at(&tasks, &[1]).is_err());
+        // 13 of 12: offsets and late deadlines hide it for three hyperperiods.
+        let over = [
+            Task::constrained(5, 12, 11),
+            Task::constrained(1, 6, 5),
+            Task::constrained(6, 12, 8),
+        ];
+        assert!(matches!(
+            build_at(&over, &[13, 14, 9]),
+            Err(TableError::Impossible { .. })
+        ));
     }
 
     proptest! {

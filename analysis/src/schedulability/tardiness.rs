@@ -10,7 +10,7 @@
 //!
 //! Assumptions: sporadic tasks with implicit deadlines, no jitter, no blocking; a task's jobs run one after the other.
 
-use super::task::{Task, TaskError, Time, validate};
+use super::task::{self, Task, TaskError, Time, validate};
 use super::utilisation::{compare_with, enclosure, is_at_most, utilisation};
 use crate::exact::{Exact, ceiling, integer, ratio};
 use num_traits::{Signed, Zero};
@@ -141,16 +141,7 @@ fn largest(mut values: Vec<Exact>, count: usize) -> Exact {
 
 fn check(tasks: &[Task]) -> Result<(), TaskError> {
     validate(tasks)?;
-    for (task, t) in tasks.iter().enumerate() {
-        let what = match t {
-            _ if t.deadline != t.period => "a deadline that is not the period",
-            _ if t.jitter > 0 => "jitter",
-            _ if t.blocking > 0 => "blocking",
-            _ => continue,
-        };
-        return Err(TaskError::NotCovered { task, what });
-    }
-    Ok(())
+    task::refuse(tasks, &[task::DEADLINE, task::JITTER, task::BLOCKING])
 }
 
 #[cfg(test)]

@@ -139,9 +139,70 @@ pub fn validate_constrained(tasks: &[Task]) -> Result<(), TaskError> {
     }
 }
 
+/// What a test may not cover: how to see it, and its name.
+pub type Uncovered = (fn(&Task) -> bool, &'static str);
+/// Release jitter.
+pub const JITTER: Uncovered = (|task| task.jitter > 0, "jitter");
+/// Blocking.
+pub const BLOCKING: Uncovered = (|task| task.blocking > 0, "blocking");
+/// A deadline that is not implicit.
+pub const DEADLINE: Uncovered = (
+    |task| task.deadline != task.period,
+    "a deadline that is not the period",
+);
+
+/// Refuses what a test does not cover instead of ignoring it.
+///
+/// # Errors
+/// [`TaskError::NotCovered`] with the first task and the first thing of it.
+pub fn refuse(tasks: &[Task], uncovered: &[Uncovered]) -> Result<(), TaskError> {
+    for (task, one) in tasks.iter().enumerate() {
+        if let Some(&(_, what)) = uncovered.iter().find(|(there, _)| there(one)) {
+            return Err(TaskError::NotCovered { task, what });
+        }
+    }
+    Ok(())
+}
+
+/// Greatest common divisor; of 0 and a number, the number.
+pub fn common_divisor(a: Time, b: Time) -> Time {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Least common multiple of positive numbers. `None` if it does not fit into 64 bits.
+pub fn common_multiple(numbers: impl Iterator<Item = Time>) -> Option<Time> {
+    let mut numbers = numbers;
+    numbers.try_fold(1u64, |all, one| {
+        (all / common_divisor(all, one).max(1)).checked_mul(one)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn divisors_and_multiples() {
+        assert_eq!((common_divisor(12, 18), common_divisor(0, 7)), (6, 7));
+        assert_eq!(common_multiple([4, 6, 10].into_iter()), Some(60));
+        assert_eq!(common_multiple([].into_iter()), Some(1));
+        assert_eq!(common_multiple([LIMIT, LIMIT - 1].into_iter()), None);
+    }
+
+    #[test]
+    fn what_is_not_covered_is_refused() {
+        let tasks = [Task::new(1, 4), Task::constrained(1, 4, 3).with_blocking(1)];
+        assert_eq!(refuse(&tasks, &[JITTER]), Ok(()));
+        let wrong = refuse(&tasks, &[JITTER, BLOCKING, DEADLINE]).unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "task 1: this test does not cover blocking"
+        );
+    }
 
     #[test]
     fn refuses_nonsense() {
