@@ -67,6 +67,16 @@ pub const BUCKET_LIMIT: u64 = 0x10;
 /// Number of token buckets in a unit (m3-rtas24, section V-D).
 pub const BUCKET_COUNT: usize = 4;
 
+/// First virtual address of the memory that the tile's device may use.
+pub const DEVICE_ADDRESS: u64 = 0x2100;
+/// Tile-physical address behind [`DEVICE_ADDRESS`].
+pub const DEVICE_PHYSICAL: u64 = 0x2108;
+/// Bytes of that memory; 0: none.
+pub const DEVICE_SIZE: u64 = 0x2110;
+/// Who has the tile's device: its activity in bits 15..0, the receive endpoint for the device's interrupts in bits 31..16.
+/// Writing it resets the device, which then obeys the three registers above.
+pub const DEVICE_OWNER: u64 = 0x2118;
+
 /// Offset of the endpoint file: endpoint `i` lies at `ENDPOINTS + i * ENDPOINT_STRIDE`.
 pub const ENDPOINTS: u64 = 0x4000;
 /// Bytes of an endpoint: four 64-bit words.

@@ -49,6 +49,10 @@ fn register_pages() {
         [0, 8, 0x10, 0x20]
     );
     assert_eq!((ENDPOINTS, ENDPOINT_STRIDE), (0x4000, 32));
+    assert_eq!(
+        [DEVICE_ADDRESS, DEVICE_PHYSICAL, DEVICE_SIZE, DEVICE_OWNER],
+        [0x2100, 0x2108, 0x2110, 0x2118]
+    );
 }
 
 #[test]

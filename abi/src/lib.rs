@@ -16,6 +16,7 @@ pub mod file;
 pub mod marker;
 pub mod memory_map;
 pub mod message;
+pub mod network;
 pub mod pager;
 pub mod syscall;
 pub mod tilemux;

@@ -27,6 +27,11 @@ pub const DTU_SIZE: u64 = 0x1_0000;
 pub const UART_BASE: u64 = 0x1000_0000;
 /// Size of the console's window in bytes.
 pub const UART_SIZE: u64 = 0x100;
+/// Registers of the tile's network card: a virtio network device over virtio-mmio (version 2), where QEMU's `virt` machine
+/// has its first virtio device. See [`crate::network`].
+pub const NETWORK_CARD_BASE: u64 = 0x1000_1000;
+/// Size of the card's window in bytes: a page.
+pub const NETWORK_CARD_SIZE: u64 = 0x1000;
 /// Start of memory. On a tile with a data transfer unit, window `i` of [`PMP_WINDOWS`] starts at
 /// `MEMORY_BASE + i * PMP_WINDOW_SIZE` and is backed by memory endpoint `i` of that unit; an address outside the
 /// endpoint's region or rights raises an access fault. On a tile without one it is the memory tile itself.

@@ -474,6 +474,23 @@ calls! {
         /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`], not more than the memory's.
         rights: u8,
     }
+    /// Gives the device of a tile, its network card, to an activity of that tile that has not been started: maps its registers at
+    /// [`crate::network::CARD_ADDRESS`], lets it use a part of the activity's memory, and sends its interrupts to a receive
+    /// endpoint. The activity keeps it to its end.
+    GiveDevice = 31 {
+        /// The tile.
+        tile: u16,
+        /// The activity, which the caller created.
+        activity: u16,
+        /// An active receive endpoint of the activity.
+        endpoint: u16,
+        /// First virtual address of the memory that the device may use, page aligned.
+        address: u64,
+        /// Its offset in the activity's memory, page aligned.
+        offset: u64,
+        /// Its bytes, whole pages, at least one.
+        size: u64,
+    }
     /// What is left of the quotas of a capability. Results: an [`ObjectKind`], and of a tile: endpoints, nanoseconds a second, bytes a
     /// second, bytes at once, page tables; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free slots, slots.
     Query = 25 {

@@ -71,6 +71,7 @@ fn platform(tiles: u16, tiled: bool) -> PlatformConfig {
             size: 128 << 20,
             router: 0,
         }],
+        cables: Vec::new(),
         network: NetworkConfig {
             cycle: 4,
             router: 1,

@@ -6,6 +6,8 @@
 //! relies on.
 
 use crate::accelerator::AcceleratorConfig;
+use crate::cable::CableConfig;
+use crate::device::network::NetworkCardConfig;
 use crate::hart::HartConfig;
 use crate::types::{Tick, TileId};
 use thiserror::Error;
@@ -27,6 +29,8 @@ pub struct PlatformConfig {
     pub memories: Vec<MemoryConfig>,
     /// The network that joins all tiles.
     pub network: NetworkConfig,
+    /// Cables between network cards of this chip, or from one to another chip.
+    pub cables: Vec<CableConfig>,
     /// Seed of the pseudo-random replacement.
     pub seed: u64,
 }
@@ -63,6 +67,8 @@ pub struct TileConfig {
     pub second_hart: bool,
     /// The tile's logic is this unit instead of a hart (tiled platforms).
     pub accelerator: Option<AcceleratorConfig>,
+    /// The tile has a network card.
+    pub network_card: Option<NetworkCardConfig>,
     /// The tile has an exit device.
     pub exit: bool,
     /// The tile has a console.
@@ -83,6 +89,7 @@ impl TileConfig {
             privileged: false,
             second_hart: false,
             accelerator: None,
+            network_card: None,
             exit: false,
             uart: false,
         }
@@ -412,12 +419,39 @@ impl PlatformConfig {
                 return fail(format!("tile {}: {what}", tile.id));
             }
         }
+        for (i, cable) in self.cables.iter().enumerate() {
+            if let Err(what) = self.validate_cable(i, cable) {
+                return fail(format!("cable of tile {}: {what}", cable.from));
+            }
+        }
         for memory in &self.memories {
             if let Err(what) = validate_memory(memory) {
                 return fail(format!("memory tile {}: {what}", memory.id));
             }
         }
         Ok(())
+    }
+
+    fn validate_cable(&self, index: usize, cable: &CableConfig) -> Result<(), String> {
+        cable.faults.validate()?;
+        if cable.delay == 0 {
+            return Err("the delay must be at least 1 tick".into());
+        }
+        for end in [Some(cable.from), cable.to].into_iter().flatten() {
+            let tile = self.tiles.iter().find(|t| t.id == end);
+            if tile.is_none_or(|t| t.network_card.is_none()) {
+                return Err(format!("tile {end} has no network card"));
+            }
+            let others = self.cables[..index].iter();
+            let mut others = others.flat_map(|c| [Some(c.from), c.to]).flatten();
+            if others.any(|other| other == end) {
+                return Err(format!("the card of tile {end} has a cable already"));
+            }
+        }
+        match cable.to == Some(cable.from) {
+            true => Err("both ends are the same card".into()),
+            false => Ok(()),
+        }
     }
 
     fn validate_tile(&self, tile: &TileConfig) -> Result<(), String> {
@@ -457,6 +491,12 @@ impl PlatformConfig {
                 );
             }
         }
+        if let Some(card) = &tile.network_card {
+            validate_card(card).map_err(|what| format!("network card: {what}"))?;
+            if tile.accelerator.is_some() {
+                return Err("network card: needs a hart that drives it".into());
+            }
+        }
         match (&tile.dtu, self.kind) {
             (None, PlatformKind::Tiled) => Err("a tiled platform needs a dtu in each tile".into()),
             (Some(dtu), PlatformKind::Tiled) => {
@@ -475,6 +515,25 @@ impl PlatformConfig {
             }
             _ => Ok(()),
         }
+    }
+}
+
+fn validate_card(card: &NetworkCardConfig) -> Result<(), String> {
+    if card.rate == 0 {
+        return Err("the rate must be at least 1 byte a second".into());
+    }
+    if !card.queue.is_power_of_two() || !(2..=1024).contains(&card.queue) {
+        return Err("a queue must have a power of two of 2 to 1024 entries".into());
+    }
+    if (card.buffer as usize) < bulkhead_abi::network::FRAME_MAX {
+        return Err("the buffer must hold a frame of 1514 bytes".into());
+    }
+    if !(1..=16).contains(&card.parallel) {
+        return Err("1 to 16 accesses may be under way".into());
+    }
+    match card.mac[0] & 1 {
+        0 => Ok(()),
+        _ => Err("the hardware address is one of a group".into()),
     }
 }
 

@@ -29,6 +29,7 @@ fn platform(topology: Topology, channels: Channels, refresh_interval: u64) -> Pl
         timebase_hz: 1,
         tiles: (0..4).map(|t| tile(t, t % 4)).collect(),
         memories: vec![memory(8, 1), memory(9, 2)],
+        cables: Vec::new(),
         network: NetworkConfig {
             topology,
             cycle: 4,

@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 pub mod accelerator;
+pub mod cable;
 pub mod cache;
 pub mod config;
 pub mod device;

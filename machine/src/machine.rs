@@ -12,6 +12,10 @@
 //! timeline whatever others do. This is the conservative scheme of Chandy and Misra (IEEE Transactions on Software
 //! Engineering 5, 1979) with the network's latency as lookahead.
 
+mod cables;
+
+pub use cables::Outgoing;
+
 use crate::config::{ConfigError, PlatformConfig, PlatformKind};
 use crate::dtu::{Dtu, TileKind};
 use crate::fabric::Fabric;
@@ -23,6 +27,7 @@ use crate::tile::{End, Tile};
 use crate::timeline::Timeline;
 use crate::types::{Tick, TileId};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
+use cables::Cables;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use thiserror::Error;
@@ -119,6 +124,7 @@ pub struct Machine {
     exit: Tick,
     /// Least time from the hand-over of a packet to its arrival at another tile.
     across: Tick,
+    cables: Cables,
 }
 
 impl Machine {
@@ -163,6 +169,7 @@ impl Machine {
             entry,
             exit,
             across,
+            cables: Cables::new(config),
         })
     }
 
@@ -509,6 +516,9 @@ impl Machine {
         add(format!("{:?}", self.markers()));
         for tile in &self.tiles {
             add(format!("{:?}", tile.uart().map(|u| u.output())));
+            if let Some(card) = tile.card() {
+                add(format!("{:?}", card.counters));
+            }
         }
         if let Some(observer) = &self.fabric.observer {
             hash.update(observer.bytes());
@@ -546,6 +556,11 @@ impl Machine {
             first = first.min(times.next);
             packet = packet.min(times.packet);
         }
+        // No frame that leaves from now on is at the other end of its cable before this.
+        let cables = first
+            .min(self.fabric.next_time())
+            .saturating_add(self.cables.lookahead);
+        packet = packet.min(cables);
         // The fabric goes first: it may be ahead of the tiles by the entry lookahead.
         loop {
             let next = self.fabric.next_time();
@@ -593,7 +608,7 @@ impl Machine {
             } else {
                 arrival.min(others).saturating_add(self.across)
             };
-            let horizon = others.min(limit);
+            let horizon = others.min(limit).min(cables);
             if self.times[i].next < horizon {
                 tile.run(horizon, &mut self.fabric);
                 ended |= tile.end().is_some();
@@ -602,6 +617,9 @@ impl Machine {
         }
         if first != Tick::MAX {
             self.now = self.now.max(first);
+        }
+        if !self.cables.ends.is_empty() {
+            self.carry();
         }
         if ended { self.ended() } else { None }
     }

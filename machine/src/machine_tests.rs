@@ -165,6 +165,7 @@ fn platform(kind: PlatformKind, tiles: u16, memories: u16) -> PlatformConfig {
             .map(|t| tile(t, kind == PlatformKind::Tiled))
             .collect(),
         memories: (0..memories).map(|m| memory(100 + m)).collect(),
+        cables: Vec::new(),
         network: NetworkConfig {
             cycle: 4,
             ..NetworkConfig::default()

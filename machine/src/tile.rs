@@ -7,26 +7,29 @@
 mod accelerator;
 mod below;
 mod bus;
+mod card;
 mod env;
+mod local;
 mod second;
 
 use crate::accelerator::Accelerator;
 use crate::cache::{Hierarchy, Waiter};
 use crate::config::{PlatformConfig, PlatformKind, TileConfig};
+use crate::device::network::{CARD_TOKEN, CardEvent, Confinement, NetworkCard};
 use crate::device::{Clint, Htif, Uart};
 use crate::dtu::{Dtu, DtuEvent, TileKind};
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, InterruptLine, Stop, UnhandledTrap};
 use crate::ledger::Resource;
-use crate::noc::{Account, Packet, PacketKind, Transaction};
+use crate::noc::{Account, Packet, Transaction};
 use crate::observe::{HartState, Marker};
 use crate::timeline::{Event, Timeline};
 use crate::types::{Owner, Tick, TileId};
 use below::Below;
-use bulkhead_abi::dtu::{Endpoint, TLB_READ, TLB_WRITE};
-use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
+use bulkhead_abi::memory_map::{PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bus::TileBus;
+use card::CardPlace;
 use env::TileEnv;
 use second::Second;
 use std::sync::Arc;
@@ -38,6 +41,8 @@ pub enum TileEvent {
     Packet(Box<Packet>),
     /// The unit asked for it.
     Unit(DtuEvent),
+    /// The network card asked for it, or a frame has arrived.
+    Card(CardEvent),
 }
 
 /// Markers kept for each tile (40 bytes each): a program may mark for ever.
@@ -46,6 +51,8 @@ const MARKERS_MAX: usize = 1 << 22;
 /// Sources of events of one tick, in their order.
 const FROM_NETWORK: u32 = 0;
 const FROM_UNIT: u32 = 1;
+const FROM_CARD: u32 = 2;
+const FROM_CABLE: u32 = 3;
 
 /// What a device wants from the hart, to be done when the hart does not run.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +136,7 @@ struct Local {
     /// again does not fill it.
     timer_at: Tick,
     uart: Option<Uart>,
+    card: CardPlace,
     exit: bool,
     htif: Htif,
     end: Option<(Tick, End)>,
@@ -199,6 +207,10 @@ impl Tile {
             }
         }
         let mut hart = Hart::new(&config.hart, 0);
+        let card = config.network_card.as_ref().map(|card| {
+            let open = unit.is_none().then(|| Confinement::open(owner));
+            NetworkCard::new(card, platform.ticks_per_second, open)
+        });
         let sets = (l1d.size / (l1d.ways as u64 * l1d.line as u64)) as u32;
         hart.set_data_sets(sets);
         Some(Self {
@@ -231,6 +243,7 @@ impl Tile {
                 clint: Clint::new(platform.ticks_per_second, platform.timebase_hz),
                 timer_at: Tick::MAX,
                 uart: config.uart.then(Uart::new),
+                card: CardPlace::new(card),
                 exit: config.exit,
                 htif: Htif::default(),
                 end: None,
@@ -515,6 +528,7 @@ impl Tile {
             let seen = match &event {
                 TileEvent::Packet(packet) => Event::of(packet),
                 TileEvent::Unit(event) => Event::Unit(*event),
+                TileEvent::Card(event) => Event::of_card(event),
             };
             timeline.add(now, seen);
         }
@@ -523,6 +537,7 @@ impl Tile {
             TileEvent::Unit(event) => {
                 self.with_unit(fabric, |unit, env| unit.event(env, event));
             }
+            TileEvent::Card(event) => self.card_event(event, fabric),
         }
         if self.accelerator.is_some() {
             self.apply_signals(now);
@@ -601,6 +616,9 @@ impl Tile {
                     self.hart.complete(token, at);
                     self.runnable = true;
                 }
+                Waiter::Unit { token, .. } if token & CARD_TOKEN != 0 => {
+                    self.card_event(CardEvent::Block(token), fabric);
+                }
                 Waiter::Unit { token, .. } => {
                     self.with_unit(fabric, |unit, env| unit.local_done(env, token));
                 }
@@ -659,142 +677,4 @@ fn command_lookahead(config: &TileConfig) -> Tick {
     config.dtu.as_ref().map_or(miss_lookahead(config), |d| {
         d.read.min(d.write).min(d.send).min(d.reply) * d.cycle
     })
-}
-
-impl Local {
-    /// The time of the next event.
-    #[inline]
-    fn next_event(&self) -> Tick {
-        self.queue.next_time().min(self.timer_at)
-    }
-
-    #[inline]
-    fn saw(&mut self, at: Tick, event: Event) {
-        if let Some(timeline) = &mut self.timeline {
-            timeline.add(at, event);
-        }
-    }
-
-    fn finish(&mut self, at: Tick, end: End) {
-        if self.end.is_none() {
-            self.end = Some((at, end));
-        }
-    }
-
-    /// The window of an access, if it may be made.
-    #[inline]
-    fn window(&self, physical: u64, bytes: u64, write: bool) -> Option<(&Window, u64)> {
-        let relative = physical.wrapping_sub(MEMORY_BASE);
-        let window = self.windows.get((relative / PMP_WINDOW_SIZE) as usize)?;
-        let offset = relative % PMP_WINDOW_SIZE;
-        let size = if write {
-            window.writable
-        } else {
-            window.readable
-        };
-        (offset + bytes <= size).then_some((window, window.base + offset))
-    }
-
-    fn synchronise(&mut self, unit: &Dtu, caches: &mut Hierarchy, fabric: &Fabric) {
-        let owner = unit.current_owner();
-        if owner != self.owner {
-            self.owner = owner;
-            caches.set_owner(owner);
-        }
-        if unit.epoch() == self.epoch {
-            return;
-        }
-        self.epoch = unit.epoch();
-        let before = self.windows;
-        for (i, window) in self.windows.iter_mut().enumerate() {
-            *window = Window::default();
-            if let Endpoint::Memory(endpoint) = unit.endpoint(i as u16)
-                && let Some(memory) = fabric
-                    .memories
-                    .iter()
-                    .position(|m| m.id == endpoint.target_tile)
-            {
-                let size = endpoint
-                    .size
-                    .min((fabric.ram[memory].len() as u64).saturating_sub(endpoint.base))
-                    .min(PMP_WINDOW_SIZE);
-                let with = |right| {
-                    if endpoint.rights as u64 & right != 0 {
-                        size
-                    } else {
-                        0
-                    }
-                };
-                *window = Window {
-                    readable: with(TLB_READ),
-                    writable: with(TLB_WRITE),
-                    memory,
-                    tile: endpoint.target_tile,
-                    base: endpoint.base,
-                };
-            }
-        }
-        // Lines are tagged with tile-physical addresses: a window that means other memory now makes them worthless.
-        let moved = |(old, new): (&Window, &Window)| {
-            old.readable.max(old.writable) != 0 && (old.memory, old.base) != (new.memory, new.base)
-        };
-        if before.iter().zip(&self.windows).any(moved) {
-            caches.invalidate_all();
-        }
-    }
-
-    /// After the unit acted: takes over what it changed and sends what it caused in the caches.
-    fn after_unit(&mut self, unit: &mut Dtu, caches: &mut Hierarchy, fabric: &mut Fabric) {
-        self.synchronise(unit, caches, fabric);
-        for deferred in std::mem::take(&mut self.deferred) {
-            let mut lower = Below {
-                unit: Some(&mut *unit),
-                local: self,
-                fabric,
-            };
-            match deferred {
-                Deferred::Read {
-                    at,
-                    address,
-                    owner,
-                    tag,
-                    account,
-                } => lower.request_line(at, address, owner, tag, account),
-                Deferred::Write { at, address, owner } => lower.write_line(at, address, owner),
-            }
-        }
-    }
-
-    /// Sends a packet at `at`.
-    fn send(&mut self, at: Tick, packet: Packet, fabric: &mut Fabric) {
-        match fabric.send(at, Box::new(packet)) {
-            Ok(head) => {
-                let back = head + fabric.network.exit_lookahead();
-                self.limit = self.limit.min(back);
-            }
-            Err(packet) => {
-                // Nobody there: the interface itself refuses, after the time in and out.
-                let refusal = match packet.kind {
-                    PacketKind::ReadRequest { bytes, .. } => PacketKind::ReadResponse {
-                        error: true,
-                        data: None,
-                        bytes,
-                    },
-                    PacketKind::WriteRequest { .. } => PacketKind::WriteResponse { error: true },
-                    PacketKind::Message { .. } => PacketKind::MessageResponse {
-                        error: bulkhead_abi::dtu::DtuError::TargetRefused as u8,
-                    },
-                    _ => return,
-                };
-                let delay = 2 * fabric.network.entry_lookahead();
-                let mut response = packet.response(refusal);
-                response.account.service += delay;
-                self.queue.push(
-                    at + delay,
-                    FROM_NETWORK,
-                    TileEvent::Packet(Box::new(response)),
-                );
-            }
-        }
-    }
 }

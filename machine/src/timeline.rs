@@ -8,6 +8,7 @@
 //! A timeline is kept as a streaming hash with a checkpoint every [`STRIDE`] events. Two timelines that differ are told apart
 //! by their checkpoints; a second run then records the events of one stride in full.
 
+use crate::device::network::CardEvent;
 use crate::dtu::DtuEvent;
 use crate::noc::{Packet, PacketKind, Transaction};
 use crate::observe::HartState;
@@ -37,6 +38,8 @@ pub enum Event {
         /// Bytes after the packet's header.
         bytes: u32,
     },
+    /// Something of the network card: a code (0 access, 1 link, 2 frame left, 3 frame arrived, 4 doorbell), and its bytes or number.
+    Card(u8, u32),
     /// A hart went on after it had stopped, went to sleep, or was stopped.
     Hart(HartState),
     /// Software marked something.
@@ -60,6 +63,17 @@ impl Event {
                 PacketKind::ReadRequest { bytes, .. } => bytes,
                 _ => packet.kind.payload_bytes(),
             },
+        }
+    }
+
+    /// The event of a network card.
+    pub fn of_card(event: &CardEvent) -> Self {
+        match event {
+            CardEvent::Block(token) => Self::Card(0, *token),
+            CardEvent::LinkFree(_) => Self::Card(1, 0),
+            CardEvent::Sent(_, head) => Self::Card(2, (*head).into()),
+            CardEvent::Frame(frame) => Self::Card(3, frame.len() as u32),
+            CardEvent::Notified(_, queue) => Self::Card(4, *queue),
         }
     }
 
@@ -90,6 +104,7 @@ impl Event {
             ],
             Event::Hart(state) => [3, state as u64, 0],
             Event::Marker { kind, value } => [4, kind.into(), value],
+            Event::Card(kind, number) => [5, kind.into(), number.into()],
         }
     }
 }
@@ -125,6 +140,11 @@ impl fmt::Display for Event {
                 };
                 write!(f, "{what} arrives from tile {from} ({bytes} bytes)")
             }
+            Event::Card(0, _) => f.write_str("the network card's access to memory is done"),
+            Event::Card(1, _) => f.write_str("the network card's link is free"),
+            Event::Card(2, _) => f.write_str("a frame has left"),
+            Event::Card(4, _) => f.write_str("the network card hears of a queue"),
+            Event::Card(_, bytes) => write!(f, "a frame arrives ({bytes} bytes)"),
             Event::Hart(HartState::Running) => f.write_str("the hart goes on"),
             Event::Hart(HartState::Idle) => f.write_str("the hart waits"),
             Event::Hart(HartState::Halted) => f.write_str("the hart stops"),

@@ -10,7 +10,7 @@
 use crate::platform::{
     Cache, Dram, Dtu, Network, Pipeline, Platform, PlatformKind, Replacement, Topology,
 };
-use crate::system::{App, ModuleSource, Quotas, Scope, System, TileLimit};
+use crate::system::{App, Cable, CableEnd, ModuleSource, Quotas, Scope, System, TileLimit};
 use crate::tree::Element;
 use crate::units::{Frequency, Rate, Size, Time};
 
@@ -180,6 +180,18 @@ fn write_system(writer: &mut Writer, system: &System, complete: bool) {
         };
         writer.end();
     }
+    // What joins chips is nothing for the manager of one.
+    if complete {
+        system
+            .cables
+            .iter()
+            .for_each(|cable| write_cable(writer, cable));
+        if let Some(peer) = &system.peer {
+            writer.start("peer").attribute("name", &peer.name);
+            write_system(writer, &peer.system, true);
+            writer.end();
+        }
+    }
     for flow in &system.flows {
         writer
             .start("flow")
@@ -192,6 +204,24 @@ fn write_system(writer: &mut Writer, system: &System, complete: bool) {
         writer.end();
     }
     writer.end();
+}
+
+fn write_cable(writer: &mut Writer, cable: &Cable) {
+    let (end, tile) = match cable.to {
+        CableEnd::Here(tile) => ("to", tile),
+        CableEnd::Peer(tile) => ("peer", tile),
+    };
+    writer
+        .start("cable")
+        .attribute("from", cable.from)
+        .attribute(end, tile)
+        .time("delay", cable.delay)
+        .attribute("loss", cable.loss)
+        .attribute("duplicate", cable.duplicate)
+        .attribute("reorder", cable.reorder)
+        .time("late", cable.late)
+        .attribute("seed", cable.seed)
+        .end();
 }
 
 fn write_subsystem(writer: &mut Writer, system: &System, manager: usize, complete: bool) {
@@ -231,15 +261,13 @@ fn write_subsystem(writer: &mut Writer, system: &System, manager: usize, complet
 }
 
 /// The bounds of what is below a manager. The chip's manager reads them for each tile, with what follows from the description
-/// where it says nothing: memory, kernel memory, and endpoints and page tables on tiles that others use, too.
+/// where it says nothing: kernel memory, and endpoints and page tables on tiles that others use, too.
 fn write_limits(writer: &mut Writer, system: &System, index: usize, complete: bool) {
     let manager = &system.managers[index];
     let mut limits = manager.limits.clone();
     let mut kernel_memory = manager.kernel_memory;
-    let mut memory = manager.user_memory;
     if !complete {
         kernel_memory = Some(Size(system.kernel_memory_of(index)));
-        memory = memory.or(Some(Size(system.memory_below(index))));
         limits = Vec::new();
         for tile in system.tiles_below(index) {
             let sum = system.on_tile(index, tile);
@@ -272,7 +300,7 @@ fn write_limits(writer: &mut Writer, system: &System, index: usize, complete: bo
         // Sums over all tiles stand in the element for all tiles, as they were read.
         if limit.tile.is_none() {
             writer.optional_size("kernel-memory", kernel_memory);
-            writer.optional_size("memory", memory);
+            writer.optional_size("memory", manager.user_memory);
         }
         writer.end();
     }
@@ -294,6 +322,9 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
         .size("memory", app.memory)
         .attribute("memory-tile", app.memory_tile)
         .attribute("background", app.background);
+    if app.device {
+        writer.attribute("device", "network-card");
+    }
     if app.lazy_heap {
         writer.attribute("heap", "lazy");
     }
@@ -478,6 +509,16 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
             .bytes("row", part.row);
         close(writer, platform, &format!("accelerator[{}]", part.name));
     }
+    for part in &platform.network_cards {
+        writer
+            .start("network-card")
+            .attribute("name", &part.name)
+            .rate("rate", part.rate)
+            .attribute("queue", part.queue)
+            .bytes("buffer", part.buffer)
+            .attribute("parallel", part.parallel);
+        close(writer, platform, &format!("network-card[{}]", part.name));
+    }
     platform
         .drams
         .iter()
@@ -496,6 +537,10 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
             .optional(
                 "accelerator",
                 tile.accelerator.as_ref().map(|unit| &unit.name),
+            )
+            .optional(
+                "network-card",
+                tile.network_card.as_ref().map(|card| &card.name),
             )
             .attribute("router", tile.router)
             .attribute("privileged", tile.privileged)

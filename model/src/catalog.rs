@@ -82,6 +82,14 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         "m3/switch",
         include_str!("../../catalog/systems/m3/switch.xml"),
     ),
+    (
+        "network/far",
+        include_str!("../../catalog/systems/network/far.xml"),
+    ),
+    (
+        "network/two-chips",
+        include_str!("../../catalog/systems/network/two-chips.xml"),
+    ),
     ("pager", include_str!("../../catalog/systems/pager.xml")),
     (
         "quickstart",

@@ -11,7 +11,7 @@ use crate::error::{Diagnostic, Errors, Problem};
 use crate::overrides::{Override, apply_overrides};
 use crate::platform::{self, Platform};
 use crate::source::{Source, Span};
-use crate::system::{self, System};
+use crate::system::{self, Peer, System};
 use crate::tasks::{self, TaskSystem};
 use crate::text::suggestion;
 use crate::tree::{self, Attribute, Element};
@@ -379,8 +379,62 @@ impl Loader<'_> {
             }
             return Err(Errors::new(errors));
         };
-        let system = system::read(&tree, platform, self.options.programs, &mut errors);
+        let peer = self.peer(&tree)?;
+        let system = system::read(&tree, platform, self.options.programs, peer, &mut errors);
         system.ok_or_else(|| Errors::new(errors))
+    }
+
+    /// The system on the other chip: a file, a name of the catalog, or the element inside. Changes do not reach it.
+    fn peer(&self, tree: &Element) -> Result<Option<Peer>, Errors> {
+        let Some(node) = tree.children.iter().find(|child| child.name == "peer") else {
+            return Ok(None);
+        };
+        let inside = node.children.iter().find(|child| child.name == "system");
+        let name = node
+            .attribute("name")
+            .map_or("peer", |a| &a.value)
+            .to_owned();
+        let system = match (node.attribute("system"), inside) {
+            (Some(reference), None) => {
+                let mut path = PathBuf::from(&reference.value);
+                if is_file_reference(&path)
+                    && let Some(folder) = self.folder
+                {
+                    path = folder.join(path);
+                }
+                let found = find(&path, "system", catalog::SYSTEMS, self.options);
+                let (source, folder) = found.map_err(|error| Diagnostic {
+                    span: Some(reference.value_span.clone()),
+                    ..error
+                })?;
+                let mut other = tree::parse(&source)?;
+                let mut chain = vec![same_file(&path)];
+                expand(&mut other, folder.as_deref(), &mut chain)?;
+                let loader = Loader {
+                    folder: folder.as_deref(),
+                    options: self.options,
+                };
+                loader.one_of_two(other)?
+            }
+            (None, Some(inside)) => self.one_of_two(inside.clone())?,
+            _ => {
+                return Err(Diagnostic::new(
+                    Problem::Inconsistent("a peer is one system".into()),
+                    &node.span,
+                    "write system=\"...\", or put one <system> inside",
+                )
+                .into());
+            }
+        };
+        let system = Box::new(system);
+        Ok(Some(Peer { name, system }))
+    }
+
+    fn one_of_two(&self, tree: Element) -> Result<System, Errors> {
+        match tree.children.iter().find(|child| child.name == "peer") {
+            Some(peer) => Err(system::nested(peer).into()),
+            None => self.system(tree, &[]),
+        }
     }
 
     /// Replaces the attribute `platform` by the platform's element.

@@ -81,6 +81,9 @@ const RATE: Units = &[
     ("KiB/s", 1 << 10),
     ("MiB/s", 1 << 20),
     ("GiB/s", 1 << 30),
+    ("kbit/s", 125),
+    ("Mbit/s", 125_000),
+    ("Gbit/s", 125_000_000),
 ];
 const TIME: Units = &[
     ("ps", 1),

@@ -427,7 +427,6 @@ mod tests {
             tiles: Vec::new(),
             incidents: Vec::new(),
             checks: Vec::new(),
-            quotas: Vec::new(),
         }
     }
 

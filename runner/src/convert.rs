@@ -4,12 +4,17 @@
 //! value makes sense; the model has checked that.
 
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
+use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::{
     CacheConfig, Channels, DramConfig, DtuConfig, MemoryConfig, NetworkConfig, PlatformConfig,
     PlatformKind, Replacement, TileConfig, Topology, UnitPort,
 };
+use bulkhead_machine::device::network::NetworkCardConfig;
 use bulkhead_machine::hart::HartConfig;
+use bulkhead_model::System;
 use bulkhead_model::platform::{self, Platform};
+use bulkhead_model::system::{Cable, CableEnd};
+use bulkhead_model::units::Time;
 
 /// Seed of pseudo-random replacement: any fixed number, so that every run is the same.
 const SEED: u64 = 0x6275_6c6b_6865_6164;
@@ -45,6 +50,10 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                         .accelerator
                         .as_ref()
                         .map(|unit| accelerator(unit, cycle(&unit.clock), ticks)),
+                    network_card: tile
+                        .network_card
+                        .as_ref()
+                        .map(|card| network_card(card, 0, tile.id)),
                     exit: tile.exit,
                     uart: tile.uart,
                 }
@@ -61,7 +70,65 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
             })
             .collect(),
         network: network(&platform.network, cycle(&platform.network.clock)),
+        cables: Vec::new(),
         seed: SEED,
+    }
+}
+
+/// The machine's configuration of a system's chip, with its cables. With `first`, the chip is the peer of that system's.
+pub fn convert_system(system: &System, first: Option<&System>) -> PlatformConfig {
+    let mut config = convert(&system.platform);
+    let ticks = config.ticks_per_second;
+    for (tile, of) in config.tiles.iter_mut().zip(&system.platform.tiles) {
+        let chip = u8::from(first.is_some());
+        let card = of.network_card.as_ref();
+        tile.network_card = card.map(|card| network_card(card, chip, of.id));
+    }
+    for one in &system.cables {
+        let to = match one.to {
+            CableEnd::Here(tile) => Some(tile),
+            CableEnd::Peer(_) => None,
+        };
+        config.cables.push(cable(one, (one.from, to), 0, ticks));
+    }
+    // The other ends of the first chip's cables: each chip decides the fate of what it sends.
+    for one in first.iter().flat_map(|first| &first.cables) {
+        if let CableEnd::Peer(tile) = one.to {
+            config.cables.push(cable(one, (tile, None), 1, ticks));
+        }
+    }
+    config
+}
+
+fn cable(cable: &Cable, (from, to): (u16, Option<u16>), number: u64, ticks: u64) -> CableConfig {
+    let span = |time: Time| {
+        let ticks = u128::from(time.0) * u128::from(ticks);
+        u64::try_from(ticks.div_ceil(1_000_000_000_000)).unwrap_or(u64::MAX)
+    };
+    CableConfig {
+        from,
+        to,
+        delay: span(cable.delay),
+        faults: Faults {
+            loss: cable.loss,
+            duplicate: cable.duplicate,
+            reorder: cable.reorder,
+            late: span(cable.late),
+        },
+        seed: cable.seed.into(),
+        number,
+    }
+}
+
+/// A card with a hardware address of its own: locally administered, then the chip and the tile.
+fn network_card(card: &platform::NetworkCard, chip: u8, tile: u16) -> NetworkCardConfig {
+    let [low, high] = tile.to_le_bytes();
+    NetworkCardConfig {
+        rate: card.rate.0,
+        mac: [2, 0, 0, chip, high, low],
+        queue: card.queue.try_into().unwrap_or(1024),
+        buffer: card.buffer,
+        parallel: card.parallel,
     }
 }
 

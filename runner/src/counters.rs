@@ -4,6 +4,7 @@
 
 use crate::result::Counter;
 use crate::run::counter;
+use bulkhead_machine::device::network::CardCounters;
 use bulkhead_machine::ledger::Level;
 use bulkhead_machine::statistics::{HartReport, MemoryReport, Statistics};
 
@@ -58,6 +59,23 @@ pub fn of_tile(statistics: &Statistics, hart: &HartReport) -> Vec<Counter> {
         }
     }
     all
+}
+
+/// Counters of a tile's network card, if it has one that did something.
+pub fn of_card(cards: &[(u16, CardCounters)], tile: u16) -> Vec<Counter> {
+    let card = cards.iter().find(|(of, _)| *of == tile).map(|(_, c)| *c);
+    let Some(c) = card.filter(|c| *c != CardCounters::default()) else {
+        return Vec::new();
+    };
+    vec![
+        counter("frames sent", c.sent),
+        counter("bytes sent", c.sent_bytes),
+        counter("frames received", c.received),
+        counter("bytes received", c.received_bytes),
+        counter("frames dropped", c.dropped),
+        counter("frames malformed", c.malformed),
+        counter("mistakes of the driver", c.broken),
+    ]
 }
 
 /// Counters of a memory tile.

@@ -11,6 +11,7 @@ pub mod boot;
 pub mod boot_image;
 pub mod bounds;
 pub mod c_programs;
+pub mod chips;
 pub mod collect;
 pub mod convert;
 pub mod counters;

@@ -147,7 +147,7 @@ mod tests {
 
         let error = image(folder.path(), 1 << 17).unwrap_err().to_string();
         assert!(
-            error.contains("does not fit an image of 131072 bytes"),
+            error.contains("big.bin does not fit an image of 131072 bytes"),
             "{error}"
         );
         assert!(image(&folder.path().join("nothing"), 1 << 20).is_err());

@@ -5,6 +5,7 @@
 use crate::admission;
 use crate::boot_image::{self, BootImage};
 use crate::bounds::{self, Alone};
+use crate::chips::OtherSeen;
 use crate::collect;
 use crate::error::{Error, exit};
 use crate::modules::boot_name;
@@ -14,7 +15,7 @@ use crate::programs::{Library, Program};
 use crate::progress::{Progress, Stage};
 use crate::report;
 use crate::result::{
-    Counter, End, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
+    Counter, End, Incident, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
 };
 use crate::session::{self, Counts, Observed, Plan};
 use crate::watch::{Log, Watcher};
@@ -104,6 +105,7 @@ struct Job {
     name: String,
     system: System,
     image: BootImage,
+    peer_image: Option<BootImage>,
     plan: Plan,
     watcher: Option<Watcher>,
 }
@@ -173,6 +175,9 @@ pub(crate) fn needed(system: &System) -> Vec<&str> {
             .map(|manager| manager.program.as_str()),
     );
     names.extend(system.apps.iter().map(|app| app.program.as_str()));
+    if let Some(peer) = &system.peer {
+        names.extend(needed(&peer.system));
+    }
     names
 }
 
@@ -183,6 +188,8 @@ pub struct Look<'a> {
     pub harts: bool,
     /// Transactions in slices of so many nanoseconds, of the variants with these names.
     pub slices: Option<(u64, &'a [&'a str])>,
+    /// How often two chips look at each other in the delay of their shortest cable; 0 is once, which is enough.
+    pub chips: u64,
 }
 
 /// What was seen of a variant.
@@ -243,6 +250,7 @@ pub fn looked_at(
     for (name, variant) in variants {
         let mut job = job(name, variant, &programs, options.traces)?;
         job.watcher = look.harts.then(Watcher::default);
+        job.plan.looks = look.chips.max(1);
         if let Some((nanoseconds, wanted)) = look.slices
             && wanted.contains(&job.name.as_str())
         {
@@ -255,7 +263,7 @@ pub fn looked_at(
     let observed = in_parallel(&jobs, |job| {
         session::execute_watched(
             &job.system,
-            &job.image,
+            (&job.image, job.peer_image.as_ref()),
             job.plan,
             &job.name,
             progress,
@@ -301,18 +309,30 @@ pub(crate) fn image(system: &System, programs: &[Program]) -> Result<BootImage, 
 }
 
 fn job(name: String, system: System, programs: &[Program], traces: bool) -> Result<Job, Error> {
-    let image = image(&system, programs)?;
+    // Of a peer, the modules that its own system needs.
+    let image_of = |system: &System| {
+        let alone = System {
+            peer: None,
+            ..system.clone()
+        };
+        image(&alone, programs)
+    };
+    let peer = system.peer.as_ref();
+    let peer_image = peer.map(|peer| image_of(&peer.system)).transpose()?;
+    let image = image_of(&system)?;
     let per_second = system.platform.ticks_per_second();
     let slice = slice(&system);
     let plan = Plan {
         ticks: collect::ticks(system.duration, per_second),
         trace: traces,
         slice,
+        looks: 1,
     };
     Ok(Job {
         name,
         system,
         image,
+        peer_image,
         plan,
         watcher: None,
     })
@@ -354,7 +374,8 @@ fn finish(
     let (mut consoles, mut traces) = (Vec::new(), Vec::new());
     for (job, seen) in jobs.iter().zip(observed) {
         let names = Names::new(&job.system, &seen.console);
-        let variant = variant(job, &names, programs, &seen);
+        let mut variant = variant(job, &names, programs, &seen);
+        variant.incidents.extend(peer_incidents(&job.system, &seen));
         for flow in &variant.flows {
             let members = bounds::members(&job.system, flow);
             if bounds::is_alone(&job.system, &members)
@@ -364,11 +385,15 @@ fn finish(
             }
         }
         variants.push(variant);
-        consoles.push(seen.console);
+        consoles.push(console(&job.system, seen.console, seen.other.as_ref()));
         traces.push(seen.trace);
     }
     let mut verdicts = Vec::new();
     for (job, variant) in jobs.iter().zip(&mut variants) {
+        // Nothing is known of what a network card's transfers delay.
+        if job.system.apps.iter().any(|app| app.device) {
+            continue;
+        }
         bounds::add(&job.system, variant, &alone);
         verdicts.extend(bounds::verdicts(
             &job.system,
@@ -456,8 +481,37 @@ fn variant(job: &Job, names: &Names, programs: &[Program], seen: &Observed) -> V
         tiles: tiles(names, seen),
         incidents: collect::incidents(system, names, &seen.console, &seen.markers, locate),
         checks: collect::checks(names, &seen.markers),
-        quotas: collect::quotas(system, &seen.console),
     }
+}
+
+/// The console of both chips.
+fn console(system: &System, own: String, other: Option<&OtherSeen>) -> String {
+    match (&system.peer, other) {
+        (Some(peer), Some(seen)) => format!("{own}--- {} ---\n{}", peer.name, seen.console),
+        _ => own,
+    }
+}
+
+/// What went wrong on the peer's chip.
+fn peer_incidents(system: &System, seen: &Observed) -> Vec<Incident> {
+    let (Some(peer), Some(other)) = (&system.peer, &seen.other) else {
+        return Vec::new();
+    };
+    let names = Names::new(&peer.system, &other.console);
+    let locate = |_: &str, _: u64| None;
+    let mut all = collect::incidents(&peer.system, &names, &other.console, &[], locate);
+    if let Some(Outcome::Unhandled { tile, trap, .. }) = other.outcome {
+        all.push(Incident {
+            at: None,
+            tile,
+            application: "kernel".to_owned(),
+            what: format!("stopped: {}", crate::trap::describe(&trap)),
+        });
+    }
+    for incident in &mut all {
+        incident.application = format!("{}/{}", peer.name, incident.application);
+    }
+    all
 }
 
 fn end(programs: &[Program], outcome: Outcome) -> End {
@@ -486,7 +540,10 @@ fn tiles(names: &Names, seen: &Observed) -> Vec<TileResult> {
             tile: hart.tile,
             applications: names.on_tile(hart.tile),
             instructions: hart.counters.instructions,
-            counters: crate::counters::of_tile(&seen.statistics, hart),
+            counters: crate::counters::of_tile(&seen.statistics, hart)
+                .into_iter()
+                .chain(crate::counters::of_card(&seen.network_cards, hart.tile))
+                .collect(),
         })
         .collect::<Vec<_>>()
         .into_iter()

@@ -4,7 +4,7 @@
 //! bounds.
 
 use crate::boot_image::BootImage;
-use crate::convert::convert;
+use crate::chips::{Chips, OtherSeen};
 use crate::error::Error;
 use crate::measure::MarkerEvent;
 use crate::names::Names;
@@ -13,6 +13,7 @@ use crate::watch::Watcher;
 use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
+use bulkhead_machine::device::network::CardCounters;
 use bulkhead_machine::ledger::Ledger;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
@@ -44,6 +45,10 @@ pub struct Observed {
     pub console: String,
     /// The trace, if one was asked for.
     pub trace: Option<Vec<u8>>,
+    /// What the second chip has done, if there is one.
+    pub other: Option<OtherSeen>,
+    /// What network cards counted, by tile: of this chip.
+    pub network_cards: Vec<(u16, CardCounters)>,
     /// Transactions in each slice, if slices were asked for: begin of the slice in ticks, and counts.
     pub slices: Vec<(u64, Counts)>,
 }
@@ -57,12 +62,23 @@ pub struct Plan {
     pub trace: bool,
     /// Count transactions in slices of this length, in ticks, that begin at multiples of it minus `before`.
     pub slice: Option<(u64, u64)>,
+    /// How often two chips look at each other in the time that they need not, at least 1. Changes nothing but the run's speed.
+    pub looks: u64,
 }
 
 /// A chip with `system` in its memory, as a boot ROM would leave it.
 pub fn boot(system: &System, image: &BootImage) -> Result<Machine, Error> {
+    boot_as(system, image, None)
+}
+
+/// As [`boot`]; with `first`, the chip is the peer of that system's.
+pub fn boot_as(
+    system: &System,
+    image: &BootImage,
+    first: Option<&System>,
+) -> Result<Machine, Error> {
     let machine_error = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
-    let config = convert(&system.platform);
+    let config = crate::convert::convert_system(system, first);
     let mut machine = Machine::new(&config).map_err(|error| machine_error(&error))?;
     let memory = system
         .platform
@@ -120,20 +136,22 @@ pub fn execute(
     name: &str,
     progress: &dyn Progress,
 ) -> Result<Observed, Error> {
-    execute_watched(system, image, plan, name, progress, None)
+    execute_watched(system, (image, None), plan, name, progress, None)
 }
 
-/// As [`execute`], with a watcher in place of a trace.
+/// As [`execute`], with a watcher in place of a trace, and with an image for the peer's chip.
 pub fn execute_watched(
     system: &System,
-    image: &BootImage,
+    (image, peer_image): (&BootImage, Option<&BootImage>),
     plan: Plan,
     name: &str,
     progress: &dyn Progress,
     watcher: Option<Watcher>,
 ) -> Result<Observed, Error> {
     let machine_error = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
-    let mut machine = boot(system, image)?;
+    let mut chips = Chips::boot(system, image, peer_image)?;
+    chips.divide_windows(plan.looks);
+    let machine = &mut chips.first;
     let config = machine.config().clone();
     if let Some(watcher) = watcher {
         machine.set_observer(Some(Box::new(watcher)));
@@ -159,15 +177,15 @@ pub fn execute_watched(
     let outcome = loop {
         let until = match plan.slice {
             Some((length, early)) => {
-                let next = ((machine.now() + early) / length + 1) * length - early;
+                let next = ((chips.first.now() + early) / length + 1) * length - early;
                 next.min(plan.ticks)
             }
             None => plan.ticks,
         };
-        let begin = machine.now();
-        let outcome = machine.run(RunLimit { ticks: until }, Some(&mut report));
+        let begin = chips.first.now();
+        let outcome = chips.run(RunLimit { ticks: until }, &mut report);
         if plan.slice.is_some() {
-            let now = counts(machine.ledger());
+            let now = counts(chips.first.ledger());
             slices.push((begin, difference(&before, &now)));
             before = now;
         }
@@ -176,22 +194,27 @@ pub fn execute_watched(
         }
     };
     progress.stage(Stage::Done { name });
-    let console = machine
+    let console = chips
+        .first
         .console(system.kernel_tile)
         .map_err(|error| machine_error(&error))?;
     let console = String::from_utf8_lossy(console).into_owned();
     // The digest is that of the machine alone, so that it does not depend on whether somebody watched.
-    let trace = machine.take_observer().map(|observer| observer.bytes());
+    let trace = chips.first.take_observer().map(|observer| observer.bytes());
     let trace = trace.filter(|bytes| !bytes.is_empty());
-    let digest = machine
+    let digest = chips
         .digest()
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
+    let other = chips.other();
+    let machine = &chips.first;
     Ok(Observed {
+        other,
+        network_cards: machine.network_cards(),
         outcome,
         ticks: machine.now(),
-        markers: markers(&machine),
+        markers: markers(machine),
         ledger: machine.ledger().clone(),
         statistics: machine.statistics(),
         digest,

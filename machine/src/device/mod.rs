@@ -1,11 +1,12 @@
-//! The small devices of a tile: timer, console, exit, host-target interface.
+//! The devices of a tile: timer, console, exit, host-target interface, network card.
 //!
-//! Why it exists: programs for QEMU's `virt` board expect them at the addresses of `abi::memory_map`. They answer at once
+//! Why it exists: programs for QEMU's `virt` board expect them at the addresses of `abi::memory_map`. The small ones answer at once
 //! and cost what the hart charges for an uncached access. What they deliberately do not know: the event queue and the hart;
 //! they say what the tile has to do.
 
 pub mod clint;
 pub mod htif;
+pub mod network;
 pub mod uart;
 
 pub use clint::Clint;

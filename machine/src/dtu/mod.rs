@@ -6,6 +6,7 @@
 
 mod bucket;
 mod command;
+mod device;
 mod endpoints;
 mod env;
 mod local;
@@ -18,6 +19,7 @@ mod tlb;
 mod transfer;
 
 pub use bucket::Bucket;
+pub use device::DeviceGrant;
 pub use env::*;
 
 use crate::config::DtuConfig;
@@ -77,6 +79,10 @@ pub struct Dtu {
     external_argument: u64,
     /// Counts changes of the protection windows.
     epoch: u32,
+    /// The registers of the tile's device from [`bulkhead_abi::dtu::DEVICE_ADDRESS`] on.
+    device: [u64; 4],
+    /// Counts how often the device was given to somebody.
+    device_epoch: u32,
 }
 
 impl Dtu {
@@ -120,6 +126,8 @@ impl Dtu {
             features: if privileged { FEATURE_PRIVILEGED } else { 0 },
             external_argument: 0,
             epoch: 0,
+            device: [0; 4],
+            device_epoch: 0,
             config: config.clone(),
         }
     }

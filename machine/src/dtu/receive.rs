@@ -4,6 +4,7 @@
 //! It runs beside the tile's own commands. It trusts other units to be units, but not that what they say still holds.
 
 use super::Dtu;
+use super::device::DEVICE_TAG;
 use super::endpoints::Reservation;
 use super::env::{DtuEvent, DtuResource, Env, Observation};
 use super::local::JobId;
@@ -92,6 +93,18 @@ impl Dtu {
         }
         let payload = std::mem::take(&mut part.payload);
         partial.remove(&packet.source);
+        self.enqueue(env, packet, (endpoint, credit_endpoint), header, payload);
+    }
+
+    /// A whole message is there.
+    pub(super) fn enqueue<E: Env>(
+        &mut self,
+        env: &mut E,
+        packet: Packet,
+        (endpoint, credit_endpoint): (u16, u16),
+        header: Header,
+        payload: Vec<u8>,
+    ) {
         self.receive.queue.push_back(Incoming {
             endpoint,
             credit_endpoint,
@@ -232,6 +245,9 @@ impl Dtu {
     }
 
     fn answer<E: Env>(&mut self, env: &mut E, packet: &Packet, error: DtuError) {
+        if packet.tag == DEVICE_TAG && packet.source == self.tile {
+            return;
+        }
         let error = error as u8;
         env.send(packet.response(PacketKind::MessageResponse { error }));
     }

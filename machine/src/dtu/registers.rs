@@ -144,6 +144,7 @@ impl Dtu {
             TIMER_EXPIRED => self.timer_expired.into(),
             FEATURES => self.features,
             EXTERNAL_ARGUMENT => self.external_argument,
+            DEVICE_ADDRESS..=DEVICE_OWNER => self.device[(offset - DEVICE_ADDRESS) as usize / 8],
             _ => {
                 if let Some((bucket, field)) = self.bucket_register(offset) {
                     let bucket = &mut self.buckets[bucket];
@@ -178,7 +179,9 @@ impl Dtu {
 
     /// Whether the kernel may write here.
     fn is_external(&self, offset: u64) -> bool {
+        let device = matches!(offset, DEVICE_ADDRESS..=DEVICE_OWNER);
         matches!(offset, FEATURES | EXTERNAL_COMMAND | EXTERNAL_ARGUMENT)
+            || device
             || self.bucket_register(offset).is_some()
             || self.endpoint_register(offset).is_some()
     }
@@ -190,6 +193,12 @@ impl Dtu {
             FEATURES => self.features = value & FEATURE_PRIVILEGED,
             EXTERNAL_ARGUMENT => self.external_argument = value,
             EXTERNAL_COMMAND => self.external_command(env, value),
+            DEVICE_ADDRESS..=DEVICE_OWNER => {
+                self.device[(offset - DEVICE_ADDRESS) as usize / 8] = value;
+                if offset == DEVICE_OWNER {
+                    self.device_epoch = self.device_epoch.wrapping_add(1);
+                }
+            }
             _ => {
                 if let Some((bucket, field)) = self.bucket_register(offset) {
                     let greatest = self.config.bucket_limit;

@@ -40,6 +40,10 @@ pub enum Resource {
     Mshr(Level),
     /// The DTU was working on something else.
     DtuBusy,
+    /// The network card's link was sending an earlier frame.
+    Cable,
+    /// The network card was storing an earlier frame, or its driver had given it no buffer.
+    NetworkCard,
 }
 
 /// A cache of a tile.
@@ -75,6 +79,8 @@ impl fmt::Display for Resource {
             Resource::CacheSet(level) => write!(f, "{level} eviction"),
             Resource::Mshr(level) => write!(f, "{level} miss registers"),
             Resource::DtuBusy => f.write_str("DTU"),
+            Resource::Cable => f.write_str("network cable"),
+            Resource::NetworkCard => f.write_str("network card"),
         }
     }
 }

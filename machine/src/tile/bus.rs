@@ -1,5 +1,6 @@
 //! The tile as its hart sees it.
 
+use super::card::{self, with_card};
 use super::{Below, End, Local, MARKERS_MAX, Signal, TileEnv};
 use crate::cache::Hierarchy;
 use crate::cache::hierarchy::Outcome;
@@ -292,6 +293,15 @@ impl Bus for TileBus<'_> {
         } else if let Some(offset) = within(physical, UART_BASE, UART_SIZE) {
             let uart = self.local.uart.as_mut().ok_or(BusFault)?;
             uart.read(offset) as u64
+        } else if let Some(offset) = card::register(physical) {
+            let read = with_card(
+                self.unit.as_deref_mut(),
+                self.caches,
+                self.local,
+                self.fabric,
+                |card, _| card.read(offset, bytes),
+            );
+            read.flatten().ok_or(BusFault)?
         } else if within(physical, EXIT_BASE, EXIT_SIZE).is_some() && self.local.exit {
             0
         } else {
@@ -330,6 +340,15 @@ impl Bus for TileBus<'_> {
         } else if let Some(offset) = within(physical, UART_BASE, UART_SIZE) {
             let uart = self.local.uart.as_mut().ok_or(BusFault)?;
             uart.write(offset, value as u8);
+        } else if let Some(offset) = card::register(physical) {
+            let written = with_card(
+                self.unit.as_deref_mut(),
+                self.caches,
+                self.local,
+                self.fabric,
+                |card, ports| card.write(ports, offset, bytes, value),
+            );
+            written.flatten().ok_or(BusFault)?;
         } else if let Some(offset) = within(physical, EXIT_BASE, EXIT_SIZE)
             && self.local.exit
         {

@@ -39,6 +39,7 @@ fn platform() -> PlatformConfig {
             size: 1 << 20,
             router: 0,
         }],
+        cables: Vec::new(),
         network: NetworkConfig {
             cycle: 4,
             ..NetworkConfig::default()

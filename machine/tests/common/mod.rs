@@ -208,6 +208,7 @@ pub fn chip(tiles: u16) -> Machine {
             size: 16 << 20,
             router: 0,
         }],
+        cables: Vec::new(),
         network: NetworkConfig {
             cycle: 4,
             ..NetworkConfig::default()

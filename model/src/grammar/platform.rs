@@ -3,7 +3,7 @@
 //! Why it exists: see the parent module. Latencies are integers in cycles of the element's clock (for caches: of the
 //! clock of the tile's pipeline).
 
-use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Size};
+use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Rate, Size};
 use super::{AttributeRule, ElementRule, any, default, once, optional, required, some};
 
 /// A latency or count in cycles: small enough that sums never overflow.
@@ -56,6 +56,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             any("cache"),
             any("dtu"),
             any("accelerator"),
+            any("network-card"),
             some("dram"),
             once("network"),
             some("tile"),
@@ -327,6 +328,41 @@ pub const ELEMENTS: &[ElementRule] = &[
         children: &[any("origin")],
     },
     ElementRule {
+        name: "network-card",
+        about: "A network card that a tile may have: a virtio network device over virtio-mmio.",
+        attributes: &[
+            required("name", Name, "Name of the card."),
+            required(
+                "rate",
+                Rate,
+                "Rate of its link: a frame of n bytes occupies it for n * 8 / rate.",
+            ),
+            default(
+                "queue",
+                Integer { min: 2, max: 1024 },
+                "256",
+                "Entries of a queue at most, a power of two.",
+            ),
+            default(
+                "buffer",
+                Size {
+                    min: 1514,
+                    max: 1 << 24,
+                },
+                "64KiB",
+                "Bytes of frames that wait in it for buffers of the driver; what does not fit is lost.",
+            ),
+            default(
+                "parallel",
+                Integer { min: 1, max: 16 },
+                "4",
+                "Accesses to memory under way at once for the data of a frame, each of a cache line at most.",
+            ),
+            SOURCE,
+        ],
+        children: &[any("origin")],
+    },
+    ElementRule {
         name: "accelerator",
         about: "A streaming unit that a tile has in place of a hart. It is driven by messages and moves its data itself.",
         attributes: &[
@@ -486,6 +522,11 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "accelerator",
                 Name,
                 "Its logic is this unit instead of a hart (tiled platforms); the pipeline then means nothing.",
+            ),
+            optional(
+                "network-card",
+                Name,
+                "Its network card; the application that drives it says device=\"network-card\".",
             ),
             default(
                 "router",

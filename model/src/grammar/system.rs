@@ -10,6 +10,11 @@ use super::{ChildRule, ElementRule, any, default, maybe, optional, required};
 const TEXT: super::Kind = super::Kind::Text { max: 1000 };
 /// What a zero-terminated field of 64 bytes on the chip holds (`abi::boot::MODULE_NAME`, `abi::environment::VALUE`).
 const FIELD: super::Kind = super::Kind::Text { max: 63 };
+/// Of a million.
+const MILLIONTHS: super::Kind = Integer {
+    min: 0,
+    max: 1_000_000,
+};
 const TILE: super::Kind = Integer { min: 0, max: 4095 };
 /// A name, or a manager and a name below it.
 const PLACE: super::Kind = super::Kind::Text { max: 63 };
@@ -64,6 +69,8 @@ pub const ELEMENTS: &[ElementRule] = &[
             any("include"),
             any("tilemux"),
             any("module"),
+            any("cable"),
+            maybe("peer"),
             any("flow"),
             any("variant"),
         ],
@@ -119,6 +126,67 @@ pub const ELEMENTS: &[ElementRule] = &[
             ),
         ],
         children: &[],
+    },
+    ElementRule {
+        name: "cable",
+        about: "Joins two network cards, of this chip or of this one and the peer's.",
+        attributes: &[
+            required("from", TILE, "A tile with a network card."),
+            optional("to", TILE, "Another tile of this chip with a network card."),
+            optional(
+                "peer",
+                TILE,
+                "Instead of `to`: a tile of the peer's chip with a network card.",
+            ),
+            default(
+                "delay",
+                Time,
+                "1us",
+                "From the moment when a frame has left to the moment when it has arrived: 100ns to 1s.",
+            ),
+            default(
+                "loss",
+                MILLIONTHS,
+                "0",
+                "Of a million frames so many are lost.",
+            ),
+            default(
+                "duplicate",
+                MILLIONTHS,
+                "0",
+                "Of a million frames so many arrive twice.",
+            ),
+            default(
+                "reorder",
+                MILLIONTHS,
+                "0",
+                "Of a million frames so many arrive later, so that others overtake them.",
+            ),
+            default("late", Time, "50us", "By how much they are later."),
+            default(
+                "seed",
+                Integer {
+                    min: 0,
+                    max: u32::MAX as u64,
+                },
+                "1",
+                "Seed of the chance: the n-th frame of a direction always has the same fate.",
+            ),
+        ],
+        children: &[],
+    },
+    ElementRule {
+        name: "peer",
+        about: "Another chip with software of its own, that runs at the same time. Its results are not reported; its console is printed.",
+        attributes: &[
+            required("name", Name, "Its name."),
+            optional(
+                "system",
+                TEXT,
+                "A system of the catalog, or a file (`./other.xml`), without its variants; or put a <system> inside.",
+            ),
+        ],
+        children: &[maybe("system")],
     },
     ElementRule {
         name: "include",
@@ -196,6 +264,11 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Boolean,
                 "false",
                 "The run does not wait for it: a run ends when every other application has ended.",
+            ),
+            optional(
+                "device",
+                Choice(&["network-card"]),
+                "The device of its tile that it drives: nobody else gets it. Its interrupts are messages to the receive gate `interrupt`.",
             ),
             default(
                 "heap",

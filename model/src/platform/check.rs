@@ -188,7 +188,37 @@ fn tiles(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
                 "remove accelerator=\"...\", or give the kernel another tile",
             ));
         }
+        if tile.network_card.is_some() && tile.accelerator.is_some() {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!(
+                    "tile {} has a network card, but an accelerator in place of the hart that would drive it",
+                    tile.id
+                )),
+                node.place("network-card"),
+                "remove one of them",
+            ));
+        }
         lines(platform, tile, root, errors);
+    }
+    for node in root.all("network-card") {
+        let queue = node.integer("queue");
+        if !queue.is_power_of_two() {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent(format!("a queue of {queue} entries")),
+                node.place("queue"),
+                format!(
+                    "write a power of two, such as {}",
+                    queue.next_power_of_two().min(1024)
+                ),
+            ));
+        }
+        if node.rate("rate").is_none() {
+            errors.push(Diagnostic::new(
+                Problem::Inconsistent("a network card without a rate".into()),
+                node.place("rate"),
+                "write a rate, such as 1Gbit/s",
+            ));
+        }
     }
     if tiled && platform.kernel_tile().is_none() {
         errors.push(Diagnostic::new(

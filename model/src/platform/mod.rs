@@ -36,6 +36,8 @@ pub struct Platform {
     pub dtus: Vec<Dtu>,
     /// All streaming units.
     pub accelerators: Vec<Accelerator>,
+    /// Network cards that tiles name.
+    pub network_cards: Vec<NetworkCard>,
     /// All memory controllers.
     pub drams: Vec<Dram>,
     /// The network.
@@ -337,6 +339,21 @@ pub struct Accelerator {
     pub row: u32,
 }
 
+/// A network card.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NetworkCard {
+    /// Name.
+    pub name: String,
+    /// Rate of its link.
+    pub rate: Rate,
+    /// Entries of a queue at most.
+    pub queue: u32,
+    /// Bytes of frames that wait for buffers.
+    pub buffer: u32,
+    /// Accesses to memory under way at once.
+    pub parallel: u32,
+}
+
 /// A processing tile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Tile {
@@ -354,6 +371,8 @@ pub struct Tile {
     pub dtu: Option<Dtu>,
     /// Its logic is this unit instead of a hart.
     pub accelerator: Option<Accelerator>,
+    /// Its network card.
+    pub network_card: Option<NetworkCard>,
     /// Router that it is attached to.
     pub router: u16,
     /// The kernel's tile.

@@ -4,8 +4,8 @@
 
 use super::check::check;
 use super::{
-    Accelerator, Cache, Clock, Dram, Dtu, Memory, Network, Operation, Origin, Pipeline,
-    PipelineModel, Platform, PlatformKind, Replacement, Tile, Topology,
+    Accelerator, Cache, Clock, Dram, Dtu, Memory, Network, NetworkCard, Operation, Origin,
+    Pipeline, PipelineModel, Platform, PlatformKind, Replacement, Tile, Topology,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};
@@ -60,6 +60,7 @@ impl Reader<'_> {
             .all("accelerator")
             .filter_map(|node| self.accelerator(node, &clocks))
             .collect();
+        let network_cards: Vec<_> = root.all("network-card").map(network_card).collect();
         let drams: Vec<_> = root
             .all("dram")
             .filter_map(|node| self.dram(node, &clocks))
@@ -72,7 +73,10 @@ impl Reader<'_> {
         }
         let mut tiles: Vec<_> = root
             .all("tile")
-            .filter_map(|node| self.tile(node, &pipelines, &caches, &dtus, &accelerators))
+            .filter_map(|node| {
+                let units = (&accelerators[..], &network_cards[..]);
+                self.tile(node, &pipelines, &caches, &dtus, units)
+            })
             .collect();
         let mut memories: Vec<_> = root
             .all("memory")
@@ -97,6 +101,7 @@ impl Reader<'_> {
             caches,
             dtus,
             accelerators,
+            network_cards,
             drams,
             network: network?,
             tiles,
@@ -113,6 +118,7 @@ impl Reader<'_> {
             ("cache", "name"),
             ("dtu", "name"),
             ("accelerator", "name"),
+            ("network-card", "name"),
             ("dram", "name"),
         ] {
             let mut seen: Vec<String> = Vec::new();
@@ -306,7 +312,7 @@ impl Reader<'_> {
         pipelines: &[Pipeline],
         caches: &[Cache],
         dtus: &[Dtu],
-        accelerators: &[Accelerator],
+        (accelerators, network_cards): (&[Accelerator], &[NetworkCard]),
     ) -> Option<Tile> {
         let before = self.errors.len();
         let pipeline = self.find(node, "pipeline", "pipeline", pipelines, |item| &item.name);
@@ -323,6 +329,15 @@ impl Reader<'_> {
                 &item.name
             })
             .cloned();
+        let network_card = self
+            .find(
+                node,
+                "network-card",
+                "network-card",
+                network_cards,
+                |item| &item.name,
+            )
+            .cloned();
         if self.errors.len() > before {
             return None;
         }
@@ -334,6 +349,7 @@ impl Reader<'_> {
             l2,
             dtu,
             accelerator,
+            network_card,
             router: node.integer("router") as u16,
             privileged: node.boolean("privileged"),
             harts: node.integer("harts") as u32,
@@ -398,6 +414,16 @@ impl Reader<'_> {
             }
         }
         origins
+    }
+}
+
+fn network_card(node: &Node) -> NetworkCard {
+    NetworkCard {
+        name: node.text("name"),
+        rate: node.rate("rate").unwrap_or_default(),
+        queue: narrow(node.integer("queue")),
+        buffer: narrow(node.size("buffer").0),
+        parallel: narrow(node.integer("parallel")),
     }
 }
 

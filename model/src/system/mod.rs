@@ -5,6 +5,7 @@
 //!
 //! Lists are flat; things refer to each other by index into [`System`]'s lists.
 
+mod cable;
 mod check;
 mod needs;
 mod read;
@@ -13,6 +14,8 @@ mod tree;
 
 use serde::Serialize;
 
+pub use cable::lookahead;
+pub(crate) use cable::nested;
 pub use needs::*;
 pub(crate) use read::{read, share_of};
 
@@ -53,6 +56,10 @@ pub struct System {
     pub tilemux: Vec<TileMux>,
     /// Modules in the order of the file.
     pub modules: Vec<Module>,
+    /// Cables between network cards.
+    pub cables: Vec<Cable>,
+    /// Another chip that runs at the same time.
+    pub peer: Option<Peer>,
     /// Flows in the order of the file.
     pub flows: Vec<Flow>,
     /// Name of the variant that this is, if it is one.
@@ -157,6 +164,8 @@ pub struct App {
     pub memory_tile: u16,
     /// The run does not wait for it: a run ends when every other application has ended.
     pub background: bool,
+    /// It drives its tile's network card.
+    pub device: bool,
     /// Pages of its heap are mapped when they are first used.
     pub lazy_heap: bool,
     /// The application that gives it the pages of its heap.
@@ -377,6 +386,48 @@ pub struct Mgate {
     pub memory_tile: u16,
 }
 
+/// A cable between two network cards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Cable {
+    /// The tile whose card is at one end.
+    pub from: u16,
+    /// The other end.
+    pub to: CableEnd,
+    /// From the moment when a frame has left to the moment when it has arrived.
+    pub delay: Time,
+    /// Of a million frames so many are lost.
+    pub loss: u32,
+    /// Of a million frames so many arrive twice.
+    pub duplicate: u32,
+    /// Of a million frames so many are late.
+    pub reorder: u32,
+    /// By how much.
+    pub late: Time,
+    /// Seed of the chance.
+    pub seed: u32,
+}
+
+/// Where a cable ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum CableEnd {
+    /// At a tile of this chip.
+    Here(u16),
+    /// At a tile of the peer's chip.
+    Peer(u16),
+}
+
+/// Another chip with its software.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Peer {
+    /// Name.
+    pub name: String,
+    /// What runs there; it has no variants and no peer.
+    pub system: Box<System>,
+}
+
+/// Name of the receive gate for the interrupts of a device.
+pub const INTERRUPT_GATE: &str = "interrupt";
+
 /// A chain of work whose latency is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Flow {
@@ -440,6 +491,7 @@ impl System {
             .map(|app| app.program.clone())
             .chain(self.managers.iter().map(|manager| manager.program.clone()))
             .chain(self.variants.iter().flat_map(System::programs))
+            .chain(self.peer.iter().flat_map(|peer| peer.system.programs()))
             .collect();
         programs.sort();
         programs.dedup();

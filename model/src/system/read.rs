@@ -2,10 +2,11 @@
 //!
 //! Why it exists and what it does not know: see the parent module. Rules on values stand in `check`.
 
+use super::cable;
 use super::check::{self, Places};
 use super::{
-    App, Argument, Cpu, Domain, Limit, MANAGER_PROGRAM, Manager, Mgate, PAGE, Quotas, ROOT_MANAGER,
-    Rgate, Scope, Service, System, TileLimit, TileMux, TilePolicy,
+    App, Argument, Cpu, Domain, Limit, MANAGER_PROGRAM, Manager, Mgate, PAGE, Peer, Quotas,
+    ROOT_MANAGER, Rgate, Scope, Service, System, TileLimit, TileMux, TilePolicy,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::load::Programs;
@@ -20,6 +21,7 @@ pub fn read(
     element: &Element,
     platform: Platform,
     programs: Option<&dyn Programs>,
+    peer: Option<Peer>,
     errors: &mut Vec<Diagnostic>,
 ) -> Option<System> {
     let node = node::read_root(element, "system", errors)?;
@@ -80,12 +82,15 @@ pub fn read(
         apps,
         tilemux,
         modules,
+        cables: cable::read(&node, &peer),
+        peer,
         flows,
         variant: None,
         variant_about: None,
         variants: Vec::new(),
     };
     check::check(&system, &places, errors);
+    cable::check(&system, &node, &places, errors);
     (errors.len() == before).then_some(system)
 }
 
@@ -213,6 +218,7 @@ impl<'a> Reader<'a, '_> {
                 .maybe_integer("memory-tile")
                 .map_or(UNPLACED, |id| id as u16),
             background: node.boolean("background"),
+            device: node.maybe_text("device").is_some(),
             lazy_heap: node.text("heap") == "lazy",
             pager: None,
             arguments: node

@@ -33,6 +33,7 @@ mod runtime;
 pub mod select;
 pub mod server;
 pub mod session;
+pub mod socket;
 pub mod syscall;
 pub mod task;
 pub mod threads;

@@ -65,6 +65,9 @@ pub trait Service {
         Err(Status::UnknownOperation)
     }
 
+    /// An activity opens a session. Nobody asks whether it may.
+    fn opened(&mut self, _activity: u16) {}
+
     /// The session of an activity is over: it closed it or is gone.
     fn gone(&mut self, _activity: u16) {}
 
@@ -109,6 +112,16 @@ impl Incoming {
     /// [`Status::BadRequest`] if it is too short.
     pub fn body<T: Body>(&self) -> Result<T, Status> {
         message::body(self.message.as_ref().map_or(&[], |m| m.rest()))
+    }
+
+    /// The bytes behind the operation.
+    pub fn bytes(&self) -> &[u8] {
+        self.message.as_ref().map_or(&[], |m| m.rest())
+    }
+
+    /// Answers with bytes, the first eight of which are 0 or the code of a [`Status`]. They must not cross a page.
+    pub fn reply(self, reply: &[u8]) {
+        self.send(reply);
     }
 
     /// Answers with success.
@@ -427,7 +440,10 @@ fn answer_kernel(service: &mut impl Service, question: Message) {
         *word = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
     }
     let answer = match ServerRequest::decode(&words[..count.min(8)]) {
-        Some(ServerRequest::Open { activity, .. }) => [0, activity.into(), 0, 0, 0],
+        Some(ServerRequest::Open { activity, .. }) => {
+            service.opened(activity);
+            [0, activity.into(), 0, 0, 0]
+        }
         Some(ServerRequest::Exchange {
             ident,
             delegate: 0,

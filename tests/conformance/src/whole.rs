@@ -65,6 +65,7 @@ fn platform() -> PlatformConfig {
             size: DRAM_BYTES,
             router: 0,
         }],
+        cables: Vec::new(),
         network: NetworkConfig {
             router: 1,
             interface: 1,

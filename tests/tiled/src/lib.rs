@@ -224,6 +224,7 @@ fn execute(system: &System, programs: &[Program], strike: Option<Strike>) -> Rep
         ticks: collect::ticks(system.duration, ticks_per_second),
         trace: false,
         slice: None,
+        looks: 1,
     };
     let Some(strike) = strike else {
         let observed: Observed = match session::execute(system, &image, plan, "test", &Silent) {

@@ -14,6 +14,7 @@ pub mod account;
 pub mod console;
 pub mod file;
 pub mod message;
+pub mod network;
 pub mod pager;
 pub mod path;
 pub mod quantity;

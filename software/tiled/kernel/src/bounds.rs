@@ -87,6 +87,8 @@ pub const fn of(call: Number) -> Bound {
             2,
         ),
         Number::MapFrom => bound(4 * LOOKUP + MAKE_STEPS, 1),
+        // The endpoint is read, the unit told, TileMux asked.
+        Number::GiveDevice => bound(2 * LOOKUP, 3),
         Number::Stop => bound(2 * LOOKUP, 0),
         Number::Revoke => bound(2 * LOOKUP, 0),
         Number::Deactivate => bound(2 * LOOKUP, 0),

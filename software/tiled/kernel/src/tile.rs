@@ -46,6 +46,8 @@ pub struct Tile {
     pub lit_by: HolderId,
     /// Memory for page tables.
     pub tables: Vec<NodeId>,
+    /// The activity that has its device.
+    pub device: Option<u16>,
     /// The tile capability whose rate each token bucket has; bucket 0 does not regulate.
     pub buckets: [Option<NodeId>; BUCKET_COUNT],
 }
@@ -69,6 +71,7 @@ impl Tile {
             lies: 0,
             lit_by: Space::KERNEL,
             tables: Vec::new(),
+            device: None,
             buckets: [None; BUCKET_COUNT],
         }
     }

@@ -9,9 +9,9 @@ use crate::arch::{self, PAGE};
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::{
     BUCKET_AMOUNT, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
-    DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint, ExternalOpcode,
-    MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint, TILEMUX_ACTIVITY,
-    TLB_READ, TLB_WRITE,
+    DEVICE_ADDRESS, DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint,
+    ExternalOpcode, MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
+    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
 };
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::{
@@ -327,6 +327,12 @@ impl Hardware for Unit {
         self.registers(tile, base + BUCKET_LIMIT, &[limit]);
         self.registers(tile, base + BUCKET_AMOUNT, &[limit]);
         self.registers(tile, base + BUCKET_RATE, &[rate]);
+    }
+
+    fn give_device(&mut self, tile: u16, owner: (u16, u16), memory: (u64, u64, u64)) {
+        let (address, physical, size) = memory;
+        let owner = u64::from(owner.0) | u64::from(owner.1) << 16;
+        self.registers(tile, DEVICE_ADDRESS, &[address, physical, size, owner]);
     }
 
     fn start_hart(&mut self, tile: u16, address: u64) {

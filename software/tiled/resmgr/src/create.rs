@@ -13,6 +13,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::{NO_ENDPOINT, UNLIMITED_CREDITS};
 use bulkhead_abi::environment::{ENVIRONMENT_MAGIC, Environment, GateEntry, GateKind};
+use bulkhead_abi::network::INTERRUPT_GATE;
 use bulkhead_abi::syscall::{
     SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES, SYSCALL_SLOT, Syscall, SyscallError,
 };
@@ -291,7 +292,30 @@ pub fn appear(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
     };
     draft.activity = id as u16;
     draft.gates = gates;
-    Ok(())
+    match app {
+        Some(app) if app.device => give_device(draft),
+        _ => Ok(()),
+    }
+}
+
+/// Gives an application the device of its tile, which may use its heap and interrupts it at its gate `interrupt`.
+fn give_device(draft: &Draft) -> Result<(), Failure> {
+    let named = |gate: &&GateEntry| bulkhead_abi::words::text(&gate.name) == INTERRUPT_GATE;
+    let gate = draft.gates.iter().find(named);
+    let mut parts = draft.layout.parts().iter();
+    let heap = parts.find(|part| part.address == draft.layout.heap);
+    let (Some(gate), Some(heap)) = (gate, heap) else {
+        return Err(Failure::Call("give a device", SyscallError::NotReceiver));
+    };
+    let request = Syscall::GiveDevice {
+        tile: draft.tile,
+        activity: draft.selector,
+        endpoint: gate.endpoint,
+        address: heap.address,
+        offset: heap.offset,
+        size: heap.pages * PAGE,
+    };
+    call("give a device", &request).map(|_| ())
 }
 
 /// The entry of a gate in the environment of an application.
@@ -342,28 +366,28 @@ pub fn below(
         all.push((tile, quotas));
     }
     let mut memories: BTreeMap<u16, u64> = BTreeMap::new();
-    // Each manager on the way keeps pages for the page tables of a tile that it shares with those below it.
-    let levels = 1 + manager.managers.len() as u64;
-    let activity =
-        |memory: u64, tables: u64| pages(memory) + tables * PAGE * levels + TILEMUX_MEMORY;
     for app in &manager.inner {
         let gates = app.memory_gates.iter();
         for gate in gates.filter(|gate| gate.of.is_none() && gate.module.is_none()) {
             *memories.entry(gate.memory_tile).or_default() += pages(gate.size);
         }
-        *memories.entry(app.memory_tile).or_default() += activity(app.memory, pagers::tables(app));
+        *memories.entry(app.memory_tile).or_default() +=
+            pages(app.memory) + pagers::tables(app) * PAGE + TILEMUX_MEMORY;
     }
-    let first: &mut u64 = memories.entry(first_memory).or_default();
     for (_, memory) in &manager.managers {
-        *first += activity(*memory, table_pages(pages(*memory)));
+        *memories.entry(first_memory).or_default() += pages(*memory)
+            + table_pages(pages(*memory)) * PAGE
+            + TILEMUX_MEMORY
+            + pages(2 * manager.text.len() as u64)
+            + 2 * PAGE;
     }
-    // What the description allows beyond what is needed comes from the first memory; so do the parts of the description.
-    let needed: u64 = memories.values().sum();
-    let more = manager.user_memory.unwrap_or(0).saturating_sub(needed);
-    let text = pages(2 * manager.text.len() as u64) + 2 * PAGE;
-    *memories.entry(first_memory).or_default() +=
-        pages(more) + text * manager.managers.len() as u64;
-    for (tile, size) in memories.into_iter().filter(|(_, size)| *size > 0) {
+    if let Some(limit) = manager.user_memory {
+        // What the limit allows beyond what is needed comes from the first memory.
+        let needed: u64 = memories.values().sum();
+        let more = limit.saturating_sub(needed) & !(PAGE - 1);
+        *memories.entry(first_memory).or_default() += more;
+    }
+    for (tile, size) in memories {
         let piece = selectors.cut(SEL_MEMORIES + tile, size)?;
         give(piece, SEL_MEMORIES + tile)?;
     }

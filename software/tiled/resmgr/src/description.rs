@@ -49,6 +49,8 @@ pub struct App {
     pub memory_gates: Vec<MemoryGate>,
     /// Whether the system ends only after it.
     pub foreground: bool,
+    /// Whether it drives its tile's device.
+    pub device: bool,
     /// Whether its heap is mapped page by page when it is used.
     pub lazy: bool,
     /// The application that gives it the pages of its heap.
@@ -580,6 +582,7 @@ fn app(node: &Node) -> Result<App> {
         send: Vec::new(),
         memory_gates: Vec::new(),
         foreground: node.attribute("background") != Some("true"),
+        device: node.attribute("device").is_some(),
         lazy: node.attribute("heap") == Some("lazy"),
         pager: node.attribute("pager").map(String::from),
         priority: match node.parent().and_then(|d| d.attribute("criticality")) {

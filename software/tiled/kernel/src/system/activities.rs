@@ -406,7 +406,7 @@ impl System {
             return self.lied(hardware, tile);
         };
         match found.state {
-            State::Creating | State::Stopped(_) => self.lied(hardware, tile),
+            State::Creating | State::Stopped(_) => return self.lied(hardware, tile),
             // It was faster than the kernel's request; the revocation goes on.
             State::Stopping => {
                 found.state = State::Stopped(cause);
@@ -421,6 +421,7 @@ impl System {
                 self.jobs.end(level, node, self.space.birth(node));
             }
         }
+        self.take_device(hardware, activity);
     }
 
     /// Its node was removed, and with it all that it had. Whoever created it hears of it.

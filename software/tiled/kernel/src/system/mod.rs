@@ -7,6 +7,7 @@
 
 mod activities;
 mod clearing;
+mod devices;
 mod gates;
 mod paging;
 mod requests;
@@ -385,6 +386,19 @@ impl System {
                 let activity = self.named(caller, activity)?;
                 let place = (address, offset, pages);
                 return settle(self.map(hardware, ticket, activity, place, rights), reply);
+            }
+            Syscall::GiveDevice {
+                tile,
+                activity,
+                endpoint,
+                address,
+                offset,
+                size,
+            } => {
+                let activity = self.named(caller, activity)?;
+                let memory = (address, offset, size);
+                let who = (caller, ticket);
+                return self.give_device(hardware, who, (tile, activity), endpoint, memory);
             }
             Syscall::Start {
                 activity,

@@ -190,6 +190,9 @@ impl System {
         }
         tile.is_lost = true;
         hardware.stop_hart(tile.id);
+        if tile.device.take().is_some() {
+            hardware.give_device(tile.id, (0, 0), (0, 0, 0));
+        }
         let cause = StopCause::TileLost;
         for (&id, activity) in &mut self.activities {
             let here = activity.tile == index;

@@ -271,6 +271,7 @@ impl System {
             let (level, own) = (usize::from(target.priority), target.node);
             self.jobs.end(level, own, self.space.birth(own));
         }
+        self.take_device(hardware, activity);
         let request = Request::Stop { activity };
         self.ask_tile(hardware, activity, request, Then::Stopped);
         true
@@ -304,6 +305,9 @@ impl System {
             }
             Object::Activity { .. } => {
                 if let Object::Activity { holder } = removed.object {
+                    if let Some(id) = self.number(bulkhead_capabilities::HolderId(holder)) {
+                        self.take_device(hardware, id);
+                    }
                     self.ended(bulkhead_capabilities::HolderId(holder));
                 }
             }

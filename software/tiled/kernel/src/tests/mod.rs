@@ -2,6 +2,7 @@
 
 mod activities;
 mod bounds;
+mod devices;
 mod kills;
 mod paging;
 mod properties;
@@ -51,6 +52,8 @@ pub struct Chip {
     /// Tiles whose TileMux has not taken a request yet.
     pub full: Vec<u16>,
     pub asked: Vec<Asked>,
+    /// Every time that a device was given or taken: tile, owner, memory.
+    pub devices: Vec<(u16, (u16, u16), (u64, u64, u64))>,
     pub refuse: bool,
     pub now: u64,
     /// Effects since it was last set to 0.
@@ -76,6 +79,10 @@ impl Hardware for Chip {
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {
         self.effects += 1;
         self.buckets.insert((tile, bucket), (rate, limit));
+    }
+    fn give_device(&mut self, tile: u16, owner: (u16, u16), memory: (u64, u64, u64)) {
+        self.effects += 1;
+        self.devices.push((tile, owner, memory));
     }
     fn start_hart(&mut self, tile: u16, address: u64) {
         self.full.retain(|full| *full != tile);

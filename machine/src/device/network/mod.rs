@@ -1,0 +1,316 @@
+//! A network card: a virtio network device over virtio-mmio, with split queues.
+//!
+//! Why it exists: systems on this machine exchange frames with others, through drivers that also run elsewhere. The card
+//! reads and writes memory by itself, in blocks of a cache line through the tile's second level, inside of the memory that
+//! the kernel gave it and nowhere else. What it deliberately does not know: caches, windows, the other end of its cable. Its
+//! [`Ports`] do that.
+//!
+//! A frame of n bytes occupies the link for n * 8 / rate; preamble, check sequence and gap are not counted. One frame is on
+//! the link while the next one is fetched. Frames that arrive wait in the card's memory for buffers of the driver; what
+//! does not fit is dropped and counted. No offloads, no merged buffers, no control queue, no promiscuity: every frame of the
+//! cable is received.
+//!
+//! A driver that breaks the rules of its queues stops the card (status `NEEDS_RESET`) until it resets it.
+
+mod engine;
+pub mod queue;
+mod registers;
+#[cfg(test)]
+mod tests;
+
+use crate::types::{Owner, Tick};
+use bulkhead_abi::network::*;
+pub use engine::CARD_TOKEN;
+use engine::{Receive, Transfer, Transmit};
+use queue::{Broken, Memory, Queue};
+use std::collections::VecDeque;
+
+/// A frame without preamble and check sequence.
+pub type Frame = Box<[u8]>;
+
+/// What a card is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkCardConfig {
+    /// Bytes a second on the link, not 0.
+    pub rate: u64,
+    /// Hardware address.
+    pub mac: [u8; 6],
+    /// Entries of a queue at most: a power of two, 2 to 1024.
+    pub queue: u16,
+    /// Bytes of frames that wait for buffers of the driver, at least [`FRAME_MAX`].
+    pub buffer: u32,
+    /// Accesses to memory under way at once for the data of a frame: 1 to 16.
+    pub parallel: u32,
+}
+
+/// Something that a card asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CardEvent {
+    /// The driver rang for a queue.
+    Notified(u32, u32),
+    /// A block was accessed.
+    Block(u32),
+    /// The link is free.
+    LinkFree(u32),
+    /// A frame has left: its descriptor.
+    Sent(u32, u16),
+    /// A frame arrived completely.
+    Frame(Frame),
+}
+
+/// What a card needs of its tile. Addresses are tile-physical.
+pub trait Ports {
+    /// Now.
+    fn now(&self) -> Tick;
+    /// Bytes of a cache line.
+    fn line(&self) -> u64;
+    /// Reads at once, without timing; false if that may not be.
+    fn load(&self, physical: u64, buffer: &mut [u8]) -> bool;
+    /// Writes at once, without timing; false if that may not be.
+    fn store(&mut self, physical: u64, data: &[u8]) -> bool;
+    /// Whether the range may be accessed.
+    fn allowed(&self, physical: u64, bytes: u64, write: bool) -> bool;
+    /// The timing of an access inside of a line: done at that moment; or `None`, and [`NetworkCard::block`] is called with the
+    /// token.
+    fn access(&mut self, physical: u64, bytes: u32, write: bool, token: u32) -> Option<Tick>;
+    /// Wants [`NetworkCard::event`] to be called.
+    fn schedule(&mut self, at: Tick, event: CardEvent);
+    /// A frame has left the card at this moment, which may be to come.
+    fn transmit(&mut self, at: Tick, frame: Frame);
+    /// A frame waited for another one of the card.
+    fn waited(&mut self, ticks: Tick, link: bool);
+}
+
+/// The memory that a card may use, and who has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confinement {
+    /// First address that the driver uses.
+    pub address: u64,
+    /// Tile-physical address behind it.
+    pub physical: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Who has the card.
+    pub owner: Owner,
+}
+
+impl Confinement {
+    /// All of memory, at its own addresses: without a data transfer unit nobody could say anything else.
+    pub const fn open(owner: Owner) -> Self {
+        let base = bulkhead_abi::memory_map::MEMORY_BASE;
+        Self {
+            address: base,
+            physical: base,
+            size: u64::MAX - base,
+            owner,
+        }
+    }
+
+    /// The tile-physical address of a range, if it may be used.
+    fn translate(&self, address: u64, bytes: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.address)?;
+        let end = offset.checked_add(bytes)?;
+        (end <= self.size).then(|| self.physical.wrapping_add(offset))
+    }
+}
+
+/// What a card counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CardCounters {
+    /// Frames that left.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Frames that the driver got.
+    pub received: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Frames that arrived without room for them, or while nobody listened.
+    pub dropped: u64,
+    /// Frames of the driver that are none: too short or too long.
+    pub malformed: u64,
+    /// How often the driver broke the rules.
+    pub broken: u64,
+}
+
+/// A network card.
+#[derive(Clone, Debug)]
+pub struct NetworkCard {
+    config: NetworkCardConfig,
+    ticks_per_second: u64,
+    confinement: Option<Confinement>,
+    status: u32,
+    device_features_select: u32,
+    driver_features_select: u32,
+    driver_features: u64,
+    queue_select: u32,
+    queues: [Queue; 2],
+    interrupt: u32,
+    /// What the interrupt line was when somebody asked last.
+    line: bool,
+    /// Counts resets: what was asked for before the last one is not meant any more.
+    generation: u32,
+    transmit: Transmit,
+    sending: Transfer,
+    /// Frames that have left, whose descriptors go back.
+    completed: VecDeque<u16>,
+    completing: Transfer,
+    receive: Receive,
+    receiving: Transfer,
+    /// Frames that wait, and since when.
+    waiting: VecDeque<(Tick, Frame)>,
+    waiting_bytes: u64,
+    link_free: Tick,
+    /// What it counted.
+    pub counters: CardCounters,
+}
+
+/// The card's view of memory: what the confinement and the tile allow.
+struct Confined<'a> {
+    confinement: Option<Confinement>,
+    ports: &'a mut dyn Ports,
+}
+
+impl Memory for Confined<'_> {
+    fn load(&self, address: u64, buffer: &mut [u8]) -> bool {
+        let bytes = buffer.len() as u64;
+        let place = self
+            .confinement
+            .and_then(|c| c.translate(address, bytes))
+            .filter(|physical| self.ports.allowed(*physical, bytes, false));
+        place.is_some_and(|physical| self.ports.load(physical, buffer))
+    }
+
+    fn store(&mut self, address: u64, data: &[u8]) -> bool {
+        let bytes = data.len() as u64;
+        let place = self
+            .confinement
+            .and_then(|c| c.translate(address, bytes))
+            .filter(|physical| self.ports.allowed(*physical, bytes, true));
+        place.is_some_and(|physical| self.ports.store(physical, data))
+    }
+}
+
+impl NetworkCard {
+    /// A card after reset. Without confinement it reaches no memory.
+    pub fn new(
+        config: &NetworkCardConfig,
+        ticks_per_second: u64,
+        confinement: Option<Confinement>,
+    ) -> Self {
+        Self {
+            config: config.clone(),
+            ticks_per_second,
+            confinement,
+            status: 0,
+            device_features_select: 0,
+            driver_features_select: 0,
+            driver_features: 0,
+            queue_select: 0,
+            queues: [Queue::default(); 2],
+            interrupt: 0,
+            line: false,
+            generation: 0,
+            transmit: Transmit::default(),
+            sending: Transfer::default(),
+            completed: VecDeque::new(),
+            completing: Transfer::default(),
+            receive: Receive::default(),
+            receiving: Transfer::default(),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            link_free: 0,
+            counters: CardCounters::default(),
+        }
+    }
+
+    /// Gives the card to somebody, or takes it away; it is reset.
+    pub fn confine(&mut self, confinement: Option<Confinement>) {
+        self.confinement = confinement;
+        self.reset();
+    }
+
+    /// Who has the card.
+    pub fn owner(&self) -> Option<Owner> {
+        self.confinement.map(|c| c.owner)
+    }
+
+    /// Ticks that a frame of so many bytes occupies the link.
+    pub fn link_time(&self, bytes: u64) -> Tick {
+        let ticks = u128::from(bytes) * u128::from(self.ticks_per_second);
+        Tick::try_from(ticks.div_ceil(self.config.rate.into())).unwrap_or(Tick::MAX)
+    }
+
+    /// Everything that the driver set is forgotten; what the link is sending goes on.
+    fn reset(&mut self) {
+        let fresh = Self::new(&self.config, self.ticks_per_second, self.confinement);
+        *self = Self {
+            generation: self.generation.wrapping_add(1),
+            link_free: self.link_free,
+            counters: self.counters,
+            line: self.line,
+            ..fresh
+        };
+    }
+
+    /// Whether the interrupt line has changed since the last question, and to what.
+    pub fn take_line(&mut self) -> Option<bool> {
+        let line = self.interrupt != 0;
+        (std::mem::replace(&mut self.line, line) != line).then_some(line)
+    }
+
+    fn is_live(&self) -> bool {
+        self.status & STATUS_DRIVER_READY != 0 && self.status & STATUS_NEEDS_RESET == 0
+    }
+
+    /// The driver broke the rules.
+    fn stop(&mut self, _: Broken) {
+        self.counters.broken += 1;
+        self.status |= STATUS_NEEDS_RESET;
+        self.interrupt |= INTERRUPT_CHANGED;
+        self.halt();
+    }
+
+    /// Nothing that is under way goes on, but for a frame on the link.
+    fn halt(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        (self.transmit, self.receive) = (Transmit::default(), Receive::default());
+        self.sending = Transfer::default();
+        self.completing = Transfer::default();
+        self.receiving = Transfer::default();
+        self.completed.clear();
+        self.waiting.clear();
+        self.waiting_bytes = 0;
+    }
+
+    /// What was asked for has come.
+    pub fn event(&mut self, ports: &mut dyn Ports, event: CardEvent) {
+        let current = |generation: u32| generation == self.generation;
+        match event {
+            CardEvent::Block(token) => self.block(ports, token),
+            CardEvent::LinkFree(generation) if current(generation) => self.link_is_free(ports),
+            CardEvent::Sent(generation, head) if current(generation) => {
+                self.completed.push_back(head);
+                self.complete(ports);
+            }
+            CardEvent::Notified(generation, queue) if current(generation) => match queue {
+                RECEIVE_QUEUE => self.take_frame(ports),
+                _ => self.fetch_frame(ports),
+            },
+            CardEvent::LinkFree(_) | CardEvent::Sent(..) | CardEvent::Notified(..) => {}
+            CardEvent::Frame(frame) => self.arrive(ports, frame),
+        }
+    }
+
+    fn arrive(&mut self, ports: &mut dyn Ports, frame: Frame) {
+        let bytes = frame.len() as u64;
+        let fits = self.waiting_bytes + bytes <= u64::from(self.config.buffer);
+        if !self.is_live() || !self.queues[RECEIVE_QUEUE as usize].ready || !fits {
+            self.counters.dropped += 1;
+            return;
+        }
+        self.waiting_bytes += bytes;
+        self.waiting.push_back((ports.now(), frame));
+        self.take_frame(ports);
+    }
+}

@@ -1,0 +1,79 @@
+//! The tile's device, as far as the unit knows it: who has it, and how its interrupts reach him.
+//!
+//! Why it exists: the kernel gives a device to an activity as it gives everything, through the unit's external registers; and
+//! an interrupt is a message, because that is what activities wait for, on shared tiles, too. What it deliberately does
+//! not know: what the device is.
+
+use super::Dtu;
+use super::env::Env;
+use crate::noc::{Packet, PacketKind, Transaction};
+use crate::types::Owner;
+use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT};
+use bulkhead_abi::message::Header;
+
+/// Tag of the packets of interrupts, which nobody answers: commands count up from 1.
+pub(super) const DEVICE_TAG: u32 = u32::MAX;
+
+/// Who has the tile's device, and the memory that it may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceGrant {
+    /// First virtual address.
+    pub address: u64,
+    /// Tile-physical address behind it.
+    pub physical: u64,
+    /// Bytes; 0: nobody has the device.
+    pub size: u64,
+    /// The activity.
+    pub owner: Owner,
+}
+
+impl Dtu {
+    /// Changes whenever the device was given to somebody or taken away.
+    pub fn device_epoch(&self) -> u32 {
+        self.device_epoch
+    }
+
+    /// Who has the device.
+    pub fn device(&self) -> DeviceGrant {
+        let [address, physical, size, owner] = self.device;
+        DeviceGrant {
+            address,
+            physical,
+            size,
+            owner: Owner::new(self.tile, owner as u16),
+        }
+    }
+
+    /// The device interrupts: a message of one word for the endpoint that the kernel chose, if that belongs to who has the
+    /// device. Without a free slot there is none; whoever frees one looks at the device first.
+    pub fn device_interrupt<E: Env>(&mut self, env: &mut E) {
+        let [.., size, owner] = self.device;
+        let (activity, endpoint) = (owner as u16, (owner >> 16) as u16);
+        let fits =
+            matches!(self.endpoints.get(endpoint), Endpoint::Receive(r) if r.activity == activity);
+        if size == 0 || !fits {
+            return;
+        }
+        let header = Header {
+            length: 8,
+            sender_tile: self.tile,
+            sender_endpoint: NO_ENDPOINT,
+            reply_endpoint: NO_ENDPOINT,
+            sender_activity: activity,
+            ..Header::default()
+        };
+        // It did not travel; nobody hears how it went.
+        let kind = PacketKind::MessageResponse { error: 0 };
+        let owner = Owner::new(self.tile, activity);
+        let packet = Packet::request(
+            env.now(),
+            self.tile,
+            self.tile,
+            owner,
+            DEVICE_TAG,
+            Transaction::Message,
+            kind,
+        );
+        self.enqueue(env, packet, (endpoint, NO_ENDPOINT), header, vec![0; 8]);
+    }
+}

@@ -1,0 +1,139 @@
+//! The cables of a machine: frames from one tile's card to another's, or to another chip.
+//!
+//! Why it exists: frames pass beside the network, and no window of time may be longer than the shortest cable. What it
+//! deliberately does not know: what is on the other chip; whoever steps both carries the frames, see
+//! [`Machine::take_outgoing`].
+
+use super::Machine;
+use crate::cable::Direction;
+use crate::config::PlatformConfig;
+use crate::device::network::{CardCounters, Frame};
+use crate::types::{Tick, TileId};
+
+/// Frames for other chips that are kept: far more than a window of time can bring.
+const OUTGOING_MAX: usize = 1 << 16;
+
+/// One end of a cable.
+pub(super) struct End {
+    /// The tile's position.
+    tile: usize,
+    id: TileId,
+    /// Position of the tile at the other end, if that is here.
+    to: Option<usize>,
+    direction: Direction,
+}
+
+/// All ends.
+pub(super) struct Cables {
+    pub(super) ends: Vec<End>,
+    /// Delay of the shortest cable of which both ends are here.
+    pub(super) lookahead: Tick,
+    outgoing: Vec<Outgoing>,
+}
+
+/// A frame that is on its way to another chip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The tile whose card sent it.
+    pub tile: TileId,
+    /// When it arrives, in ticks of this chip.
+    pub at: Tick,
+    /// The frame.
+    pub frame: Frame,
+}
+
+impl Cables {
+    pub(super) fn new(config: &PlatformConfig) -> Self {
+        let position = |id: TileId| config.tiles.iter().position(|t| t.id == id);
+        let mut ends = Vec::new();
+        let mut lookahead = Tick::MAX;
+        for cable in &config.cables {
+            let there = cable.to.and_then(position);
+            let Some(here) = position(cable.from) else {
+                continue;
+            };
+            ends.push(End {
+                tile: here,
+                id: cable.from,
+                to: there,
+                direction: Direction::new(cable, cable.number),
+            });
+            if let (Some(back), Some(id)) = (there, cable.to) {
+                lookahead = lookahead.min(cable.delay);
+                ends.push(End {
+                    tile: back,
+                    id,
+                    to: Some(here),
+                    direction: Direction::new(cable, cable.number ^ 1),
+                });
+            }
+        }
+        Self {
+            ends,
+            lookahead,
+            outgoing: Vec::new(),
+        }
+    }
+}
+
+impl Machine {
+    /// Takes frames that have left to the other ends.
+    pub(super) fn carry(&mut self) {
+        for end in &mut self.cables.ends {
+            for (left, frame) in self.tiles[end.tile].take_frames() {
+                for (at, frame) in end.direction.carry(left, frame) {
+                    let Some(to) = end.to else {
+                        let tile = end.id;
+                        // Where nobody steps another chip, nobody takes them.
+                        if self.cables.outgoing.len() < OUTGOING_MAX {
+                            self.cables.outgoing.push(Outgoing { tile, at, frame });
+                        }
+                        continue;
+                    };
+                    self.tiles[to].deliver_frame(at, frame);
+                    let times = &mut self.times[to];
+                    times.next = times.next.min(at);
+                    times.packet = times.packet.min(at);
+                    times.command = times.command.min(at);
+                }
+            }
+        }
+    }
+
+    /// Frames for other chips since the last question, in the order in which they left each card.
+    pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
+        std::mem::take(&mut self.cables.outgoing)
+    }
+
+    /// A frame of another chip arrives at a tile's card, not before the moment up to which the machine has run. Without a card
+    /// nothing happens.
+    pub fn frame(&mut self, tile: TileId, at: Tick, frame: Frame) {
+        let found = self.tiles.iter_mut().find(|t| t.id() == tile);
+        if let Some(tile) = found.filter(|t| t.card().is_some()) {
+            tile.deliver_frame(at, frame);
+        }
+    }
+
+    /// Nothing happened up to this moment, and nothing will before it: the clock is set.
+    pub fn advance(&mut self, to: Tick) {
+        self.now = self.now.max(to);
+    }
+
+    /// When something happens next; nothing that comes from other chips later is among it.
+    pub fn next_time(&self) -> Tick {
+        let tiles = self.tiles.iter().map(|t| t.next_time());
+        tiles
+            .min()
+            .unwrap_or(Tick::MAX)
+            .min(self.fabric.next_time())
+    }
+
+    /// What the network cards counted, by tile.
+    pub fn network_cards(&self) -> Vec<(TileId, CardCounters)> {
+        let cards = self.tiles.iter();
+        let cards = cards.filter_map(|t| t.card().map(|card| (t.id(), card.counters)));
+        let mut all: Vec<_> = cards.collect();
+        all.sort_by_key(|(id, _)| *id);
+        all
+    }
+}

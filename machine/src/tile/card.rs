@@ -1,0 +1,194 @@
+//! The tile as its network card sees it.
+//!
+//! Why it exists: the card's accesses pass the same caches, windows and bucket as those of the hart and the unit, and its
+//! interrupts reach whoever the kernel gave the card to. It does not know what the card does.
+
+use super::{Below, FROM_CABLE, FROM_CARD, Local, Signal, Tile, TileEnv, TileEvent};
+use crate::cache::Hierarchy;
+use crate::device::network::{CardEvent, Confinement, Frame, NetworkCard, Ports};
+use crate::dtu::Dtu;
+use crate::fabric::Fabric;
+use crate::hart::InterruptLine;
+use crate::ledger::Resource;
+use crate::types::{Owner, Tick};
+use bulkhead_abi::memory_map::{NETWORK_CARD_BASE, NETWORK_CARD_SIZE};
+
+/// What the tile keeps for its card.
+#[derive(Debug)]
+pub(super) struct CardPlace {
+    /// Taken out while it acts.
+    pub card: Option<Box<NetworkCard>>,
+    /// The unit's count of grants that the card knows.
+    epoch: u32,
+    /// Frames that left, and when.
+    pub sent: Vec<(Tick, Frame)>,
+}
+
+impl CardPlace {
+    pub fn new(card: Option<NetworkCard>) -> Self {
+        Self {
+            card: card.map(Box::new),
+            epoch: 0,
+            sent: Vec::new(),
+        }
+    }
+}
+
+struct CardPorts<'a> {
+    unit: Option<&'a mut Dtu>,
+    caches: &'a mut Hierarchy,
+    local: &'a mut Local,
+    fabric: &'a mut Fabric,
+    owner: Owner,
+}
+
+impl CardPorts<'_> {
+    fn place(&self, physical: u64, bytes: u64, write: bool) -> Option<(usize, usize)> {
+        // What would leave a window at its end leaves it altogether; the length cannot wrap then.
+        let (window, at) = self.local.window(physical, bytes, write)?;
+        Some((window.memory, at as usize))
+    }
+}
+
+impl Ports for CardPorts<'_> {
+    fn now(&self) -> Tick {
+        self.local.now
+    }
+
+    fn line(&self) -> u64 {
+        self.local.line.into()
+    }
+
+    fn load(&self, physical: u64, buffer: &mut [u8]) -> bool {
+        let place = self.place(physical, buffer.len() as u64, false);
+        let bytes = place.and_then(|(m, at)| self.fabric.ram[m].get(at..at + buffer.len()));
+        bytes.map(|bytes| buffer.copy_from_slice(bytes)).is_some()
+    }
+
+    fn store(&mut self, physical: u64, data: &[u8]) -> bool {
+        let place = self.place(physical, data.len() as u64, true);
+        let bytes = place.and_then(|(m, at)| self.fabric.ram[m].get_mut(at..at + data.len()));
+        bytes.map(|bytes| bytes.copy_from_slice(data)).is_some()
+    }
+
+    fn allowed(&self, physical: u64, bytes: u64, write: bool) -> bool {
+        let reach = u64::MAX / 2;
+        bytes < reach && self.place(physical, bytes, write).is_some()
+    }
+
+    fn access(&mut self, physical: u64, bytes: u32, write: bool, token: u32) -> Option<Tick> {
+        let mut lower = Below {
+            unit: self.unit.as_deref_mut(),
+            local: self.local,
+            fabric: self.fabric,
+        };
+        let now = lower.local.now;
+        self.caches
+            .unit_access(now, physical, bytes, write, self.owner, token, &mut lower)
+    }
+
+    fn schedule(&mut self, at: Tick, event: CardEvent) {
+        let at = at.max(self.local.now);
+        self.local.queue.push(at, FROM_CARD, TileEvent::Card(event));
+    }
+
+    fn transmit(&mut self, at: Tick, frame: Frame) {
+        self.local.card.sent.push((at, frame));
+    }
+
+    fn waited(&mut self, ticks: Tick, link: bool) {
+        let resource = match link {
+            true => Resource::Cable,
+            false => Resource::NetworkCard,
+        };
+        self.fabric
+            .ledger
+            .book(self.owner, self.owner, resource, ticks);
+    }
+}
+
+/// Lets the card act, and takes its interrupt to where it belongs.
+pub(super) fn with_card<R>(
+    mut unit: Option<&mut Dtu>,
+    caches: &mut Hierarchy,
+    local: &mut Local,
+    fabric: &mut Fabric,
+    act: impl FnOnce(&mut NetworkCard, &mut dyn Ports) -> R,
+) -> Option<R> {
+    let mut card = local.card.card.take()?;
+    if let Some(unit) = &unit
+        && unit.device_epoch() != local.card.epoch
+    {
+        local.card.epoch = unit.device_epoch();
+        let grant = unit.device();
+        let confinement = Confinement {
+            address: grant.address,
+            physical: grant.physical,
+            size: grant.size,
+            owner: grant.owner,
+        };
+        card.confine((grant.size > 0).then_some(confinement));
+    }
+    let owner = card.owner().unwrap_or(local.owner);
+    let mut ports = CardPorts {
+        unit: unit.as_deref_mut(),
+        caches,
+        local,
+        fabric,
+        owner,
+    };
+    let result = act(&mut card, &mut ports);
+    let line = card.take_line();
+    local.card.card = Some(card);
+    if let Some(unit) = unit {
+        if line == Some(true) {
+            let mut env = TileEnv {
+                caches,
+                local,
+                fabric,
+            };
+            unit.device_interrupt(&mut env);
+        }
+        local.after_unit(unit, caches, fabric);
+    } else if let Some(level) = line {
+        let signal = Signal::Line(InterruptLine::External, level);
+        local.signals.push(signal);
+    }
+    Some(result)
+}
+
+/// Offset in the card's registers.
+pub(super) fn register(physical: u64) -> Option<u64> {
+    let offset = physical.wrapping_sub(NETWORK_CARD_BASE);
+    (offset < NETWORK_CARD_SIZE).then_some(offset)
+}
+
+impl Tile {
+    /// The network card.
+    pub fn card(&self) -> Option<&NetworkCard> {
+        self.local.card.card.as_deref()
+    }
+
+    /// Frames that have left since the last question.
+    #[inline]
+    pub fn take_frames(&mut self) -> Vec<(Tick, Frame)> {
+        std::mem::take(&mut self.local.card.sent)
+    }
+
+    /// A frame will have arrived at `at`.
+    pub fn deliver_frame(&mut self, at: Tick, frame: Frame) {
+        let event = TileEvent::Card(CardEvent::Frame(frame));
+        self.local.queue.push(at, FROM_CABLE, event);
+    }
+
+    pub(super) fn card_event(&mut self, event: CardEvent, fabric: &mut Fabric) {
+        with_card(
+            self.unit.as_mut(),
+            &mut self.caches,
+            &mut self.local,
+            fabric,
+            |card, ports| card.event(ports, event),
+        );
+        self.after_caches();
+    }
+}

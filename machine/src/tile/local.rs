@@ -1,0 +1,156 @@
+//! The parts of a tile that are no component: windows, the sending of packets, what follows an action of the unit.
+//!
+//! Why it exists: hart, unit, card and caches all leave the tile through here. It does not know who asks.
+
+use super::{Below, Deferred, End, FROM_NETWORK, Local, TileEvent, Window};
+use crate::cache::Hierarchy;
+use crate::dtu::Dtu;
+use crate::fabric::Fabric;
+use crate::noc::{Packet, PacketKind};
+use crate::timeline::Event;
+use crate::types::Tick;
+use bulkhead_abi::dtu::{Endpoint, TLB_READ, TLB_WRITE};
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
+
+impl Local {
+    /// The time of the next event.
+    #[inline]
+    pub(super) fn next_event(&self) -> Tick {
+        self.queue.next_time().min(self.timer_at)
+    }
+
+    #[inline]
+    pub(super) fn saw(&mut self, at: Tick, event: Event) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(at, event);
+        }
+    }
+
+    pub(super) fn finish(&mut self, at: Tick, end: End) {
+        if self.end.is_none() {
+            self.end = Some((at, end));
+        }
+    }
+
+    /// The window of an access, if it may be made.
+    #[inline]
+    pub(super) fn window(&self, physical: u64, bytes: u64, write: bool) -> Option<(&Window, u64)> {
+        let relative = physical.wrapping_sub(MEMORY_BASE);
+        let window = self.windows.get((relative / PMP_WINDOW_SIZE) as usize)?;
+        let offset = relative % PMP_WINDOW_SIZE;
+        let size = if write {
+            window.writable
+        } else {
+            window.readable
+        };
+        (offset + bytes <= size).then_some((window, window.base + offset))
+    }
+
+    pub(super) fn synchronise(&mut self, unit: &Dtu, caches: &mut Hierarchy, fabric: &Fabric) {
+        let owner = unit.current_owner();
+        if owner != self.owner {
+            self.owner = owner;
+            caches.set_owner(owner);
+        }
+        if unit.epoch() == self.epoch {
+            return;
+        }
+        self.epoch = unit.epoch();
+        let before = self.windows;
+        for (i, window) in self.windows.iter_mut().enumerate() {
+            *window = Window::default();
+            if let Endpoint::Memory(endpoint) = unit.endpoint(i as u16)
+                && let Some(memory) = fabric
+                    .memories
+                    .iter()
+                    .position(|m| m.id == endpoint.target_tile)
+            {
+                let size = endpoint
+                    .size
+                    .min((fabric.ram[memory].len() as u64).saturating_sub(endpoint.base))
+                    .min(PMP_WINDOW_SIZE);
+                let with = |right| {
+                    if endpoint.rights as u64 & right != 0 {
+                        size
+                    } else {
+                        0
+                    }
+                };
+                *window = Window {
+                    readable: with(TLB_READ),
+                    writable: with(TLB_WRITE),
+                    memory,
+                    tile: endpoint.target_tile,
+                    base: endpoint.base,
+                };
+            }
+        }
+        // Lines are tagged with tile-physical addresses: a window that means other memory now makes them worthless.
+        let moved = |(old, new): (&Window, &Window)| {
+            old.readable.max(old.writable) != 0 && (old.memory, old.base) != (new.memory, new.base)
+        };
+        if before.iter().zip(&self.windows).any(moved) {
+            caches.invalidate_all();
+        }
+    }
+
+    /// After the unit acted: takes over what it changed and sends what it caused in the caches.
+    pub(super) fn after_unit(
+        &mut self,
+        unit: &mut Dtu,
+        caches: &mut Hierarchy,
+        fabric: &mut Fabric,
+    ) {
+        self.synchronise(unit, caches, fabric);
+        for deferred in std::mem::take(&mut self.deferred) {
+            let mut lower = Below {
+                unit: Some(&mut *unit),
+                local: self,
+                fabric,
+            };
+            match deferred {
+                Deferred::Read {
+                    at,
+                    address,
+                    owner,
+                    tag,
+                    account,
+                } => lower.request_line(at, address, owner, tag, account),
+                Deferred::Write { at, address, owner } => lower.write_line(at, address, owner),
+            }
+        }
+    }
+
+    /// Sends a packet at `at`.
+    pub(super) fn send(&mut self, at: Tick, packet: Packet, fabric: &mut Fabric) {
+        match fabric.send(at, Box::new(packet)) {
+            Ok(head) => {
+                let back = head + fabric.network.exit_lookahead();
+                self.limit = self.limit.min(back);
+            }
+            Err(packet) => {
+                // Nobody there: the interface itself refuses, after the time in and out.
+                let refusal = match packet.kind {
+                    PacketKind::ReadRequest { bytes, .. } => PacketKind::ReadResponse {
+                        error: true,
+                        data: None,
+                        bytes,
+                    },
+                    PacketKind::WriteRequest { .. } => PacketKind::WriteResponse { error: true },
+                    PacketKind::Message { .. } => PacketKind::MessageResponse {
+                        error: bulkhead_abi::dtu::DtuError::TargetRefused as u8,
+                    },
+                    _ => return,
+                };
+                let delay = 2 * fabric.network.entry_lookahead();
+                let mut response = packet.response(refusal);
+                response.account.service += delay;
+                self.queue.push(
+                    at + delay,
+                    FROM_NETWORK,
+                    TileEvent::Packet(Box::new(response)),
+                );
+            }
+        }
+    }
+}

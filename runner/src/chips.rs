@@ -1,0 +1,201 @@
+//! A chip, and perhaps a second one that it is joined with by cables, stepped together.
+//!
+//! Why it exists: a frame takes a cable's delay from one chip to the other, so both may run for that long without looking at
+//! each other; then frames change sides, each with its exact moment. This is the conservative scheme that the machine uses
+//! between its tiles, with the shortest cable as lookahead. What it deliberately does not know: frames, software.
+//!
+//! The chips may have different clocks: moments are compared in the least common multiple of both ticks, exactly. A frame
+//! arrives at the first tick of the other chip that is not before its moment.
+
+use crate::boot_image::BootImage;
+use crate::error::Error;
+use crate::session;
+use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use bulkhead_machine::types::Tick;
+use bulkhead_model::System;
+use bulkhead_model::system::{CableEnd, lookahead};
+use sha2::{Digest, Sha256};
+
+/// Picoseconds of a second.
+const SECOND: u128 = 1_000_000_000_000;
+
+/// The second chip.
+struct Other {
+    machine: Machine,
+    kernel_tile: u16,
+    /// Common ticks of a tick: of the first chip, of this one.
+    factors: (u128, u128),
+    /// Common ticks that both may run without looking at each other.
+    window: u128,
+    /// Tiles that cables join: of the first chip, of this one.
+    cables: Vec<(u16, u16)>,
+    /// How it ended, if it has.
+    outcome: Option<Outcome>,
+}
+
+/// One chip or two.
+pub struct Chips {
+    /// The chip of the system that is run.
+    pub first: Machine,
+    other: Option<Box<Other>>,
+}
+
+/// What a second chip has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherSeen {
+    /// What its kernel's tile printed.
+    pub console: String,
+    /// How it ended; none: it still ran.
+    pub outcome: Option<Outcome>,
+}
+
+fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Ticks of `factor` common ticks each that end not before a common moment.
+fn ticks(common: u128, factor: u128) -> Tick {
+    Tick::try_from(common.div_ceil(factor)).unwrap_or(Tick::MAX)
+}
+
+impl Chips {
+    /// Boots a system, and its peer's from its own image.
+    ///
+    /// # Errors
+    /// If a machine cannot be made.
+    pub fn boot(
+        system: &System,
+        image: &BootImage,
+        peer_image: Option<&BootImage>,
+    ) -> Result<Self, Error> {
+        let first = session::boot(system, image)?;
+        let (Some(peer), Some(image)) = (&system.peer, peer_image) else {
+            return Ok(Self { first, other: None });
+        };
+        let machine = session::boot_as(&peer.system, image, Some(system))?;
+        let [a, b] = [&first, &machine].map(|m| u128::from(m.config().ticks_per_second));
+        let common = a / greatest_common_divisor(a, b) * b;
+        let delay = lookahead(system).map_or(SECOND, |time| u128::from(time.0));
+        let cables = system.cables.iter().filter_map(|cable| match cable.to {
+            CableEnd::Peer(tile) => Some((cable.from, tile)),
+            CableEnd::Here(_) => None,
+        });
+        Ok(Self {
+            first,
+            other: Some(Box::new(Other {
+                machine,
+                kernel_tile: peer.system.kernel_tile,
+                factors: (common / a, common / b),
+                window: (delay * common / SECOND).max(1),
+                cables: cables.collect(),
+                outcome: None,
+            })),
+        })
+    }
+
+    /// Lets both chips look at each other more often: the window is divided by this. Nothing may change by that.
+    pub fn divide_windows(&mut self, by: u64) {
+        if let Some(other) = &mut self.other {
+            other.window = (other.window / u128::from(by.max(1))).max(1);
+        }
+    }
+
+    /// Runs until something ends the first chip's run.
+    pub fn run(&mut self, limit: RunLimit, progress: &mut dyn FnMut(Tick)) -> Outcome {
+        let Some(other) = &mut self.other else {
+            return self.first.run(limit, Some(progress));
+        };
+        let (ours, theirs) = other.factors;
+        let end = u128::from(limit.ticks) * ours;
+        let mut windows = 0u32;
+        loop {
+            let mut next = u128::from(self.first.next_time()) * ours;
+            if other.outcome.is_none() {
+                next = next.min(u128::from(other.machine.next_time()) * theirs);
+            }
+            let until = next.saturating_add(other.window).min(end);
+            let ticks_here = RunLimit {
+                ticks: ticks(until, ours),
+            };
+            let outcome = self.first.run(ticks_here, None);
+            // Where the first one ends, the other one stops, too.
+            let until = match outcome {
+                Outcome::Exit { at, .. } | Outcome::Unhandled { at, .. } => {
+                    until.min(u128::from(at) * ours)
+                }
+                _ => until,
+            };
+            if other.outcome.is_none() {
+                let there = RunLimit {
+                    ticks: ticks(until, theirs),
+                };
+                match other.machine.run(there, None) {
+                    Outcome::Limit => {}
+                    Outcome::Idle { .. } => other.machine.advance(there.ticks),
+                    ended => other.outcome = Some(ended),
+                }
+            }
+            for frame in self.first.take_outgoing() {
+                let cable = other.cables.iter().find(|c| c.0 == frame.tile);
+                if let Some((_, tile)) = cable {
+                    let at = ticks(u128::from(frame.at) * ours, theirs);
+                    other.machine.frame(*tile, at, frame.frame);
+                }
+            }
+            for frame in other.machine.take_outgoing() {
+                let cable = other.cables.iter().find(|c| c.1 == frame.tile);
+                if let Some((tile, _)) = cable {
+                    let at = ticks(u128::from(frame.at) * theirs, ours);
+                    self.first.frame(*tile, at, frame.frame);
+                }
+            }
+            let idle = matches!(outcome, Outcome::Idle { .. });
+            let asleep = self.first.next_time() == Tick::MAX
+                && (other.outcome.is_some() || other.machine.next_time() == Tick::MAX);
+            if idle && !asleep {
+                self.first.advance(ticks_here.ticks);
+            }
+            match outcome {
+                Outcome::Limit if until >= end => return outcome,
+                Outcome::Limit => {}
+                Outcome::Idle { .. } if !asleep && until < end => {}
+                Outcome::Idle { .. } if !asleep => return Outcome::Limit,
+                ended => return ended,
+            }
+            windows = windows.wrapping_add(1);
+            if windows.is_multiple_of(1 << 10) || idle && windows.is_multiple_of(1 << 6) {
+                progress(self.first.now());
+            }
+        }
+    }
+
+    /// What the second chip has done.
+    pub fn other(&self) -> Option<OtherSeen> {
+        let other = self.other.as_ref()?;
+        let console = other.machine.console(other.kernel_tile).unwrap_or(&[]);
+        Some(OtherSeen {
+            console: String::from_utf8_lossy(console).into_owned(),
+            outcome: other.outcome,
+        })
+    }
+
+    /// The second chip.
+    pub fn other_machine(&self) -> Option<&Machine> {
+        self.other.as_ref().map(|other| &other.machine)
+    }
+
+    /// SHA-256 over all that happened on both.
+    pub fn digest(&self) -> [u8; 32] {
+        let own = self.first.digest();
+        let Some(other) = &self.other else {
+            return own;
+        };
+        let mut hash = Sha256::new();
+        hash.update(own);
+        hash.update(other.machine.digest());
+        hash.finalize().into()
+    }
+}

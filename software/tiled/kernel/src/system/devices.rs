@@ -1,0 +1,88 @@
+//! Devices of tiles: who has one, and the memory that it may use.
+//!
+//! Why it exists: a device reads and writes memory by itself, so whoever drives it must not be able to send it elsewhere: the
+//! tile's unit lets it see a part of the driver's own memory, at the driver's own addresses. What it deliberately does not
+//! know: what the device is.
+
+use super::requests::Then;
+use super::tiles::PAGE;
+use super::{Outcome, System, Ticket};
+use crate::activity::State;
+use crate::hardware::Hardware;
+use bulkhead_abi::dtu::Endpoint;
+use bulkhead_abi::memory_map::NETWORK_CARD_BASE;
+use bulkhead_abi::network::CARD_ADDRESS;
+use bulkhead_abi::syscall::{MAP_READ, MAP_WRITE, SyscallError};
+use bulkhead_abi::tilemux::Request;
+use bulkhead_capabilities::{HolderId, Object};
+
+impl System {
+    /// Gives the device of a tile to an activity.
+    ///
+    /// # Errors
+    /// [`SyscallError::WrongState`] if somebody has it or the activity has been started, [`SyscallError::NoTile`] if it
+    /// lives elsewhere, [`SyscallError::NotReceiver`] if the endpoint is not one of its own for receiving.
+    pub(super) fn give_device(
+        &mut self,
+        hardware: &mut impl Hardware,
+        (caller, ticket): (HolderId, Ticket),
+        (tile, activity): (u16, u16),
+        endpoint: u16,
+        (address, offset, size): (u64, u64, u64),
+    ) -> Result<Outcome, SyscallError> {
+        let Object::Tile(object) = self.space.look(caller, tile)?.1 else {
+            return Err(SyscallError::WrongKind);
+        };
+        let index = self.tile_index(object.tile)?;
+        let target = self.activities.get(&activity);
+        let target = target.ok_or(SyscallError::NoActivity)?;
+        if target.tile != index {
+            return Err(SyscallError::NoTile);
+        }
+        // An activity has its own tile's capability, too; but nobody has created himself.
+        let creator = self.activities.get(&target.creator).map(|c| c.holder);
+        if target.state != State::Created
+            || creator != Some(caller)
+            || self.tiles[index].device.is_some()
+        {
+            return Err(SyscallError::WrongState);
+        }
+        let whole = [address, offset, size]
+            .iter()
+            .all(|n| n.is_multiple_of(PAGE));
+        let end = offset.checked_add(size);
+        if !whole
+            || size == 0
+            || end.is_none_or(|end| end > target.region.size)
+            || address.checked_add(size).is_none()
+        {
+            return Err(SyscallError::OutOfBounds);
+        }
+        let physical = target.physical + offset;
+        let id = self.tiles[index].id;
+        let receives = matches!(hardware.endpoint(id, endpoint), Endpoint::Receive(r) if r.activity == activity);
+        if !receives {
+            return Err(SyscallError::NotReceiver);
+        }
+        hardware.give_device(id, (activity, endpoint), (address, physical, size));
+        self.tiles[index].device = Some(activity);
+        let request = Request::Map {
+            activity,
+            address: CARD_ADDRESS,
+            physical: NETWORK_CARD_BASE,
+            pages: 1,
+            rights: MAP_READ | MAP_WRITE,
+        };
+        self.ask_tile(hardware, activity, request, Then::Reply(ticket));
+        Ok(Outcome::Later)
+    }
+
+    /// An activity has stopped: its device touches no memory from now on.
+    pub(super) fn take_device(&mut self, hardware: &mut impl Hardware, activity: u16) {
+        let tiles = self.tiles.iter_mut();
+        for tile in tiles.filter(|tile| tile.device == Some(activity)) {
+            tile.device = None;
+            hardware.give_device(tile.id, (0, 0), (0, 0, 0));
+        }
+    }
+}

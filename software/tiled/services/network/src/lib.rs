@@ -1,0 +1,23 @@
+//! Sockets of many clients over one network card.
+//!
+//! Why it exists: who may have which socket, what waits for what, and what is left of a client that is gone are decisions;
+//! they run on the host's tests, against a second stack at the other end of a cable that loses what it likes. What it
+//! deliberately does not know: gates, the card, time.
+//!
+//! ARP, IPv4, ICMP echo replies, UDP and TCP are those of the crate `smoltcp`. Times are nanoseconds.
+#![no_std]
+#![warn(missing_docs)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod card;
+mod stack;
+#[cfg(test)]
+mod tests;
+
+pub use bulkhead_common::network as protocol;
+pub use bulkhead_common::status::Status;
+pub use card::Card;
+pub use stack::{Answer, Options, Stack};

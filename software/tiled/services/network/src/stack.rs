@@ -1,0 +1,604 @@
+//! Sockets, their owners, and requests that wait.
+//!
+//! Why it exists: see the crate. What it deliberately does not know: messages; a request has an item that comes back with its
+//! answer.
+//!
+//! A client owns at most so many sockets, each with buffers of a fixed size, so nobody takes another one's memory. What is left
+//! of a closed connection belongs to nobody; there are at most [`ORPHANS`] of these, then the oldest is dropped.
+
+use crate::card::{Card, Port};
+use crate::protocol::{
+    ACCEPT, ADDRESS, BIND, CLOSE, CONNECT, DATA, LISTEN, RECEIVE, RECEIVE_FROM, Reply, Request,
+    SEND, SEND_TO,
+};
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use bulkhead_common::status::Status;
+use core::cell::RefCell;
+use smoltcp::iface::{Config, Interface, PollIngressSingleResult, SocketHandle, SocketSet};
+use smoltcp::socket::{tcp, udp};
+use smoltcp::time::{Duration, Instant};
+use smoltcp::wire::{
+    ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol,
+    EthernetRepr, IpAddress, IpCidr, IpEndpoint, Ipv4Address,
+};
+
+/// Sockets of all clients at most.
+pub const SOCKETS: usize = 64;
+/// Closed connections that still have something to say.
+const ORPHANS: usize = 16;
+/// Nanoseconds that they get for it.
+const LINGER: u64 = 60_000_000_000;
+/// Nanoseconds to say that it is over.
+const RESET: u64 = 1_000_000_000;
+/// Nanoseconds after both sides have said all.
+const TIME_WAIT: u64 = 10_000_000;
+/// Datagrams that wait in a socket.
+const DATAGRAMS: usize = 16;
+/// First port that is given to sockets that want any (RFC 6335).
+const ANY_PORT: u16 = 49152;
+
+/// How a stack is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Hardware address.
+    pub mac: [u8; 6],
+    /// Address and length of its network's prefix.
+    pub address: ([u8; 4], u8),
+    /// Where frames for other networks go.
+    pub gateway: Option<[u8; 4]>,
+    /// Sockets of a client at most.
+    pub sockets: usize,
+    /// Bytes that a socket keeps of what arrives, and as many of what leaves.
+    pub buffer: usize,
+    /// Seed of initial sequence numbers.
+    pub seed: u64,
+}
+
+/// An answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What comes first.
+    pub reply: Reply,
+    /// What comes behind it.
+    pub data: Vec<u8>,
+}
+
+impl Answer {
+    fn of(value: u64, remote: Option<IpEndpoint>) -> Self {
+        let (address, port) = match remote {
+            Some(IpEndpoint {
+                addr: IpAddress::Ipv4(address),
+                port,
+            }) => (address.octets(), port),
+            None => ([0; 4], 0),
+        };
+        let reply = Reply {
+            value,
+            address,
+            port,
+            ..Reply::default()
+        };
+        Self {
+            reply,
+            data: Vec::new(),
+        }
+    }
+
+    fn with(mut self, data: Vec<u8>) -> Self {
+        self.reply.length = data.len() as u16;
+        self.data = data;
+        self
+    }
+
+    fn failed(status: Status) -> Self {
+        let reply = Reply {
+            status: status.code(),
+            ..Reply::default()
+        };
+        Self {
+            reply,
+            data: Vec::new(),
+        }
+    }
+}
+
+/// What became of an attempt.
+enum Progress {
+    Done(Answer),
+    /// Not yet.
+    Wait,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Udp,
+    Tcp,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// The client; none: it was closed, and is dropped at this time at the latest.
+    owner: Result<u16, u64>,
+    kind: Kind,
+    handle: SocketHandle,
+    generation: u32,
+    /// For listening.
+    port: u16,
+}
+
+struct Waiter<T> {
+    owner: u16,
+    request: Request,
+    data: Vec<u8>,
+    item: T,
+}
+
+/// The protocols over a card. `T` stands for a request that is to be answered.
+pub struct Stack<C: Card, T> {
+    port: Port<C>,
+    interface: Interface,
+    sockets: SocketSet<'static>,
+    entries: Vec<Option<Entry>>,
+    generation: u32,
+    waiting: Vec<Waiter<T>>,
+    done: VecDeque<(T, Answer)>,
+    options: Options,
+    next_port: u16,
+}
+
+fn instant(now: u64) -> Instant {
+    Instant::from_micros((now / 1000) as i64)
+}
+
+fn ipv4(address: [u8; 4]) -> IpAddress {
+    IpAddress::Ipv4(Ipv4Address::from(address))
+}
+
+impl<C: Card, T> Stack<C, T> {
+    /// A stack without sockets.
+    pub fn new(card: C, options: Options, now: u64) -> Self {
+        let mut config = Config::new(EthernetAddress(options.mac).into());
+        config.random_seed = options.seed;
+        let mut port = Port(RefCell::new(card));
+        let mut interface = Interface::new(config, &mut port, instant(now));
+        let (address, prefix) = options.address;
+        interface.update_ip_addrs(|list| {
+            // One of eight places.
+            let _ = list.push(IpCidr::new(ipv4(address), prefix));
+        });
+        if let Some(gateway) = options.gateway {
+            let routes = interface.routes_mut();
+            let _ = routes.add_default_ipv4_route(Ipv4Address::from(gateway));
+        }
+        Self {
+            port,
+            interface,
+            sockets: SocketSet::new(Vec::new()),
+            entries: Vec::new(),
+            generation: 0,
+            waiting: Vec::new(),
+            done: VecDeque::new(),
+            options,
+            next_port: ANY_PORT,
+        }
+    }
+
+    /// Asks a neighbour for its hardware address, which tells it this one's, too: whichever of the two starts last, both know each
+    /// other then. Without that, the first frames of an application would ask, and if the neighbour is not there yet, the protocols
+    /// would wait a second before they ask again.
+    pub fn greet(&mut self, neighbour: [u8; 4]) {
+        let arp = ArpRepr::EthernetIpv4 {
+            operation: ArpOperation::Request,
+            source_hardware_addr: EthernetAddress(self.options.mac),
+            source_protocol_addr: Ipv4Address::from(self.options.address.0),
+            target_hardware_addr: EthernetAddress::BROADCAST,
+            target_protocol_addr: Ipv4Address::from(neighbour),
+        };
+        let ethernet = EthernetRepr {
+            src_addr: EthernetAddress(self.options.mac),
+            dst_addr: EthernetAddress::BROADCAST,
+            ethertype: EthernetProtocol::Arp,
+        };
+        let bytes = ethernet.buffer_len() + arp.buffer_len();
+        self.card().send(bytes, &mut |buffer| {
+            let mut frame = EthernetFrame::new_unchecked(buffer);
+            ethernet.emit(&mut frame);
+            arp.emit(&mut ArpPacket::new_unchecked(frame.payload_mut()));
+        });
+    }
+
+    /// The card.
+    pub fn card(&mut self) -> &mut C {
+        self.port.0.get_mut()
+    }
+
+    /// Requests that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Sockets that a client has.
+    pub fn sockets_of(&self, owner: u16) -> usize {
+        let entries = self.entries.iter().flatten();
+        entries.filter(|e| e.owner == Ok(owner)).count()
+    }
+
+    /// Sockets of all, closed ones that linger among them.
+    pub fn sockets(&self) -> usize {
+        self.entries.iter().flatten().count()
+    }
+
+    /// A client asks for something; the answer comes from [`take`](Self::take), perhaps later.
+    pub fn request(&mut self, owner: u16, request: Request, data: &[u8], item: T, now: u64) {
+        let mut request = request;
+        let begun = match request.operation {
+            BIND => self.bind(owner, &request),
+            LISTEN => self.listen(owner, &request),
+            CLOSE => self.close(owner, &request, now),
+            ADDRESS => Ok(Progress::Done(self.address())),
+            CONNECT => self.connect(owner, &mut request),
+            SEND | SEND_TO if data.len() > DATA => Err(Status::BadRequest),
+            _ => self.attempt(owner, &request, data),
+        };
+        match begun {
+            Ok(Progress::Done(answer)) => self.done.push_back((item, answer)),
+            Err(status) => self.done.push_back((item, Answer::failed(status))),
+            Ok(Progress::Wait) => self.waiting.push(Waiter {
+                owner,
+                request,
+                data: data.to_vec(),
+                item,
+            }),
+        }
+    }
+
+    /// The next answer.
+    pub fn take(&mut self) -> Option<(T, Answer)> {
+        self.done.pop_front()
+    }
+
+    /// A client is gone: its sockets are, too, and those at their other ends hear of it. What it waited for is not answered.
+    pub fn forget(&mut self, owner: u16, now: u64) {
+        self.waiting.retain(|waiter| waiter.owner != owner);
+        for index in 0..self.entries.len() {
+            if let Some(entry) = &self.entries[index]
+                && entry.owner == Ok(owner)
+            {
+                if entry.kind == Kind::Tcp {
+                    self.sockets.get_mut::<tcp::Socket>(entry.handle).abort();
+                }
+                self.orphan(index, now);
+            }
+        }
+    }
+
+    /// Takes at most `frames` frames from the card, sends what is to be sent, and answers what can be answered. Whether there may
+    /// be more frames.
+    pub fn step(&mut self, now: u64, frames: usize) -> bool {
+        let time = instant(now);
+        let (interface, sockets) = (&mut self.interface, &mut self.sockets);
+        interface.poll_maintenance(time);
+        let mut left = frames;
+        while left > 0 {
+            match interface.poll_ingress_single(time, &mut self.port, sockets) {
+                PollIngressSingleResult::None => break,
+                _ => left -= 1,
+            }
+        }
+        interface.poll_egress(time, &mut self.port, sockets);
+        self.reap(now);
+        self.answer(now);
+        // What was answered may have made room, or said something.
+        let (interface, sockets) = (&mut self.interface, &mut self.sockets);
+        interface.poll_egress(time, &mut self.port, sockets);
+        left == 0
+    }
+
+    /// When [`step`](Self::step) has something to do without a frame.
+    pub fn next(&mut self, now: u64) -> Option<u64> {
+        let polled = self.interface.poll_at(instant(now), &self.sockets);
+        let polled = polled.map(|at| (at.total_micros().max(0) as u64).saturating_mul(1000));
+        let until = self.waiting.iter().map(|w| w.request.until);
+        let ends = self.entries.iter().flatten();
+        let ends = ends.filter_map(|e| e.owner.err());
+        let all = until.filter(|until| *until > 0).chain(ends).chain(polled);
+        all.min()
+    }
+
+    fn entry(&self, owner: u16, socket: u64, kind: Kind) -> Result<&Entry, Status> {
+        let entry = self.entries.get((socket & 0xFF) as usize);
+        let entry = entry.and_then(Option::as_ref);
+        let known = |e: &&Entry| {
+            u64::from(e.generation) == socket >> 8 && e.owner == Ok(owner) && e.kind == kind
+        };
+        entry.filter(known).ok_or(Status::InvalidHandle)
+    }
+
+    fn place(&mut self, owner: u16) -> Result<usize, Status> {
+        if self.sockets_of(owner) >= self.options.sockets {
+            return Err(Status::TooMany);
+        }
+        if let Some(free) = self.entries.iter().position(Option::is_none) {
+            return Ok(free);
+        }
+        if self.entries.len() >= SOCKETS {
+            return Err(Status::TooMany);
+        }
+        self.entries.push(None);
+        Ok(self.entries.len() - 1)
+    }
+
+    /// The handle of a new socket.
+    fn enter(
+        &mut self,
+        place: usize,
+        owner: u16,
+        kind: Kind,
+        handle: SocketHandle,
+        port: u16,
+    ) -> u64 {
+        self.generation = self.generation.wrapping_add(1);
+        let generation = self.generation;
+        self.entries[place] = Some(Entry {
+            owner: Ok(owner),
+            kind,
+            handle,
+            generation,
+            port,
+        });
+        u64::from(generation) << 8 | place as u64
+    }
+
+    /// A port that nobody uses.
+    fn any_port(&mut self) -> u16 {
+        loop {
+            let port = self.next_port;
+            self.next_port = match port {
+                u16::MAX => ANY_PORT,
+                port => port + 1,
+            };
+            if self.entries.iter().flatten().all(|e| e.port != port) {
+                return port;
+            }
+        }
+    }
+
+    fn is_taken(&self, kind: Kind, port: u16, but: Option<u16>) -> bool {
+        // What nobody owns any more listens to nobody.
+        let mut owned = self.entries.iter().flatten().filter(|e| e.owner.is_ok());
+        owned.any(|e| e.kind == kind && e.port == port && (but.is_none() || e.owner.ok() != but))
+    }
+
+    fn bind(&mut self, owner: u16, request: &Request) -> Result<Progress, Status> {
+        let place = self.place(owner)?;
+        let port = match request.port {
+            0 => self.any_port(),
+            port => port,
+        };
+        if self.is_taken(Kind::Udp, port, None) {
+            return Err(Status::Exists);
+        }
+        let bytes = self.options.buffer;
+        let buffer =
+            || udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; DATAGRAMS], vec![0; bytes]);
+        let mut socket = udp::Socket::new(buffer(), buffer());
+        socket.bind(port).map_err(|_| Status::BadRequest)?;
+        let handle = self.sockets.add(socket);
+        let mut answer = Answer::of(self.enter(place, owner, Kind::Udp, handle, port), None);
+        answer.reply.port = port;
+        Ok(Progress::Done(answer))
+    }
+
+    fn stream(&self) -> tcp::Socket<'static> {
+        let buffer = || tcp::SocketBuffer::new(vec![0; self.options.buffer]);
+        let mut socket = tcp::Socket::new(buffer(), buffer());
+        // Small messages leave at once, and are acknowledged soon.
+        socket.set_nagle_enabled(false);
+        socket.set_ack_delay(Some(Duration::from_micros(200)));
+        socket
+    }
+
+    fn listen(&mut self, owner: u16, request: &Request) -> Result<Progress, Status> {
+        let place = self.place(owner)?;
+        // Several connections at one port are fine, if they are one client's.
+        if self.is_taken(Kind::Tcp, request.port, Some(owner)) {
+            return Err(Status::Exists);
+        }
+        let mut socket = self.stream();
+        socket
+            .listen(request.port)
+            .map_err(|_| Status::BadRequest)?;
+        let handle = self.sockets.add(socket);
+        let id = self.enter(place, owner, Kind::Tcp, handle, request.port);
+        Ok(Progress::Done(Answer::of(id, None)))
+    }
+
+    fn connect(&mut self, owner: u16, request: &mut Request) -> Result<Progress, Status> {
+        let place = self.place(owner)?;
+        let port = self.any_port();
+        let mut socket = self.stream();
+        let remote = IpEndpoint::new(ipv4(request.address), request.port);
+        let context = self.interface.context();
+        socket
+            .connect(context, remote, port)
+            .map_err(|_| Status::BadRequest)?;
+        let handle = self.sockets.add(socket);
+        request.socket = self.enter(place, owner, Kind::Tcp, handle, port);
+        Ok(Progress::Wait)
+    }
+
+    fn close(&mut self, owner: u16, request: &Request, now: u64) -> Result<Progress, Status> {
+        let entry = self.entry(owner, request.socket, Kind::Tcp);
+        let entry = entry.or_else(|_| self.entry(owner, request.socket, Kind::Udp))?;
+        if entry.kind == Kind::Tcp {
+            let handle = entry.handle;
+            self.sockets.get_mut::<tcp::Socket>(handle).close();
+        }
+        // Who still waits for something of it hears that it is closed.
+        self.orphan((request.socket & 0xFF) as usize, now);
+        Ok(Progress::Done(Answer::of(0, None)))
+    }
+
+    fn address(&self) -> Answer {
+        let own = IpEndpoint::new(ipv4(self.options.address.0), 0);
+        Answer::of(0, Some(own)).with(self.options.mac.to_vec())
+    }
+
+    /// Nobody owns a socket any more.
+    fn orphan(&mut self, index: usize, now: u64) {
+        let Some(Some(entry)) = self.entries.get_mut(index) else {
+            return;
+        };
+        if entry.kind == Kind::Udp {
+            return self.remove(index);
+        }
+        entry.owner = Err(now.saturating_add(LINGER));
+        let orphans = self.entries.iter().enumerate();
+        let orphans = orphans.filter_map(|(i, e)| Some((e.as_ref()?.owner.err()?, i)));
+        if orphans.clone().count() > ORPHANS
+            && let Some((_, oldest)) = orphans.min()
+        {
+            self.remove(oldest);
+        }
+    }
+
+    fn remove(&mut self, index: usize) {
+        if let Some(entry) = self.entries[index].take() {
+            self.sockets.remove(entry.handle);
+        }
+    }
+
+    /// Drops what is left of connections that have ended.
+    fn reap(&mut self, now: u64) {
+        for index in 0..self.entries.len() {
+            let Some(entry) = &mut self.entries[index] else {
+                continue;
+            };
+            let Err(end) = &mut entry.owner else { continue };
+            let socket = self.sockets.get_mut::<tcp::Socket>(entry.handle);
+            // A reset is said once, then the socket forgets whom it was connected with.
+            let silent = !socket.is_open() && socket.remote_endpoint().is_none();
+            if socket.state() == tcp::State::TimeWait {
+                *end = (*end).min(now.saturating_add(TIME_WAIT));
+            }
+            if *end <= now && socket.is_open() && socket.state() != tcp::State::TimeWait {
+                // The other end is told, once.
+                socket.abort();
+                *end = now.saturating_add(RESET);
+            } else if silent || *end <= now {
+                self.remove(index);
+            }
+        }
+    }
+
+    /// Tries what waits, in the order in which it came.
+    fn answer(&mut self, now: u64) {
+        for waiter in core::mem::take(&mut self.waiting) {
+            let attempt = self.attempt(waiter.owner, &waiter.request, &waiter.data);
+            let until = waiter.request.until;
+            let answer = match attempt {
+                Ok(Progress::Done(answer)) => answer,
+                Ok(Progress::Wait) if until == 0 || now < until => {
+                    self.waiting.push(waiter);
+                    continue;
+                }
+                Ok(Progress::Wait) => Answer::failed(Status::Timeout),
+                Err(status) => Answer::failed(status),
+            };
+            if waiter.request.operation == CONNECT && answer.reply.status != 0 {
+                self.remove((waiter.request.socket & 0xFF) as usize);
+            }
+            self.done.push_back((waiter.item, answer));
+        }
+    }
+
+    fn attempt(&mut self, owner: u16, request: &Request, data: &[u8]) -> Result<Progress, Status> {
+        let kind = match request.operation {
+            SEND_TO | RECEIVE_FROM => Kind::Udp,
+            CONNECT | ACCEPT | SEND | RECEIVE => Kind::Tcp,
+            _ => return Err(Status::UnknownOperation),
+        };
+        let entry = self.entry(owner, request.socket, kind)?;
+        if kind == Kind::Udp {
+            let socket = self.sockets.get_mut::<udp::Socket>(entry.handle);
+            return datagram(socket, request, data);
+        }
+        let socket = self.sockets.get_mut::<tcp::Socket>(entry.handle);
+        stream(socket, request, data)
+    }
+}
+
+fn datagram(
+    socket: &mut udp::Socket<'static>,
+    request: &Request,
+    data: &[u8],
+) -> Result<Progress, Status> {
+    if request.operation == SEND_TO {
+        let remote = IpEndpoint::new(ipv4(request.address), request.port);
+        return match socket.send_slice(data, remote) {
+            Ok(()) => Ok(Progress::Done(Answer::of(data.len() as u64, None))),
+            Err(udp::SendError::Unaddressable) => Err(Status::BadRequest),
+            // Larger than the whole buffer, it would wait for ever.
+            Err(udp::SendError::BufferFull) if data.len() > socket.payload_send_capacity() => {
+                Err(Status::NoSpace)
+            }
+            Err(udp::SendError::BufferFull) => Ok(Progress::Wait),
+        };
+    }
+    match socket.recv() {
+        Ok((payload, about)) => {
+            let length = payload.len().min(DATA);
+            let answer = Answer::of(payload.len() as u64, Some(about.endpoint));
+            Ok(Progress::Done(answer.with(payload[..length].to_vec())))
+        }
+        Err(udp::RecvError::Exhausted) => Ok(Progress::Wait),
+        Err(udp::RecvError::Truncated) => Err(Status::NoSpace),
+    }
+}
+
+fn stream(
+    socket: &mut tcp::Socket<'static>,
+    request: &Request,
+    data: &[u8],
+) -> Result<Progress, Status> {
+    let done = |value: usize| Ok(Progress::Done(Answer::of(value as u64, None)));
+    let early = matches!(
+        socket.state(),
+        tcp::State::Listen | tcp::State::SynSent | tcp::State::SynReceived
+    );
+    match request.operation {
+        CONNECT | ACCEPT => match socket.remote_endpoint() {
+            _ if early => Ok(Progress::Wait),
+            Some(remote) if socket.is_active() => {
+                let mut answer = Answer::of(request.socket, Some(remote));
+                if request.operation == CONNECT {
+                    answer.reply.port = socket.local_endpoint().map_or(0, |own| own.port);
+                }
+                Ok(Progress::Done(answer))
+            }
+            _ => Err(Status::Closed),
+        },
+        SEND => match socket.send_slice(data) {
+            Ok(0) if !data.is_empty() => Ok(Progress::Wait),
+            Ok(taken) => done(taken),
+            Err(_) if early => Ok(Progress::Wait),
+            Err(tcp::SendError::InvalidState) => Err(Status::Closed),
+        },
+        _ => {
+            let mut buffer = vec![0; usize::from(request.length).min(DATA)];
+            match socket.recv_slice(&mut buffer) {
+                Ok(0) if !buffer.is_empty() => Ok(Progress::Wait),
+                Ok(length) => {
+                    buffer.truncate(length);
+                    let answer = Answer::of(length as u64, None);
+                    Ok(Progress::Done(answer.with(buffer)))
+                }
+                Err(tcp::RecvError::Finished) => done(0),
+                Err(tcp::RecvError::InvalidState) if early => Ok(Progress::Wait),
+                Err(tcp::RecvError::InvalidState) => Err(Status::Closed),
+            }
+        }
+    }
+}

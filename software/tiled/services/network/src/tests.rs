@@ -1,0 +1,445 @@
+//! Two stacks at the ends of a cable, and one alone against a hostile one.
+
+use crate::card::Received;
+use crate::protocol::*;
+use crate::{Answer, Card, Options, Stack, Status};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+const HERE: [u8; 4] = [10, 0, 0, 1];
+const THERE: [u8; 4] = [10, 0, 0, 2];
+
+/// A card whose frames lie in lists.
+#[derive(Default)]
+struct Wire {
+    arrived: VecDeque<Vec<u8>>,
+    left: VecDeque<Vec<u8>>,
+    /// Buffers that are not back.
+    out: usize,
+}
+
+impl Card for Wire {
+    fn receive(&mut self) -> Option<Received> {
+        let frame = self.arrived.pop_front()?;
+        let bytes = frame.len();
+        self.out += 1;
+        Some((frame.into(), 0, bytes))
+    }
+    fn give_back(&mut self, _: Box<[u8]>) {
+        self.out -= 1;
+    }
+    fn can_send(&mut self) -> bool {
+        self.left.len() < 8
+    }
+    fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) {
+        let mut frame = vec![0; bytes];
+        fill(&mut frame);
+        self.left.push_back(frame);
+    }
+}
+
+fn stack(address: [u8; 4]) -> Stack<Wire, u32> {
+    let options = Options {
+        mac: [2, 0, 0, 0, 0, address[3]],
+        address: (address, 24),
+        gateway: None,
+        sockets: 4,
+        buffer: 4096,
+        seed: address[3].into(),
+    };
+    Stack::new(Wire::default(), options, 0)
+}
+
+/// Two stacks; what a frame suffers is decided by a number for each.
+struct Pair {
+    stacks: [Stack<Wire, u32>; 2],
+    now: u64,
+    random: u64,
+    loss: u64,
+    answers: [Vec<(u32, Answer)>; 2],
+}
+
+impl Pair {
+    fn new(loss: u64) -> Self {
+        Self {
+            stacks: [stack(HERE), stack(THERE)],
+            now: 1_000_000,
+            random: 88172645463325252,
+            loss,
+            answers: [Vec::new(), Vec::new()],
+        }
+    }
+
+    fn draw(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % 100
+    }
+
+    fn ask(&mut self, side: usize, owner: u16, request: Request, data: &[u8], item: u32) {
+        let now = self.now;
+        self.stacks[side].request(owner, request, data, item, now);
+    }
+
+    /// A tenth of a millisecond.
+    fn tick(&mut self) {
+        self.now += 100_000;
+        for side in 0..2 {
+            while self.stacks[side].step(self.now, 4) {}
+            while let Some(answer) = self.stacks[side].take() {
+                self.answers[side].push(answer);
+            }
+            let frames: Vec<Vec<u8>> = self.stacks[side].card().left.drain(..).collect();
+            for frame in frames {
+                let (fate, twice) = (self.draw(), self.draw());
+                if fate < self.loss {
+                    continue;
+                }
+                let other = &mut self.stacks[1 - side].card().arrived;
+                if twice < self.loss {
+                    other.push_front(frame.clone());
+                }
+                other.push_back(frame);
+            }
+        }
+    }
+
+    /// Runs until an answer to an item is there, for at most so many ticks.
+    fn wait(&mut self, side: usize, item: u32, ticks: u32) -> Option<Answer> {
+        for _ in 0..ticks {
+            if let Some(i) = self.answers[side].iter().position(|a| a.0 == item) {
+                return Some(self.answers[side].remove(i).1);
+            }
+            self.tick();
+        }
+        None
+    }
+
+    fn call(&mut self, side: usize, owner: u16, request: Request, data: &[u8]) -> Answer {
+        self.ask(side, owner, request, data, 1000);
+        self.wait(side, 1000, 1_000_000).expect("an answer")
+    }
+}
+
+fn request(operation: u64, socket: u64) -> Request {
+    Request {
+        operation,
+        socket,
+        ..Request::default()
+    }
+}
+
+fn to(operation: u64, socket: u64, address: [u8; 4], port: u16) -> Request {
+    Request {
+        address,
+        port,
+        ..request(operation, socket)
+    }
+}
+
+fn status(answer: &Answer) -> Option<Status> {
+    Status::from_code(answer.reply.status)
+}
+
+#[test]
+fn a_datagram_comes_back() {
+    let mut pair = Pair::new(0);
+    let server = pair.call(1, 7, to(BIND, 0, HERE, 7), &[]).reply.value;
+    let client = pair.call(0, 3, to(BIND, 0, HERE, 0), &[]).reply;
+    pair.ask(1, 7, request(RECEIVE_FROM, server), &[], 1);
+    let sent = pair.call(0, 3, to(SEND_TO, client.value, THERE, 7), b"hello");
+    assert_eq!(sent.reply.value, 5);
+    let got = pair.wait(1, 1, 100).expect("a datagram");
+    assert_eq!((&got.data[..], got.reply.address), (&b"hello"[..], HERE));
+    assert_eq!(got.reply.port, client.port);
+    let back = to(SEND_TO, server, got.reply.address, got.reply.port);
+    pair.call(1, 7, back, &got.data);
+    let got = pair.call(0, 3, request(RECEIVE_FROM, client.value), &[]);
+    assert_eq!((&got.data[..], got.reply.address), (&b"hello"[..], THERE));
+}
+
+fn connected(pair: &mut Pair) -> (u64, u64) {
+    let listening = pair.call(1, 7, to(LISTEN, 0, HERE, 80), &[]).reply.value;
+    pair.ask(1, 7, request(ACCEPT, listening), &[], 1);
+    let client = pair.call(0, 3, to(CONNECT, 0, THERE, 80), &[]).reply;
+    assert_eq!(client.status, 0);
+    let accepted = pair.wait(1, 1, 100_000).expect("a connection");
+    assert_eq!(
+        (accepted.reply.address, accepted.reply.port),
+        (HERE, client.port)
+    );
+    (client.value, listening)
+}
+
+/// Bytes through a connection, over a cable that loses and doubles so many of a hundred frames.
+fn transfer(bytes: usize, loss: u64) {
+    let mut pair = Pair::new(loss);
+    let (client, server) = connected(&mut pair);
+    let data: Vec<u8> = (0..bytes).map(|i| (i * 7 + i / 256) as u8).collect();
+    let (mut sent, mut got) = (0, Vec::new());
+    let (mut sending, mut receiving) = (false, false);
+    for _ in 0..2_000_000 {
+        if sent < bytes && !sending {
+            let part = &data[sent..(sent + DATA).min(bytes)];
+            pair.ask(0, 3, request(SEND, client), part, 2);
+            sending = true;
+        }
+        if !receiving {
+            let length = DATA as u16;
+            let receive = Request {
+                length,
+                ..request(RECEIVE, server)
+            };
+            pair.ask(1, 7, receive, &[], 3);
+            receiving = true;
+        }
+        pair.tick();
+        for (item, answer) in core::mem::take(&mut pair.answers[0]) {
+            assert_eq!((item, answer.reply.status), (2, 0));
+            sent += answer.reply.value as usize;
+            sending = false;
+        }
+        for (item, answer) in core::mem::take(&mut pair.answers[1]) {
+            assert_eq!((item, answer.reply.status), (3, 0));
+            got.extend_from_slice(&answer.data);
+            receiving = false;
+        }
+        if got.len() >= bytes {
+            break;
+        }
+    }
+    assert!(got == data, "{} of {bytes} bytes", got.len());
+    // The end of the stream.
+    pair.call(0, 3, request(CLOSE, client), &[]);
+    let end = match receiving {
+        true => pair.wait(1, 3, 100_000).expect("the end"),
+        false => pair.call(
+            1,
+            7,
+            Request {
+                length: 1,
+                ..request(RECEIVE, server)
+            },
+            &[],
+        ),
+    };
+    assert_eq!((end.reply.status, end.reply.value), (0, 0));
+    pair.call(1, 7, request(CLOSE, server), &[]);
+    // What is left of the connection keeps nobody from the port.
+    let next = pair.call(1, 8, to(LISTEN, 0, HERE, 80), &[]).reply;
+    assert_eq!(next.status, 0);
+    pair.call(1, 8, request(CLOSE, next.value), &[]);
+    for _ in 0..50_000 {
+        pair.tick();
+    }
+    assert_eq!(pair.stacks.each_ref().map(Stack::sockets), [0, 0]);
+}
+
+#[test]
+fn a_stream_arrives_as_it_was_sent() {
+    transfer(100_000, 0);
+}
+
+#[test]
+fn a_stream_arrives_over_a_bad_cable() {
+    transfer(20_000, 10);
+}
+
+#[test]
+fn an_echo_request_is_answered() {
+    let mut stack = stack(HERE);
+    // Who has 10.0.0.1? (RFC 826), so that the stack knows where to answer.
+    let mut arp = vec![0xFF; 6];
+    arp.extend([2, 0, 0, 0, 0, 2, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+    arp.extend([2, 0, 0, 0, 0, 2, 10, 0, 0, 2, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1]);
+    // An echo request (RFC 792) with four bytes; both checksums computed by hand after RFC 1071.
+    let mut echo = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+    let mut ip = vec![
+        0x45, 0, 0, 32, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1,
+    ];
+    let mut icmp = vec![8, 0, 0, 0, 0, 9, 0, 1, 1, 2, 3, 4];
+    for part in [&mut ip, &mut icmp] {
+        let place = if part[0] == 8 { 2 } else { 10 };
+        let sum: u32 = part
+            .chunks(2)
+            .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
+            .sum();
+        let sum = !((sum & 0xFFFF) + (sum >> 16)) as u16;
+        part[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+    echo.extend(&ip);
+    echo.extend(&icmp);
+    stack.card().arrived.extend([arp, echo]);
+    stack.step(1_000_000, 8);
+    let left = &stack.card().left;
+    assert_eq!(left.len(), 2);
+    assert_eq!(left[1][34], 0);
+    assert_eq!(&left[1][38..46], &[0, 9, 0, 1, 1, 2, 3, 4]);
+    assert_eq!(stack.card().out, 0);
+}
+
+#[test]
+fn nobody_has_more_than_his_sockets() {
+    let mut pair = Pair::new(0);
+    for _ in 0..4 {
+        assert_eq!(pair.call(0, 3, to(BIND, 0, HERE, 0), &[]).reply.status, 0);
+    }
+    for operation in [BIND, LISTEN, CONNECT] {
+        let fifth = pair.call(0, 3, to(operation, 0, THERE, 99), &[]);
+        assert_eq!(status(&fifth), Some(Status::TooMany));
+    }
+    // Others are not concerned; ports and handles are not shared.
+    let other = pair.call(0, 4, to(BIND, 0, HERE, 53), &[]).reply.value;
+    for (owner, operation, socket, expected) in [
+        (3, CLOSE, other, Status::InvalidHandle),
+        (3, RECEIVE_FROM, other, Status::InvalidHandle),
+        (4, RECEIVE, other, Status::InvalidHandle),
+        (4, RECEIVE_FROM, other ^ 0x100, Status::InvalidHandle),
+        (4, 99, other, Status::UnknownOperation),
+    ] {
+        let refused = pair.call(0, owner, request(operation, socket), &[]);
+        assert_eq!(status(&refused), Some(expected));
+    }
+    let taken = pair.call(0, 5, to(BIND, 0, HERE, 53), &[]);
+    assert_eq!(status(&taken), Some(Status::Exists));
+    let zero = pair.call(0, 5, to(LISTEN, 0, HERE, 0), &[]);
+    assert_eq!(status(&zero), Some(Status::BadRequest));
+    let large = pair.call(0, 4, to(SEND_TO, other, THERE, 1), &[0; DATA + 1]);
+    assert_eq!(status(&large), Some(Status::BadRequest));
+}
+
+#[test]
+fn a_client_that_is_gone_loses_only_its_own() {
+    let mut pair = Pair::new(0);
+    let (_, server) = connected(&mut pair);
+    let stays = pair.call(0, 4, to(BIND, 0, HERE, 53), &[]).reply.value;
+    pair.ask(0, 4, request(RECEIVE_FROM, stays), &[], 5);
+    pair.ask(0, 3, request(RECEIVE_FROM, 77), &[], 6);
+    let now = pair.now;
+    pair.stacks[0].forget(3, now);
+    assert_eq!(
+        (pair.stacks[0].sockets_of(3), pair.stacks[0].sockets_of(4)),
+        (0, 1)
+    );
+    // The other end of the connection hears a reset.
+    let end = pair.call(
+        1,
+        7,
+        Request {
+            length: 9,
+            ..request(RECEIVE, server)
+        },
+        &[],
+    );
+    assert_eq!(status(&end), Some(Status::Closed));
+    assert_eq!(pair.stacks[0].waiting(), 1);
+    let sender = pair.call(1, 8, to(BIND, 0, HERE, 0), &[]).reply.value;
+    pair.call(1, 8, to(SEND_TO, sender, HERE, 53), b"x");
+    assert_eq!(pair.wait(0, 5, 100).expect("still there").data, b"x");
+}
+
+#[test]
+fn neighbours_know_each_other_whoever_starts_last() {
+    let mut pair = Pair::new(0);
+    // The first one's words are lost; the other one greets.
+    pair.stacks[0].greet(THERE);
+    pair.stacks[0].card().left.clear();
+    let socket = pair.call(0, 3, to(BIND, 0, HERE, 9), &[]).reply.value;
+    pair.call(0, 3, to(SEND_TO, socket, THERE, 9), b"lost");
+    pair.stacks[0].step(pair.now, 4);
+    pair.stacks[0].card().left.clear();
+    pair.stacks[1].greet(HERE);
+    pair.tick();
+    let other = pair.call(1, 4, to(BIND, 0, HERE, 9), &[]).reply.value;
+    pair.call(0, 3, to(SEND_TO, socket, THERE, 9), b"here");
+    pair.ask(1, 4, request(RECEIVE_FROM, other), &[], 7);
+    // Long before the second after which the first would ask again.
+    let got = pair.wait(1, 7, 50).expect("a datagram");
+    assert!(got.data == b"lost" || got.data == b"here");
+}
+
+#[test]
+fn time_is_kept() {
+    let mut pair = Pair::new(100);
+    let until = pair.now + 5_000_000;
+    let socket = pair.call(0, 3, to(BIND, 0, HERE, 0), &[]).reply.value;
+    let receive = Request {
+        until,
+        ..request(RECEIVE_FROM, socket)
+    };
+    let late = pair.call(0, 3, receive, &[]);
+    assert_eq!(status(&late), Some(Status::Timeout));
+    assert!(pair.now >= until && pair.now <= until + 200_000);
+    // Nobody answers at the other end of a cut cable; the socket is given back.
+    let until = pair.now + 5_000_000;
+    let connect = Request {
+        until,
+        ..to(CONNECT, 0, THERE, 80)
+    };
+    let late = pair.call(0, 3, connect, &[]);
+    assert_eq!(status(&late), Some(Status::Timeout));
+    assert_eq!(pair.stacks[0].sockets_of(3), 1);
+    // Nobody listens.
+    let mut pair = Pair::new(0);
+    let refused = pair.call(0, 3, to(CONNECT, 0, THERE, 80), &[]);
+    assert_eq!(status(&refused), Some(Status::Closed));
+    assert_eq!(pair.stacks[0].sockets(), 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Frames of a hostile peer, random or nearly right, between requests of clients that are no better.
+    #[test]
+    fn nothing_brings_the_service_down(
+        steps in proptest::collection::vec((0u8..6, any::<[u8; 8]>(), proptest::collection::vec(any::<u8>(), 0..120)), 1..80),
+    ) {
+        let mut stack = stack(HERE);
+        let mut now = 0;
+        let mut handles = vec![0u64];
+        for (what, [a, b, c, d, e, ..], bytes) in steps {
+            now += u64::from(a) * 1_000_000;
+            match what {
+                0 => stack.card().arrived.push_back(bytes),
+                1 | 2 => {
+                    // A good Ethernet and IP header, and what it likes behind it.
+                    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+                    let protocol = [1, 6, 17][usize::from(b % 3)];
+                    let length = (20 + bytes.len()) as u16;
+                    let mut ip = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1];
+                    ip[2..4].copy_from_slice(&length.to_be_bytes());
+                    let sum: u32 = ip.chunks(2).map(|p| u32::from(p[0]) << 8 | u32::from(p[1])).sum();
+                    let sum = !((sum & 0xFFFF) + (sum >> 16)) as u16;
+                    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+                    frame.extend(ip);
+                    frame.extend(bytes);
+                    stack.card().arrived.push_back(frame);
+                }
+                3 => stack.forget(u16::from(b % 4), now),
+                _ => {
+                    let request = Request {
+                        operation: u64::from(c % 12),
+                        socket: handles[usize::from(d) % handles.len()],
+                        until: u64::from(e) * 1_000_000,
+                        address: [10, 0, 0, 2],
+                        port: u16::from(d % 4) * 40,
+                        length: u16::from_le_bytes([a, e]),
+                    };
+                    stack.request(u16::from(b % 4), request, &bytes, 0, now);
+                }
+            }
+            stack.step(now, 3);
+            stack.card().left.clear();
+            while let Some((_, answer)) = stack.take() {
+                prop_assert!(answer.data.len() <= DATA);
+                handles.push(answer.reply.value);
+            }
+            prop_assert!(stack.sockets() <= 4 * 4 + 16);
+            let _ = stack.next(now);
+        }
+    }
+}

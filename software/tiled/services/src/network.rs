@@ -1,0 +1,195 @@
+//! The network service: sockets of many clients over the network card of this tile.
+//!
+//! Why it exists: see `bulkhead-network`, which decides everything. What it deliberately does not know: who its clients are.
+//!
+//! Gates: `interrupt` (receive; the card's), `priority-0`, ... (receive, with slots of 1536 bytes). Arguments: those of
+//! `lib::server`; `address` (such as `10.0.0.1/24`), `gateway` (none), `neighbours` (none): addresses
+//! that are greeted at the start, separated by blanks, `sockets` (8): sockets of a client at most, `buffer` (8192):
+//! bytes that a socket keeps for each direction. Clients need a session. It never ends.
+//!
+//! Between two requests at most [`FRAMES`] frames are taken from the card, so a flood from the cable delays a request by no more
+//! than that.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use bulkhead_lib::abi::network::INTERRUPT_GATE;
+use bulkhead_lib::common::network::{DATA, Reply, Request, network};
+use bulkhead_lib::common::status::Status;
+use bulkhead_lib::gate::{MessageBuffer, ReceiveGate};
+use bulkhead_lib::server::{Client, Incoming, Server, Service};
+use bulkhead_lib::zerocopy::{FromBytes, IntoBytes};
+use bulkhead_lib::{argument, println, time};
+use bulkhead_network::protocol::address;
+use bulkhead_network::{Answer, Card, Options, Stack};
+use bulkhead_network_card::NetworkCard;
+
+bulkhead_lib::main!(main);
+
+/// Frames that are taken from the card before the next request.
+const FRAMES: usize = 4;
+/// Nanoseconds of a request with a frame's worth of data at most, on any platform of the catalog.
+const REQUEST: u64 = 60_000;
+/// Activities that can have a session.
+const SESSIONS: usize = 64;
+
+struct Ethernet(NetworkCard);
+
+impl Card for Ethernet {
+    fn receive(&mut self) -> Option<(Box<[u8]>, usize, usize)> {
+        self.0.receive()
+    }
+
+    fn give_back(&mut self, buffer: Box<[u8]>) {
+        self.0.give_back(buffer);
+    }
+
+    fn can_send(&mut self) -> bool {
+        self.0.can_send()
+    }
+
+    fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) {
+        // What does not leave is lost like any frame.
+        let _ = self.0.send(bytes, fill);
+    }
+}
+
+fn main() -> u64 {
+    let Some(own) = argument::text("address").and_then(network) else {
+        println!("argument `address`: an address such as `10.0.0.1/24` is needed");
+        return 1;
+    };
+    let gateway = argument::text("gateway").map(|text| match address(text) {
+        Some(gateway) => gateway,
+        None => panic!("argument `gateway`: `{text}` is not an address such as `10.0.0.254`"),
+    });
+    let card = match NetworkCard::new() {
+        Ok(card) => card,
+        Err(error) => {
+            println!("the network card: {error:?}");
+            return 1;
+        }
+    };
+    let mac = card.mac();
+    let options = Options {
+        mac,
+        address: own,
+        gateway,
+        sockets: argument::value("sockets", 8),
+        buffer: argument::value("buffer", 8192),
+        seed: u64::from_le_bytes([mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], 0, 1]),
+    };
+    let mut service = NetworkService {
+        stack: Stack::new(Ethernet(card), options, time::now()),
+        interrupt: ReceiveGate::named(INTERRUPT_GATE),
+        sessions: Vec::with_capacity(SESSIONS),
+        buffer: Box::new(MessageBuffer::new()),
+    };
+    for neighbour in argument::text("neighbours")
+        .unwrap_or("")
+        .split_whitespace()
+    {
+        match address(neighbour) {
+            Some(neighbour) => service.stack.greet(neighbour),
+            None => {
+                panic!("argument `neighbours`: `{neighbour}` is not an address such as `10.0.0.2`")
+            }
+        }
+    }
+    Server::from_environment().run(&mut service)
+}
+
+struct NetworkService {
+    stack: Stack<Ethernet, Incoming>,
+    interrupt: ReceiveGate,
+    /// Activities with a session.
+    sessions: Vec<u16>,
+    buffer: Box<MessageBuffer>,
+}
+
+impl NetworkService {
+    fn answer(&mut self, request: Incoming, answer: &Answer) {
+        let head = answer.reply.as_bytes();
+        let end = head.len() + answer.data.len().min(DATA);
+        let bytes = &mut self.buffer.0[..end];
+        bytes[..head.len()].copy_from_slice(head);
+        bytes[head.len()..].copy_from_slice(&answer.data[..end - head.len()]);
+        request.reply(bytes);
+    }
+
+    fn answers(&mut self) {
+        while let Some((request, answer)) = self.stack.take() {
+            self.answer(request, &answer);
+        }
+    }
+}
+
+impl Service for NetworkService {
+    fn estimate(&mut self, _: Client, _: u64, _: &[u8]) -> u64 {
+        REQUEST
+    }
+
+    const SESSIONS: bool = true;
+
+    fn opened(&mut self, activity: u16) {
+        if self.sessions.len() < SESSIONS && !self.sessions.contains(&activity) {
+            self.sessions.push(activity);
+        }
+    }
+
+    fn gone(&mut self, activity: u16) {
+        self.sessions.retain(|known| *known != activity);
+        self.stack.forget(activity, time::now());
+    }
+
+    fn serve(&mut self, request: Incoming) {
+        let activity = request.activity();
+        // Of whom nobody hears that he is gone, nothing is kept.
+        if !self.sessions.contains(&activity) {
+            return request.fail(Status::NoRights);
+        }
+        let bytes = request.bytes();
+        let mut asked = Request {
+            operation: request.operation(),
+            ..Request::default()
+        };
+        let fields = asked.as_mut_bytes();
+        let (head, data) = match bytes.split_at_checked(fields.len() - 8) {
+            Some(parts) => parts,
+            None => return request.fail(Status::BadRequest),
+        };
+        fields[8..].copy_from_slice(head);
+        let Ok(asked) = Request::read_from_bytes(asked.as_bytes()) else {
+            return request.fail(Status::BadRequest);
+        };
+        // The message stays in its slot until it is answered, so its data is still there.
+        let data = Vec::from(data);
+        self.stack
+            .request(activity, asked, &data, request, time::now());
+        self.answers();
+    }
+
+    fn alarm(&mut self) -> Option<u64> {
+        let mut rung = false;
+        while let Ok(Some(message)) = self.interrupt.fetch() {
+            drop(message);
+            rung = true;
+        }
+        if rung {
+            // The slot is free again, and the card can ring for what comes from now on.
+            self.stack.card().0.acknowledge();
+        }
+        let now = time::now();
+        let more = self.stack.step(now, FRAMES);
+        self.answers();
+        if more {
+            return Some(now);
+        }
+        self.stack.next(now)
+    }
+}
+
+const _: () = assert!(size_of::<Reply>() + DATA <= 2048);

@@ -1,0 +1,162 @@
+//! Two chips talk, over good cables and bad ones, beside hostile neighbours and careless clients.
+
+use bulkhead_runner::progress::Silent;
+use bulkhead_runner::result::{End, VariantResult};
+use bulkhead_runner::run::{Look, Options, looked_at, run};
+use bulkhead_whole_system_tests::{finished, system, variant};
+
+fn check(variant: &VariantResult, application: &str) -> Vec<u64> {
+    let checks = variant.checks.iter();
+    let checks = checks.filter(|c| c.application == application);
+    checks.map(|c| c.value).collect()
+}
+
+fn worst(variant: &VariantResult, application: &str) -> (u64, u64) {
+    let span = variant.spans.iter().find(|s| s.application == application);
+    let latency = &span.expect("a span").latency;
+    (latency.count, latency.max)
+}
+
+#[test]
+fn two_chips_talk() {
+    let finished = finished("network/two-chips", &[], false);
+    let result = &finished.result;
+    for variant in &result.variants {
+        assert!(
+            variant.incidents.is_empty(),
+            "{}: {:?}",
+            variant.name,
+            variant.incidents
+        );
+        assert_eq!(variant.end, End::Exit { code: 0 }, "{}", variant.name);
+    }
+    let (ping, both) = (variant(result, "ping"), variant(result, "both"));
+    assert_eq!((worst(ping, "ping").0, worst(both, "ping").0), (50, 50));
+    // Beside a stream of 262144 bytes the datagrams are the same, and none waits for more than a few frames of it: with 12 us a
+    // frame on the link in each direction, what the service does between two requests, and the request that it is at.
+    assert_eq!(check(ping, "ping"), check(both, "ping"));
+    assert!(
+        worst(both, "ping").1 < worst(ping, "ping").1 + 400_000,
+        "{:?}",
+        worst(both, "ping")
+    );
+    // The same stream, whatever happens beside it.
+    assert_eq!(
+        check(variant(result, "stream"), "source"),
+        check(both, "source")
+    );
+    assert_eq!(finished.code(), 0);
+}
+
+fn options(overrides: &[&str], variants: &[&str]) -> Options {
+    Options {
+        system: "network/two-chips".into(),
+        overrides: overrides.iter().map(|&text| text.to_owned()).collect(),
+        variants: variants.iter().map(|&name| name.to_owned()).collect(),
+        traces: false,
+    }
+}
+
+/// Neither chip can reach the other in less than a cable's delay, so it does not matter how often they look at each other in that
+/// time. Whole digests are compared where time ends the run; where a program does, tiles may have gone a little further.
+#[test]
+fn the_result_is_the_same_however_the_chips_are_stepped() {
+    let options = options(&["@duration=6ms", "cable@loss=50000"], &["both"]);
+    let digest = |looks: u64| -> String {
+        let look = Look {
+            chips: looks,
+            ..Look::default()
+        };
+        let (finished, _) = looked_at(&options, look, &Silent).unwrap_or_else(|e| panic!("{e}"));
+        let variant = &finished.result.variants[0];
+        assert_eq!(variant.end, End::Duration);
+        // In the middle of everything.
+        assert!(worst(variant, "ping").0 > 5);
+        variant.digest.clone()
+    };
+    let once = digest(1);
+    for looks in [1, 3, 7] {
+        assert_eq!(digest(looks), once, "{looks}");
+    }
+}
+
+/// A tenth lost, a tenth twice, a fifth late: what TCP makes of it is the stream that was sent.
+#[test]
+fn a_stream_arrives_over_very_bad_cables() {
+    for seed in 1..=6 {
+        let seed = format!("cable@seed={seed}");
+        let overrides = [
+            "cable@loss=100000",
+            "cable@duplicate=100000",
+            "cable@reorder=200000",
+            "@duration=30s",
+            &seed,
+        ];
+        let options = options(&overrides, &["stream"]);
+        let finished = run(&options, &Silent).unwrap_or_else(|e| panic!("{e}"));
+        let variant = &finished.result.variants[0];
+        // The source compares the sink's checksum with its own.
+        assert_eq!(
+            variant.end,
+            End::Exit { code: 0 },
+            "{seed}: {:?}",
+            variant.incidents
+        );
+        assert_eq!(check(variant, "source").len(), 1);
+    }
+}
+
+#[test]
+fn a_client_that_dies_loses_only_its_own() {
+    let finished = finished(system("network-neighbours"), &[], false);
+    let (alone, careless) = (
+        variant(&finished.result, "alone"),
+        variant(&finished.result, "careless"),
+    );
+    assert!(alone.incidents.is_empty(), "{:?}", alone.incidents);
+    let who: Vec<&str> = careless
+        .incidents
+        .iter()
+        .map(|i| i.application.as_str())
+        .collect();
+    assert!(
+        who.iter()
+            .all(|name| *name == "careless" || *name == "root"),
+        "{:?}",
+        careless.incidents
+    );
+    assert!(who.contains(&"careless"));
+    // It had all the sockets that it may have, one of them connected, and the other end heard of its end.
+    let console = &finished.consoles[0];
+    assert!(console.contains("dies with 4 sockets"), "{console}");
+    assert!(console.contains("[sink] a stream broke"), "{console}");
+    assert_eq!(
+        (worst(alone, "ping").0, worst(careless, "ping").0),
+        (500, 500)
+    );
+    assert_eq!(check(alone, "ping"), check(careless, "ping"));
+}
+
+#[test]
+fn a_flood_of_frames_of_chance_brings_nobody_down() {
+    let finished = finished(system("network-flood"), &[], false);
+    let result = &finished.result;
+    for variant in &result.variants {
+        assert!(
+            variant.incidents.is_empty(),
+            "{}: {:?}",
+            variant.name,
+            variant.incidents
+        );
+        assert_eq!(worst(variant, "probe").0, 200, "{}", variant.name);
+    }
+    let received = |name: &str| {
+        let tiles = variant(result, name).tiles.iter().find(|t| t.tile == 6);
+        let counters = tiles.map_or(&[][..], |t| &t.counters[..]);
+        let found = counters.iter().find(|c| c.name == "frames received");
+        found.map_or(0, |c| c.value)
+    };
+    assert_eq!(received("alone"), 0);
+    assert!(received("flood") > 100, "{}", received("flood"));
+    assert_eq!(finished.code(), 0);
+}
