@@ -398,7 +398,9 @@ impl System {
                 let activity = self.named(caller, activity)?;
                 let memory = (address, offset, size);
                 let who = (caller, ticket);
-                return self.give_device(hardware, who, (tile, activity), endpoint, memory);
+                let target = (tile, activity);
+                let given = self.give_device(hardware, who, target, endpoint, memory);
+                return settle(given, reply);
             }
             Syscall::Start {
                 activity,
