@@ -499,6 +499,12 @@ impl Accelerator {
                     let header = header(ports, inbox, offset).unwrap_or_default();
                     if header.reply_label == MARKED {
                         context.pipe_ended(offset as u32);
+                    } else if header.reply_label != ONE_WAY {
+                        // Data that is not in the message itself is nothing that the unit can reach.
+                        context.fail(BAD_REQUEST);
+                        if let Some(job) = &mut context.job {
+                            job.used.push(offset as u32);
+                        }
                     } else if let Some(job) = &mut context.job {
                         job.came(Piece {
                             at: inbox.buffer + offset + HEADER_SIZE as u64,

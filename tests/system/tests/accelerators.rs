@@ -221,3 +221,21 @@ fn files_that_are_not_there_and_units_gone_mad() {
     assert_eq!(checks(shared, "camera"), [hash]);
     assert_eq!(checks(shared, "inspector"), [0u64; 0]);
 }
+
+/// Whoever is behind a unit ends: the unit ends, too, and then whoever is before it. Nobody hangs.
+#[test]
+fn a_chain_whose_reader_is_gone_ends() {
+    let text = r#"<system name="broken" platform="tiled-accelerated" duration="100ms" manager-tile="1">
+  <domain name="d">
+    <app name="writer" tile="2" program="service/pipe-writer"><argument name="bytes" value="2000000"/><sgate name="pipe" to="copy" credits="2"/></app>
+    <app name="copy" tile="7" program="accelerator/unit"><rgate name="input" slots="2" slot-size="2KiB"/><sgate name="output" to="gone" credits="2"/></app>
+    <app name="gone" tile="3" program="adversary/fault" background="true"><rgate name="pipe" slots="2" slot-size="2KiB"/></app>
+  </domain>
+</system>"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("broken.xml");
+    std::fs::write(&path, text).expect("it can be written");
+    let finished = finished(path, &[], false);
+    let end = &finished.result.variants[0].end;
+    assert_eq!(*end, bulkhead_runner::result::End::Exit { code: 3 });
+}
