@@ -70,9 +70,11 @@ fn the_catalogs_system_works_and_its_faults_are_bounded() {
 }
 
 #[test]
-fn text_is_printed_from_pages_that_nobody_has_used() {
+fn text_and_transfers_of_pages_that_nobody_has_used() {
     for more in ["", "heap=\"lazy\"", "pager=\"pager\""] {
-        let apps = PAGER.replace("ARGUMENTS", "") + &touch("touch", 4, more);
+        let region = r#"<mgate name="region" size="4KiB"/></app>"#;
+        let apps =
+            PAGER.replace("ARGUMENTS", "") + &touch("touch", 4, more).replace("</app>", region);
         let report = run(&system(&apps));
         assert_eq!(report.code, Some(0), "{more}: {}", report.console);
         assert!(

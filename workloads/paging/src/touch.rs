@@ -2,12 +2,13 @@
 //!
 //! Arguments: `pages` (32): those at the end of the heap, which the allocator has not touched. `start` (0): microseconds since reset
 //! before the first one is used, so that the system has started. `print` (0): 1 lets TileMux print a byte of
-//! a page that nobody has used. Each page must be zeros and keep what is written to it. A span for each page: the
+//! a page that nobody has used. Gates: `region` (memory, 4 KiB; may be missing): the unit transfers from and to such pages. Each page must be zeros and keep what is written to it. A span for each page: the
 //! time of its first use. The check value is the number of pages that did so. It ends with 0, or 1 if one did not.
 #![no_std]
 #![no_main]
 
 use bulkhead_lib::abi::tilemux::Ecall;
+use bulkhead_lib::gate::MemoryGate;
 use bulkhead_lib::hal::user;
 use bulkhead_lib::{argument, environment, marker, println, time};
 
@@ -47,5 +48,24 @@ fn main() -> u64 {
         }
         println!("printed");
     }
+    if let Some(region) = MemoryGate::find("region")
+        && !transfers(region, end - bytes)
+    {
+        println!("a transfer failed");
+        return 1;
+    }
     u64::from(right != pages as u64)
+}
+
+/// Transfers from one page that nobody has used to another one.
+fn transfers(region: MemoryGate, end: u64) -> bool {
+    let size = PAGE as u64;
+    let (from, to) = (end - 3 * size, end - 4 * size);
+    let (from, to) = (user::pages(from, size), user::pages(to, size));
+    let written = region.write(0, from);
+    // Behind the zeros of that page, something else.
+    let marked = region.write(size - 8, &7u64.to_le_bytes());
+    let read = region.read(0, to);
+    let moved = to[..PAGE - 8].iter().all(|byte| *byte == 0) && to[PAGE - 8] == 7;
+    written.is_ok() && marked.is_ok() && read.is_ok() && moved
 }
