@@ -261,13 +261,15 @@ fn write_subsystem(writer: &mut Writer, system: &System, manager: usize, complet
 }
 
 /// The bounds of what is below a manager. The chip's manager reads them for each tile, with what follows from the description
-/// where it says nothing: kernel memory, and endpoints and page tables on tiles that others use, too.
+/// where it says nothing: memory, kernel memory, and endpoints and page tables on tiles that others use, too.
 fn write_limits(writer: &mut Writer, system: &System, index: usize, complete: bool) {
     let manager = &system.managers[index];
     let mut limits = manager.limits.clone();
     let mut kernel_memory = manager.kernel_memory;
+    let mut memory = manager.user_memory;
     if !complete {
         kernel_memory = Some(Size(system.kernel_memory_of(index)));
+        memory = memory.or(Some(Size(system.memory_below(index))));
         limits = Vec::new();
         for tile in system.tiles_below(index) {
             let sum = system.on_tile(index, tile);
@@ -300,7 +302,7 @@ fn write_limits(writer: &mut Writer, system: &System, index: usize, complete: bo
         // Sums over all tiles stand in the element for all tiles, as they were read.
         if limit.tile.is_none() {
             writer.optional_size("kernel-memory", kernel_memory);
-            writer.optional_size("memory", manager.user_memory);
+            writer.optional_size("memory", memory);
         }
         writer.end();
     }

@@ -427,6 +427,7 @@ mod tests {
             tiles: Vec::new(),
             incidents: Vec::new(),
             checks: Vec::new(),
+            quotas: Vec::new(),
         }
     }
 

@@ -4,7 +4,9 @@
 
 use crate::measure::{MarkerEvent, distribution, pair};
 use crate::names::{Names, notice};
-use crate::result::{Check, FlowResult, Incident, Interference, RequestResult, Sample, SpanResult};
+use crate::result::{
+    Check, FlowResult, Incident, Interference, QuotaUse, RequestResult, Sample, SpanResult,
+};
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_machine::ledger::{Ledger, Resource};
 use bulkhead_machine::noc::Transaction;
@@ -265,6 +267,31 @@ pub fn incidents(
     all
 }
 
+/// What managers say of quotas; others may say what they like.
+pub fn quotas(system: &System, console: &str) -> Vec<QuotaUse> {
+    let one = |line: &str| {
+        let (who, line) = line.strip_prefix('[')?.split_once("] quota of `")?;
+        if !system.managers.iter().any(|manager| manager.name == who) {
+            return None;
+        }
+        let (of, line) = line.split_once("`: ")?;
+        let (quota, line) = line.split_once(' ')?;
+        let (used, limit) = line.split_once(" of ")?;
+        let (quota, tile) = match quota.split_once('@') {
+            Some((quota, tile)) => (quota, Some(tile.parse().ok()?)),
+            None => (quota, None),
+        };
+        Some(QuotaUse {
+            of: of.into(),
+            quota: quota.into(),
+            tile,
+            used: used.parse().ok()?,
+            limit: limit.parse().ok()?,
+        })
+    };
+    console.lines().filter_map(one).collect()
+}
+
 /// What a program said when it panicked.
 fn panic_message(console: &str, name: &str) -> Option<String> {
     let own = format!("[{name}] ");
@@ -300,7 +327,7 @@ pub fn checks(names: &Names, markers: &[MarkerEvent]) -> Vec<Check> {
 mod tests {
     use super::*;
     use bulkhead_machine::types::Owner;
-    use bulkhead_model::{LoadOptions, load_system};
+    use bulkhead_model::{LoadOptions, load_system, load_system_text};
 
     fn system() -> System {
         load_system("quickstart", &LoadOptions::default()).expect("valid")
@@ -314,6 +341,30 @@ mod tests {
             kind: kind as u16,
             value,
         }
+    }
+
+    #[test]
+    fn quotas_are_what_managers_say() {
+        let system = load_system_text(
+            "s",
+            "<system name='s' platform='tiled-gem5'><manager name='m'><domain name='d'><app name='a' program='p'/></domain></manager></system>",
+            &LoadOptions::default(),
+        )
+        .unwrap();
+        let console = "[root] quota of `m`: endpoints@4 9 of 12\n[a] quota of `m`: endpoints 1 of 2\n\
+             [m] quota of `a`: kernel-memory 880 of 4096\n[root] quota of `m`: half a line";
+        let found = quotas(&system, console);
+        let all: Vec<_> = found
+            .iter()
+            .map(|q| (q.of.as_str(), q.quota.as_str(), q.tile, q.used, q.limit))
+            .collect();
+        assert_eq!(
+            all,
+            [
+                ("m", "endpoints", Some(4), 9, 12),
+                ("a", "kernel-memory", None, 880, 4096)
+            ]
+        );
     }
 
     #[test]

@@ -100,6 +100,24 @@ pub struct VariantResult {
     pub incidents: Vec<Incident>,
     /// Check values that applications gave (marker `Check`), in order of time.
     pub checks: Vec<Check>,
+    /// What was used of the quotas that the description bounds, as the managers say at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotas: Vec<QuotaUse>,
+}
+
+/// How much of a quota was used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotaUse {
+    /// The application, or the manager for all that is below it.
+    pub of: String,
+    /// `endpoints`, `page-tables` (pages), `kernel-memory` (bytes).
+    pub quota: String,
+    /// The tile, if it is a quota of a manager's tile.
+    pub tile: Option<u16>,
+    /// Most at a time.
+    pub used: u64,
+    /// The bound.
+    pub limit: u64,
 }
 
 /// Distribution of a latency, in ticks. Percentiles are nearest-rank: a value that was observed.

@@ -481,6 +481,7 @@ fn variant(job: &Job, names: &Names, programs: &[Program], seen: &Observed) -> V
         tiles: tiles(names, seen),
         incidents: collect::incidents(system, names, &seen.console, &seen.markers, locate),
         checks: collect::checks(names, &seen.markers),
+        quotas: collect::quotas(system, &seen.console),
     }
 }
 

@@ -69,15 +69,21 @@ impl App {
         self.quotas.endpoints.unwrap_or(usual)
     }
 
-    /// Pages for page tables that it may use.
-    pub fn tables(&self) -> u64 {
+    /// Pages for page tables that it cannot do without.
+    pub fn least_tables(&self) -> u64 {
         let own = table_pages(self.memory.0);
-        let least = match self.pager {
+        match self.pager {
             None => own,
             // Whatever its pager may map needs tables of its own.
             Some(_) => own + table_pages(self.memory.0 + 2 * PAGER_AREA),
-        };
-        self.quotas.page_tables.unwrap_or(least)
+        }
+    }
+
+    /// Pages for page tables that it may use.
+    pub fn tables(&self) -> u64 {
+        self.quotas
+            .page_tables
+            .unwrap_or_else(|| self.least_tables())
     }
 
     /// Kernel memory that it may use.
@@ -237,20 +243,43 @@ impl System {
         limit.map_or(needed, |size| size.0)
     }
 
-    /// Bytes of memory below a manager: applications, regions, managers with their limits.
+    /// All managers below one.
+    fn all_managers_below(&self, manager: usize) -> Vec<usize> {
+        let all = 0..self.managers.len();
+        let below = all.filter(|other| *other != manager && self.is_within(*other, manager));
+        below.collect()
+    }
+
+    /// Bytes of memory below a manager: applications, regions, managers with their limits. Each manager on the way keeps pages for
+    /// the page tables of a tile that it shares with those below it.
     pub fn memory_below(&self, manager: usize) -> u64 {
+        let managers = self.all_managers_below(manager);
+        let levels = 1 + managers.len() as u64;
+        let activity = |memory: u64, tables: u64| {
+            let tables = tables.saturating_mul(PAGE * levels);
+            memory.saturating_add(tables).saturating_add(WINDOW_KEPT)
+        };
         let mut sum = 0u64;
-        for app in self.apps_of(manager) {
-            sum = sum.saturating_add(app.memory.0 + table_pages(app.memory.0) * PAGE);
-            sum = sum.saturating_add(app.region_bytes() + WINDOW_KEPT);
+        for (index, app) in self.apps.iter().enumerate() {
+            if self.is_within(self.manager_of(index), manager) {
+                sum = sum.saturating_add(activity(app.memory.0, app.least_tables()));
+                sum = sum.saturating_add(app.region_bytes());
+            }
         }
-        for below in self.managers_below(manager) {
-            let own = self.managers[below].memory.0;
-            sum = sum.saturating_add(own + table_pages(own) * PAGE + WINDOW_KEPT);
-            let limit = self.managers[below].user_memory.map(|size| size.0);
-            sum = sum.saturating_add(limit.unwrap_or_else(|| self.memory_below(below)));
+        for below in managers {
+            let memory = self.managers[below].memory.0;
+            sum = sum.saturating_add(activity(memory, table_pages(memory)));
+            sum = sum.saturating_add(self.spare_memory(below));
         }
         sum
+    }
+
+    /// Bytes that the limit of a manager allows beyond what is needed below it.
+    pub fn spare_memory(&self, manager: usize) -> u64 {
+        match self.managers[manager].user_memory {
+            Some(limit) => limit.0.saturating_sub(self.memory_below(manager)),
+            None => 0,
+        }
     }
 
     /// The windows onto memory that a manager makes: tile, memory tile, bytes.
@@ -264,14 +293,23 @@ impl System {
                 None => windows.push((tile, memory, bytes.saturating_add(WINDOW_KEPT))),
             }
         };
-        let with_tables = |memory: u64| memory.saturating_add(table_pages(memory) * PAGE);
+        let with_tables =
+            |memory: u64, tables: u64| memory.saturating_add(tables.saturating_mul(PAGE));
         for app in self.apps_of(manager) {
-            need(app.tile, app.memory_tile, with_tables(app.memory.0));
+            need(
+                app.tile,
+                app.memory_tile,
+                with_tables(app.memory.0, app.least_tables()),
+            );
         }
         let below: Vec<usize> = self.managers_below(manager).collect();
         for index in &below {
             let memory = self.managers[*index].memory.0;
-            need(self.managers[*index].tile, first, with_tables(memory));
+            need(
+                self.managers[*index].tile,
+                first,
+                with_tables(memory, table_pages(memory)),
+            );
         }
         let tiles: Vec<Vec<u16>> = below.iter().map(|m| self.tiles_below(*m)).collect();
         for tile in tiles.iter().flatten() {

@@ -7,10 +7,10 @@
 use super::check::{Places, limit_in_range};
 use super::needs::{
     ACTIVITIES, BORDER, CHUNK, ENVIRONMENT, KERNEL_MEMORY_TOTAL, MEMORY_GATES, OnTile, SELECTORS,
-    TILE_ACTIVITIES, WINDOW, WINDOWS, table_pages,
+    TILE_ACTIVITIES, WINDOW, WINDOWS,
 };
 use super::resolve::senders;
-use super::{APP_CREDITS, App, System};
+use super::{APP_CREDITS, App, KERNEL_MEMORY, System, TILE_MEMORY};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::source::Span;
@@ -139,7 +139,7 @@ impl Tree<'_, '_> {
             );
             self.error(what, element.place("endpoints"), help);
         }
-        let least = table_pages(app.memory.0);
+        let least = app.least_tables();
         if let Some(given) = app.quotas.page_tables.filter(|given| *given < least) {
             let what = format!(
                 "`{}` needs {least} pages for page tables, {} more than its limit",
@@ -385,6 +385,7 @@ impl Tree<'_, '_> {
             let help = format!("leave out some: at most {ACTIVITIES}, the root manager included");
             self.error(what, place, help);
         }
+        self.spare();
         let kernel = system.kernel_memory_below(0);
         if kernel > KERNEL_MEMORY_TOTAL {
             let what = format!(
@@ -430,6 +431,51 @@ impl Tree<'_, '_> {
                 );
                 let help = "put some of its applications below a manager of their own, or give them fewer gates";
                 self.error(what, &self.places.managers[manager].span, help);
+            }
+        }
+    }
+
+    /// What limits of managers allow beyond what is needed must be there, too; it comes from the first memory.
+    fn spare(&mut self) {
+        let system = self.system;
+        let Some(memory) = system.platform.memories.first() else {
+            return;
+        };
+        let mut tiles = system.tiles_below(0);
+        tiles.push(system.managers[0].tile);
+        tiles.sort_unstable();
+        tiles.dedup();
+        let managers = system.managers.iter();
+        let mut used = KERNEL_MEMORY + TILE_MEMORY * tiles.len() as u64;
+        used = managers.fold(used, |sum, manager| sum.saturating_add(manager.memory.0));
+        for app in &system.apps {
+            if app.memory_tile == memory.id {
+                used = used.saturating_add(app.memory.0);
+            }
+            for gate in &app.mgates {
+                let own = gate.of.is_none() && gate.module.is_none();
+                if own && gate.memory_tile == memory.id {
+                    used = used.saturating_add(gate.size.0);
+                }
+            }
+        }
+        for manager in 1..system.managers.len() {
+            let spare = system.spare_memory(manager);
+            let before = used;
+            used = used.saturating_add(spare);
+            if spare > 0 && before <= memory.size.0 && used > memory.size.0 {
+                let node = self.places.managers[manager];
+                let element = node.all("limit").find(|l| l.maybe_size("memory").is_some());
+                let what = format!(
+                    "the limit of manager `{}` allows {} beyond what is below it, {} more than memory tile {} has left",
+                    system.managers[manager].name,
+                    Size(spare),
+                    Size(used - memory.size.0),
+                    memory.id
+                );
+                let most = system.memory_below(manager) + (memory.size.0 - before);
+                let place = element.map_or(&node.span, |element| element.place("memory"));
+                self.error(what, place, format!("write at most memory=\"{most}B\""));
             }
         }
     }

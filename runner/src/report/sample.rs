@@ -66,6 +66,7 @@ fn variant(name: &str, latencies: &[u64], hog: u64) -> VariantResult {
         }],
         incidents: Vec::new(),
         checks: Vec::new(),
+        quotas: Vec::new(),
     }
 }
 

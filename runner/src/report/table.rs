@@ -244,5 +244,15 @@ fn endings(result: &RunResult, out: &mut String) {
                 variant.name, incident.tile, incident.application, incident.what
             );
         }
+        for quota in &variant.quotas {
+            let tile = quota
+                .tile
+                .map_or(String::new(), |tile| format!(" on tile {tile}"));
+            let _ = writeln!(
+                out,
+                "  {}: {} of `{}`{tile}: {} of {} used",
+                variant.name, quota.quota, quota.of, quota.used, quota.limit
+            );
+        }
     }
 }

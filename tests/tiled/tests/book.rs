@@ -32,6 +32,22 @@ fn the_chapter_on_services() {
 }
 
 #[test]
+fn the_chapter_on_descriptions() {
+    let systems = blocks("description.md", "xml");
+    let reports = boot_with(&systems[0], &[], |_| {});
+    assert_eq!(reports[0].code, Some(0), "{}", reports[0].console);
+    assert_eq!(reports[0].flows().len(), 10);
+    // The service and its client, in a system of their own.
+    let system = format!(
+        "<system name=\"files\" platform=\"tiled-gem5\"><domain name=\"d\">{}</domain></system>",
+        systems[1]
+    );
+    let reports = boot_with(&system, &[], |_| {});
+    assert_eq!(reports[0].code, Some(0), "{}", reports[0].console);
+    assert_eq!(reports[0].printed("logger"), ["15000 bytes compared"]);
+}
+
+#[test]
 fn the_chapter_on_programs_in_c() {
     if c_programs::compiler().is_none() {
         println!("skipped: no C compiler for RISC-V; apt-get install gcc-riscv64-unknown-elf");

@@ -231,3 +231,73 @@ fn a_hostile_manager_harms_only_its_own_subtree() {
     assert_eq!(said[1], "opened its memory 6 times", "{}", report.console);
     assert_eq!(said[3], "told itself 32 things", "{}", report.console);
 }
+
+/// Trees of managers whose limits are exactly what the model counts: the chip counts the same.
+#[test]
+fn limits_that_are_exactly_enough_are_enough_on_the_chip() {
+    use bulkhead_model::{LoadOptions, System, load_system_text};
+    let app = |name: &str, tile: u32, more: &str| {
+        format!(
+            r#"<app name="{name}" tile="{tile}" program="adversary/witness"><argument name="rounds" value="3"/>{more}</app>"#
+        )
+    };
+    let exact = |system: &System, name: &str| {
+        let manager = system.managers.iter().position(|m| m.name == name).unwrap();
+        let mut text = String::new();
+        for tile in system.tiles_below(manager) {
+            let sum = system.on_tile(manager, tile);
+            let (rate, burst) = (sum.rate + 1, sum.burst + 512);
+            text += &format!(
+                r#"<limit tile="{tile}" endpoints="{}" page-tables="{}" noc="{}MB/s" burst="{burst}B"/>"#,
+                sum.endpoints,
+                sum.tables,
+                rate / 1_000_000 + 400
+            );
+        }
+        format!(
+            r#"{text}<limit kernel-memory="{}B" memory="{}B"/>"#,
+            system.kernel_memory_below(manager),
+            system.memory_below(manager)
+        )
+    };
+    let tree = |limit: &dyn Fn(&str) -> String| {
+        format!(
+            r#"<domain name="top">{}</domain>
+      <manager name="m" tile="2">{}<domain name="d">{}{}</domain>
+        <manager name="n" tile="5">{}<domain name="e">{}{}</domain></manager></manager>
+      <manager name="o" tile="7">{}<domain name="f">{}</domain></manager>"#,
+            app("a", 4, ""),
+            limit("m"),
+            app(
+                "b",
+                4,
+                r#"<limit noc="20MB/s"/><rgate name="in" slots="3"/>"#
+            ),
+            app(
+                "c",
+                6,
+                r#"<sgate name="x" to="b"/><sgate name="y" to="e" gate="in" credits="2"/><mgate name="r" size="12KiB"/>"#
+            ),
+            limit("n"),
+            app("d", 4, ""),
+            app(
+                "e",
+                3,
+                r#"<limit kernel-memory="3KiB"/><rgate name="in" slots="2"/><rgate name="more"/>"#
+            ),
+            limit("o"),
+            app("f", 3, r#"<cpu quota="20%"/>"#),
+        )
+    };
+    let muxes: String = (2..8)
+        .map(|t| format!(r#"<tilemux tile="{t}"/>"#))
+        .collect();
+    let plain = system(&(tree(&|_| String::new()) + &muxes)).replace("./shared.xml", "tiled-gem5");
+    let known = load_system_text("plain", &plain, &LoadOptions::default()).unwrap();
+    let report = run(&tree(&|name| exact(&known, name)));
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        assert_eq!(report.stopped(name), Some("exit 0"), "{}", report.console);
+    }
+    println!("{}", report.console);
+}

@@ -366,28 +366,28 @@ pub fn below(
         all.push((tile, quotas));
     }
     let mut memories: BTreeMap<u16, u64> = BTreeMap::new();
+    // Each manager on the way keeps pages for the page tables of a tile that it shares with those below it.
+    let levels = 1 + manager.managers.len() as u64;
+    let activity =
+        |memory: u64| pages(memory) + table_pages(pages(memory)) * PAGE * levels + TILEMUX_MEMORY;
     for app in &manager.inner {
         let gates = app.memory_gates.iter();
         for gate in gates.filter(|gate| gate.of.is_none() && gate.module.is_none()) {
             *memories.entry(gate.memory_tile).or_default() += pages(gate.size);
         }
-        *memories.entry(app.memory_tile).or_default() +=
-            pages(app.memory) + pagers::tables(app) * PAGE + TILEMUX_MEMORY;
+        *memories.entry(app.memory_tile).or_default() += activity(app.memory, pagers::tables(app));
     }
+    let first: &mut u64 = memories.entry(first_memory).or_default();
     for (_, memory) in &manager.managers {
-        *memories.entry(first_memory).or_default() += pages(*memory)
-            + table_pages(pages(*memory)) * PAGE
-            + TILEMUX_MEMORY
-            + pages(2 * manager.text.len() as u64)
-            + 2 * PAGE;
+        *first += activity(*memory, table_pages(pages(*memory)));
     }
-    if let Some(limit) = manager.user_memory {
-        // What the limit allows beyond what is needed comes from the first memory.
-        let needed: u64 = memories.values().sum();
-        let more = limit.saturating_sub(needed) & !(PAGE - 1);
-        *memories.entry(first_memory).or_default() += more;
-    }
-    for (tile, size) in memories {
+    // What the description allows beyond what is needed comes from the first memory; so do the parts of the description.
+    let needed: u64 = memories.values().sum();
+    let more = manager.user_memory.unwrap_or(0).saturating_sub(needed);
+    let text = pages(2 * manager.text.len() as u64) + 2 * PAGE;
+    *memories.entry(first_memory).or_default() +=
+        pages(more) + text * manager.managers.len() as u64;
+    for (tile, size) in memories.into_iter().filter(|(_, size)| *size > 0) {
         let piece = selectors.cut(SEL_MEMORIES + tile, size)?;
         give(piece, SEL_MEMORIES + tile)?;
     }
