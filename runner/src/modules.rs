@@ -145,9 +145,9 @@ mod tests {
         assert_eq!(read("maps/big.bin"), big);
         assert!(system.lookup("maps/old").is_ok());
 
-        let error = image(folder.path(), 1 << 18).unwrap_err().to_string();
+        let error = image(folder.path(), 1 << 17).unwrap_err().to_string();
         assert!(
-            error.contains("does not fit an image of 262144 bytes"),
+            error.contains("does not fit an image of 131072 bytes"),
             "{error}"
         );
         assert!(image(&folder.path().join("nothing"), 1 << 20).is_err());

@@ -369,7 +369,7 @@ pub fn below(
     // Each manager on the way keeps pages for the page tables of a tile that it shares with those below it.
     let levels = 1 + manager.managers.len() as u64;
     let activity =
-        |memory: u64| pages(memory) + table_pages(pages(memory)) * PAGE * levels + TILEMUX_MEMORY;
+        |memory: u64, tables: u64| pages(memory) + tables * PAGE * levels + TILEMUX_MEMORY;
     for app in &manager.inner {
         let gates = app.memory_gates.iter();
         for gate in gates.filter(|gate| gate.of.is_none() && gate.module.is_none()) {
