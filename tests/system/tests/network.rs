@@ -31,6 +31,17 @@ fn two_chips_talk() {
         assert_eq!(variant.end, End::Exit { code: 0 }, "{}", variant.name);
     }
     let (ping, both) = (variant(result, "ping"), variant(result, "both"));
+    for variant in &result.variants {
+        for span in &variant.spans {
+            println!(
+                "{}: {} {} ns usually, {} at worst",
+                variant.name,
+                span.application,
+                span.latency.p50 * 1_000_000_000 / result.ticks_per_second,
+                span.latency.max * 1_000_000_000 / result.ticks_per_second
+            );
+        }
+    }
     assert_eq!((worst(ping, "ping").0, worst(both, "ping").0), (50, 50));
     // Beside a stream of 262144 bytes the datagrams are the same, and none waits for more than a few frames of it: with 12 us a
     // frame on the link in each direction, what the service does between two requests, and the request that it is at.
