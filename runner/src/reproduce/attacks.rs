@@ -72,7 +72,7 @@ const KINDS: &[Kind] = &[
         variants: &[
             ("alone", Expected::Baseline),
             ("off", Expected::Lost),
-            ("quotas", Expected::Kept(60.0)),
+            ("quotas", Expected::Kept(3.0)),
         ],
     },
     Kind {
