@@ -100,6 +100,8 @@ pub struct PrioritiesFigure {
 /// The regulated case.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Regulated {
+    /// The platform; the authors could not regulate the other one.
+    pub platform: String,
     /// Limit of each background tile.
     pub limit_mib_per_second: u64,
     /// Slowdown of every workload at most.

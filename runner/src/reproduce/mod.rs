@@ -469,6 +469,9 @@ fn sweep(
     Ok(all)
 }
 
+/// What a regulated background may cost on a platform for which the paper states nothing: ours, not the paper's. Eight megabytes a
+/// second of each of many tiles are a greater part of what a slow memory path gives.
+const REGULATED_ELSEWHERE: f64 = 1.02;
 /// How far a steady round trip may lie from the paper's.
 const ROUND_TRIP_TOLERANCE: f64 = 0.25;
 
@@ -544,14 +547,19 @@ fn claims(all: &Reproduced, figures: &Figures) -> Vec<Claim> {
             );
         }
     }
-    let allowed = figures.regulated.slowdown_at_most;
     for one in &all.regulated {
+        let allowed = if one.platform == figures.regulated.platform {
+            figures.regulated.slowdown_at_most
+        } else {
+            REGULATED_ELSEWHERE
+        };
         claim(
             format!(
-                "{} beside {} limited to {} MiB/s: {:.4} times, {allowed} allowed",
+                "{} beside {} limited to {} MiB/s on {}: {:.4} times, {allowed} allowed",
                 one.foreground,
                 one.background,
                 figures.regulated.limit_mib_per_second,
+                one.platform,
                 one.slowdown
             ),
             one.slowdown <= allowed,
