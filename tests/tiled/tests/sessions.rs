@@ -17,24 +17,31 @@ fn files_are_read_as_fast_as_memory() {
     // take a third of the time.
     for (platform, reading, writing) in [("tiled-gem5", 8, 3), ("tiled-fpga", 6, 2)] {
         let files = FILES.replace("tiled-gem5", platform);
-        let clients = r#"<app name="speed" tile="4" program="service/file-speed"><sgate name="files" to="files" gate="priority-0"/></app>"#;
-        let reports = boot_text(&files.replace("CLIENTS", clients), &[]);
-        assert_eq!(reports[0].code, Some(0), "{}", reports[0].console);
+        // Where the client's memory lies decides whether its lines share DRAM banks with the file: several places, and the middle one.
+        let mut reads = Vec::new();
+        let mut writes = Vec::new();
+        for memory in ["256KiB", "512KiB", "1MiB", "1280KiB", "2MiB"] {
+            let clients = format!(
+                r#"<app name="speed" tile="4" program="service/file-speed" memory="{memory}"><sgate name="files" to="files" gate="priority-0"/></app>"#
+            );
+            let reports = boot_text(&files.replace("CLIENTS", &clients), &[]);
+            assert_eq!(reports[0].code, Some(0), "{}", reports[0].console);
+            let spans = reports[0].spans(4);
+            writes.push(spans[0]);
+            reads.push(spans[1]);
+        }
         let raw = r#"<app name="blocks" tile="4" program="service/blocks"><argument name="block" value="2048"/><argument name="count" value="127"/><mgate name="region" size="256KiB"/></app>"#;
         let alone = boot_text(&files.replace("CLIENTS", raw), &[]);
         assert_eq!(alone[0].code, Some(0), "{}", alone[0].console);
-        let (files, raw) = (reports[0].spans(4), alone[0].spans(4));
+        let raw = alone[0].spans(4);
         println!(
-            "{platform}: writing {} and reading {} cycles, raw {} and {}: {:.2} and {:.2}",
-            files[0],
-            files[1],
-            raw[0],
-            raw[1],
-            raw[0] as f64 / files[0] as f64,
-            raw[1] as f64 / files[1] as f64
+            "{platform}: writing {writes:?}, raw {}; reading {reads:?}, raw {}",
+            raw[0], raw[1]
         );
-        assert!(raw[1] * 10 >= files[1] * reading, "{platform}: reading");
-        assert!(raw[0] * 10 >= files[0] * writing, "{platform}: writing");
+        reads.sort_unstable();
+        writes.sort_unstable();
+        assert!(raw[1] * 10 >= reads[2] * reading, "{platform}: reading");
+        assert!(raw[0] * 10 >= writes[2] * writing, "{platform}: writing");
     }
 }
 
