@@ -51,6 +51,9 @@ fn two_chips_talk() {
         "{:?}",
         worst(both, "ping")
     );
+    // Ticks of 250 ps: 20 us for a datagram and its echo, 80 % of 1 Gbit/s for 262144 bytes.
+    assert!(worst(ping, "ping").1 <= 80_000);
+    assert!(worst(variant(result, "stream"), "source").1 <= 10_485_760);
     // The same stream, whatever happens beside it.
     assert_eq!(
         check(variant(result, "stream"), "source"),
