@@ -89,7 +89,7 @@ impl Direction {
         z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^= z >> 31;
-        (u128::from(z) * u128::from(MILLION) >> 64) as u32
+        ((u128::from(z) * u128::from(MILLION)) >> 64) as u32
     }
 
     /// A frame has left the card at `end`. Three draws for each frame, so that one kind of fault does not change who suffers
