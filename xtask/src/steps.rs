@@ -300,6 +300,10 @@ pub fn ci(root: &Path) -> Result<bool, String> {
         "laws (tidy)",
         &["run", "--quiet", "-p", "xtask", "--", "tidy"],
     )];
+    steps.push(step(
+        "size of what is trusted",
+        &["run", "--quiet", "-p", "xtask", "--", "sizes"],
+    ));
     if works("cargo-fmt", "--version") {
         steps.push(step("formatting", &["fmt", "--all", "--check"]));
     } else {
