@@ -141,6 +141,16 @@ pub enum Problem {
         /// The kernel's tile or a memory tile.
         what: &'static str,
     },
+    /// A program where a streaming unit is, or a unit's client where none is.
+    #[error("tile {tile} has no {}, which `{name}` needs", if *.is_unit { "streaming unit" } else { "hart" })]
+    Unit {
+        /// The tile.
+        tile: u64,
+        /// It is a unit's client.
+        is_unit: bool,
+        /// Application or manager.
+        name: String,
+    },
     /// No tile is left for an application without a fixed place.
     #[error("no tile is free for `{name}`")]
     NoFreeTile {
@@ -310,6 +320,7 @@ impl Problem {
             Self::Duplicate { .. } => "model::duplicate-name",
             Self::TileNotShared { .. } => "model::tile-not-shared",
             Self::TileNotUsable { .. } => "model::tile-not-usable",
+            Self::Unit { .. } => "model::unit",
             Self::NoFreeTile { .. } => "model::no-free-tile",
             Self::GateToNobody { .. } => "model::gate-to-nobody",
             Self::GateType { .. } => "model::gate-type",

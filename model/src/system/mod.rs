@@ -131,6 +131,8 @@ pub enum ModuleSource {
 pub const ROOT_MANAGER: &str = "root";
 /// Program of resource managers.
 pub const MANAGER_PROGRAM: &str = "tiled/resmgr";
+/// Program of the clients of a streaming unit: the unit itself does the work, so it stands where a unit is, and nothing else does.
+pub const UNIT_PROGRAM: &str = "accelerator/unit";
 
 /// Applications of one criticality.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -188,6 +190,13 @@ pub struct App {
     pub sgates: Vec<Sgate>,
     /// Memory gates.
     pub mgates: Vec<Mgate>,
+}
+
+impl App {
+    /// Whether the streaming unit of its tile works for it, and no hart.
+    pub fn is_unit(&self) -> bool {
+        self.program == UNIT_PROGRAM
+    }
 }
 
 /// A value for an application.

@@ -6,12 +6,12 @@ use super::cable;
 use super::check::{self, Places};
 use super::{
     App, Argument, Cpu, Domain, Limit, MANAGER_PROGRAM, Manager, Mgate, PAGE, Peer, Quotas,
-    ROOT_MANAGER, Rgate, Scope, Service, System, TileLimit, TileMux, TilePolicy,
+    ROOT_MANAGER, Rgate, Scope, Service, System, TileLimit, TileMux, TilePolicy, UNIT_PROGRAM,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::load::Programs;
 use crate::node::{self, Node, Quota};
-use crate::platform::Platform;
+use crate::platform::{Platform, Tile};
 use crate::text::suggestion;
 use crate::tree::Element;
 use crate::units::{Size, Time};
@@ -319,33 +319,37 @@ impl<'a> Reader<'a, '_> {
         let count = self.managers.len();
         for pass in [true, false] {
             for index in 0..count + self.apps.len() {
-                let (name, tile, node, attribute) = if index < count {
+                let (name, tile, is_unit, node, attribute) = if index < count {
                     let manager = &self.managers[index];
                     let attribute = if index == 0 { "manager-tile" } else { "tile" };
                     (
                         &manager.name,
                         manager.tile,
+                        false,
                         self.places.managers[index],
                         attribute,
                     )
                 } else {
                     let app = &self.apps[index - count];
-                    (&app.name, app.tile, self.places.apps[index - count], "tile")
+                    let node = self.places.apps[index - count];
+                    (&app.name, app.tile, app.is_unit(), node, "tile")
                 };
                 let name = name.clone();
                 if (tile != UNPLACED) != pass {
                     continue;
                 }
                 let tile = if pass {
-                    if let Err((problem, help)) = self.usable(tile, &name, &taken) {
+                    if let Err((problem, help)) = self.usable(tile, &name, is_unit, &taken) {
                         self.errors
                             .push(Diagnostic::new(problem, node.place(attribute), help));
                         continue;
                     }
                     tile
-                } else if let Some(free) = self.free_tiles(&taken).first() {
+                } else if let Some(free) = self.free_tiles(is_unit, &taken).first() {
                     *free
-                } else if let Some(shared) = self.emptiest_shared(&taken).filter(|_| index >= count)
+                } else if let Some(shared) = self
+                    .emptiest_shared(is_unit, &taken)
+                    .filter(|_| index >= count)
                 {
                     shared
                 } else {
@@ -383,23 +387,23 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    fn free_tiles(&self, taken: &[(u16, String)]) -> Vec<u16> {
-        let tiles = self
-            .platform
-            .tiles
-            .iter()
-            .filter(|tile| !tile.privileged)
-            .map(|tile| tile.id);
+    /// Tiles for managers and applications: those with a hart, or those with a streaming unit.
+    fn tiles_for(&self, is_unit: bool) -> impl Iterator<Item = &Tile> {
+        let tiles = self.platform.tiles.iter();
+        tiles.filter(move |tile| !tile.privileged && tile.accelerator.is_some() == is_unit)
+    }
+
+    fn free_tiles(&self, is_unit: bool, taken: &[(u16, String)]) -> Vec<u16> {
+        let tiles = self.tiles_for(is_unit).map(|tile| tile.id);
         tiles
             .filter(|id| taken.iter().all(|place| place.0 != *id))
             .collect()
     }
 
     /// The tile with the fewest occupants among those that may be shared.
-    fn emptiest_shared(&self, taken: &[(u16, String)]) -> Option<u16> {
-        let tiles = self.platform.tiles.iter();
-        tiles
-            .filter(|tile| !tile.privileged && (tile.shared || self.may_share(tile.id)))
+    fn emptiest_shared(&self, is_unit: bool, taken: &[(u16, String)]) -> Option<u16> {
+        self.tiles_for(is_unit)
+            .filter(|tile| tile.shared || self.may_share(tile.id))
             .map(|tile| tile.id)
             .min_by_key(|id| (taken.iter().filter(|place| place.0 == *id).count(), *id))
     }
@@ -408,10 +412,15 @@ impl<'a> Reader<'a, '_> {
         &self,
         id: u16,
         name: &str,
+        is_unit: bool,
         taken: &[(u16, String)],
     ) -> Result<(), (Problem, String)> {
         let tile = u64::from(id);
-        let free: Vec<String> = self.free_tiles(taken).iter().map(u16::to_string).collect();
+        let free: Vec<String> = self
+            .free_tiles(is_unit, taken)
+            .iter()
+            .map(u16::to_string)
+            .collect();
         let help = match &free[..] {
             [] => "no tile is free".to_owned(),
             [one] => format!("tile {one} is free"),
@@ -441,6 +450,23 @@ impl<'a> Reader<'a, '_> {
                 Problem::TileNotUsable {
                     tile,
                     what: "the kernel's",
+                },
+                help,
+            ));
+        }
+        if found.accelerator.is_some() != is_unit {
+            let help = match is_unit {
+                true => format!("{help}; `{UNIT_PROGRAM}` stands for a streaming unit"),
+                false => {
+                    format!("{help}; only program=\"{UNIT_PROGRAM}\" uses a streaming unit")
+                }
+            };
+            let name = name.into();
+            return Err((
+                Problem::Unit {
+                    tile,
+                    is_unit,
+                    name,
                 },
                 help,
             ));

@@ -50,6 +50,11 @@ impl Stand {
             if app.domain == domain {
                 continue;
             }
+            if app.is_unit() {
+                // Logic, not software: nobody can take it over, but those who command it are taken over.
+                app.background = true;
+                continue;
+            }
             attackers.push(index);
             app.program = ADVERSARY.to_owned();
             app.arguments = vec![Argument {
