@@ -1,7 +1,7 @@
 /*
  * Files in C: reads a file that the description gives, writes another one, and reads that back.
  *
- * Sessions: `files`.
+ * Sessions: `files`, or those of the argument `mounts`.
  */
 #include "bulkhead.h"
 
@@ -17,7 +17,7 @@ int main(void)
 {
     static const char note[] = "seen by a program in C";
     char text[100];
-    int files = bh_mount("files");
+    int files = bh_argument("mounts", text, sizeof(text)) < 0 ? bh_mount("files") : bh_mounts();
     if (files < 0)
         return 1;
 
@@ -37,8 +37,13 @@ int main(void)
     if (length != (int)sizeof(note) - 8 || !same(text, note + 8, (size_t)length))
         return 5;
 
-    /* A failure of the service is a number. */
-    if (bh_file_read(files, "nothing", 0, text, 1) != BH_SERVICE - 5)
+    /* The entries of a folder. */
+    length = bh_entry(files, "notes", 0, text, sizeof(text));
+    if (length != 1 || text[0] != '1' || text[1] != 0 || bh_entry(files, "notes", 1, text, sizeof(text)) != BH_NOTHING)
         return 6;
+
+    /* A failure of the service is a number. */
+    if (bh_file_read(files, "nothing", 0, text, 1) != BH_SERVICE - BH_STATUS_NOT_FOUND)
+        return 8;
     return bh_file_remove(files, "notes/1") < 0 ? 7 : 0;
 }

@@ -62,6 +62,23 @@ fn two_chips_talk() {
     assert_eq!(finished.code(), 0);
 }
 
+#[test]
+fn programs_in_c_talk_too() {
+    if bulkhead_runner::c_programs::compiler().is_none() {
+        println!("skipped: no C compiler for RISC-V; apt-get install gcc-riscv64-unknown-elf");
+        return;
+    }
+    let options = options(&["ping@program=c/talk"], &["ping"]);
+    let finished = run(&options, &Silent).unwrap_or_else(|error| panic!("{error}"));
+    let end = &finished.result.variants[0].end;
+    assert_eq!(
+        *end,
+        End::Exit { code: 0 },
+        "{:?}",
+        finished.result.variants[0].incidents
+    );
+}
+
 fn options(overrides: &[&str], variants: &[&str]) -> Options {
     Options {
         system: "network/two-chips".into(),

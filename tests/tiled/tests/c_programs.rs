@@ -8,14 +8,43 @@ const SYSTEM: &str = r#"<system name="c" platform="tiled-gem5" duration="100ms" 
     <app name="sum" tile="2" program="c/sum"><sgate name="adder" to="adder" gate="priority-0"/><mgate name="numbers" size="4KiB"/></app>
     <app name="client" tile="4" program="service/client"><argument name="request" value="add"/><argument name="runs" value="50"/>
       <sgate name="service" to="adder" gate="priority-1"/></app>
-    <app name="adder" tile="3" program="c/adder" background="true"><rgate name="priority-0"/><rgate name="priority-1"/></app>
+    <app name="adder" tile="3" program="c/adder"><argument name="until" value="5"/><rgate name="priority-0"/><rgate name="priority-1"/></app>
   </domain>
 </system>"#;
 
+/// Two programs in C between one that writes and one that reads and compares: the first pipe in messages, the second through a
+/// region, the third in messages.
+const PIPES: &str = r#"<system name="c" platform="tiled-gem5" duration="100ms" manager-tile="1">
+  <domain name="d">
+    <app name="writer" tile="2" program="service/pipe-writer"><argument name="step" value="1000"/><sgate name="pipe" to="first" gate="input" credits="2"/></app>
+    <app name="first" tile="3" program="c/relay"><rgate name="input" slots="2" slot-size="512B"/>
+      <sgate name="output" to="second" gate="input" credits="3"/><mgate name="output-region" size="32KiB"/></app>
+    <app name="second" tile="4" program="c/relay"><rgate name="input" slots="3"/><mgate name="input-region" of="first/output-region" size="32KiB" rights="r"/>
+      <sgate name="output" to="reader" gate="pipe" credits="2"/></app>
+    <app name="reader" tile="5" program="service/pipe-reader"><argument name="step" value="700"/><rgate name="pipe" slots="2" slot-size="2KiB"/></app>
+  </domain>
+</system>"#;
+
+fn has_compiler() -> bool {
+    let found = c_programs::compiler().is_some();
+    if !found {
+        println!("skipped: no C compiler for RISC-V; apt-get install gcc-riscv64-unknown-elf");
+    }
+    found
+}
+
+#[test]
+fn pipes_in_c() {
+    if !has_compiler() {
+        return;
+    }
+    let report = boot_text(PIPES, &[]).remove(0);
+    assert_eq!(report.code, Some(0), "{}", report.console);
+}
+
 #[test]
 fn a_server_and_a_client_in_c() {
-    if c_programs::compiler().is_none() {
-        println!("skipped: no C compiler for RISC-V; apt-get install gcc-riscv64-unknown-elf");
+    if !has_compiler() {
         return;
     }
     let reports = boot_text(SYSTEM, &[]);

@@ -148,14 +148,20 @@ fn files_in_c() {
     }
     let text = system(
         r#"<module name="disk" folder="disk" size="1MiB"/><domain name="d">
-      <app name="notes" tile="4" program="c/notes"><session name="files" to="files"/></app>
+      <app name="notes" tile="4" program="c/notes">MOUNTS<session name="files" to="files"/><session name="more" to="more"/></app>
+      <app name="more" tile="6" program="tiled/files" memory="1MiB" background="true"><service/>
+        <rgate name="priority-0" slot-size="320B"/><mgate name="disk" size="1MiB"/></app>
       <app name="files" tile="3" program="tiled/files" memory="1MiB" background="true"><service/>
         <rgate name="priority-0" slot-size="320B"/><mgate name="disk" size="1MiB" fill="disk"/></app>
     </domain>"#,
     );
-    let report = boot_with(&text, &[], host_folder).remove(0);
-    assert_eq!(report.code, Some(0), "{}", report.console);
-    assert_eq!(report.printed("notes"), ["hello from the host"]);
+    let tree = r#"<argument name="mounts" value="/other:more /:files"/>"#;
+    for mounts in ["", tree] {
+        let text = text.replace("MOUNTS", mounts);
+        let report = boot_with(&text, &[], host_folder).remove(0);
+        assert_eq!(report.code, Some(0), "{}", report.console);
+        assert_eq!(report.printed("notes"), ["hello from the host"]);
+    }
 }
 
 #[test]

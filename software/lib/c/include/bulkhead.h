@@ -24,7 +24,31 @@ extern "C" {
 #define BH_BAD_ARGUMENT (-100) /* no such gate or message, or too much data */
 #define BH_NOT_FOUND (-101)    /* the description does not give it */
 #define BH_NOTHING (-102)      /* the time was over */
-#define BH_TOO_MANY (-103)     /* more than 32 gates or messages at once */
+#define BH_TOO_MANY (-103)     /* more than 32 things of a kind at once */
+#define BH_SERVICE (-200)      /* what a service says: this minus its status */
+
+/* Statuses of services. */
+enum {
+    BH_STATUS_UNKNOWN_OPERATION = 1,
+    BH_STATUS_BAD_REQUEST = 2,
+    BH_STATUS_TOO_LONG = 3,
+    BH_STATUS_TOO_MANY = 4,
+    BH_STATUS_NOT_FOUND = 5,
+    BH_STATUS_EXISTS = 6,
+    BH_STATUS_NO_SPACE = 7,
+    BH_STATUS_NOT_A_FOLDER = 8,
+    BH_STATUS_IS_A_FOLDER = 9,
+    BH_STATUS_NOT_EMPTY = 10,
+    BH_STATUS_INVALID_HANDLE = 11,
+    BH_STATUS_NO_RIGHTS = 12,
+    BH_STATUS_CLOSED = 13,
+    BH_STATUS_CORRUPT = 14,
+    BH_STATUS_BUSY = 15,
+    BH_STATUS_TRANSFER = 16,
+    BH_STATUS_BAD_REPLY = 17,
+    BH_STATUS_TIMEOUT = 18,
+    BH_STATUS_TOO_BIG = 19,
+};
 
 /* Bytes of a message at most. */
 #define BH_MESSAGE_MAX 2016
@@ -66,15 +90,37 @@ int bh_copy(int message, void *target, size_t size);
 int bh_reply(int message, const void *data, size_t length);
 int bh_drop(int message);
 
+/* Typed messages, as the library in Rust has them: a request is a number that says what is asked, and a layout without
+   padding; an answer is a status (0: success) and a layout. Failures are BH_SERVICE minus the status, see BH_STATUS_*. */
+int bh_ask(int gate, uint64_t operation, const void *request, size_t length, void *reply, size_t size);
+/* What a request asks; UINT64_MAX if it does not say so. */
+uint64_t bh_operation(int message);
+/* Its body; a failure if it is too short. */
+int bh_body(int message, void *target, size_t size);
+/* Answers with success, or with a failure that is a BH_STATUS_*. */
+int bh_done(int message, const void *reply, size_t length);
+int bh_fail(int message, int status);
+
+/* Several threads of control on one loop. `bh_run` calls these functions when a message or a moment has come, and gives
+   what `bh_stop` was told. A gate that was named earlier comes first; a null function takes a gate away. Functions may do
+   everything, but while one waits, nobody else is called. */
+int bh_on_message(int gate, void (*call)(int message, void *context), void *context);
+/* Once, when the clock shows this; gives a number, by which it can be taken back. */
+int bh_at(uint64_t nanoseconds, void (*call)(void *context), void *context);
+int bh_not_at(int timer);
+int bh_run(void);
+void bh_stop(int code);
+
 /* Memory that the data transfer unit reads and writes. */
 uint64_t bh_memory_size(int gate);
 int bh_read(int gate, uint64_t offset, void *target, size_t length);
 int bh_write(int gate, uint64_t offset, const void *data, size_t length);
 
 /* Files of the service behind a send gate or session; bytes are transferred over a session. Failures of the service are
-   BH_SERVICE minus its status (see `Status` of the library): BH_SERVICE - 5 is "there is no such file". */
-#define BH_SERVICE (-200)
+   BH_SERVICE minus its status: BH_SERVICE - BH_STATUS_NOT_FOUND is "there is no such file". */
 int bh_mount(const char *name);
+/* Several services in one tree of names, as the argument `mounts` says, such as "/:files /maps:maps". */
+int bh_mounts(void);
 /* Bytes of a file. */
 int64_t bh_file_size(int mount, const char *path);
 /* Reads from an offset on; gives the number of bytes, 0 at the end. */
@@ -83,6 +129,39 @@ int bh_file_read(int mount, const char *path, uint64_t offset, void *target, siz
 int bh_file_write(int mount, const char *path, uint64_t offset, const void *data, size_t length);
 int bh_file_remove(int mount, const char *path);
 int bh_folder(int mount, const char *path);
+/* Copies the name of the entry of a folder with this index; gives its length, BH_NOTHING behind the last one. */
+int bh_entry(int mount, const char *path, size_t index, char *name, size_t size);
+
+/* Pipes: a stream of bytes from one application to another, over a send gate and a receive gate (and a region, if both
+   have the memory gate NAME-region). The end of a stream is what `bh_pipe_close` says. */
+int bh_pipe_writer(const char *name);
+/* Writes everything; what does not fill a piece waits for more, or for `bh_pipe_flush`. */
+int bh_pipe_write(int pipe, const void *data, size_t length);
+int bh_pipe_flush(int pipe);
+int bh_pipe_close(int pipe);
+int bh_pipe_reader(const char *name);
+/* Waits for data; gives the number of bytes, 0 at the end. */
+int bh_pipe_read(int pipe, void *target, size_t size);
+
+/* Sockets of the network service behind a send gate. Those that wait do so until the clock shows `until` (0: for ever). */
+struct bh_remote {
+    uint8_t address[4];
+    uint16_t port;
+};
+int bh_network(const char *name);
+int bh_address(int network, uint8_t address[4]);
+/* Datagrams; port 0: any. A datagram has at most BH_DATAGRAM_MAX bytes. */
+#define BH_DATAGRAM_MAX 1472
+int bh_udp(int network, uint16_t port);
+int bh_send_to(int socket, const struct bh_remote *to, const void *data, size_t length);
+int bh_receive_from(int socket, void *target, size_t size, uint64_t until, struct bh_remote *from);
+/* Streams. A socket that listens becomes the connection that it accepts. `bh_tcp_receive` gives 0 at the end. */
+int bh_tcp_connect(int network, const struct bh_remote *to, uint64_t until);
+int bh_tcp_listen(int network, uint16_t port);
+int bh_tcp_accept(int socket, uint64_t until, struct bh_remote *from);
+int bh_tcp_send(int socket, const void *data, size_t length, uint64_t until);
+int bh_tcp_receive(int socket, void *target, size_t size, uint64_t until);
+int bh_socket_close(int socket);
 
 /* Measurements, which cost nothing on the model: a span of time on this tile, a value to compare. */
 void bh_span_begin(uint64_t id);

@@ -4,14 +4,14 @@
 
 use bulkhead_lib::abi::dtu::DtuError;
 use bulkhead_lib::common::status::Status;
-use bulkhead_lib::file::Mount;
 use bulkhead_lib::gate::{MemoryGate, Message, MessageBuffer, ReceiveGate, SendGate};
+use bulkhead_lib::mounts::Mounts;
+use bulkhead_lib::pipe::{Reader, Writer};
 use bulkhead_lib::select::{self, Event};
+use bulkhead_lib::socket::{Network, Tcp, Udp};
 
-/// Gates of one kind at most.
-const GATES: usize = 32;
-/// Messages that can be held at once.
-const MESSAGES: usize = 32;
+/// Things of one kind at most: gates, messages and so on.
+const ROOM: usize = 32;
 
 /// Codes of `bulkhead.h` beside those of the unit.
 pub const BAD_ARGUMENT: i32 = -100;
@@ -21,7 +21,7 @@ pub const NOT_FOUND: i32 = -101;
 pub const NOTHING: i32 = -102;
 /// Below this: what a service says.
 const SERVICE: i32 = -200;
-/// No place for another gate or message.
+/// No place for another thing of this kind.
 pub const TOO_MANY: i32 = -103;
 
 /// A result of C: not negative, or an error.
@@ -37,71 +37,124 @@ pub fn status(status: Status) -> i32 {
     SERVICE - status.code() as i32
 }
 
-/// All gates and messages of the application.
+/// Things of one kind, by number.
+pub struct Table<T>([Option<T>; ROOM]);
+
+impl<T> Table<T> {
+    /// An empty one.
+    pub const fn new() -> Self {
+        Self([const { None }; ROOM])
+    }
+
+    /// Takes something in; gives its number.
+    pub fn put(&mut self, item: T) -> Result<i32> {
+        let free = self.0.iter().position(Option::is_none).ok_or(TOO_MANY)?;
+        self.0[free] = Some(item);
+        Ok(free as i32)
+    }
+
+    /// All, with their numbers.
+    pub fn all(&self) -> impl Iterator<Item = (i32, &T)> {
+        let all = self.0.iter().enumerate();
+        all.filter_map(|(number, item)| Some((number as i32, item.as_ref()?)))
+    }
+
+    /// What a number stands for.
+    pub fn get(&self, number: i32) -> Result<&T> {
+        let place = usize::try_from(number).ok().and_then(|n| self.0.get(n));
+        place.and_then(Option::as_ref).ok_or(BAD_ARGUMENT)
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, number: i32) -> Result<&mut T> {
+        let place = usize::try_from(number).ok();
+        let place = place.and_then(|n| self.0.get_mut(n));
+        place.and_then(Option::as_mut).ok_or(BAD_ARGUMENT)
+    }
+
+    /// Gives something up.
+    pub fn take(&mut self, number: i32) -> Result<T> {
+        let place = usize::try_from(number).ok();
+        let place = place.and_then(|n| self.0.get_mut(n));
+        place.and_then(Option::take).ok_or(BAD_ARGUMENT)
+    }
+}
+
+/// A socket, and the number of its network.
+pub struct Socket {
+    /// The network.
+    pub network: i32,
+    /// The socket itself.
+    pub kind: SocketKind,
+}
+
+/// What a socket is.
+pub enum SocketKind {
+    /// Datagrams.
+    Udp(Udp),
+    /// A stream, or somebody who waits for one.
+    Tcp(Tcp),
+}
+
+/// All that the application has opened.
 pub struct Tables {
-    send: [Option<SendGate>; GATES],
-    receive: [Option<ReceiveGate>; GATES],
-    memory: [Option<MemoryGate>; GATES],
-    messages: [Option<Message>; MESSAGES],
-    mounts: [Option<Mount>; GATES],
+    send: Table<SendGate>,
+    receive: Table<ReceiveGate>,
+    memory: Table<MemoryGate>,
+    messages: Table<Message>,
+    /// Trees of names.
+    pub mounts: Table<Mounts>,
+    /// Pipes that are written.
+    pub writers: Table<Writer>,
+    /// Pipes that are read.
+    pub readers: Table<Reader>,
+    /// Channels to network services.
+    pub networks: Table<Network>,
+    /// Sockets of all networks.
+    pub sockets: Table<Socket>,
     buffer: MessageBuffer,
-}
-
-fn put<T>(table: &mut [Option<T>], item: T) -> Result<i32> {
-    let free = table.iter().position(Option::is_none).ok_or(TOO_MANY)?;
-    table[free] = Some(item);
-    Ok(free as i32)
-}
-
-fn get<T: Copy>(table: &[Option<T>], number: i32) -> Result<T> {
-    let place = usize::try_from(number).ok().and_then(|n| table.get(n));
-    place.copied().flatten().ok_or(BAD_ARGUMENT)
 }
 
 impl Tables {
     /// Nothing in them.
     pub const fn new() -> Self {
         Self {
-            send: [None; GATES],
-            receive: [None; GATES],
-            memory: [None; GATES],
-            messages: [const { None }; MESSAGES],
-            mounts: [const { None }; GATES],
+            send: Table::new(),
+            receive: Table::new(),
+            memory: Table::new(),
+            messages: Table::new(),
+            mounts: Table::new(),
+            writers: Table::new(),
+            readers: Table::new(),
+            networks: Table::new(),
+            sockets: Table::new(),
             buffer: MessageBuffer::new(),
         }
     }
 
     /// Opens a send gate.
     pub fn open_send(&mut self, name: &str) -> Result<i32> {
-        put(&mut self.send, SendGate::find(name).ok_or(NOT_FOUND)?)
+        self.send.put(SendGate::find(name).ok_or(NOT_FOUND)?)
     }
 
     /// Opens a receive gate.
     pub fn open_receive(&mut self, name: &str) -> Result<i32> {
-        put(&mut self.receive, ReceiveGate::find(name).ok_or(NOT_FOUND)?)
+        self.receive.put(ReceiveGate::find(name).ok_or(NOT_FOUND)?)
     }
 
     /// Opens a memory gate.
     pub fn open_memory(&mut self, name: &str) -> Result<i32> {
-        put(&mut self.memory, MemoryGate::find(name).ok_or(NOT_FOUND)?)
+        self.memory.put(MemoryGate::find(name).ok_or(NOT_FOUND)?)
+    }
+
+    /// A receive gate.
+    pub fn receive(&self, number: i32) -> Result<ReceiveGate> {
+        self.receive.get(number).copied()
     }
 
     /// A memory gate.
     pub fn memory(&self, number: i32) -> Result<MemoryGate> {
-        get(&self.memory, number)
-    }
-
-    /// Opens a session with a file service.
-    pub fn open_mount(&mut self, name: &str) -> Result<i32> {
-        SendGate::find(name).ok_or(NOT_FOUND)?;
-        put(&mut self.mounts, Mount::connect(name).map_err(status)?)
-    }
-
-    /// A file service.
-    pub fn mount(&mut self, number: i32) -> Result<&mut Mount> {
-        let place = usize::try_from(number).ok();
-        let place = place.and_then(|n| self.mounts.get_mut(n));
-        place.and_then(Option::as_mut).ok_or(BAD_ARGUMENT)
+        self.memory.get(number).copied()
     }
 
     /// A message must not cross a page, so it is sent from here.
@@ -113,7 +166,7 @@ impl Tables {
 
     /// Sends; the answer is dropped.
     pub fn send(&mut self, gate: i32, data: &[u8]) -> Result<i32> {
-        let gate = get(&self.send, gate)?;
+        let gate = *self.send.get(gate)?;
         let length = self.copy(data)?;
         gate.send_waiting(&self.buffer.0[..length]).map_err(code)?;
         Ok(0)
@@ -121,40 +174,36 @@ impl Tables {
 
     /// Asks; gives the message with the answer.
     pub fn call(&mut self, gate: i32, data: &[u8]) -> Result<i32> {
-        let gate = get(&self.send, gate)?;
+        let gate = *self.send.get(gate)?;
         let length = self.copy(data)?;
         let answer = gate.call(&self.buffer.0[..length]).map_err(code)?;
-        put(&mut self.messages, answer)
+        self.messages.put(answer)
     }
 
     /// Waits for a message of any of these gates; gives it and the index of the gate.
     pub fn wait(&mut self, gates: &[i32], until: u64) -> Result<(i32, i32)> {
-        if gates.len() > GATES || gates.is_empty() {
+        if gates.len() > ROOM || gates.is_empty() {
             return Err(BAD_ARGUMENT);
         }
-        let mut open = [get(&self.receive, gates[0])?; GATES];
+        let mut open = [self.receive(gates[0])?; ROOM];
         for (place, &number) in open.iter_mut().zip(gates) {
-            *place = get(&self.receive, number)?;
+            *place = self.receive(number)?;
         }
         let until = (until > 0).then_some(until);
         match select::wait(&open[..gates.len()], until).map_err(code)? {
-            Event::Message(index, message) => Ok((put(&mut self.messages, message)?, index as i32)),
+            Event::Message(index, message) => Ok((self.messages.put(message)?, index as i32)),
             Event::Time => Err(NOTHING),
         }
     }
 
     /// The held message.
     pub fn message(&self, number: i32) -> Result<&Message> {
-        let place = usize::try_from(number).ok();
-        let place = place.and_then(|n| self.messages.get(n));
-        place.and_then(Option::as_ref).ok_or(BAD_ARGUMENT)
+        self.messages.get(number)
     }
 
     /// Gives up a message.
     pub fn take(&mut self, number: i32) -> Result<Message> {
-        let place = usize::try_from(number).ok();
-        let place = place.and_then(|n| self.messages.get_mut(n));
-        place.and_then(Option::take).ok_or(BAD_ARGUMENT)
+        self.messages.take(number)
     }
 
     /// Answers a message and gives it up.

@@ -102,7 +102,12 @@ impl core::error::Error for Status {}
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
+    use std::format;
+    use std::string::String;
+    use std::vec::Vec;
 
     #[test]
     fn codes_come_back() {
@@ -111,5 +116,23 @@ mod tests {
         }
         assert_eq!(Status::from_code(0), None);
         assert_eq!(Status::from_code(u64::MAX), None);
+    }
+
+    #[test]
+    fn the_header_for_c_has_the_same_codes() {
+        let header = include_str!("../../c/include/bulkhead.h");
+        let lines = header.lines().map(str::trim);
+        let found: Vec<(String, u64)> = lines
+            .filter_map(|line| {
+                let (name, code) = line.strip_prefix("BH_STATUS_")?.split_once(" = ")?;
+                let code = code.trim_end_matches(',').parse().ok()?;
+                Some((name.replace('_', "").to_lowercase(), code))
+            })
+            .collect();
+        let ours = Status::ALL.iter();
+        let ours: Vec<_> = ours
+            .map(|status| (format!("{status:?}").to_lowercase(), status.code()))
+            .collect();
+        assert_eq!(found, ours);
     }
 }

@@ -6,8 +6,7 @@
 //! bytes that nobody else uses during the call, a pointer to a name to a text that ends with a zero.
 #![allow(unsafe_code)]
 
-use crate::tables::{BAD_ARGUMENT, Result, Tables, code, status};
-use bulkhead_lib::file::{CREATE, READ, WRITE};
+use crate::tables::{BAD_ARGUMENT, NOT_FOUND, Result, Tables, code};
 use bulkhead_lib::{argument, marker, println, time};
 use core::alloc::Layout;
 use core::cell::RefCell;
@@ -32,7 +31,7 @@ extern "C" fn bulkhead_start() -> ! {
 bulkhead_lib::hal::user_entry!(bulkhead_start);
 
 fn with(action: impl FnOnce(&mut Tables) -> Result<i32>) -> c_int {
-    // No function calls back into C, so nobody has borrowed them.
+    // Nothing calls back into C while they are borrowed.
     match action(&mut TABLES.0.borrow_mut()) {
         Ok(value) => value,
         Err(error) => error,
@@ -77,6 +76,22 @@ unsafe fn bytes_mut<'a>(data: *mut c_void, length: usize) -> Result<&'a mut [u8]
     Ok(unsafe { core::slice::from_raw_parts_mut(data.cast(), length) })
 }
 
+/// Copies what fits; gives how many bytes there are.
+fn fill(target: &mut [u8], data: &[u8]) -> i32 {
+    let count = data.len().min(target.len());
+    target[..count].copy_from_slice(&data[..count]);
+    data.len() as i32
+}
+
+/// Copies a text and the zero that ends it; gives its length without that.
+fn fill_text(target: &mut [u8], text: &str) -> Result<i32> {
+    let length = text.len();
+    let target = target.get_mut(..=length).ok_or(BAD_ARGUMENT)?;
+    target[..length].copy_from_slice(text.as_bytes());
+    target[length] = 0;
+    Ok(length as i32)
+}
+
 macro_rules! functions {
     ($(fn $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)? $body:block)*) => {$(
         /// See `include/bulkhead.h`.
@@ -88,6 +103,12 @@ macro_rules! functions {
         pub unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? $body
     )*};
 }
+
+mod files;
+mod handlers;
+mod network;
+mod pipes;
+mod requests;
 
 functions! {
     fn bh_print(line: *const c_char) {
@@ -110,20 +131,11 @@ functions! {
     }
 
     fn bh_argument(name: *const c_char, value: *mut c_char, size: usize) -> c_int {
-        // SAFETY: see the head of this module.
-        let (name, value) = match unsafe { (text(name), bytes_mut(value.cast(), size)) } {
-            (Ok(name), Ok(value)) => (name, value),
-            _ => return BAD_ARGUMENT,
-        };
-        let Some(found) = argument::text(name) else {
-            return crate::tables::NOT_FOUND;
-        };
-        let Some(target) = value.get_mut(..=found.len()) else {
-            return BAD_ARGUMENT;
-        };
-        target[..found.len()].copy_from_slice(found.as_bytes());
-        target[found.len()] = 0;
-        found.len() as c_int
+        with(|_| {
+            // SAFETY: see the head of this module.
+            let (name, value) = unsafe { (text(name)?, bytes_mut(value.cast(), size)?) };
+            fill_text(value, argument::text(name).ok_or(NOT_FOUND)?)
+        })
     }
 
     fn bh_number(name: *const c_char, default: u64) -> u64 {
@@ -160,10 +172,7 @@ functions! {
             let (data, answer) = unsafe { (bytes(data, length)?, bytes_mut(answer, size)?) };
             let message = tables.call(gate, data)?;
             let message = tables.take(message)?;
-            let payload = message.payload();
-            let count = payload.len().min(answer.len());
-            answer[..count].copy_from_slice(&payload[..count]);
-            Ok(payload.len() as i32)
+            Ok(fill(answer, message.payload()))
         })
     }
 
@@ -202,9 +211,7 @@ functions! {
             // SAFETY: see the head of this module.
             let target = unsafe { bytes_mut(target, size) }?;
             let payload = tables.message(message)?.payload();
-            let count = payload.len().min(target.len());
-            target[..count].copy_from_slice(&payload[..count]);
-            Ok(count as i32)
+            Ok(fill(target, payload).min(target.len() as i32))
         })
     }
 
@@ -236,65 +243,6 @@ functions! {
             // SAFETY: see the head of this module.
             let data = unsafe { bytes(data, length) }?;
             tables.memory(gate)?.write(offset, data).map_err(code)?;
-            Ok(0)
-        })
-    }
-
-    fn bh_mount(name: *const c_char) -> c_int {
-        // SAFETY: see the head of this module.
-        with(|tables| tables.open_mount(unsafe { text(name) }?))
-    }
-
-    fn bh_file_size(mount: c_int, path: *const c_char) -> i64 {
-        let mut size = 0;
-        let done = with(|tables| {
-            // SAFETY: see the head of this module.
-            let path = unsafe { text(path) }?;
-            size = tables.mount(mount)?.stat(path).map_err(status)?.size;
-            Ok(0)
-        });
-        match done {
-            0 => i64::try_from(size).unwrap_or(i64::MAX),
-            error => error.into(),
-        }
-    }
-
-    fn bh_file_read(mount: c_int, path: *const c_char, offset: u64, target: *mut c_void, length: usize) -> c_int {
-        with(|tables| {
-            // SAFETY: see the head of this module.
-            let (path, target) = unsafe { (text(path)?, bytes_mut(target, length)?) };
-            let mut file = tables.mount(mount)?.open(path, READ).map_err(status)?;
-            file.seek(offset);
-            let count = file.read(target).map_err(status)?;
-            file.close().map_err(status)?;
-            Ok(count as i32)
-        })
-    }
-
-    fn bh_file_write(mount: c_int, path: *const c_char, offset: u64, data: *const c_void, length: usize) -> c_int {
-        with(|tables| {
-            // SAFETY: see the head of this module.
-            let (path, data) = unsafe { (text(path)?, bytes(data, length)?) };
-            let mut file = tables.mount(mount)?.open(path, WRITE | CREATE).map_err(status)?;
-            file.seek(offset);
-            file.write(data).map_err(status)?;
-            file.close().map_err(status)?;
-            Ok(0)
-        })
-    }
-
-    fn bh_file_remove(mount: c_int, path: *const c_char) -> c_int {
-        with(|tables| {
-            // SAFETY: see the head of this module.
-            tables.mount(mount)?.remove(unsafe { text(path) }?).map_err(status)?;
-            Ok(0)
-        })
-    }
-
-    fn bh_folder(mount: c_int, path: *const c_char) -> c_int {
-        with(|tables| {
-            // SAFETY: see the head of this module.
-            tables.mount(mount)?.make_folder(unsafe { text(path) }?).map_err(status)?;
             Ok(0)
         })
     }
