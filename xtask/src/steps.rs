@@ -15,6 +15,8 @@ const TARGET: &str = "riscv64gc-unknown-none-elf";
 enum Action {
     /// Cargo with these arguments.
     Cargo(Vec<String>),
+    /// Rustup with these arguments: Miri of another toolchain.
+    Miri(Vec<String>),
     /// Python with these arguments. Exit code 77: not possible here, and the last line on standard error says why.
     Python(Vec<String>),
     /// Not possible here, because of this.
@@ -40,8 +42,12 @@ fn cargo() -> OsString {
 }
 
 fn works(program: &str, argument: &str) -> bool {
+    can(program, &[argument])
+}
+
+fn can(program: &str, arguments: &[&str]) -> bool {
     Command::new(program)
-        .arg(argument)
+        .args(arguments)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
@@ -120,6 +126,14 @@ fn over(name: &'static str, before: &[&str], packages: Vec<String>, after: &[&st
     }
 }
 
+fn outcome(command: &mut Command, root: &Path) -> Outcome {
+    let command = command.current_dir(root).env("BULKHEAD_ROOT", root);
+    match command.status().is_ok_and(|status| status.success()) {
+        true => Outcome::Passed,
+        false => Outcome::Failed,
+    }
+}
+
 fn run_steps(root: &Path, title: &str, steps: Vec<Step>) -> bool {
     let begin = Instant::now();
     let mut lines = Vec::new();
@@ -143,18 +157,16 @@ fn run_steps(root: &Path, title: &str, steps: Vec<Step>) -> bool {
             }
             Action::Cargo(arguments) => {
                 announce("cargo", &arguments);
-                let good = Command::new(cargo())
-                    .args(&arguments)
-                    .current_dir(root)
-                    .env("BULKHEAD_ROOT", root)
-                    .envs(step.variable.map(|name| (name, "1")))
-                    .status()
-                    .is_ok_and(|status| status.success());
-                if good {
-                    Outcome::Passed
-                } else {
-                    Outcome::Failed
-                }
+                let mut command = Command::new(cargo());
+                command.envs(step.variable.map(|name| (name, "1")));
+                outcome(command.args(&arguments), root)
+            }
+            Action::Miri(arguments) => {
+                announce("rustup", &arguments);
+                // The crate's storage lives for ever, so every test leaves it behind.
+                let mut command = Command::new("rustup");
+                command.env("MIRIFLAGS", "-Zmiri-ignore-leaks");
+                outcome(command.args(&arguments), root)
             }
         };
         let word = match outcome {
@@ -196,6 +208,25 @@ fn python_step() -> Step {
     };
     Step {
         name: "python package",
+        action,
+        variable: None,
+    }
+}
+
+/// The capabilities' examples and attacks where every access to memory is checked; the random tests would take hours there.
+fn miri_step() -> Step {
+    let miri = ["run", "nightly", "cargo", "miri"];
+    let action = if can("rustup", &[&miri[..], &["--version"]].concat()) {
+        let package = ["test", "--quiet", "-p", "bulkhead-capabilities", "--lib"];
+        let arguments = [&miri[..], &package, &["--", "examples", "attacks"]].concat();
+        Action::Miri(arguments.iter().map(|&a| a.to_owned()).collect())
+    } else {
+        Action::Skip(
+            "Miri is missing: rustup toolchain install nightly --component miri".to_owned(),
+        )
+    };
+    Step {
+        name: "capabilities under Miri",
         action,
         variable: None,
     }
@@ -279,6 +310,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
             variable: None,
         }
     });
+    steps.push(miri_step());
     steps.push(python_step());
     steps.push(step(
         "laws (tidy)",
