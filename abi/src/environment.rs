@@ -99,7 +99,8 @@ pub struct GateEntry {
     pub buffer: u64,
     /// Bytes of the region (memory), slots (receive), credits (send).
     pub size: u64,
-    /// Rights of a memory gate: [`crate::dtu::TLB_READ`], [`crate::dtu::TLB_WRITE`].
+    /// Rights of a memory gate: [`crate::dtu::TLB_READ`], [`crate::dtu::TLB_WRITE`]. Of a send gate: the selector at which its
+    /// receiver's service will be found, or 0. Of a receive gate: the selector under which its service is to be offered, or 0.
     pub rights: u64,
 }
 

@@ -17,6 +17,7 @@ pub mod marker;
 pub mod memory_map;
 pub mod message;
 pub mod network;
+pub mod news;
 pub mod pager;
 pub mod syscall;
 pub mod tilemux;

@@ -6,6 +6,7 @@
 //! a [`SyscallError`] code and, if that is 0, the results.
 
 use crate::dtu::codes;
+pub use crate::news::{News, Standing};
 use crate::words::{Name, Reader, Words};
 
 /// Words of a request or reply at most.
@@ -45,9 +46,9 @@ pub const SHARE: u64 = u64::MAX;
 pub const PRIORITIES: usize = 3;
 /// [`Syscall::Report`] of a nested manager: all that were to end have ended; its exit code stands in the lower bits.
 pub const REPORT_DONE: u64 = 1 << 32;
-/// [`Syscall::Report`] of a nested manager: from this bit on, a bit for each of what its part of the description imports that is a
-/// gate of a service which it offers now; the capability lies at [`SEL_SHARED`] plus the number of the import.
-pub const REPORT_SERVICES: u32 = 32 + 1;
+/// [`Syscall::Report`] and [`Syscall::Tell`] between managers: from this bit on, what the word is about. 0: the manager itself;
+/// otherwise one more than the number of an import, and the word is a [`News`].
+pub const ABOUT: u32 = 58;
 /// Where a nested manager finds the service behind an import, at this plus its number, once it was told that number; and where it
 /// offers services itself.
 pub const SEL_SHARED: u16 = SEL_SESSIONS - SHARED_MAX;
@@ -55,6 +56,11 @@ pub const SEL_SHARED: u16 = SEL_SESSIONS - SHARED_MAX;
 pub const SHARED_MAX: u16 = 32;
 /// Words of [`Syscall::Tell`] that an activity has not heard at most.
 pub const TOLD_MAX: usize = 32;
+/// Where an application that is no manager offers its service with this number, at this plus the number; the environment says it at
+/// each receive gate of a service.
+pub const SEL_OFFERED: u16 = SEL_TILES;
+/// Services of an application at most.
+pub const SERVICES_MAX: u16 = 4;
 /// Where a nested manager finds its part of the description.
 pub const SEL_DESCRIPTION: u16 = 5;
 /// Pages of one [`Syscall::Map`] at most; this bounds the call.
@@ -442,7 +448,8 @@ calls! {
         /// Hash of the module's name: [`module_key`], because the names are longer than a message's fields.
         key: u64,
     }
-    /// Tells who created the caller something, as an [`Event`]. A later report replaces one that was not heard yet.
+    /// Tells who created the caller something, as an [`Event`]. A later report about the same (see [`ABOUT`]) replaces one that was
+    /// not heard yet.
     Report = 26 {
         /// What, by agreement: see [`REPORT_DONE`].
         value: u64,
@@ -503,7 +510,8 @@ calls! {
         /// The capability.
         selector: u16,
     }
-    /// Tells an activity something, as an [`Event`]; at most [`TOLD_MAX`] that it has not heard.
+    /// Tells an activity something, as an [`Event`]; at most [`TOLD_MAX`] that it has not heard. A later word about the same, if that is
+    /// not 0 (see [`ABOUT`]), replaces one that was not heard yet.
     Tell = 29 {
         /// The activity.
         activity: u16,

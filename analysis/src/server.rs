@@ -64,6 +64,15 @@ pub fn terms(system: &System, server: usize) -> Vec<Terms> {
             budget: time("budget").map(|budget| (budget, time("period").unwrap_or(10_000_000))),
         });
     }
+    if app.services.len() > 1 {
+        // The services of an application take turns; how long a turn of another one takes is not looked at, so there is no bound.
+        all.push(Terms {
+            slots: 1,
+            clients: 1,
+            limit: None,
+            budget: None,
+        });
+    }
     all
 }
 

@@ -384,9 +384,10 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
         }
         writer.end();
     }
-    if let Some(service) = app.service {
+    for service in &app.services {
         writer
             .start("service")
+            .optional("name", service.name.as_ref())
             .attribute("sessions", service.sessions)
             .attribute("scope", service.scope.name());
         if service.restarts > 0 {
@@ -413,10 +414,12 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
     for gate in &app.sgates {
         let to = &system.apps[gate.to];
         if let Some(priority) = gate.session {
+            let service = to.service_of(&to.rgates[gate.gate].name);
             writer
                 .start("session")
                 .attribute("name", &gate.name)
                 .attribute("to", &to.name)
+                .optional("service", service.and_then(|service| service.name.as_ref()))
                 .attribute("priority", priority)
                 .attribute("credits", gate.credits)
                 .attribute("label", gate.label)
@@ -452,8 +455,11 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
                     let owner = &system.apps[app];
                     format!("{}/{}", owner.name, owner.mgates[gate].name)
                 }),
-            )
-            .end();
+            );
+        if complete && gate.scope != Scope::Manager {
+            writer.attribute("scope", gate.scope.name());
+        }
+        writer.end();
     }
     writer.end();
 }

@@ -287,7 +287,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             maybe("limit"),
             maybe("cpu"),
             maybe("task"),
-            maybe("service"),
+            any("service"),
             any("rgate"),
             any("sgate"),
             any("session"),
@@ -296,8 +296,13 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "service",
-        about: "The application serves others: they may open sessions at its gates `priority-0`, `priority-1`, ....",
+        about: "The application serves others: they may open sessions at its gates `priority-0`, `priority-1`, .... An application with several services gives them names, all but one.",
         attributes: &[
+            optional(
+                "name",
+                Name,
+                "Name of the service, whose gates are `NAME-priority-0`, ... then.",
+            ),
             default(
                 "sessions",
                 Integer { min: 1, max: 64 },
@@ -314,7 +319,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "restart",
                 Choice(&["never", "on-failure"]),
                 "never",
-                "Whether its manager starts it again when it stops otherwise than with 0; sessions end, and clients open new ones.",
+                "Whether its manager starts the application again when it stops otherwise than with 0; sessions end, and clients open new ones.",
             ),
             default(
                 "restarts",
@@ -334,6 +339,11 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "to",
                 PLACE,
                 "The application with the <service>; MANAGER.APP if several have this name.",
+            ),
+            optional(
+                "service",
+                Name,
+                "Which of its services; without it, that without a name, or the only one.",
             ),
             default(
                 "priority",
@@ -678,6 +688,12 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "of",
                 super::Kind::Text { max: 130 },
                 "APP/GATE: not a region of its own, but the start of that memory gate's region.",
+            ),
+            default(
+                "scope",
+                Choice(&["manager", "system"]),
+                "manager",
+                "Who may share its region with `of`: applications of its manager and of those below, or everybody.",
             ),
             optional(
                 "module",

@@ -183,7 +183,7 @@ pub struct App {
     /// What it does periodically.
     pub task: Option<Task>,
     /// What it offers to others.
-    pub service: Option<Service>,
+    pub services: Vec<Service>,
     /// Receive gates.
     pub rgates: Vec<Rgate>,
     /// Send gates.
@@ -229,14 +229,45 @@ pub struct Quotas {
 }
 
 /// What an application offers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Service {
+    /// Name; `None` for the one whose gates are `priority-0`, ....
+    pub name: Option<String>,
     /// Sessions at each gate at most.
     pub sessions: u32,
     /// Who may open them.
     pub scope: Scope,
     /// How often it is started again after a failure.
     pub restarts: u32,
+}
+
+impl Service {
+    /// The name of its gate for clients of a priority.
+    pub fn gate(&self, priority: impl std::fmt::Display) -> String {
+        match &self.name {
+            Some(name) => format!("{name}-priority-{priority}"),
+            None => format!("priority-{priority}"),
+        }
+    }
+
+    /// The priority that a gate of it is for; `None` for other gates.
+    pub fn priority<'a>(&self, gate: &'a str) -> Option<&'a str> {
+        gate.strip_prefix(&self.gate(""))
+    }
+}
+
+impl App {
+    /// The service that a receive gate belongs to.
+    pub fn service_of(&self, gate: &str) -> Option<&Service> {
+        let mut services = self.services.iter();
+        services.find(|service| service.priority(gate).is_some())
+    }
+
+    /// How often it is started again after a failure.
+    pub fn restarts(&self) -> u32 {
+        let restarts = self.services.iter().map(|service| service.restarts);
+        restarts.max().unwrap_or(0)
+    }
 }
 
 /// From where something can be reached.
@@ -387,6 +418,8 @@ pub struct Mgate {
     pub fill: Option<usize>,
     /// The region belongs to this memory gate of this application: indices.
     pub of: Option<(usize, usize)>,
+    /// Who may share the region.
+    pub scope: Scope,
     /// The application may read.
     pub read: bool,
     /// The application may write.

@@ -4,6 +4,7 @@
 //! with what the chip really uses. What it deliberately does not know: what is too much.
 
 use bulkhead_abi::{dtu, environment, memory_map, syscall, tilemux};
+use std::collections::BTreeSet;
 
 pub use bulkhead_abi::tilemux::table_pages;
 
@@ -30,6 +31,8 @@ pub const WINDOW_KEPT: u64 = tilemux::TILEMUX_MEMORY;
 pub const SELECTORS: u64 = (syscall::SEL_SHARED - syscall::SEL_FREE) as u64;
 /// Gates that may lead across the border of a manager: those that send from inside, and those that receive from outside.
 pub const BORDER: u64 = syscall::SHARED_MAX as u64;
+/// Services of an application at most.
+pub const SERVICES: usize = syscall::SERVICES_MAX as usize;
 /// Memory gates of an application at most.
 pub const MEMORY_GATES: usize = 32;
 /// Bytes of the page that names an application's gates and arguments to it: all of it, its head, a gate, an argument.
@@ -47,6 +50,8 @@ pub const CHUNK: u64 = dtu::CHUNK_MAX as u64;
 pub const APP_KERNEL_MEMORY: u64 = 4 << 10;
 /// Kernel memory that a manager uses itself for each activity that it starts, at most: without gates, and for each gate.
 pub const ACTIVITY_KERNEL_MEMORY: [u64; 2] = [6 << 10, 512];
+/// Kernel memory that a manager uses for each module of a manager below it.
+pub const MODULE_KERNEL_MEMORY: u64 = 256;
 /// Kernel memory that there is, at least.
 pub const KERNEL_MEMORY_TOTAL: u64 = 320 << 10;
 
@@ -65,7 +70,9 @@ impl App {
 
     /// Endpoints that it may use.
     pub fn endpoints(&self) -> u64 {
-        let usual = APP_ENDPOINTS + self.gate_endpoints() + u64::from(self.pager.is_some());
+        // Each further service has a gate of its own for the kernel's questions.
+        let more = SPARE_ENDPOINTS * (self.services.len() as u64).saturating_sub(1);
+        let usual = APP_ENDPOINTS + self.gate_endpoints() + u64::from(self.pager.is_some()) + more;
         self.quotas.endpoints.unwrap_or(usual)
     }
 
@@ -230,8 +237,11 @@ impl System {
             started(gates as u64).saturating_add(app.kernel_memory())
         });
         let below = self.managers_below(manager);
-        let below =
-            below.map(|m| started(self.border_gates(m)).saturating_add(self.kernel_memory_of(m)));
+        let below = below.map(|m| {
+            let modules = MODULE_KERNEL_MEMORY * self.modules_of(m).len() as u64;
+            let started = started(self.border_gates(m)).saturating_add(modules);
+            started.saturating_add(self.kernel_memory_of(m))
+        });
         apps.chain(below).fold(0, u64::saturating_add)
     }
 
@@ -323,6 +333,22 @@ impl System {
         windows
     }
 
+    /// Windows that a manager may show on a tile whether it needs them or not: one for each memory tile whose memory it has.
+    pub fn windows_possible(&self, manager: usize, tile: u16) -> usize {
+        let here = self.managers[manager].tile == tile || self.tiles_below(manager).contains(&tile);
+        let first = self.platform.memories.first().map_or(0, |memory| memory.id);
+        // Its own memory is in the first.
+        let mut memories = BTreeSet::from([first]);
+        let all = self.apps.iter().enumerate();
+        for (_, app) in all.filter(|(app, _)| self.is_within(self.manager_of(*app), manager)) {
+            memories.insert(app.memory_tile);
+            let own = app.mgates.iter();
+            let own = own.filter(|gate| gate.of.is_none() && gate.module.is_none());
+            memories.extend(own.map(|gate| gate.memory_tile));
+        }
+        if here { memories.len() } else { 0 }
+    }
+
     /// Capabilities that a manager makes, at most.
     pub fn selectors_of(&self, manager: usize) -> u64 {
         let apps = self.apps_of(manager).map(|app| {
@@ -334,14 +360,61 @@ impl System {
         });
         let below = self.managers_below(manager).map(|m| {
             let tiles = self.tiles_below(m).len() as u64;
-            // Activity, purse, memory, description, its own tile; a quota for each tile; memory of each memory tile; gates across its
-            // border.
-            5 + tiles + self.platform.memories.len() as u64 + self.border_gates(m)
+            // Activity, purse, memory, description, its own tile; a quota for each tile; memory of each memory tile; gates and regions
+            // across its border, and the regions themselves.
+            let border = self.border_gates(m) + self.border_regions(m);
+            5 + tiles + self.platform.memories.len() as u64 + border
         });
-        apps.chain(below).sum::<u64>() + self.windows_of(manager).len() as u64
+        // The root manager opens modules for others, others are given theirs.
+        let modules = match manager {
+            0 => {
+                let below = self.managers_below(0).flat_map(|m| self.modules_of(m));
+                below.collect::<BTreeSet<&str>>().len()
+            }
+            manager => self.modules_of(manager).len(),
+        };
+        let windows = self.windows_of(manager).len();
+        apps.chain(below).sum::<u64>() + (modules + windows) as u64
     }
 
-    /// Gates that lead across the border of a manager: what sends from inside, and what receives from outside, each once.
+    /// The modules that everything below a manager needs: programs, and data by the names of their elements.
+    pub fn modules_of(&self, manager: usize) -> BTreeSet<&str> {
+        let all = self.apps.iter().enumerate();
+        let inner = all.filter(|(app, _)| self.is_within(self.manager_of(*app), manager));
+        let mut modules = BTreeSet::new();
+        for (_, app) in inner {
+            modules.insert(app.program.as_str());
+            let data = app.mgates.iter().filter_map(|g| g.module.or(g.fill));
+            modules.extend(data.map(|module| self.modules[module].name.as_str()));
+        }
+        let managers = self.all_managers_below(manager).into_iter();
+        modules.extend(managers.map(|m| self.managers[m].program.as_str()));
+        modules
+    }
+
+    /// Memory gates below a manager whose regions are shared across its border.
+    fn border_regions(&self, manager: usize) -> u64 {
+        let inside = |app: usize| self.is_within(self.manager_of(app), manager);
+        let mut count = 0;
+        for (index, app) in self.apps.iter().enumerate().filter(|(app, _)| inside(*app)) {
+            for (number, gate) in app.mgates.iter().enumerate() {
+                let crosses = match gate.of {
+                    Some((owner, _)) => !inside(owner),
+                    None => {
+                        let others = self.apps.iter().enumerate();
+                        let others = others.filter(|(other, _)| !inside(*other));
+                        let mut gates = others.flat_map(|(_, other)| &other.mgates);
+                        gates.any(|other| other.of == Some((index, number)))
+                    }
+                };
+                count += u64::from(crosses);
+            }
+        }
+        count
+    }
+
+    /// Gates that lead across the border of a manager: what sends from inside, what receives from outside, each once, and memory that is
+    /// shared.
     pub fn border_gates(&self, manager: usize) -> u64 {
         let inside = |app: usize| self.is_within(self.manager_of(app), manager);
         let mut senders = 0;
@@ -357,7 +430,7 @@ impl System {
         }
         receivers.sort_unstable();
         receivers.dedup();
-        senders + receivers.len() as u64
+        senders + receivers.len() as u64 + self.border_regions(manager)
     }
 
     /// Whether applications of a manager may reach what is in another one.

@@ -177,7 +177,8 @@ impl<'a> Reader<'a, '_> {
             kernel_memory: limit.maybe_size("kernel-memory"),
         });
         let limit = limit.and_then(traffic);
-        let service = node.child("service").map(|service| Service {
+        let services = node.all("service").map(|service| Service {
+            name: service.maybe_text("name"),
             sessions: service.integer("sessions") as u32,
             scope: scope(service),
             restarts: match service.text("restart").as_str() {
@@ -200,6 +201,7 @@ impl<'a> Reader<'a, '_> {
                 module: None,
                 fill: None,
                 of: None,
+                scope: scope(gate),
                 read: rights.contains('r'),
                 write: rights.contains('w'),
                 memory_tile: gate
@@ -232,7 +234,7 @@ impl<'a> Reader<'a, '_> {
             cpu: None,
             quotas: quotas.unwrap_or_default(),
             task: None,
-            service,
+            services: services.collect(),
             rgates: rgates.collect(),
             sgates: Vec::new(),
             mgates: mgates.collect(),

@@ -4,7 +4,7 @@
 //! things; only what is meant to be known has a global name. What it deliberately does not know: tiles and quotas.
 
 use super::read::Reader;
-use super::{Flow, Module, ModuleSource, Scope, Sgate};
+use super::{App, Flow, Module, ModuleSource, Scope, Sgate};
 use crate::error::{Diagnostic, Problem};
 use crate::grammar::NAME_MAX;
 use crate::node::Node;
@@ -25,6 +25,31 @@ const PAGER_CLIENTS: u32 = 16;
 pub(super) fn senders(app: &Node) -> impl Iterator<Item = &Node> {
     let children = app.children.iter();
     children.filter(|child| matches!(child.rule.name, "sgate" | "session"))
+}
+
+/// An application has no service of this name, or not one without.
+fn no_service(app: &App, wanted: Option<String>) -> Misplaced {
+    let names = app.services.iter().filter_map(|s| s.name.as_deref());
+    let names: Vec<&str> = names.collect();
+    match wanted {
+        _ if app.services.is_empty() => {
+            let problem = format!("`{}` offers no service", app.name);
+            let help = format!(
+                "write <service/> into `{}` if its program serves sessions, or use an <sgate>",
+                app.name
+            );
+            ("to", (Problem::Inconsistent(problem), help))
+        }
+        Some(name) => {
+            let (kind, help) = ("service", suggestion(&name, &names, "service"));
+            ("service", (Problem::Unknown { kind, name }, help))
+        }
+        None => {
+            let problem = format!("`{}` has several services", app.name);
+            let help = format!("say which one: service=\"{}\"", names.join("\" or \""));
+            ("to", (Problem::Inconsistent(problem), help))
+        }
+    }
 }
 
 impl<'a> Reader<'a, '_> {
@@ -174,7 +199,7 @@ impl<'a> Reader<'a, '_> {
                 "remove heap=\"lazy\" or the pager",
             );
         }
-        let restarts = |app: usize| self.apps[app].service.as_ref().map_or(0, |s| s.restarts);
+        let restarts = |app: usize| self.apps[app].restarts();
         if restarts(client) + restarts(pager) > 0 {
             return wrong(
                 "an application with a pager cannot be started again, nor can a pager, because their pages would be lost".into(),
@@ -317,24 +342,22 @@ impl<'a> Reader<'a, '_> {
         let to = self.application(&node.text("to"), manager);
         let to = to.map_err(|failure| Box::new(("to", failure)))?;
         let app = &self.apps[to];
-        let Some(service) = app.service else {
-            let problem = format!("`{}` offers no service", app.name);
-            let help = format!(
-                "write <service/> into `{}` if its program serves sessions, or use an <sgate>",
-                app.name
-            );
-            return Err(Box::new(("to", (Problem::Inconsistent(problem), help))));
+        let wanted = node.maybe_text("service");
+        let mut services = app.services.iter();
+        let found = match (&wanted, app.services.as_slice()) {
+            (None, [only]) => Some(only),
+            _ => services.find(|service| service.name == wanted),
+        };
+        let Some(service) = found else {
+            return Err(Box::new(no_service(app, wanted)));
         };
         self.reach(service.scope, from, to, "the service")
             .map_err(|failure| Box::new(("to", failure)))?;
         let priority = node.integer("priority");
-        let wanted = format!("priority-{priority}");
+        let wanted = service.gate(priority);
         let gate = app.rgates.iter().position(|gate| gate.name == wanted);
         gate.map(|gate| (to, gate)).ok_or_else(|| {
-            let known = app
-                .rgates
-                .iter()
-                .filter_map(|g| g.name.strip_prefix("priority-"));
+            let known = app.rgates.iter().filter_map(|g| service.priority(&g.name));
             let known: Vec<&str> = known.collect();
             let problem = format!("`{}` has no clients of priority {priority}", app.name);
             let help = match known.is_empty() {
@@ -530,15 +553,8 @@ impl<'a> Reader<'a, '_> {
             };
             return Err((Problem::Inconsistent(problem), help.into()));
         }
-        let (own, other) = (self.manager_of(from), self.manager_of(index));
-        if own != other {
-            let problem = format!(
-                "the region of `{of}` belongs to manager `{}`, this gate to manager `{}`",
-                self.managers[other].name, self.managers[own].name
-            );
-            let help = "regions are shared below one manager: put both applications below the same one, or send the data through a gate";
-            return Err((Problem::Inconsistent(problem), help.into()));
-        }
+        let what = format!("region `{gate}`");
+        self.reach(gates[number].scope, from, index, &what)?;
         if size > gates[number].size {
             let problem = format!("the region of `{of}` is smaller than this gate");
             let help = format!("give at most {}B", gates[number].size.0);

@@ -7,7 +7,7 @@
 use super::check::{Places, limit_in_range};
 use super::needs::{
     ACTIVITIES, BORDER, CHUNK, ENVIRONMENT, KERNEL_MEMORY_TOTAL, MEMORY_GATES, OnTile, SELECTORS,
-    TILE_ACTIVITIES, WINDOW, WINDOWS,
+    SERVICES, TILE_ACTIVITIES, WINDOW, WINDOWS,
 };
 use super::resolve::senders;
 use super::{APP_CREDITS, App, KERNEL_MEMORY, System, TILE_MEMORY};
@@ -525,6 +525,25 @@ impl Tree<'_, '_> {
                 "give its applications the same memory-tile, or let fewer managers share the tile";
             self.error(what, last.place("tile"), help);
         }
+        // A manager that takes what it can must not keep those from their windows who are not below it.
+        let users: Vec<usize> = windows.iter().map(|window| window.0).collect();
+        let possible = (0..system.managers.len()).map(|manager| {
+            let own = users.iter().filter(|user| **user == manager).count();
+            let others = users.iter().any(|user| !system.is_within(*user, manager));
+            match manager > 0 && others {
+                true => own.max(system.windows_possible(manager, tile)),
+                false => own,
+            }
+        });
+        let possible = possible.sum::<usize>() + root;
+        if windows.len() + root <= WINDOWS && possible > WINDOWS {
+            let what = format!(
+                "the managers that share tile {tile} could show {possible} windows onto memory there, {} more than it has: one for each of them and each memory tile that they have memory of",
+                possible - WINDOWS
+            );
+            let help = "give what is below each of them memory of one memory tile, or let fewer managers share the tile";
+            self.error(what, last.place("tile"), help);
+        }
         for (manager, memory, bytes) in windows {
             if bytes > WINDOW {
                 let what = format!(
@@ -594,9 +613,11 @@ impl Tree<'_, '_> {
     fn sessions(&mut self) {
         let system = self.system;
         for (to, app) in system.apps.iter().enumerate() {
-            let Some(service) = app.service else { continue };
-            self.restarts(to, app);
+            self.services(to);
             for gate in 0..app.rgates.len() {
+                let Some(service) = app.service_of(&app.rgates[gate].name) else {
+                    continue;
+                };
                 let mut count = 0;
                 for (client, node) in system.apps.iter().zip(&self.places.apps) {
                     for (sgate, element) in client.sgates.iter().zip(senders(node)) {
@@ -624,32 +645,43 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// Who is started again gets new endpoints, and only its own manager can connect its clients with them.
-    fn restarts(&mut self, to: usize, app: &App) {
-        let system = self.system;
-        let own = system.manager_of(to);
-        if app.service.is_none_or(|service| service.restarts == 0) {
-            return;
-        }
-        for client in 0..system.apps.len() {
-            let node = self.places.apps[client];
-            let outside = system.manager_of(client) != own;
-            let gates = system.apps[client].sgates.iter().zip(senders(node));
-            for (gate, element) in gates {
-                if gate.to == to && outside {
-                    let what = format!(
-                        "`{}` is started again after a failure, but `{}` sends to it from below another manager",
-                        app.name, system.apps[client].name
-                    );
-                    let help = "a manager connects only its own applications again: leave out restart=\"on-failure\", or put both below the same manager";
-                    let attribute =
-                        if element.rule.name == "session" || element.maybe_text("to").is_some() {
-                            "to"
-                        } else {
-                            "name"
-                        };
-                    self.error(what, element.place(attribute), help);
-                }
+    /// Services of an application have names, and one fate: it is the application that is started again.
+    fn services(&mut self, index: usize) {
+        let app = &self.system.apps[index];
+        let node = self.places.apps[index];
+        for (number, (service, element)) in app.services.iter().zip(node.all("service")).enumerate()
+        {
+            let before = &app.services[..number];
+            if before.iter().any(|other| other.name == service.name) {
+                let which = match &service.name {
+                    Some(name) => format!("of the name `{name}`"),
+                    None => "without a name".to_owned(),
+                };
+                let what = format!("`{}` has two services {which}", app.name);
+                let help = "give each a name of its own; one of them needs none";
+                self.error(what, element.place("name"), help);
+            }
+            if number == SERVICES {
+                let what = format!(
+                    "`{}` has {} services, {} more than {SERVICES}",
+                    app.name,
+                    app.services.len(),
+                    app.services.len() - SERVICES
+                );
+                let help =
+                    "split the application, or serve several kinds of requests at one service";
+                self.error(what, &element.span, help);
+            }
+            if let Some(first) = before
+                .first()
+                .filter(|first| first.restarts != service.restarts)
+            {
+                let what = format!(
+                    "the services of `{}` are started again differently often, {} and {} times",
+                    app.name, first.restarts, service.restarts
+                );
+                let help = "it is the application that is started again: write the same `restart` and `restarts` at all of them";
+                self.error(what, element.place("restart"), help);
             }
         }
     }

@@ -32,6 +32,7 @@ pub mod pipe;
 mod runtime;
 pub mod select;
 pub mod server;
+pub mod services;
 pub mod session;
 pub mod socket;
 pub mod syscall;

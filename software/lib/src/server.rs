@@ -15,9 +15,11 @@
 use crate::gate::{Aligned, Message, ReceiveGate};
 use crate::{argument, session, time};
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::NO_ENDPOINT;
-use bulkhead_abi::syscall::ServerRequest;
+use bulkhead_abi::environment::{GateEntry, GateKind};
+use bulkhead_abi::syscall::{SEL_OFFERED, ServerRequest};
 use bulkhead_common::account::{Account, Terms, Verdict};
 use bulkhead_common::message::{self, Body, Buffer};
 use bulkhead_common::quantity;
@@ -178,12 +180,16 @@ pub struct Server {
     waiting: Waiting<Message>,
     /// Where the kernel asks, if there are sessions.
     control: Option<ReceiveGate>,
+    /// Under which selector they are offered.
+    offers: u16,
 }
 
 /// A time of the arguments in nanoseconds: that of the gate, or that of all gates.
-fn term(name: &str, priority: usize) -> Option<u64> {
-    let own = alloc::format!("{name}-{priority}");
-    let text = argument::text(&own).or_else(|| argument::text(name))?;
+fn term(service: &str, name: &str, priority: usize) -> Option<u64> {
+    let common = of_service(service, name);
+    let own = alloc::format!("{common}-{priority}");
+    let text = argument::text(&own).or_else(|| argument::text(&common));
+    let text = text.or_else(|| argument::text(name))?;
     match quantity::time(text) {
         Some(time) => Some(time),
         None if text == "none" => None,
@@ -191,14 +197,22 @@ fn term(name: &str, priority: usize) -> Option<u64> {
     }
 }
 
-fn terms(priority: usize) -> Terms {
-    let period = term("period", priority);
+/// The name of something that belongs to a service.
+fn of_service(service: &str, name: &str) -> String {
+    match service {
+        "" => name.into(),
+        service => alloc::format!("{service}-{name}"),
+    }
+}
+
+fn terms(service: &str, priority: usize) -> Terms {
+    let period = term(service, "period", priority);
     if period == Some(0) {
         panic!("argument `period`: a period of 0");
     }
     Terms {
-        limit: term("limit", priority).unwrap_or(u64::MAX),
-        budget: term("budget", priority).unwrap_or(u64::MAX),
+        limit: term(service, "limit", priority).unwrap_or(u64::MAX),
+        budget: term(service, "budget", priority).unwrap_or(u64::MAX),
         period: period.unwrap_or(10_000_000),
     }
 }
@@ -209,14 +223,33 @@ impl Server {
     /// # Panics
     /// If there is no gate, or an argument is no time.
     pub fn from_environment() -> Self {
-        let gates: Vec<ReceiveGate> = GATES
-            .iter()
-            .map_while(|name| ReceiveGate::find(name))
+        Self::named("")
+    }
+
+    /// One of several services of an application: with the gates `NAME-priority-0`, ..., and the arguments `NAME-limit`, ....
+    ///
+    /// # Panics
+    /// If there is no gate, or an argument is no time.
+    pub fn named(service: &str) -> Self {
+        let names = GATES.iter().map(|name| of_service(service, name));
+        let entries: Vec<&GateEntry> = names
+            .map_while(|name| argument::gate(&name, GateKind::Receive))
             .collect();
-        if gates.is_empty() {
-            panic!("no <rgate name=\"priority-0\"> in the description");
+        let Some(first) = entries.first() else {
+            panic!(
+                "no <rgate name=\"{}\"> in the description",
+                of_service(service, GATES[0])
+            );
+        };
+        // Who is no service in the description may be one all the same, for those who have send gates.
+        let offers = u16::try_from(first.rights).ok().filter(|s| *s != 0);
+        let gates = entries
+            .iter()
+            .map(|gate| ReceiveGate::new(gate.endpoint, gate.size as u8, gate.buffer));
+        Self {
+            offers: offers.unwrap_or(SEL_OFFERED),
+            ..Self::with(service, gates)
         }
-        Self::new(gates)
     }
 
     /// With these gates, the first with the highest priority, and the arguments of the description.
@@ -224,9 +257,13 @@ impl Server {
     /// # Panics
     /// If an argument is no time.
     pub fn new(gates: impl IntoIterator<Item = ReceiveGate>) -> Self {
+        Self::with("", gates)
+    }
+
+    fn with(service: &str, gates: impl IntoIterator<Item = ReceiveGate>) -> Self {
         let now = time::now();
         let lane = |(priority, gate)| {
-            let terms = terms(priority);
+            let terms = terms(service, priority);
             Lane {
                 gate,
                 terms,
@@ -238,6 +275,7 @@ impl Server {
         Self {
             waiting: Waiting::with_capacity(slots.sum()),
             control: None,
+            offers: SEL_OFFERED,
             lanes,
         }
     }
@@ -269,18 +307,35 @@ impl Server {
     /// # Panics
     /// If the service has sessions and the kernel does not let it.
     pub fn run<S: Service>(&mut self, service: &mut S) -> ! {
-        if S::SESSIONS {
-            self.control = match session::offer() {
-                Ok(gate) => Some(gate),
-                Err(status) => panic!("the service cannot be offered: {status}"),
-            };
-        }
+        self.offer::<S>();
         // Asked first, so it is kept at hand.
         let first = self.lanes[0].gate;
         loop {
             let alarm = service.alarm();
             self.sleep(alarm);
             self.step(service, first);
+        }
+    }
+
+    /// Offers the service to those who may open sessions.
+    pub(crate) fn offer<S: Service>(&mut self) {
+        if S::SESSIONS {
+            self.control = match session::offer(self.offers) {
+                Ok(gate) => Some(gate),
+                Err(status) => panic!("the service cannot be offered: {status}"),
+            };
+        }
+    }
+
+    /// Serves the most important request that there is, if there is one; gives the time at which there is something to do without
+    /// one.
+    pub(crate) fn turn(&mut self, service: &mut impl Service) -> Option<u64> {
+        let first = self.lanes[0].gate;
+        self.step(service, first);
+        let alarm = service.alarm();
+        match self.waiting.is_empty() {
+            true => alarm,
+            false => alarm.into_iter().chain(self.waiting.next()).min(),
         }
     }
 

@@ -11,8 +11,8 @@ use crate::gate::{MemoryGate, ReceiveGate};
 use crate::{syscall, time};
 use bulkhead_abi::environment::{ENVIRONMENT_BASE, GateKind};
 use bulkhead_abi::syscall::{
-    NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, SEL_SESSIONS, SYSCALL_SLOT, Syscall,
-    SyscallError,
+    NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, SEL_OFFERED, SEL_SESSIONS, SERVICES_MAX,
+    SYSCALL_SLOT, Syscall, SyscallError,
 };
 use bulkhead_common::status::Status;
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
@@ -72,7 +72,8 @@ impl Session {
     /// nanoseconds at most.
     ///
     /// # Errors
-    /// [`Status::NotFound`] if there is no such gate, [`Status::Closed`] if there is no service; what the server says.
+    /// [`Status::NotFound`] if there is no such gate, [`Status::Closed`] if there is no service, at once if there will be none; what the
+    /// server says.
     pub fn open(gate: &str, argument: u64, patience: u64) -> Result<Self> {
         let entry = argument::gate(gate, GateKind::Send).ok_or(Status::NotFound)?;
         let service = u16::try_from(entry.rights).map_err(|_| Status::NotFound)?;
@@ -93,6 +94,8 @@ impl Session {
                 Err(SyscallError::NoCapability) if time::now() < end => {
                     time::sleep_until(time::now() + 20_000);
                 }
+                // What stands there is no service: its manager says that there will be none.
+                Err(SyscallError::WrongKind) => return Err(Status::Closed),
                 Err(error) => return Err(refused(error)),
             }
         }
@@ -146,27 +149,32 @@ impl Granted {
     }
 }
 
-/// Slots for the kernel's questions to a server.
+/// Slots for the kernel's questions to a service.
 const SLOTS: usize = 4;
-/// Where the unit puts them. Words that change by themselves, as far as the compiler knows.
+/// Words of them.
+const WORDS: usize = SLOTS * SYSCALL_SLOT as usize / 8;
+/// Where the unit puts them, for each service. Words that change by themselves, as far as the compiler knows.
 #[repr(C, align(64))]
-struct Questions([AtomicU64; SLOTS * SYSCALL_SLOT as usize / 8]);
-static QUESTIONS: Questions =
-    Questions([const { AtomicU64::new(0) }; SLOTS * SYSCALL_SLOT as usize / 8]);
+struct Questions([AtomicU64; WORDS]);
+static QUESTIONS: [Questions; SERVICES_MAX as usize] =
+    [const { Questions([const { AtomicU64::new(0) }; WORDS]) }; SERVICES_MAX as usize];
 
-/// Offers a service; the kernel's questions come to the gate.
+/// Offers a service under this selector, [`SEL_OFFERED`] plus its number; the kernel's questions come to the gate.
 ///
 /// # Errors
-/// What the kernel says.
-pub fn offer() -> Result<ReceiveGate> {
-    let (gate, service) = (selector()?, selector()?);
+/// [`Status::BadRequest`] if it is not the selector of a service; what the kernel says.
+pub fn offer(service: u16) -> Result<ReceiveGate> {
+    let number = service.checked_sub(SEL_OFFERED);
+    let questions = number.and_then(|number| QUESTIONS.get(usize::from(number)));
+    let questions = questions.ok_or(Status::BadRequest)?;
+    let gate = selector()?;
     let call = |request: Syscall| syscall::call(&request).map_err(refused);
     call(Syscall::CreateReceive {
         target: gate,
         slots: SLOTS as u8,
         slot_size: SYSCALL_SLOT,
     })?;
-    let buffer = QUESTIONS.0[0].as_ptr() as u64;
+    let buffer = questions.0[0].as_ptr() as u64;
     let [endpoint, ..] = call(Syscall::Activate {
         gate,
         activity: SEL_ACTIVITY,

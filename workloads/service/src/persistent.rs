@@ -1,6 +1,7 @@
 //! A client that goes on when its service is gone: it opens a new session, waits until there is one, and asks again.
 //!
-//! Sessions: `service`. Arguments: `stops` (0): how often it tells the service to stop; `runs` (5) after each.
+//! Sessions: `service`. Arguments: `stops` (0): how often it tells the service to stop; `runs` (5) after each; `losses` (0): how often
+//! it goes on when somebody else has stopped the service, or it was not there in time.
 #![no_std]
 #![no_main]
 
@@ -17,10 +18,17 @@ bulkhead_lib::main!(main);
 fn main() -> u64 {
     let stops: u64 = argument::value("stops", 0);
     let runs: u64 = argument::value("runs", 5);
+    let mut losses: u64 = argument::value("losses", 0);
     for stop in 0..=stops {
-        if let Err(status) = ask(runs) {
-            println!("after {stop} stops: {status}");
-            return 1;
+        loop {
+            match ask(runs) {
+                Ok(()) => break,
+                Err(Status::Closed) if losses > 0 => losses -= 1,
+                Err(status) => {
+                    println!("after {stop} stops: {status}");
+                    return 1;
+                }
+            }
         }
         if stop < stops {
             let told = Client::named("service").call(&Keep {});

@@ -5,15 +5,18 @@
 
 use crate::calls::{Failure, call};
 use crate::create::{Draft, entry};
-use crate::gates::{Selectors, activate};
-use crate::load;
+use crate::gates::{Selectors, activate, deactivate};
+use crate::load::{self, Modules};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::environment::{GateEntry, GateKind};
-use bulkhead_abi::syscall::{SEL_MEMORIES, SEL_TILES, Syscall, SyscallError};
-use bulkhead_resmgr::description::{App, ImportKind, Manager, Source, Subsystem, Target};
+use bulkhead_abi::syscall::{SEL_MEMORIES, SEL_OFFERED, SEL_TILES, Syscall, SyscallError};
+use bulkhead_resmgr::description::{
+    App, ImportKind, Manager, MemoryGate, Source, Subsystem, Target, data_module, part,
+};
 
 /// Makes the receive gates that managers below need and others send to.
 pub fn exports(system: &Subsystem, selectors: &mut Selectors) -> Result<Vec<u16>, Failure> {
@@ -36,36 +39,106 @@ fn send(
     selectors: &mut Selectors,
 ) -> Result<u16, Failure> {
     match to {
-        Target::App { app, gate } => selectors.send(drafts[app].receive(gate), label, credits),
+        Target::App { app, gate, .. } => selectors.send(drafts[app].receive(gate), label, credits),
         Target::Export(index) => selectors.send(exports[index], label, credits),
         Target::Import(selector) => Ok(selector),
     }
 }
 
-/// Gives a manager what it needs from outside, and its part of the description.
+/// What a manager has made for those below it.
+pub struct Made<'a> {
+    /// Its applications.
+    pub apps: &'a [App],
+    /// The same.
+    pub drafts: &'a [Draft],
+    /// Its [`exports`].
+    pub exports: &'a [u16],
+    /// Its modules.
+    pub modules: &'a Modules,
+}
+
+/// Gives a manager what it needs from outside; `write` takes its part of the description.
 pub fn introduce(
     manager: &Manager,
-    drafts: &[Draft],
-    exports: &[u16],
-    activity: u16,
+    draft: &Draft,
+    made: &Made,
+    regions: &mut Regions,
     selectors: &mut Selectors,
     write: impl FnOnce(String, &mut Selectors) -> Result<(), Failure>,
-    part: fn(&Manager, &[u16]) -> String,
 ) -> Result<(), Failure> {
     let mut given = Vec::new();
     for import in &manager.imports {
-        let source = match import.kind {
+        let source = match &import.kind {
             ImportKind::Send {
                 to, credits, label, ..
-            } => send(to, (label, credits), drafts, exports, selectors)?,
-            ImportKind::Receive(index) => exports[index],
+            } => send(
+                *to,
+                (*label, *credits),
+                made.drafts,
+                made.exports,
+                selectors,
+            )?,
+            ImportKind::Receive(index) => made.exports[*index],
+            ImportKind::Memory {
+                import: Some(selector),
+                ..
+            } => *selector,
+            ImportKind::Memory { of, part, .. } => {
+                let whole = region(of, made.apps, made.modules, regions, selectors)?;
+                match part {
+                    Some((size, rights)) => selectors.derive(whole, *size, *rights)?,
+                    None => whole,
+                }
+            }
         };
         // The manager's own selectors begin behind what it is given.
         let target = IMPORTS + given.len() as u16;
-        give(activity, source, target)?;
+        give(draft.selector, source, target)?;
         given.push(target);
     }
-    write(part(manager, &given), selectors)
+    write(part(manager, &draft.modules, &given), selectors)
+}
+
+/// Makes the regions of what is below managers that others share; each is a part of the memory that its manager has.
+pub fn regions(
+    system: &Subsystem,
+    below: &[Draft],
+    modules: &Modules,
+    selectors: &mut Selectors,
+) -> Result<Regions, Failure> {
+    let mut made = Regions::new();
+    // What comes from above is there already.
+    for import in system.managers.iter().flat_map(|m| &m.imports) {
+        if let ImportKind::Memory {
+            of,
+            import: Some(selector),
+            part: None,
+        } = &import.kind
+        {
+            made.insert(of.clone(), *selector);
+        }
+    }
+    for region in &system.regions {
+        let piece = below[region.below].pieces.get(&region.gate.memory_tile);
+        let piece = piece.ok_or_else(|| Failure::NoRegion(region.of.clone()))?;
+        let memory = new_region(*piece, &region.gate, modules, selectors)?;
+        made.insert(region.of.clone(), memory);
+    }
+    Ok(made)
+}
+
+/// A region, with what it begins with.
+fn new_region(
+    pool: u16,
+    gate: &MemoryGate,
+    modules: &Modules,
+    selectors: &mut Selectors,
+) -> Result<u16, Failure> {
+    let memory = selectors.cut(pool, gate.size)?;
+    if let Some(module) = &gate.fill {
+        load::fill_from_module(memory, gate.size, &data_module(module), modules)?;
+    }
+    Ok(memory)
 }
 
 /// Gives an activity a capability of this manager.
@@ -88,6 +161,7 @@ pub type Regions = BTreeMap<String, u16>;
 fn region(
     of: &str,
     apps: &[App],
+    modules: &Modules,
     regions: &mut Regions,
     selectors: &mut Selectors,
 ) -> Result<u16, Failure> {
@@ -97,13 +171,13 @@ fn region(
     let owner = of.split_once('/').and_then(|(app, gate)| {
         let app = apps.iter().find(|known| known.name == app)?;
         let mut gates = app.memory_gates.iter();
-        gates.find(|known| known.name == gate && known.of.is_none())
+        gates.find(|known| known.name == gate && known.is_own())
     });
     let owner = owner.ok_or_else(|| Failure::NoRegion(of.into()))?;
-    let memory = selectors.cut(SEL_MEMORIES + owner.memory_tile, owner.size)?;
-    if let Some(module) = &owner.fill {
-        load::fill_from_module(memory, owner.size, &data_module(module))?;
-    }
+    let memory = match owner.import {
+        Some(import) => import,
+        None => new_region(SEL_MEMORIES + owner.memory_tile, owner, modules, selectors)?,
+    };
     regions.insert(of.into(), memory);
     Ok(memory)
 }
@@ -115,22 +189,25 @@ const MEMORY: u16 = SERVICES + 32;
 
 /// Where this manager keeps the service of its application with this number; below are gates from outside.
 const OFFERED: u16 = SERVICES + 32;
-/// Applications that can offer one.
+/// Services that a manager's own applications can offer in all.
 const OFFERED_MAX: u16 = SEL_TILES - OFFERED;
 
-/// The boot module of a `<module>`; programs have no such names.
-fn data_module(name: &str) -> String {
-    format!("data:{name}")
-}
-
-/// Takes the service that an application offers under a selector of its own; gives this manager's selector.
-pub fn obtain(draft: &Draft, server: usize, service: u16) -> Result<u16, Failure> {
-    // One service for each application; a second one is not given to anybody.
-    if server >= usize::from(OFFERED_MAX) {
+/// Takes the service with this number of an application; gives this manager's selector.
+pub fn obtain(
+    apps: &[App],
+    draft: &Draft,
+    (server, service): (usize, u16),
+) -> Result<u16, Failure> {
+    let before: usize = apps[..server]
+        .iter()
+        .map(|app| app.services.len().max(1))
+        .sum();
+    let number = before as u64 + u64::from(service);
+    if number >= u64::from(OFFERED_MAX) {
         return Err(Failure::Selectors);
     }
-    let target = OFFERED + server as u16;
-    take(draft.selector, service, target)?;
+    let target = OFFERED + number as u16;
+    take(draft.selector, SEL_OFFERED + service, target)?;
     Ok(target)
 }
 
@@ -158,11 +235,22 @@ pub fn give_service(app: &App, draft: &Draft, source: Source, service: u16) {
     }
 }
 
+/// Puts something where an application would find a service that will never be there: the client's own memory, which it has anyway.
+/// Whoever opens a session hears that it is no service, and does not wait for it.
+pub fn bury(app: &App, draft: &Draft, source: Source) {
+    for (number, gate) in app.send.iter().enumerate() {
+        if gate.session && Source::from(gate.to) == source {
+            let _ = give(draft.selector, draft.memory, SERVICES + number as u16);
+        }
+    }
+}
+
 /// Makes the send and memory gates of an application.
-pub fn connect(
+pub fn prepare(
     (apps, index): (&[App], usize),
     drafts: &mut [Draft],
     exports: &[u16],
+    modules: &mut Modules,
     regions: &mut Regions,
     selectors: &mut Selectors,
 ) -> Result<(), Failure> {
@@ -171,29 +259,23 @@ pub fn connect(
         let terms = (gate.label, gate.credits);
         let capability = send(gate.to, terms, drafts, exports, selectors)?;
         drafts[index].send.push(capability);
+        drafts[index].ends.push(None);
     }
     for (number, gate) in app.memory_gates.iter().enumerate() {
-        let target = selectors.next()?;
-        let (source, size) = match &gate.module {
-            Some(module) => {
-                let name = data_module(module);
-                let (selector, size) = load::module(&name, selectors)?;
+        let (source, size) = match (&gate.module, gate.import) {
+            (Some(module), _) => {
+                let (selector, size) = modules.memory(&data_module(module), selectors)?;
                 (selector, if gate.size == 0 { size } else { gate.size })
             }
-            None => {
+            (None, Some(import)) => (import, gate.size),
+            (None, None) => {
                 let own = || format!("{}/{}", app.name, gate.name);
                 let of = gate.of.clone().unwrap_or_else(own);
-                (region(&of, apps, regions, selectors)?, gate.size)
+                let memory = region(&of, apps, modules, regions, selectors)?;
+                (memory, gate.size)
             }
         };
-        let request = Syscall::DeriveMemory {
-            source,
-            target,
-            offset: 0,
-            size,
-            rights: gate.rights,
-        };
-        call("create a memory gate", &request)?;
+        let target = selectors.derive(source, size, gate.rights)?;
         // A server can grant pieces of its memory to its clients.
         let own = match app.receive.is_empty() {
             true => 0,
@@ -201,14 +283,26 @@ pub fn connect(
         };
         drafts[index].memories.push((target, own, size));
     }
-    attach(app, &mut drafts[index])
+    Ok(())
 }
 
-/// Puts the send and memory gates of an application on endpoints of its activity.
-pub fn attach(app: &App, draft: &mut Draft) -> Result<(), Failure> {
+/// Puts the send and memory gates of an application on endpoints of its activity. The answer is no if somebody that it sends to is not
+/// there yet; what is done is done then.
+pub fn attach(app: &App, draft: &mut Draft) -> Result<bool, Failure> {
     let activity = draft.selector;
-    for (number, (gate, capability)) in app.send.iter().zip(&draft.send).enumerate() {
-        let endpoint = activate(*capability, activity, None, false)?;
+    for (capability, end) in draft.send.iter().zip(&mut draft.ends) {
+        if end.is_none() {
+            *end = match activate(*capability, activity, None, false) {
+                Err(Failure::Call(_, SyscallError::WrongState)) => None,
+                other => Some(other?),
+            };
+        }
+    }
+    if draft.ends.contains(&None) {
+        return Ok(false);
+    }
+    for (number, (gate, end)) in app.send.iter().zip(&draft.ends).enumerate() {
+        let endpoint = end.unwrap_or(NO_ENDPOINT);
         draft.gates.push(GateEntry {
             slot_size: gate.slot_size,
             size: gate.credits.into(),
@@ -233,35 +327,41 @@ pub fn attach(app: &App, draft: &mut Draft) -> Result<(), Failure> {
             ..entry(&app.name, &gate.name, GateKind::Memory, endpoint)?
         });
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Endpoints that are tried at most until one has the number that an application knows.
 const TRIES: usize = 64;
 
 /// Puts the gates of a client to a receiver that has come back on the endpoints where they were: the client knows their numbers.
-pub fn reattach(app: &App, draft: &Draft, receiver: usize) -> Result<(), Failure> {
+pub fn reattach(app: &App, draft: &Draft, receiver: Source) -> Result<(), Failure> {
     for (number, (gate, capability)) in app.send.iter().zip(&draft.send).enumerate() {
-        if !matches!(gate.to, Target::App { app, .. } if app == receiver) {
+        if Source::from(gate.to) != receiver {
             continue;
         }
-        let wanted = draft.gates[app.receive.len() + number].endpoint;
+        // Who is not connected yet will be.
+        let Some(wanted) = draft.ends.get(number).copied().flatten() else {
+            continue;
+        };
         let mut others = Vec::new();
+        let mut done = Ok(false);
         while others.len() < TRIES {
-            let endpoint = activate(*capability, draft.selector, None, false)?;
-            if endpoint == wanted {
-                break;
+            match activate(*capability, draft.selector, None, false) {
+                Ok(endpoint) if endpoint == wanted => {
+                    done = Ok(true);
+                    break;
+                }
+                Ok(endpoint) => others.push(endpoint),
+                Err(failure) => {
+                    done = Err(failure);
+                    break;
+                }
             }
-            others.push(endpoint);
         }
         for endpoint in &others {
-            let request = Syscall::Deactivate {
-                gate: *capability,
-                endpoint: *endpoint,
-            };
-            call("give back an endpoint", &request)?;
+            deactivate(*capability, *endpoint)?;
         }
-        if others.len() == TRIES {
+        if !done? {
             return Err(Failure::Call(
                 "connect a client again",
                 SyscallError::NoEndpoint,

@@ -5,7 +5,7 @@
 
 use crate::calls::{CREDITS_MAX, Failure, call};
 use crate::gates::{Selectors, activate};
-use crate::load::{self, Contents, Heap};
+use crate::load::{self, Contents, Heap, Modules};
 use crate::pagers;
 use crate::tiles::{self, pages};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,8 @@ use bulkhead_abi::dtu::{NO_ENDPOINT, UNLIMITED_CREDITS};
 use bulkhead_abi::environment::{ENVIRONMENT_MAGIC, Environment, GateEntry, GateKind};
 use bulkhead_abi::network::INTERRUPT_GATE;
 use bulkhead_abi::syscall::{
-    SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES, SYSCALL_SLOT, Syscall, SyscallError,
+    SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_OFFERED, SEL_TILES, SYSCALL_SLOT, Syscall,
+    SyscallError,
 };
 use bulkhead_abi::tilemux::{TILEMUX_MEMORY, table_pages};
 use bulkhead_abi::words::Name;
@@ -72,10 +73,16 @@ pub struct Draft {
     pub told: Vec<(String, String)>,
     /// The capabilities of its send gates.
     pub send: Vec<u16>,
+    /// Their endpoints, as far as their receivers are there.
+    pub ends: Vec<Option<u16>>,
     /// Of a manager: its tiles, and the capabilities with the quotas for what is below it.
     pub quotas: Vec<(u16, u16)>,
     /// The capabilities of its memory gates, where it finds them (0: nowhere), and their bytes.
     pub memories: Vec<(u16, u16, u64)>,
+    /// Of a manager: the memory of each memory tile that it has for what is below it.
+    pub pieces: BTreeMap<u16, u16>,
+    /// Of a manager: where it finds its modules, in the order of their names.
+    pub modules: Vec<u16>,
 }
 
 impl Draft {
@@ -118,6 +125,7 @@ fn call_slots(app: &App) -> Result<Option<(u8, u16)>, Failure> {
 pub fn application(
     app: &App,
     windows: &BTreeMap<(u16, u16), u16>,
+    modules: &Modules,
     selectors: &mut Selectors,
 ) -> Result<Draft, Failure> {
     let needs = Needs {
@@ -130,7 +138,7 @@ pub fn application(
         stack: STACK.min(app.memory / 4),
         priority: app.priority,
     };
-    let mut draft = create(&needs, Some(app), windows, selectors)?;
+    let mut draft = create(&needs, Some(app), windows, modules, selectors)?;
     appear(&mut draft, Some(app))?;
     Ok(draft)
 }
@@ -140,9 +148,10 @@ fn create(
     needs: &Needs,
     app: Option<&App>,
     windows: &BTreeMap<(u16, u16), u16>,
+    modules: &Modules,
     selectors: &mut Selectors,
 ) -> Result<Draft, Failure> {
-    let image = load::image(needs.name, needs.program)?;
+    let image = load::image(needs.name, needs.program, modules)?;
     let call_slots = match app {
         Some(app) => call_slots(app)?,
         None => None,
@@ -223,8 +232,11 @@ fn create(
         pool,
         told: Vec::new(),
         send: Vec::new(),
+        ends: Vec::new(),
         memories: Vec::new(),
         quotas: Vec::new(),
+        pieces: BTreeMap::new(),
+        modules: Vec::new(),
     })
 }
 
@@ -264,6 +276,9 @@ pub fn appear(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
             slot_size: receiver.slot_size,
             buffer,
             size: receiver.slots.into(),
+            rights: app
+                .and_then(|app| app.service_of(&gate.name))
+                .map_or(0, |service| u64::from(SEL_OFFERED + service)),
             ..entry(name, &gate.name, GateKind::Receive, endpoint)?
         });
     }
@@ -292,6 +307,7 @@ pub fn appear(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
     };
     draft.activity = id as u16;
     draft.gates = gates;
+    draft.ends = alloc::vec![None; draft.send.len()];
     match app {
         Some(app) if app.device => give_device(draft),
         _ => Ok(()),
@@ -329,11 +345,11 @@ pub fn entry(app: &str, name: &str, kind: GateKind, endpoint: u16) -> Result<Gat
     })
 }
 
-/// Creates a manager below with the resources of its part: tiles, memory, kernel memory, modules.
+/// Creates a manager below with the resources of its part: tiles, memory, kernel memory, and its modules, which it can only read.
 pub fn below(
     manager: &Manager,
-    windows: &BTreeMap<(u16, u16), u16>,
-    first_memory: u16,
+    (windows, first_memory): (&BTreeMap<(u16, u16), u16>, u16),
+    modules: &mut Modules,
     selectors: &mut Selectors,
 ) -> Result<Draft, Failure> {
     let needs = Needs {
@@ -346,7 +362,7 @@ pub fn below(
         stack: MANAGER_STACK.min(manager.memory / 4),
         priority: manager.inner.iter().map(|a| a.priority).max().unwrap_or(0),
     };
-    let mut draft = create(&needs, None, windows, selectors)?;
+    let mut draft = create(&needs, None, windows, modules, selectors)?;
     appear(&mut draft, None)?;
     let give = |source: u16, target: u16| {
         let request = Syscall::Delegate {
@@ -356,7 +372,13 @@ pub fn below(
         };
         call("give a resource", &request).map(|_| ())
     };
-    give(SEL_MODULES, SEL_MODULES)?;
+    let mut found = Vec::new();
+    for name in &manager.modules {
+        let (module, _) = modules.memory(name, selectors)?;
+        let target = SEL_FREE + found.len() as u16;
+        give(module, target)?;
+        found.push(target);
+    }
     let tiles = manager.inner.iter().map(|a| a.tile);
     let tiles: BTreeSet<u16> = tiles.chain(manager.managers.iter().map(|m| m.0)).collect();
     let mut all = Vec::new();
@@ -372,7 +394,7 @@ pub fn below(
         |memory: u64, tables: u64| pages(memory) + tables * PAGE * levels + TILEMUX_MEMORY;
     for app in &manager.inner {
         let gates = app.memory_gates.iter();
-        for gate in gates.filter(|gate| gate.of.is_none() && gate.module.is_none()) {
+        for gate in gates.filter(|gate| gate.is_own()) {
             *memories.entry(gate.memory_tile).or_default() += pages(gate.size);
         }
         *memories.entry(app.memory_tile).or_default() += activity(app.memory, pagers::tables(app));
@@ -387,10 +409,14 @@ pub fn below(
     let text = pages(2 * manager.text.len() as u64) + 2 * PAGE;
     *memories.entry(first_memory).or_default() +=
         pages(more) + text * manager.managers.len() as u64;
+    let mut pieces = BTreeMap::new();
     for (tile, size) in memories.into_iter().filter(|(_, size)| *size > 0) {
         let piece = selectors.cut(SEL_MEMORIES + tile, size)?;
         give(piece, SEL_MEMORIES + tile)?;
+        pieces.insert(tile, piece);
     }
+    draft.pieces = pieces;
+    draft.modules = found;
     draft.quotas = all;
     Ok(draft)
 }
@@ -401,6 +427,7 @@ pub fn fill(
     name: &str,
     arguments: &[(String, String)],
     lazy: bool,
+    modules: &Modules,
 ) -> Result<(), Failure> {
     let heap = match (draft.pool, lazy) {
         (Some(_), _) => Heap::Paged,
@@ -418,7 +445,7 @@ pub fn fill(
         gates: &draft.gates,
         arguments: &all,
     };
-    load::load(draft.selector, draft.memory, &contents)
+    load::load(draft.selector, draft.memory, &contents, modules)
 }
 
 /// Starts an activity.

@@ -6,11 +6,14 @@
 //! The system has ended when all applications have that are not marked with `background="true"`.
 
 use crate::quantity;
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{MAP_READ, MAP_WRITE};
 use core::fmt;
 use roxmltree::{Document, Node};
+
+pub use border::part;
 
 /// An application.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub struct App {
     pub kernel_memory: Option<u64>,
     /// How often it is started again after a failure.
     pub restarts: u32,
+    /// The names of its services; that of `<service/>` alone is empty.
+    pub services: Vec<String>,
     /// Nanoseconds in each period of nanoseconds, and its priority.
     pub budget: Option<(u64, u64, u8)>,
     /// Period and deadline in nanoseconds.
@@ -57,6 +62,31 @@ pub struct App {
     pub pager: Option<String>,
     /// Its priority as a caller of the kernel: 2 in a domain of criticality A, 1 of B, otherwise 0.
     pub priority: u8,
+}
+
+impl App {
+    /// The number of the service that a receive gate belongs to: gates of the service `x` are called `x-priority-0`, ....
+    pub fn service_of(&self, gate: &str) -> Option<u16> {
+        let of = |name: &str| -> Option<()> {
+            let rest = match name {
+                "" => gate,
+                name => gate.strip_prefix(name)?.strip_prefix('-')?,
+            };
+            let number = rest.strip_prefix("priority-")?;
+            number.bytes().all(|b| b.is_ascii_digit()).then_some(())
+        };
+        let mut services = self.services.iter();
+        services
+            .position(|name| of(name).is_some())
+            .map(|s| s as u16)
+    }
+
+    /// The sources that the application is.
+    pub fn sources(&self, app: usize) -> impl Iterator<Item = Source> + use<> {
+        // Who offers nothing has gates, too.
+        let services = self.services.len().max(1) as u16;
+        (0..services).map(move |service| Source::App { app, service })
+    }
 }
 
 /// A receive gate.
@@ -87,6 +117,8 @@ pub struct SendGate {
     pub label: u64,
     /// It is a session: the service starts first.
     pub session: bool,
+    /// Name of the application that receives, for reports.
+    pub receiver: String,
 }
 
 /// The receiver of a send gate.
@@ -98,6 +130,8 @@ pub enum Target {
         app: usize,
         /// Index of its gate.
         gate: usize,
+        /// Number of the service that the gate belongs to, or 0.
+        service: u16,
     },
     /// An application below another manager: an index into [`Subsystem::exports`].
     Export(usize),
@@ -122,6 +156,15 @@ pub struct MemoryGate {
     pub module: Option<String>,
     /// The module whose contents the region begins with.
     pub fill: Option<String>,
+    /// The capability for its region, if it comes from above.
+    pub import: Option<u16>,
+}
+
+impl MemoryGate {
+    /// Whether it has a region of its own.
+    pub fn is_own(&self) -> bool {
+        self.of.is_none() && self.module.is_none()
+    }
 }
 
 /// Bounds of what is below a manager on a tile.
@@ -173,6 +216,8 @@ pub struct Manager {
     pub text: String,
     /// What it gets from outside: gates that the description connects across its border.
     pub imports: Vec<Import>,
+    /// The boot modules that are needed below it, in the order of their names.
+    pub modules: Vec<String>,
     /// Its bounds on tiles.
     pub limits: Vec<TileLimit>,
     /// Nanoseconds in each period of nanoseconds, on each of its tiles.
@@ -219,6 +264,15 @@ pub enum ImportKind {
     },
     /// The capability to receive at this gate: an index into [`Subsystem::exports`].
     Receive(usize),
+    /// Memory of a region that somebody else makes, or shares.
+    Memory {
+        /// The region: `APP/GATE` of whom it belongs to.
+        of: String,
+        /// The capability, if it comes from above.
+        import: Option<u16>,
+        /// Bytes and rights; all of it for whom it belongs to.
+        part: Option<(u64, u8)>,
+    },
 }
 
 /// A receive gate below a manager that others send to from outside.
@@ -228,6 +282,17 @@ pub struct Export {
     pub app: String,
     /// The gate.
     pub gate: ReceiveGate,
+}
+
+/// A region of an application below a manager that others share from outside of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// `APP/GATE`.
+    pub of: String,
+    /// The manager below, whose memory it takes.
+    pub below: usize,
+    /// Its bytes, memory tile and contents.
+    pub gate: MemoryGate,
 }
 
 /// What one manager is responsible for.
@@ -241,13 +306,22 @@ pub struct Subsystem {
     pub exports: Vec<Export>,
     /// Which of its imports are gates of whom: the number of the import, and who receives there.
     pub offers: Vec<(usize, Source)>,
+    /// Regions of others that it makes, because more than one manager needs them.
+    pub regions: Vec<Region>,
+    /// Boot modules that it was given, and their selectors; the root manager has all.
+    pub modules: Vec<(String, u16)>,
 }
 
 /// Who has a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// An application of this manager.
-    App(usize),
+    /// A service of an application of this manager.
+    App {
+        /// Index of the application.
+        app: usize,
+        /// Number of the service.
+        service: u16,
+    },
     /// An application below another manager, by an index into [`Subsystem::exports`].
     Export(usize),
     /// Somebody outside, by the selector of the capability to send to him.
@@ -257,7 +331,7 @@ pub enum Source {
 impl From<Target> for Source {
     fn from(target: Target) -> Self {
         match target {
-            Target::App { app, .. } => Source::App(app),
+            Target::App { app, service, .. } => Source::App { app, service },
             Target::Export(index) => Source::Export(index),
             Target::Import(selector) => Source::Import(selector),
         }
@@ -294,6 +368,14 @@ pub fn read(text: &str) -> Result<Subsystem> {
             value(&node, "slot-size", quantity::number)?,
         ));
     }
+    let mut modules = Vec::new();
+    for node in root
+        .children()
+        .filter(|n| is_part && n.has_tag_name("module"))
+    {
+        let selector = value(&node, "selector", quantity::number)?;
+        modules.push((attribute(&node, "name")?.into(), selector));
+    }
     let domains = top.children().filter(|n| n.has_tag_name("domain"));
     let own: Vec<Node> = domains
         .flat_map(|d| d.children().filter(|n| n.has_tag_name("app")))
@@ -307,6 +389,8 @@ pub fn read(text: &str) -> Result<Subsystem> {
         managers: Vec::new(),
         exports: Vec::new(),
         offers: Vec::new(),
+        regions: Vec::new(),
+        modules,
     };
     for node in &below {
         system.managers.push(manager(text, node)?);
@@ -314,6 +398,9 @@ pub fn read(text: &str) -> Result<Subsystem> {
     for (app, node) in own.iter().enumerate() {
         let name = system.apps[app].name.clone();
         for gate in &mut system.apps[app].receive {
+            gate.import = find(&got, &name, &gate.name).map(|g| g.2);
+        }
+        for gate in &mut system.apps[app].memory_gates {
             gate.import = find(&got, &name, &gate.name).map(|g| g.2);
         }
         for gate in node.children().filter(sends) {
@@ -325,13 +412,18 @@ pub fn read(text: &str) -> Result<Subsystem> {
         for app in node.descendants().filter(|n| n.has_tag_name("app")) {
             system.border(&got, index, &app)?;
         }
+        system.shared(&got, index);
     }
     for (number, (app, gate, ..)) in got.iter().enumerate() {
         let own = system.apps.iter().position(|a| a.name == *app);
         let own = own.filter(|own| system.apps[*own].receive.iter().any(|g| g.name == *gate));
         let mut exports = system.exports.iter();
         let export = exports.position(|e| e.app == *app && e.gate.name == *gate);
-        let source = own.map(Source::App).or(export.map(Source::Export));
+        let own = own.map(|app| Source::App {
+            app,
+            service: system.apps[app].service_of(gate).unwrap_or(0),
+        });
+        let source = own.or(export.map(Source::Export));
         system.offers.extend(source.map(|source| (number, source)));
     }
     Ok(system)
@@ -349,7 +441,12 @@ fn sends(node: &Node) -> bool {
 /// The name of the receive gate that such an element leads to.
 fn leads_to(node: &Node) -> Result<String> {
     match node.has_tag_name("session") {
-        true => Ok(alloc::format!("priority-{}", attribute(node, "priority")?)),
+        true => Ok(match node.attribute("service") {
+            Some(service) => {
+                alloc::format!("{service}-priority-{}", attribute(node, "priority")?)
+            }
+            None => alloc::format!("priority-{}", attribute(node, "priority")?),
+        }),
         false => Ok(attribute(node, "gate")?.into()),
     }
 }
@@ -383,6 +480,19 @@ fn manager(text: &str, node: &Node) -> Result<Manager> {
     {
         let tile = value(&below, "tile", quantity::number)?;
         managers.push((tile, value(&below, "memory", quantity::size)?));
+    }
+    let mut modules = BTreeSet::new();
+    for app in &apps {
+        modules.insert(app.program.clone());
+        let data = app.memory_gates.iter();
+        let data = data.filter_map(|gate| gate.module.as_ref().or(gate.fill.as_ref()));
+        modules.extend(data.map(|name| data_module(name)));
+    }
+    for below in node
+        .descendants()
+        .filter(|n| n.has_tag_name("manager") && n != node)
+    {
+        modules.insert(attribute(&below, "program")?.into());
     }
     let (mut limits, mut kernel_memory, mut user_memory) = (Vec::new(), None, None);
     for limit in node.children().filter(|n| n.has_tag_name("limit")) {
@@ -420,121 +530,13 @@ fn manager(text: &str, node: &Node) -> Result<Manager> {
         managers,
         text: text[node.range()].into(),
         imports: Vec::new(),
+        modules: modules.into_iter().collect(),
     })
 }
 
-impl Subsystem {
-    /// The send gate of an application; `inside` is the manager that it is below.
-    fn send_gate(
-        &mut self,
-        got: &[Got],
-        app: &str,
-        node: &Node,
-        inside: Option<usize>,
-    ) -> Result<SendGate> {
-        let name: String = attribute(node, "name")?.into();
-        let (to, gate) = (attribute(node, "to")?, leads_to(node)?);
-        let own = self.apps.iter().position(|a| a.name == to);
-        let place = |app: &App| app.receive.iter().position(|g| g.name == gate);
-        let (target, slot_size) = if let Some((_, _, selector, size)) = find(got, app, &name) {
-            (Target::Import(*selector), *size)
-        } else if let Some((app, index)) = own.and_then(|o| Some((o, place(&self.apps[o])?))) {
-            let size = self.apps[app].receive[index].slot_size;
-            (Target::App { app, gate: index }, size)
-        } else if let Some((below, inner, index)) =
-            self.managers.iter().enumerate().find_map(|(m, manager)| {
-                let inner = manager.inner.iter().position(|a| a.name == to)?;
-                Some((m, inner, place(&manager.inner[inner])?))
-            })
-            && Some(below) != inside
-        {
-            let receive = self.managers[below].inner[inner].receive[index].clone();
-            let size = receive.slot_size;
-            (Target::Export(self.export(got, below, to, receive)), size)
-        } else {
-            return mistake(node, alloc::format!("there is no gate `{gate}` of `{to}`"));
-        };
-        Ok(SendGate {
-            name,
-            to: target,
-            slot_size,
-            credits: value(node, "credits", quantity::credits)?,
-            label: value(node, "label", quantity::number)?,
-            session: node.has_tag_name("session"),
-        })
-    }
-
-    /// The receive gate below a manager is made here, unless it comes from above, and given to it.
-    fn export(&mut self, got: &[Got], below: usize, app: &str, mut gate: ReceiveGate) -> usize {
-        let mut all = self.exports.iter();
-        if let Some(known) = all.position(|e| e.app == app && e.gate.name == gate.name) {
-            return known;
-        }
-        self.managers[below].imports.push(Import {
-            app: app.into(),
-            gate: gate.name.clone(),
-            kind: ImportKind::Receive(self.exports.len()),
-        });
-        gate.import = find(got, app, &gate.name).map(|g| g.2);
-        self.exports.push(Export {
-            app: app.into(),
-            gate,
-        });
-        self.exports.len() - 1
-    }
-
-    /// What an application below a manager needs from outside of it.
-    fn border(&mut self, got: &[Got], below: usize, node: &Node) -> Result<()> {
-        let name = attribute(node, "name")?;
-        let inner = self.managers[below].inner.iter();
-        let gates = inner.filter(|a| a.name == name);
-        let gates: Vec<ReceiveGate> = gates.flat_map(|a| a.receive.clone()).collect();
-        for gate in gates {
-            if find(got, name, &gate.name).is_some() {
-                self.export(got, below, name, gate);
-            }
-        }
-        for gate in node.children().filter(sends) {
-            let to = attribute(&gate, "to")?;
-            let is_inside = self.managers[below].inner.iter().any(|a| a.name == to);
-            let gate_name = attribute(&gate, "name")?;
-            if is_inside && find(got, name, gate_name).is_none() {
-                continue;
-            }
-            let gate = self.send_gate(got, name, &gate, Some(below))?;
-            self.managers[below].imports.push(Import {
-                app: name.into(),
-                gate: gate.name.clone(),
-                kind: ImportKind::Send {
-                    to: gate.to,
-                    credits: gate.credits,
-                    label: gate.label,
-                    slot_size: gate.slot_size,
-                    session: gate.session,
-                },
-            });
-        }
-        Ok(())
-    }
-}
-
-/// The description for a manager below: its part, and the selectors of what it gets, in the order of its imports.
-pub fn part(manager: &Manager, selectors: &[u16]) -> String {
-    let mut text = String::from("<part>");
-    for (import, selector) in manager.imports.iter().zip(selectors) {
-        let slot_size = match import.kind {
-            ImportKind::Send { slot_size, .. } => slot_size,
-            _ => 0,
-        };
-        text += &alloc::format!(
-            "<import app=\"{}\" gate=\"{}\" selector=\"{selector}\" slot-size=\"{slot_size}\"/>",
-            import.app,
-            import.gate,
-        );
-    }
-    text += &manager.text;
-    text += "</part>";
-    text
+/// The boot module of a `<module>`; programs have no such names.
+pub fn data_module(name: &str) -> String {
+    alloc::format!("data:{name}")
 }
 
 fn mistake<T>(node: &Node, what: String) -> Result<T> {
@@ -576,6 +578,7 @@ fn app(node: &Node) -> Result<App> {
         tables: None,
         kernel_memory: None,
         restarts: 0,
+        services: Vec::new(),
         budget: None,
         task: None,
         receive: Vec::new(),
@@ -603,7 +606,11 @@ fn app(node: &Node) -> Result<App> {
                 app.tables = maybe(&child, "page-tables", quantity::number)?;
                 app.kernel_memory = maybe(&child, "kernel-memory", quantity::size)?;
             }
-            "service" => app.restarts = maybe(&child, "restarts", quantity::number)?.unwrap_or(0),
+            "service" => {
+                app.restarts = maybe(&child, "restarts", quantity::number)?.unwrap_or(0);
+                let name = child.attribute("name").unwrap_or("");
+                app.services.push(name.into());
+            }
             "cpu" => {
                 let quota = value(&child, "quota", quantity::time)?;
                 let priority = value(&child, "priority", |text| text.parse().ok())?;
@@ -634,6 +641,7 @@ fn app(node: &Node) -> Result<App> {
                 of: child.attribute("of").map(Into::into),
                 module: child.attribute("module").map(Into::into),
                 fill: child.attribute("fill").map(Into::into),
+                import: None,
             }),
             _ => {}
         }
@@ -641,5 +649,6 @@ fn app(node: &Node) -> Result<App> {
     Ok(app)
 }
 
+mod border;
 #[cfg(test)]
 mod tests;

@@ -4,16 +4,15 @@
 //! description.
 
 use crate::calls::{Failure, call};
-use bulkhead_abi::syscall::{NO_SELECTOR, SEL_FREE, SEL_SHARED, Syscall, SyscallError};
-use bulkhead_lib::{syscall, time};
+use bulkhead_abi::syscall::{NO_SELECTOR, SEL_FREE, SEL_SHARED, Syscall};
 
 /// Free selectors, given out in order.
 pub struct Selectors(u16);
 
 impl Selectors {
-    /// All of them.
-    pub const fn new() -> Self {
-        Self(SEL_FREE)
+    /// All of them but the first ones, which the manager above has used.
+    pub const fn new(used: u16) -> Self {
+        Self(SEL_FREE + used)
     }
 
     /// The next one.
@@ -50,6 +49,20 @@ impl Selectors {
         Ok(target)
     }
 
+    /// Access to the first bytes of memory.
+    pub fn derive(&mut self, source: u16, size: u64, rights: u8) -> Result<u16, Failure> {
+        let target = self.next()?;
+        let request = Syscall::DeriveMemory {
+            source,
+            target,
+            offset: 0,
+            size,
+            rights,
+        };
+        call("create a memory gate", &request)?;
+        Ok(target)
+    }
+
     /// A piece of memory.
     pub fn cut(&mut self, source: u16, size: u64) -> Result<u16, Failure> {
         let target = self.next()?;
@@ -63,11 +76,7 @@ impl Selectors {
     }
 }
 
-/// Time between two looks whether a receiver below another manager is there, in nanoseconds, and how many looks are taken.
-const RETRY: u64 = 20_000;
-const RETRIES: u32 = 10_000;
-
-/// Makes a gate usable by an activity. A receiver that another manager has not made active yet is waited for.
+/// Makes a gate or memory usable by an activity; for a receive gate with the memory and offset of its buffer.
 pub fn activate(
     gate: u16,
     activity: u16,
@@ -82,15 +91,11 @@ pub fn activate(
         offset,
         replies: replies.into(),
     };
-    let mut retries = 0;
-    loop {
-        match syscall::call(&request) {
-            Ok([endpoint, ..]) => return Ok(endpoint as u16),
-            Err(SyscallError::WrongState) if buffer.is_none() && retries < RETRIES => {
-                retries += 1;
-                time::sleep_until(time::now() + RETRY);
-            }
-            Err(error) => return Err(Failure::Call("activate a gate", error)),
-        }
-    }
+    call("activate a gate", &request).map(|[endpoint, ..]| endpoint as u16)
+}
+
+/// Takes a gate or memory from an endpoint.
+pub fn deactivate(gate: u16, endpoint: u16) -> Result<(), Failure> {
+    let request = Syscall::Deactivate { gate, endpoint };
+    call("give back an endpoint", &request).map(|_| ())
 }

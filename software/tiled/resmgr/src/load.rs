@@ -3,17 +3,18 @@
 //! Why it exists: programs are loaded by transfers of the unit, through capabilities for memory. What it deliberately does not know: which
 //! gates an application has.
 
-use crate::calls::{Failure, call};
+use crate::calls::{Failure, call, kind_of};
 use crate::gates::Selectors;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bulkhead_abi::environment::{
     ArgumentEntry, ENVIRONMENT_BASE, ENVIRONMENT_SIZE, Environment, GateEntry,
 };
 use bulkhead_abi::syscall::{
-    MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, SEL_ACTIVITY, SEL_MODULES, Syscall, SyscallError,
-    module_key,
+    MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, ObjectKind, SEL_ACTIVITY, SEL_MODULES, Syscall,
+    SyscallError, module_key,
 };
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_loader::environment;
@@ -50,7 +51,7 @@ impl Opened {
     }
 
     /// Opens a boot module.
-    pub fn module(name: &str) -> Result<Self, Failure> {
+    fn module(name: &str) -> Result<Self, Failure> {
         open(name, SEL_MODULE)?;
         let opened = Self::new(SEL_MODULE)?;
         Ok(Self {
@@ -85,10 +86,46 @@ impl Opened {
     }
 }
 
-/// The memory of a boot module: its selector, and its bytes.
-pub fn module(name: &str, selectors: &mut Selectors) -> Result<(u16, u64), Failure> {
-    let target = selectors.next()?;
-    Ok((target, open(name, target)?))
+/// The boot modules of a manager: all of them for the root manager, for others those that the one above gave them.
+pub struct Modules {
+    held: BTreeMap<String, u16>,
+    has_all: bool,
+}
+
+impl Modules {
+    /// Of a manager that was given these: names and selectors.
+    pub fn new(given: &[(String, u16)], is_root: bool) -> Self {
+        Self {
+            held: given.iter().cloned().collect(),
+            has_all: is_root,
+        }
+    }
+
+    /// Opens one to read it.
+    fn open(&self, name: &str) -> Result<Opened, Failure> {
+        match self.held.get(name) {
+            Some(selector) => Opened::new(*selector),
+            None if self.has_all => Opened::module(name),
+            None => Err(Failure::NoModule(name.into())),
+        }
+    }
+
+    /// The memory of one, to give it to others: its selector, and its bytes.
+    pub fn memory(&mut self, name: &str, selectors: &mut Selectors) -> Result<(u16, u64), Failure> {
+        if let Some(selector) = self.held.get(name) {
+            return match kind_of(*selector) {
+                Some((ObjectKind::Memory, [_, size, _])) => Ok((*selector, size)),
+                _ => Err(Failure::NoModule(name.into())),
+            };
+        }
+        if !self.has_all {
+            return Err(Failure::NoModule(name.into()));
+        }
+        let target = selectors.next()?;
+        let size = open(name, target)?;
+        self.held.insert(name.into(), target);
+        Ok((target, size))
+    }
 }
 
 fn open(name: &str, target: u16) -> Result<u64, Failure> {
@@ -104,9 +141,14 @@ fn open(name: &str, target: u16) -> Result<u64, Failure> {
 }
 
 /// Fills memory of so many bytes with a boot module; what is longer than the module stays.
-pub fn fill_from_module(memory: u16, size: u64, name: &str) -> Result<(), Failure> {
+pub fn fill_from_module(
+    memory: u16,
+    size: u64,
+    name: &str,
+    modules: &Modules,
+) -> Result<(), Failure> {
     let memory = Opened::new(memory)?;
-    let module = Opened::module(name)?;
+    let module = modules.open(name)?;
     let mut buffer = Box::new(PageBuffer([0; PAGE as usize]));
     let end = size.min(module.gate.size());
     let mut done = 0;
@@ -145,8 +187,8 @@ pub fn write_memory(selector: u16, text: &str) -> Result<(), Failure> {
 }
 
 /// The headers of a program.
-pub fn image(app: &str, program: &str) -> Result<Image, Failure> {
-    let module = Opened::module(program)?;
+pub fn image(app: &str, program: &str, modules: &Modules) -> Result<Image, Failure> {
+    let module = modules.open(program)?;
     let mut head = alloc::vec![0; HEAD.min(module.gate.size() as usize)];
     module.gate.read(0, &mut head).map_err(Failure::Transfer)?;
     let size = module.gate.size();
@@ -190,7 +232,12 @@ pub struct Contents<'a> {
 struct PageBuffer([u8; PAGE as usize]);
 
 /// Maps an activity's memory and fills it.
-pub fn load(activity: u16, memory: u16, contents: &Contents) -> Result<(), Failure> {
+pub fn load(
+    activity: u16,
+    memory: u16,
+    contents: &Contents,
+    modules: &Modules,
+) -> Result<(), Failure> {
     for part in contents.layout.parts() {
         let is_heap = part.address == contents.layout.heap;
         if is_heap && contents.heap == Heap::Paged {
@@ -212,7 +259,7 @@ pub fn load(activity: u16, memory: u16, contents: &Contents) -> Result<(), Failu
         }
     }
     let memory = Opened::new(memory)?;
-    let module = Opened::module(contents.program)?;
+    let module = modules.open(contents.program)?;
     let mut buffer = Box::new(PageBuffer([0; PAGE as usize]));
     for segment in contents.image.segments() {
         copy(segment, &module.gate, &memory.gate, &mut buffer.0)?;

@@ -17,6 +17,7 @@ mod create;
 mod gates;
 mod load;
 mod pagers;
+mod services;
 mod start;
 mod tiles;
 
@@ -25,6 +26,7 @@ use bulkhead_abi::syscall::{Event, REPORT_DONE, SEL_DESCRIPTION, Syscall};
 use bulkhead_lib::println;
 use bulkhead_resmgr::description;
 use calls::{Failure, call};
+use services::NOT_STARTED;
 use start::World;
 
 bulkhead_lib::main!(main);
@@ -36,14 +38,14 @@ fn main() -> u64 {
         Err(failure) => {
             println!("{failure}");
             if !is_root {
-                let value = REPORT_DONE | 2;
+                let value = REPORT_DONE | NOT_STARTED;
                 let _ = call("report", &Syscall::Report { value });
                 // The one above ends this manager with the system, or when it wants to.
                 loop {
                     let _ = wait();
                 }
             }
-            2
+            NOT_STARTED
         }
     }
 }
@@ -55,7 +57,7 @@ fn run(is_root: bool) -> Result<u64, Failure> {
     };
     let system = description::read(&text).map_err(Failure::Description)?;
     drop(text);
-    let mut world = World::start(&system)?;
+    let mut world = World::start(&system, is_root)?;
     let mut is_busy = true;
     loop {
         if is_busy && !world.is_busy() {
@@ -68,10 +70,10 @@ fn run(is_root: bool) -> Result<u64, Failure> {
             is_busy = false;
         }
         match wait()? {
-            (activity, Event::Service(service)) => world.offered(activity, service)?,
+            (activity, Event::Service(service)) => world.offered(activity, service),
             (activity, Event::Stopped(cause)) => world.stopped(activity, cause),
             (activity, Event::Reported(value)) => world.reported(activity, value),
-            (_, Event::Told(number)) => world.told(number)?,
+            (_, Event::Told(word)) => world.told(word),
         }
     }
 }

@@ -4,24 +4,23 @@
 //! does not know: what an application is made of.
 
 use crate::calls::{self, Failure, kind_of};
-use crate::connect::{self, Regions};
+use crate::connect::{self, Made};
 use crate::create::{self, Draft};
 use crate::gates::Selectors;
+use crate::load::Modules;
+use crate::services::Known;
 use crate::{load, pagers, tiles};
-use alloc::collections::BTreeSet;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use bulkhead_abi::syscall::{
-    ObjectKind, REPORT_DONE, REPORT_SERVICES, SEL_ACTIVITY, SEL_DESCRIPTION, SEL_MODULES,
-    SEL_SHARED, SHARED_MAX, StopCause, Syscall,
-};
+use bulkhead_abi::syscall::{ObjectKind, SEL_DESCRIPTION, SEL_MODULES, Standing, StopCause};
 use bulkhead_lib::println;
 use bulkhead_loader::layout::Layout;
-use bulkhead_resmgr::description::{App, ImportKind, Source, Subsystem, Target, part};
+use bulkhead_resmgr::description::{App, Source, Subsystem, Target};
 
 /// How far an application or manager is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub enum Phase {
     /// It waits for a service.
     Waits,
     /// It runs.
@@ -31,66 +30,89 @@ enum Phase {
 }
 
 /// A manager below.
-struct Below {
-    draft: Draft,
+pub struct Below {
+    pub draft: Draft,
     name: String,
-    foreground: bool,
-    phase: Phase,
-    /// A bit for each of its imports whose service it has offered.
-    offered: u64,
+    pub foreground: bool,
+    pub phase: Phase,
 }
 
 /// An application.
-struct State {
-    phase: Phase,
+pub struct State {
+    /// How far it is.
+    pub phase: Phase,
     /// How often it was started again.
-    restarts: u32,
+    pub restarts: u32,
+    /// Its gates lead to those to whom it sends.
+    pub is_attached: bool,
 }
 
 /// Everything that a manager has started.
 pub struct World<'a> {
-    system: &'a Subsystem,
-    drafts: Vec<Draft>,
-    states: Vec<State>,
-    below: Vec<Below>,
-    selectors: Selectors,
-    /// Services that are there.
-    services: BTreeSet<Source>,
-    /// What this manager has said: a bit for each service that it offers to the one above, and whether it is done.
-    said: u64,
+    pub(crate) system: &'a Subsystem,
+    pub(crate) drafts: Vec<Draft>,
+    pub(crate) states: Vec<State>,
+    pub(crate) below: Vec<Below>,
+    pub(crate) selectors: Selectors,
+    modules: Modules,
+    /// What is known of those who offer services, or receive.
+    pub(crate) known: BTreeMap<Source, Known>,
     /// The exit code so far: 3 once something in the foreground has failed.
     pub code: u64,
 }
 
 /// Exit code of a manager one of whose applications failed.
-const FAILED: u64 = 3;
+pub const FAILED: u64 = 3;
 
 impl<'a> World<'a> {
     /// Starts everything.
     ///
     /// # Errors
     /// The first failure.
-    pub fn start(system: &'a Subsystem) -> Result<Self, Failure> {
-        let mut selectors = Selectors::new();
-        let first_memory = match kind_of(SEL_MODULES) {
+    pub fn start(system: &'a Subsystem, is_root: bool) -> Result<Self, Failure> {
+        let mut selectors = Selectors::new(system.modules.len() as u16);
+        let mut modules = Modules::new(&system.modules, is_root);
+        // Descriptions and boot modules lie in the first memory tile.
+        let first = if is_root {
+            SEL_MODULES
+        } else {
+            SEL_DESCRIPTION
+        };
+        let first_memory = match kind_of(first) {
             Some((ObjectKind::Memory, [_, _, tile])) => tile as u16,
             _ => 0,
         };
         let windows = tiles::configure(system, first_memory, &mut selectors)?;
         let mut drafts = Vec::new();
         for app in &system.apps {
-            drafts.push(create::application(app, &windows, &mut selectors)?);
+            drafts.push(create::application(
+                app,
+                &windows,
+                &modules,
+                &mut selectors,
+            )?);
         }
         pagers::connect(system, &mut drafts, &mut selectors)?;
         let exports = connect::exports(system, &mut selectors)?;
-        let mut below = Vec::new();
+        let mut managers = Vec::new();
         for manager in &system.managers {
-            let draft = create::below(manager, &windows, first_memory, &mut selectors)?;
+            let place = (&windows, first_memory);
+            managers.push(create::below(manager, place, &mut modules, &mut selectors)?);
+        }
+        let mut regions = connect::regions(system, &managers, &modules, &mut selectors)?;
+        let mut below = Vec::new();
+        for (manager, draft) in system.managers.iter().zip(managers) {
+            let made = Made {
+                apps: &system.apps,
+                drafts: &drafts,
+                exports: &exports,
+                modules: &modules,
+            };
             connect::introduce(
                 manager,
-                &drafts,
-                &exports,
-                draft.selector,
+                &draft,
+                &made,
+                &mut regions,
                 &mut selectors,
                 |text, s| {
                     let window = windows[&(manager.tile, first_memory)];
@@ -98,21 +120,20 @@ impl<'a> World<'a> {
                     load::write_memory(memory, &text)?;
                     connect::give(draft.selector, memory, SEL_DESCRIPTION)
                 },
-                part,
             )?;
-            create::fill(&draft, &manager.name, &[], false)?;
+            create::fill(&draft, &manager.name, &[], false, &modules)?;
             create::run(&draft)?;
             below.push(Below {
                 name: manager.name.clone(),
                 draft,
                 foreground: manager.foreground(),
                 phase: Phase::Runs,
-                offered: 0,
             });
         }
         let states = system.apps.iter().map(|_| State {
             phase: Phase::Waits,
             restarts: 0,
+            is_attached: false,
         });
         let mut world = Self {
             system,
@@ -120,34 +141,34 @@ impl<'a> World<'a> {
             drafts,
             below,
             selectors,
-            services: BTreeSet::new(),
-            said: 0,
+            modules,
+            known: BTreeMap::new(),
             code: 0,
         };
-        let mut regions = Regions::new();
+        // Their gates are there: who sends to them from outside can be connected.
+        for (_, source) in &system.offers {
+            if let Source::App { app, .. } = source {
+                world.tell_of(*app, Standing::Starts);
+            }
+        }
         // Nobody waits for those who wait for a manager below.
         for dependent in [false, true] {
             let is_now = |app: &&(usize, &App)| depends(app.1) == dependent;
             let apps: Vec<(usize, &App)> = system.apps.iter().enumerate().collect();
-            for (index, app) in apps.iter().filter(is_now) {
-                let connected = connect::connect(
+            for (index, _) in apps.iter().filter(is_now) {
+                connect::prepare(
                     (&system.apps, *index),
                     &mut world.drafts,
                     &exports,
+                    &mut world.modules,
                     &mut regions,
                     &mut world.selectors,
-                );
-                match connected {
-                    Err(failure) if dependent => {
-                        println!("`{}` is not started: {failure}", app.name);
-                        world.give_up(*index);
-                    }
-                    other => other?,
-                }
+                )?;
+                world.attach(*index)?;
             }
-            for (index, app) in apps.iter().filter(is_now) {
-                if world.states[*index].phase != Phase::Over {
-                    create::fill(&world.drafts[*index], &app.name, &app.arguments, app.lazy)?;
+            for (index, _) in apps.iter().filter(is_now) {
+                if world.states[*index].is_attached {
+                    world.fill(*index)?;
                 }
             }
             // What runs in the background first: what the others measure shall not see it start.
@@ -214,16 +235,36 @@ impl<'a> World<'a> {
     }
 
     /// The services that an application waits for before it starts.
-    fn services(app: &App) -> impl Iterator<Item = Source> {
+    pub(crate) fn services(app: &App) -> impl Iterator<Item = Source> {
         let sessions = app.send.iter().filter(|gate| gate.session);
         sessions.map(|gate| gate.to.into())
     }
 
-    /// Runs an application for the first time if its services are there.
+    /// Connects an application, if those to whom it sends are there.
+    fn attach(&mut self, index: usize) -> Result<(), Failure> {
+        let app = &self.system.apps[index];
+        self.states[index].is_attached = connect::attach(app, &mut self.drafts[index])?;
+        Ok(())
+    }
+
+    /// Starts an application that waits, if there is nothing any more that it waits for.
+    pub(crate) fn start_if_possible(&mut self, index: usize) -> Result<(), Failure> {
+        let state = &self.states[index];
+        if state.phase == Phase::Waits && !state.is_attached {
+            self.attach(index)?;
+            if self.states[index].is_attached {
+                self.fill(index)?;
+            }
+        }
+        self.run_if_ready(index)
+    }
+
+    /// Runs an application if it is connected and its services are there; who runs again does not wait for them.
     fn run_if_ready(&mut self, index: usize) -> Result<(), Failure> {
+        let state = &self.states[index];
         let mut services = Self::services(&self.system.apps[index]);
-        let is_ready = services.all(|service| self.services.contains(&service));
-        if self.states[index].phase == Phase::Waits && is_ready {
+        let is_ready = state.restarts > 0 || services.all(|service| self.is_offered(service));
+        if state.phase == Phase::Waits && state.is_attached && is_ready {
             create::run(&self.drafts[index])?;
             self.states[index].phase = Phase::Runs;
         }
@@ -231,114 +272,32 @@ impl<'a> World<'a> {
     }
 
     /// An application will not run any more, or never.
-    fn give_up(&mut self, index: usize) {
+    pub(crate) fn give_up(&mut self, index: usize, standing: Standing) {
         if self.system.apps[index].foreground {
             self.code = FAILED;
         }
-        self.over(index);
+        self.over(index, standing);
     }
 
-    /// An application has ended.
-    fn over(&mut self, index: usize) {
+    /// An application has ended, or will never run.
+    fn over(&mut self, index: usize, standing: Standing) {
         self.states[index].phase = Phase::Over;
-        self.lost(Source::App(index), &self.system.apps[index].name);
+        self.tell_of(index, standing);
     }
 
-    /// A service is gone for good: who waits for it, waits in vain.
-    fn lost(&mut self, service: Source, name: &str) {
-        self.services.remove(&service);
-        for client in 0..self.states.len() {
-            let app = &self.system.apps[client];
-            let mut wanted = Self::services(app);
-            if self.states[client].phase == Phase::Waits && wanted.any(|s| s == service) {
-                println!(
-                    "`{}` is not started: there is no service `{name}`",
-                    app.name
-                );
-                self.give_up(client);
-            }
-        }
+    /// Fills the memory of an application.
+    fn fill(&self, index: usize) -> Result<(), Failure> {
+        let app = &self.system.apps[index];
+        create::fill(
+            &self.drafts[index],
+            &app.name,
+            &app.arguments,
+            app.lazy,
+            &self.modules,
+        )
     }
 
-    /// An application offers a service.
-    pub fn offered(&mut self, activity: u16, service: u16) -> Result<(), Failure> {
-        let Some(server) = self.application(activity) else {
-            return Ok(());
-        };
-        // What it offers is its own affair; if it cannot be taken, its clients find no service.
-        match connect::obtain(&self.drafts[server], server, service) {
-            Ok(selector) => self.share(Source::App(server), selector),
-            Err(failure) => {
-                println!(
-                    "the service of `{}`: {failure}",
-                    self.system.apps[server].name
-                );
-                Ok(())
-            }
-        }
-    }
-
-    /// A service is there, under this selector: all who may have it get it.
-    fn share(&mut self, source: Source, service: u16) -> Result<(), Failure> {
-        for (client, app) in self.system.apps.iter().enumerate() {
-            if self.states[client].phase != Phase::Over {
-                connect::give_service(app, &self.drafts[client], source, service);
-            }
-        }
-        for (below, manager) in self.below.iter().zip(&self.system.managers) {
-            for (number, import) in manager.imports.iter().enumerate() {
-                let wanted = match import.kind {
-                    ImportKind::Send { to, session, .. } => session && Source::from(to) == source,
-                    ImportKind::Receive(_) => false,
-                };
-                // A manager that has ended, or does not listen, harms only what is below it.
-                if wanted && number < usize::from(SHARED_MAX) {
-                    let number = number as u16;
-                    let activity = below.draft.selector;
-                    let value = u64::from(number);
-                    if connect::give(activity, service, SEL_SHARED + number).is_ok() {
-                        let _ = calls::call("tell", &Syscall::Tell { activity, value });
-                    }
-                }
-            }
-        }
-        let offers = self.system.offers.iter();
-        for (number, _) in offers.filter(|(_, offer)| *offer == source) {
-            let number = *number as u16;
-            if number < SHARED_MAX {
-                connect::give(SEL_ACTIVITY, service, SEL_SHARED + number)?;
-                self.say(1 << (REPORT_SERVICES + u32::from(number)));
-            }
-        }
-        self.services.insert(source);
-        for client in 0..self.states.len() {
-            self.run_if_ready(client)?;
-        }
-        Ok(())
-    }
-
-    /// Tells the manager above what is new, with all that was said before: it may not have heard it.
-    fn say(&mut self, news: u64) {
-        self.said |= news;
-        let value = self.said;
-        let _ = calls::call("report", &Syscall::Report { value });
-    }
-
-    /// Tells the manager above that all that were to end have ended.
-    pub fn say_done(&mut self) {
-        self.say(REPORT_DONE | self.code);
-    }
-
-    /// The manager above says that the service behind an import is there.
-    pub fn told(&mut self, number: u64) -> Result<(), Failure> {
-        let Some(number) = u16::try_from(number).ok().filter(|n| *n < SHARED_MAX) else {
-            return Ok(());
-        };
-        let source = Source::Import(connect::IMPORTS + number);
-        self.share(source, SEL_SHARED + number)
-    }
-
-    fn application(&self, activity: u16) -> Option<usize> {
+    pub(crate) fn application(&self, activity: u16) -> Option<usize> {
         self.drafts.iter().position(|d| d.activity == activity)
     }
 
@@ -356,7 +315,7 @@ impl<'a> World<'a> {
                 return;
             }
             match cause {
-                StopCause::Exit(0) => self.over(index),
+                StopCause::Exit(0) => self.over(index, Standing::Ended),
                 _ => self.restart(index),
             }
         } else if let Some(below) = self.below.iter_mut().find(|b| b.draft.activity == activity) {
@@ -366,46 +325,8 @@ impl<'a> World<'a> {
                 self.code = FAILED;
             }
             let place = self.below.iter().position(|b| b.draft.activity == activity);
-            for import in place
-                .into_iter()
-                .flat_map(|place| &self.system.managers[place].imports)
-            {
-                if let ImportKind::Receive(export) = import.kind {
-                    self.lost(Source::Export(export), &import.app);
-                }
-            }
-        }
-    }
-
-    /// A manager below says something.
-    pub fn reported(&mut self, activity: u16, value: u64) {
-        let place = self.below.iter().position(|b| b.draft.activity == activity);
-        let Some(place) = place else { return };
-        let below = &mut self.below[place];
-        if value & REPORT_DONE != 0 && below.phase != Phase::Over {
-            below.phase = Phase::Over;
-            // Only who had to end can have failed; what others say of themselves is nothing to the system.
-            if below.foreground && value & 0xff != 0 {
-                self.code = FAILED;
-            }
-        }
-        let news = (value >> REPORT_SERVICES) & !below.offered;
-        below.offered |= news;
-        for (number, import) in self.system.managers[place].imports.iter().enumerate() {
-            let ImportKind::Receive(export) = import.kind else {
-                continue;
-            };
-            if news >> number & 1 == 0 {
-                continue;
-            }
-            // Whatever it says it offers: if there is nothing, its clients wait in vain.
-            let done = self.selectors.next().and_then(|target| {
-                let source = SEL_SHARED + number as u16;
-                connect::take(self.below[place].draft.selector, source, target)?;
-                self.share(Source::Export(export), target)
-            });
-            if let Err(failure) = done {
-                println!("the service of `{}`: {failure}", import.app);
+            if let Some(place) = place {
+                self.manager_gone(place, true);
             }
         }
     }
@@ -413,9 +334,8 @@ impl<'a> World<'a> {
     /// Starts an application again if the description says so; it keeps memory, gates and quotas.
     fn restart(&mut self, index: usize) {
         let app = &self.system.apps[index];
-        self.services.remove(&Source::App(index));
         if self.states[index].restarts >= app.restarts {
-            return self.give_up(index);
+            return self.give_up(index, Standing::Failed);
         }
         self.states[index].restarts += 1;
         let again = self.states[index].restarts;
@@ -426,7 +346,7 @@ impl<'a> World<'a> {
             ),
             Err(failure) => {
                 println!("`{}` is not started again: {failure}", app.name);
-                self.give_up(index);
+                self.give_up(index, Standing::Failed);
             }
         }
     }
@@ -434,16 +354,12 @@ impl<'a> World<'a> {
     fn appear_again(&mut self, index: usize) -> Result<(), Failure> {
         let app = &self.system.apps[index];
         create::appear(&mut self.drafts[index], Some(app))?;
-        connect::attach(app, &mut self.drafts[index])?;
-        // Who sends to it has lost the endpoints that led to the old activity.
-        for client in 0..self.drafts.len() {
-            if client != index && self.states[client].phase != Phase::Over {
-                let sender = &self.system.apps[client];
-                connect::reattach(sender, &self.drafts[client], index)?;
-            }
-        }
-        create::fill(&self.drafts[index], &app.name, &app.arguments, app.lazy)?;
-        create::run(&self.drafts[index])
+        self.give_known(index);
+        let state = &mut self.states[index];
+        (state.phase, state.is_attached) = (Phase::Waits, false);
+        // Who sends to it has lost the endpoints that led to the old activity. It runs when all hear it.
+        self.tell_of(index, Standing::Starts);
+        self.start_if_possible(index)
     }
 }
 

@@ -10,8 +10,8 @@ use crate::activity::{Activity, State};
 use crate::hardware::{Hardware, Region};
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint};
 use bulkhead_abi::syscall::{
-    Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SEL_ACTIVITY, SEL_KERNEL_MEMORY,
-    SEL_MEMORY, SEL_TILE, SYSCALL_SLOT, StopCause, SyscallError, TOLD_MAX,
+    ABOUT, Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SEL_ACTIVITY,
+    SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, SYSCALL_SLOT, StopCause, SyscallError, TOLD_MAX,
 };
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request, table_pages};
 use bulkhead_abi::words::Name;
@@ -462,13 +462,20 @@ impl System {
             return;
         };
         let (creator, selector) = (activity.creator, activity.selector);
-        self.events
-            .retain(|(_, _, who, event)| *who != id || !matches!(event, Event::Reported(_)));
+        self.events.retain(|(_, _, who, event)| {
+            let is_older = matches!(event, Event::Reported(old) if old >> ABOUT == value >> ABOUT);
+            *who != id || !is_older
+        });
         self.post(creator, selector, id, Event::Reported(value));
     }
 
     /// Tells an activity something; who does not listen is not told without end.
     pub(super) fn tell(&mut self, id: u16, value: u64) -> Result<(), SyscallError> {
+        let about = value >> ABOUT;
+        self.events.retain(|(to, _, _, event)| {
+            let is_older = matches!(event, Event::Told(old) if old >> ABOUT == about);
+            about == 0 || *to != id || !is_older
+        });
         let unheard = self.events.iter();
         let unheard = unheard.filter(|e| e.0 == id && matches!(e.3, Event::Told(_)));
         if unheard.count() >= TOLD_MAX {

@@ -42,11 +42,16 @@ fn everything_is_found() {
         apps[0].send[0],
         SendGate {
             name: "controller".into(),
-            to: Target::App { app: 1, gate: 0 },
+            to: Target::App {
+                app: 1,
+                gate: 0,
+                service: 0
+            },
             slot_size: 256,
             credits: 2,
             label: 7,
             session: false,
+            receiver: "controller".into(),
         }
     );
     assert_eq!(
@@ -123,7 +128,7 @@ fn gates_across_borders_are_given_down_level_by_level() {
     assert_eq!(kinds, [("c", "in"), ("b", "up"), ("c", "top")]);
     assert_eq!(m.managers, [(4, 65536)]);
 
-    let middle = read(&part(m, &[20, 21, 22])).unwrap();
+    let middle = read(&part(m, &[16, 17], &[20, 21, 22])).unwrap();
     assert_eq!(middle.apps[0].send[0].to, Target::Import(21));
     assert_eq!(middle.apps[0].send[0].slot_size, 64);
     // b sends to c, whose gate came from above; it goes down to n, and b's send is made from it.
@@ -138,8 +143,107 @@ fn gates_across_borders_are_given_down_level_by_level() {
     )));
 
     let selectors: Vec<u16> = (30..30 + n.imports.len() as u16).collect();
-    let bottom = read(&part(n, &selectors)).unwrap();
+    assert_eq!(m.modules, ["p", "tiled/resmgr"]);
+    assert_eq!(
+        middle.modules,
+        [("p".into(), 16), ("tiled/resmgr".into(), 17)]
+    );
+    let bottom = read(&part(n, &[16], &selectors)).unwrap();
     assert_eq!(bottom.apps.len(), 1);
     assert!(bottom.apps[0].receive[0].import.is_some());
     assert!(matches!(bottom.apps[0].send[0].to, Target::Import(_)));
+}
+
+const SERVICES: &str = r#"<system name="x">
+  <domain name="d"><app name="a" tile="1" program="p" memory="4096B" memory-tile="8">
+    <service sessions="4" scope="system"/><service name="log" sessions="4" scope="system" restart="on-failure" restarts="2"/>
+    <rgate name="priority-0" slots="2" slot-size="64B"/><rgate name="log-priority-1" slots="2" slot-size="64B"/>
+    <rgate name="input" slots="2" slot-size="64B"/>
+  </app></domain>
+  <manager name="m" tile="2" program="tiled/resmgr" memory="65536B"><limit kernel-memory="20480B"/>
+    <domain name="e"><app name="b" tile="3" program="p" memory="4096B" memory-tile="8">
+      <session name="s" to="a" service="log" priority="1" credits="1" label="0"/>
+      <session name="t" to="a" priority="0" credits="1" label="0"/>
+    </app></domain>
+  </manager>
+</system>"#;
+
+#[test]
+fn gates_belong_to_the_services_of_an_application() {
+    let top = read(SERVICES).unwrap();
+    let app = &top.apps[0];
+    assert_eq!((app.services.len(), app.restarts), (2, 2));
+    let of = |gate: &str| app.service_of(gate);
+    assert_eq!(
+        [
+            of("priority-0"),
+            of("log-priority-1"),
+            of("input"),
+            of("log-priority-x")
+        ],
+        [Some(0), Some(1), None, None]
+    );
+    let sources: Vec<Source> = top.managers[0]
+        .imports
+        .iter()
+        .map(|import| match import.kind {
+            ImportKind::Send { to, .. } => Source::from(to),
+            _ => unreachable!("it receives nothing"),
+        })
+        .collect();
+    assert_eq!(
+        sources,
+        [1, 0].map(|service| Source::App { app: 0, service })
+    );
+}
+
+const REGIONS: &str = r#"<system name="x">
+  <domain name="d"><app name="top" tile="1" program="p" memory="4096B" memory-tile="8">
+    <mgate name="own" size="4096B" rights="rw" memory-tile="8"/>
+    <mgate name="deep" size="64B" rights="r" memory-tile="8" of="c/frame"/>
+  </app></domain>
+  <manager name="m" tile="2" program="tiled/resmgr" memory="65536B"><limit kernel-memory="20480B"/>
+    <domain name="e"><app name="b" tile="3" program="p" memory="4096B" memory-tile="8">
+      <mgate name="up" size="128B" rights="r" memory-tile="8" of="top/own"/>
+      <mgate name="down" size="256B" rights="rw" memory-tile="8" of="c/frame"/>
+      <mgate name="alone" size="4096B" rights="rw" memory-tile="8"/>
+    </app></domain>
+    <manager name="n" tile="4" program="tiled/resmgr" memory="65536B"><limit kernel-memory="20480B"/>
+      <domain name="f"><app name="c" tile="5" program="p" memory="4096B" memory-tile="8">
+        <mgate name="frame" size="8192B" rights="rw" memory-tile="8" fill="map"/>
+      </app></domain>
+    </manager>
+  </manager>
+</system>"#;
+
+#[test]
+fn shared_regions_are_made_by_the_manager_above_all_who_share_them() {
+    let top = read(REGIONS).unwrap();
+    // `c/frame` belongs below `m`, and is paid from there.
+    assert_eq!(top.regions.len(), 1);
+    assert_eq!(
+        (top.regions[0].of.as_str(), top.regions[0].below),
+        ("c/frame", 0)
+    );
+    let m = &top.managers[0];
+    assert_eq!(m.modules, ["data:map", "p", "tiled/resmgr"]);
+    let memory = |import: &Import| match &import.kind {
+        ImportKind::Memory { of, import, part } => (of.clone(), *import, *part),
+        other => panic!("{other:?}"),
+    };
+    let imports: Vec<_> = m.imports.iter().map(memory).collect();
+    assert_eq!(
+        imports,
+        [
+            ("top/own".into(), None, Some((128, 1))),
+            ("c/frame".into(), None, None),
+        ],
+        "what is shared inside of m is its own affair"
+    );
+    let middle = read(&part(m, &[16, 17, 18], &[20, 21])).unwrap();
+    assert_eq!(middle.apps[0].memory_gates[0].import, Some(20));
+    // It got the region from above, and passes it on; its own application takes a part of that.
+    assert!(middle.regions.is_empty());
+    let n: Vec<_> = middle.managers[0].imports.iter().map(memory).collect();
+    assert_eq!(n, [("c/frame".into(), Some(21), None)]);
 }

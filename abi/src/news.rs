@@ -1,0 +1,94 @@
+//! What resource managers tell each other of services, as words.
+//!
+//! Why it exists: services are used across managers, and each manager knows only its own part of the tree. What it deliberately does
+//! not know: who passes the words on.
+
+use crate::dtu::codes;
+use crate::syscall::{ABOUT, SHARED_MAX};
+
+codes! {
+    /// How it stands with who receives behind an import.
+    Standing: u64 {
+        /// Its gates are there; it offers nothing yet.
+        Starts = 0,
+        /// Its service is there.
+        Offered = 1,
+        /// It has ended, and will not be started again.
+        Ended = 2,
+        /// It failed, and will not be started again, or not once more.
+        Failed = 3,
+        /// It was not started, and will not be.
+        NotStarted = 4,
+        /// Its manager is gone, or could not start what is below it.
+        ManagerGone = 5,
+    }
+}
+
+impl Standing {
+    /// Whether there will be no service any more.
+    pub const fn is_final(self) -> bool {
+        !matches!(self, Standing::Starts | Standing::Offered)
+    }
+}
+
+/// What managers tell each other of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct News {
+    /// How often it was started again so far: each time, who sends to it must be connected again.
+    pub restarts: u32,
+    /// How it stands with it.
+    pub standing: Standing,
+}
+
+impl News {
+    /// As a word about the import with this number.
+    pub const fn about(self, import: u16) -> u64 {
+        (import as u64 + 1) << ABOUT | (self.restarts as u64) << 8 | self.standing as u64
+    }
+
+    /// The import, and the news of it. None if the word is about the manager itself, or has no meaning.
+    pub const fn from_word(word: u64) -> Option<(u16, Self)> {
+        let (about, restarts) = (word >> ABOUT, (word >> 8) & ((1 << (ABOUT - 8)) - 1));
+        if about == 0 || about > SHARED_MAX as u64 || restarts > u32::MAX as u64 {
+            return None;
+        }
+        match Standing::from_code(word & 0xff) {
+            Some(standing) => Some((
+                about as u16 - 1,
+                Self {
+                    restarts: restarts as u32,
+                    standing,
+                },
+            )),
+            None => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_understood_as_they_were_meant() {
+        for (import, restarts) in [(0, 0), (31, u32::MAX), (7, 1000)] {
+            for standing in Standing::ALL {
+                let news = News {
+                    restarts,
+                    standing: *standing,
+                };
+                assert_eq!(News::from_word(news.about(import)), Some((import, news)));
+            }
+        }
+        // About the manager itself, about an import that there cannot be, and without meaning.
+        for word in [
+            1 << 32 | 3,
+            33 << ABOUT,
+            u64::MAX,
+            1 << ABOUT | 77,
+            1 << ABOUT | 1 << 45,
+        ] {
+            assert_eq!(News::from_word(word), None, "{word:#x}");
+        }
+    }
+}

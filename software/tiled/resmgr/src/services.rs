@@ -1,0 +1,322 @@
+//! Services across the tree of managers: who is there, who has come back, and who never will.
+//!
+//! Why it exists: a client may stand below another manager than its service, and neither manager can reach both. So each manager hears
+//! of every service that crosses its border from the one above ([`Syscall::Tell`]) or from one below ([`Syscall::Report`]), does
+//! what is to be done for its own applications, and passes it on. What it deliberately does not know: when applications start.
+//!
+//! A manager below is believed only what its part of the description allows: a service comes back as often as is written there, and
+//! what is over stays over. So whatever it says, the work that it causes is bounded.
+
+use crate::calls::call;
+use crate::connect;
+use crate::start::{FAILED, Phase, World};
+use alloc::string::String;
+use bulkhead_abi::syscall::{
+    News, REPORT_DONE, SEL_ACTIVITY, SEL_OFFERED, SEL_SHARED, SHARED_MAX, Standing, Syscall,
+};
+use bulkhead_lib::println;
+use bulkhead_resmgr::description::{ImportKind, Source};
+
+/// Exit code of a manager that could not start what is below it.
+pub const NOT_STARTED: u64 = 2;
+
+/// What is known of a service.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// The newest.
+    pub news: News,
+    /// Where this manager holds it, or held it before it was started again.
+    pub selector: Option<u16>,
+}
+
+impl Known {
+    /// Whether a word is news after what is known.
+    fn is_followed_by(&self, news: News) -> bool {
+        let is_later = news.restarts > self.news.restarts;
+        let is_further =
+            news.restarts == self.news.restarts && news.standing as u64 > self.news.standing as u64;
+        !self.news.standing.is_final() && (is_later || is_further)
+    }
+}
+
+impl World<'_> {
+    fn known(&self, source: Source) -> Option<Known> {
+        self.known.get(&source).copied()
+    }
+
+    /// Whether a word about a service is news.
+    fn is_new(&self, source: Source, news: News) -> bool {
+        self.known(source)
+            .is_none_or(|known| known.is_followed_by(news))
+    }
+
+    /// Whether a service is there.
+    pub(crate) fn is_offered(&self, source: Source) -> bool {
+        let known = self.known(source);
+        known.is_some_and(|known| known.news.standing == Standing::Offered)
+    }
+
+    /// Gives an application all services that it uses and that are there.
+    pub(crate) fn give_known(&self, index: usize) {
+        for (source, known) in &self.known {
+            if let (Standing::Offered, Some(selector)) = (known.news.standing, known.selector) {
+                let (app, draft) = (&self.system.apps[index], &self.drafts[index]);
+                connect::give_service(app, draft, *source, selector);
+            }
+        }
+    }
+
+    /// Says how it stands with an application of this manager.
+    pub(crate) fn tell_of(&mut self, index: usize, standing: Standing) {
+        let restarts = self.states[index].restarts;
+        for source in self.system.apps[index].sources(index) {
+            self.announce(source, News { restarts, standing }, None);
+        }
+    }
+
+    /// An application offers a service.
+    pub fn offered(&mut self, activity: u16, selector: u16) {
+        let Some(server) = self.application(activity) else {
+            return;
+        };
+        let app = &self.system.apps[server];
+        let number = selector.checked_sub(SEL_OFFERED);
+        let mut sources = app.sources(server);
+        let source = number.and_then(|number| sources.nth(number.into()));
+        let (Some(service), Some(source)) = (number, source) else {
+            println!("`{}` offers a service that it does not have", app.name);
+            return;
+        };
+        let news = News {
+            restarts: self.states[server].restarts,
+            standing: Standing::Offered,
+        };
+        // What it offers is its own affair; if it cannot be taken, its clients find no service.
+        match connect::obtain(&self.system.apps, &self.drafts[server], (server, service)) {
+            Ok(selector) => self.announce(source, news, Some(selector)),
+            Err(failure) => println!("the service of `{}`: {failure}", app.name),
+        }
+    }
+
+    /// Everybody below this manager who depends on it hears what is new, and so do the managers around.
+    fn announce(&mut self, source: Source, news: News, selector: Option<u16>) {
+        if !self.is_new(source, news) {
+            return;
+        }
+        let before = self.known(source);
+        let selector = selector.or(before.and_then(|known| known.selector));
+        self.known.insert(source, Known { news, selector });
+        if news.restarts > before.map_or(0, |known| known.news.restarts) {
+            self.reconnect(source);
+        }
+        let there = selector.filter(|_| news.standing == Standing::Offered);
+        if let Some(selector) = there {
+            for (client, app) in self.system.apps.iter().enumerate() {
+                if self.states[client].phase != Phase::Over {
+                    connect::give_service(app, &self.drafts[client], source, selector);
+                }
+            }
+        }
+        self.pass_down(source, news, there);
+        self.pass_up(source, news, there);
+        if news.standing.is_final() {
+            return self.lost(source, news);
+        }
+        for client in 0..self.states.len() {
+            let app = &self.system.apps[client];
+            let mut gates = app.send.iter();
+            if gates.any(|gate| Source::from(gate.to) == source)
+                && let Err(failure) = self.start_if_possible(client)
+            {
+                println!("`{}` is not started: {failure}", app.name);
+                self.give_up(client, Standing::NotStarted);
+            }
+        }
+    }
+
+    /// Who sends to somebody who has come back gets new endpoints.
+    fn reconnect(&self, source: Source) {
+        for (client, app) in self.system.apps.iter().enumerate() {
+            let is_itself = matches!(source, Source::App { app, .. } if app == client);
+            if is_itself || self.states[client].phase == Phase::Over {
+                continue;
+            }
+            // A client that keeps others from its endpoints harms itself.
+            if let Err(failure) = connect::reattach(app, &self.drafts[client], source) {
+                println!("`{}` is not connected again: {failure}", app.name);
+            }
+        }
+    }
+
+    /// A service is gone for good: who waits for it to start is not started, and who runs does not wait for it any more.
+    fn lost(&mut self, source: Source, news: News) {
+        for client in 0..self.states.len() {
+            let app = &self.system.apps[client];
+            let state = &self.states[client];
+            let mut gates = app.send.iter().zip(&self.drafts[client].ends);
+            let gate = gates.find(|(gate, end)| {
+                let matters = gate.session || end.is_none();
+                matters && Source::from(gate.to) == source
+            });
+            match (state.phase, gate.map(|(gate, _)| gate)) {
+                (Phase::Waits, Some(gate)) => {
+                    let what = match gate.session {
+                        true => "there is no service",
+                        false => "nobody receives at",
+                    };
+                    println!(
+                        "`{}` is not started: {what} `{}`: {}",
+                        app.name,
+                        gate.receiver,
+                        reason(news)
+                    );
+                    self.give_up(client, Standing::NotStarted);
+                }
+                (Phase::Runs, Some(_)) => connect::bury(app, &self.drafts[client], source),
+                _ => {}
+            }
+        }
+    }
+
+    /// Managers below hear of what they import.
+    fn pass_down(&mut self, source: Source, news: News, service: Option<u16>) {
+        for (below, manager) in self.below.iter().zip(&self.system.managers) {
+            for (number, import) in manager.imports.iter().enumerate() {
+                let ImportKind::Send { to, session, .. } = import.kind else {
+                    continue;
+                };
+                if Source::from(to) != source || number >= usize::from(SHARED_MAX) {
+                    continue;
+                }
+                let (number, activity) = (number as u16, below.draft.selector);
+                // A manager that has ended, or does not listen, harms only what is below it.
+                let given = match service {
+                    Some(service) if session => {
+                        connect::give(activity, service, SEL_SHARED + number)
+                    }
+                    _ => Ok(()),
+                };
+                if given.is_ok() {
+                    let value = news.about(number);
+                    let _ = call("tell", &Syscall::Tell { activity, value });
+                }
+            }
+        }
+    }
+
+    /// The manager above hears of what it knows.
+    fn pass_up(&mut self, source: Source, news: News, service: Option<u16>) {
+        for (number, _) in self.system.offers.iter().filter(|o| o.1 == source) {
+            let Some(number) = u16::try_from(*number).ok().filter(|n| *n < SHARED_MAX) else {
+                continue;
+            };
+            if let Some(service) = service
+                && let Err(failure) = connect::give(SEL_ACTIVITY, service, SEL_SHARED + number)
+            {
+                println!("a service is not passed on: {failure}");
+                continue;
+            }
+            let value = news.about(number);
+            let _ = call("report", &Syscall::Report { value });
+        }
+    }
+
+    /// Tells the manager above that all that were to end have ended.
+    pub fn say_done(&self) {
+        let value = REPORT_DONE | self.code;
+        let _ = call("report", &Syscall::Report { value });
+    }
+
+    /// The manager above says something of what this one imports.
+    pub fn told(&mut self, word: u64) {
+        let Some((number, news)) = News::from_word(word) else {
+            return;
+        };
+        let source = Source::Import(connect::IMPORTS + number);
+        self.announce(source, news, Some(SEL_SHARED + number));
+    }
+
+    /// A manager below says something.
+    pub fn reported(&mut self, activity: u16, word: u64) {
+        let place = self.below.iter().position(|b| b.draft.activity == activity);
+        let Some(place) = place else { return };
+        if let Some((number, news)) = News::from_word(word) {
+            return self.heard(place, number, news);
+        }
+        let below = &mut self.below[place];
+        if word & REPORT_DONE == 0 || below.phase == Phase::Over {
+            return;
+        }
+        below.phase = Phase::Over;
+        // Only who had to end can have failed; what others say of themselves is nothing to the system.
+        let code = word & 0xff;
+        if below.foreground && code != 0 {
+            self.code = FAILED;
+        }
+        if code == NOT_STARTED {
+            self.manager_gone(place, false);
+        }
+    }
+
+    /// A manager below says something of what others import from it.
+    fn heard(&mut self, place: usize, number: u16, news: News) {
+        let manager = &self.system.managers[place];
+        let Some(import) = manager.imports.get(usize::from(number)) else {
+            return;
+        };
+        let ImportKind::Receive(export) = import.kind else {
+            return;
+        };
+        let source = Source::Export(export);
+        let mut inner = manager.inner.iter();
+        let app = inner.find(|app| app.name == import.app);
+        let is_allowed = app.is_some_and(|app| news.restarts <= app.restarts);
+        if !is_allowed || !self.is_new(source, news) {
+            return;
+        }
+        if news.standing != Standing::Offered {
+            return self.announce(source, news, None);
+        }
+        // Whatever it says it offers: if there is nothing, its clients find nothing.
+        let target = match self.known(source).and_then(|known| known.selector) {
+            Some(selector) => Ok(selector),
+            None => self.selectors.next(),
+        };
+        let taken = target.and_then(|target| {
+            let below = self.below[place].draft.selector;
+            connect::take(below, SEL_SHARED + number, target).map(|()| target)
+        });
+        match taken {
+            Ok(target) => self.announce(source, news, Some(target)),
+            Err(failure) => println!("the service of `{}`: {failure}", import.app),
+        }
+    }
+
+    /// A manager below is gone, or did not start what is below it: what has not been offered never will be.
+    pub(crate) fn manager_gone(&mut self, place: usize, all: bool) {
+        for import in &self.system.managers[place].imports {
+            let ImportKind::Receive(export) = import.kind else {
+                continue;
+            };
+            let source = Source::Export(export);
+            if all || !self.is_offered(source) {
+                let restarts = self.known(source).map_or(0, |known| known.news.restarts);
+                let standing = Standing::ManagerGone;
+                self.announce(source, News { restarts, standing }, None);
+            }
+        }
+    }
+}
+
+/// Why there will be no service.
+fn reason(news: News) -> String {
+    match (news.standing, news.restarts) {
+        (Standing::Ended, _) => "it has ended".into(),
+        (Standing::Failed, 0) => "it failed".into(),
+        (Standing::Failed, restarts) => {
+            alloc::format!("it failed, and was started again {restarts} times")
+        }
+        (Standing::NotStarted, _) => "it was not started itself".into(),
+        _ => "its manager is gone".into(),
+    }
+}

@@ -1,0 +1,38 @@
+//! A resource manager that lies about services: it says of everything that others import from it that it has come back, is there, is
+//! gone, and again, as fast as it can, and gives memory instead of services.
+//!
+//! It stands in a description as `<manager program="adversary/liar-manager">`. It starts nothing and never ends.
+#![no_std]
+#![no_main]
+
+use bulkhead_lib::abi::syscall::{
+    News, SEL_ACTIVITY, SEL_MEMORY, SEL_SHARED, SHARED_MAX, Standing, Syscall,
+};
+use bulkhead_lib::{println, syscall};
+
+bulkhead_lib::main!(main);
+
+fn main() -> u64 {
+    for import in 0..SHARED_MAX {
+        let _ = syscall::call(&Syscall::Delegate {
+            activity: SEL_ACTIVITY,
+            source: SEL_MEMORY,
+            target: SEL_SHARED + import,
+        });
+    }
+    println!("lies");
+    let mut restarts = 0u32;
+    loop {
+        for import in 0..SHARED_MAX {
+            for standing in Standing::ALL.iter().filter(|s| !s.is_final()) {
+                let news = News {
+                    restarts,
+                    standing: *standing,
+                };
+                let value = news.about(import);
+                let _ = syscall::call(&Syscall::Report { value });
+            }
+        }
+        restarts = restarts.wrapping_add(1);
+    }
+}

@@ -1,0 +1,121 @@
+//! A resource manager that looks for data of others: it tries to open every module through every capability that it has, reads all
+//! memory that it can name, and writes where it may only read.
+//!
+//! It stands in a description as `<manager program="adversary/thief-manager">`. Data of others begin with "only for others"; what
+//! it was given may be called `own`. It starts nothing, and ends with 0.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+use alloc::vec;
+use bulkhead_lib::abi::syscall::{
+    MAP_READ, MAP_WRITE, NO_SELECTOR, ObjectKind, REPORT_DONE, SEL_ACTIVITY, SEL_DESCRIPTION,
+    SEL_FREE, SEL_MEMORY, SELECTORS, Syscall, module_key,
+};
+use bulkhead_lib::gate::MemoryGate;
+use bulkhead_lib::{println, syscall};
+
+bulkhead_lib::main!(main);
+
+/// Where it puts what it gets.
+const TARGET: u16 = SEL_FREE + 390;
+/// Bytes of each memory that it looks at.
+const LOOK: usize = 4096;
+
+fn main() -> u64 {
+    let names = [
+        "system.xml",
+        "data:secret",
+        "data:own",
+        "tiled/resmgr",
+        "tiled/tilemux",
+        "tiled/kernel",
+    ];
+    for name in names {
+        let mut opened = 0;
+        for selector in 0..SELECTORS {
+            let request = Syscall::OpenModule {
+                modules: selector,
+                target: TARGET,
+                key: module_key(name.as_bytes()),
+            };
+            if syscall::call(&request).is_ok() {
+                opened += 1;
+                give_back();
+            }
+        }
+        println!("{name}: opened {opened} times");
+    }
+    let (mut read, mut found, mut written, mut derived) = (0, 0, 0, 0);
+    for selector in 0..SELECTORS {
+        // Its own memory and description are its own.
+        if selector == SEL_MEMORY || selector == SEL_DESCRIPTION {
+            continue;
+        }
+        let Ok([kind, _, size, ..]) = syscall::call(&Syscall::Query { selector }) else {
+            continue;
+        };
+        if kind != ObjectKind::Memory as u64 {
+            continue;
+        }
+        let request = Syscall::Activate {
+            gate: selector,
+            activity: SEL_ACTIVITY,
+            memory: NO_SELECTOR,
+            offset: 0,
+            replies: 0,
+        };
+        let Ok([endpoint, ..]) = syscall::call(&request) else {
+            continue;
+        };
+        read += 1;
+        let gate = MemoryGate::new(endpoint as u16, size);
+        let mut bytes = vec![0; LOOK.min(size as usize)];
+        if gate.read(0, &mut bytes).is_ok() {
+            let is_theirs = |window: &[u8]| window.iter().rev().eq(b"srehto rof ylno");
+            found += bytes.windows(15).filter(|window| is_theirs(window)).count();
+        }
+        // Behind the end is the next module.
+        let mut beyond = [0; 8];
+        found += usize::from(gate.read(size, &mut beyond).is_ok());
+        if (SEL_FREE..TARGET).contains(&selector) {
+            written += usize::from(gate.write(0, &[0; 8]).is_ok());
+            for (offset, size, rights) in [
+                (0, size, MAP_READ | MAP_WRITE),
+                (0, size + 4096, MAP_READ),
+                (size, 4096, MAP_READ),
+            ] {
+                let request = Syscall::DeriveMemory {
+                    source: selector,
+                    target: TARGET,
+                    offset,
+                    size,
+                    rights,
+                };
+                if syscall::call(&request).is_ok() {
+                    derived += 1;
+                    give_back();
+                }
+            }
+        }
+        let endpoint = endpoint as u16;
+        let _ = syscall::call(&Syscall::Deactivate {
+            gate: selector,
+            endpoint,
+        });
+    }
+    println!("read {read} memories");
+    println!("found {found}, wrote {written}, derived {derived}");
+    // Whatever was to end below it has.
+    let value = REPORT_DONE;
+    let _ = syscall::call(&Syscall::Report { value });
+    0
+}
+
+fn give_back() {
+    let _ = syscall::call(&Syscall::Revoke {
+        selector: TARGET,
+        keep: 0,
+    });
+}
