@@ -7,6 +7,7 @@
 pub mod admission;
 pub mod communication;
 pub mod exact;
+pub mod kernel;
 pub mod mc2;
 pub mod network_calculus;
 #[cfg(doctest)]

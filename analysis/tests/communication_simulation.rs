@@ -351,6 +351,7 @@ fn scenario(resources: &[(bool, bool)], shape: &Shape) -> NetworkScenario {
                         TransactionClass {
                             name: "c".into(),
                             charge,
+                            charge_most: charge,
                             outstanding,
                             demand: None,
                             least_round_trip: steps.iter().map(|s| s.latency).sum(),
@@ -481,6 +482,7 @@ proptest! {
         let class = |i: usize| TransactionClass {
             name: "c".into(),
             charge: n[6 + i],
+            charge_most: n[6 + i],
             outstanding: slots[i],
             least_round_trip: n[9 + i],
             demand: None,

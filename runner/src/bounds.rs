@@ -3,16 +3,17 @@
 //! Why it exists: a bound that nobody compares is decoration. What it deliberately does not know: how a bound is computed
 //! (`bulkhead_analysis`), and how an observation was made.
 
-use crate::collect::{kind, ticks};
+use crate::collect::{self, ticks};
 use crate::names::Names;
 use crate::report::format::grouped;
-use crate::result::{Bound, End, FlowResult, RequestResult, VariantResult, Verdict};
+use crate::requests::{self, converted};
+use crate::result::{Bound, End, FlowResult, Sample, VariantResult, Verdict};
 use crate::session::Counts;
 use bulkhead_abi::dtu::CHUNK_MAX;
-use bulkhead_analysis::communication as analysis;
-use bulkhead_analysis::communication::{Kind, Profile, SystemBounds};
+use bulkhead_analysis::communication::{Profile, SystemBounds};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_model::System;
+use bulkhead_model::system::Flow;
 
 /// What the applications of a flow did alone, which decides the flow's bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,10 +74,21 @@ pub fn promised(system: &System, members: &[usize]) -> bool {
 
 /// Indices of the applications of a flow, in its order.
 pub fn members(system: &System, flow: &FlowResult) -> Vec<usize> {
-    std::iter::once(&flow.from)
-        .chain(&flow.through)
-        .chain([&flow.to])
-        .filter_map(|name| system.apps.iter().position(|app| app.name == *name))
+    indices(system, &flow.from, &flow.through, &flow.to)
+}
+
+/// The same of a flow that was not measured yet.
+pub fn members_of(system: &System, flow: &Flow) -> Vec<usize> {
+    let name = |app: usize| system.apps.get(app).map_or("", |app| app.name.as_str());
+    let through = collect::through(system, flow.from, flow.to);
+    indices(system, name(flow.from), &through, name(flow.to))
+}
+
+fn indices(system: &System, from: &str, through: &[String], to: &str) -> Vec<usize> {
+    std::iter::once(from)
+        .chain(through.iter().map(String::as_str))
+        .chain([to])
+        .filter_map(|name| system.apps.iter().position(|app| app.name == name))
         .collect()
 }
 
@@ -106,37 +118,47 @@ pub fn period(system: &System, members: &[usize]) -> Option<u64> {
         .min()
 }
 
-/// Reads off what the applications of a flow did at most in a period, from counts in slices of one period. Slices before
-/// the flow's first sample are start-up.
+/// Slices in which transactions are counted for the bounds of a system's flows: length in ticks, and how much before its multiples
+/// they begin. They are a period long if all flows have the same, else short.
+pub fn slicing(system: &System) -> Option<(u64, u64)> {
+    let per_second = system.platform.ticks_per_second();
+    // A microsecond early, as releases come just after a multiple.
+    let early = per_second / 1_000_000;
+    let mut flows = system.flows.iter();
+    let period_of = |flow: Option<&Flow>| period(system, &members_of(system, flow?));
+    let first = period_of(Some(flows.next()?));
+    let same = flows.all(|flow| period_of(Some(flow)) == first);
+    Some(match first.filter(|period| same && *period > early) {
+        Some(period) => (period, early),
+        None => ((early * SHORT).max(1), 0),
+    })
+}
+
+/// Microseconds of a short slice: short against what takes long enough to be worth a bound.
+const SHORT: u64 = 10;
+
+/// Reads off what the applications of a flow did at most in a job. `length`: that of the slices. If it is the flow's period, each
+/// holds one job, and those before the flow's first sample are start-up; else those count that a sample touches.
 pub fn alone(
     system: &System,
     names: &Names,
     flow: &FlowResult,
     slices: &[(u64, Counts)],
+    length: u64,
 ) -> Option<Alone> {
     let first = flow.samples.iter().map(|sample| sample.begin).min()?;
+    if slices.is_empty() {
+        return None;
+    }
     let members = members(system, flow);
+    let periodic = period(system, &members) == Some(length);
     let jobs = members
         .iter()
         .map(|&app| {
-            let most = |wanted: Transaction| {
-                slices
-                    .windows(2)
-                    // The last slice that begins before the first sample holds it.
-                    .filter(|pair| pair[1].0 > first)
-                    .map(|pair| &pair[0])
-                    .chain(slices.last())
-                    .map(|(_, counts)| of_app(system, names, app, counts, wanted))
-                    .max()
-                    .unwrap_or(0)
-            };
-            Job {
-                app,
-                line_reads: most(Transaction::CacheRead),
-                line_writes: most(Transaction::CacheWrite),
-                chunks_read: most(Transaction::DmaRead),
-                chunks_written: most(Transaction::DmaWrite),
-                messages: most(Transaction::Message),
+            if periodic {
+                in_periods(system, names, app, slices, first)
+            } else {
+                in_samples(system, names, app, slices, &flow.samples)
             }
         })
         .collect();
@@ -145,6 +167,69 @@ pub fn alone(
         worst: flow.latency.max,
         jobs,
     })
+}
+
+fn job(system: &System, names: &Names, app: usize, counts: &Counts) -> Job {
+    let of = |wanted| of_app(system, names, app, counts, wanted);
+    Job {
+        app,
+        line_reads: of(Transaction::CacheRead),
+        line_writes: of(Transaction::CacheWrite),
+        chunks_read: of(Transaction::DmaRead),
+        chunks_written: of(Transaction::DmaWrite),
+        messages: of(Transaction::Message),
+    }
+}
+
+fn in_periods(
+    system: &System,
+    names: &Names,
+    app: usize,
+    slices: &[(u64, Counts)],
+    first: u64,
+) -> Job {
+    let mut most = Job {
+        app,
+        ..Job::default()
+    };
+    // The last slice that begins before the first sample holds it.
+    let begun = slices.windows(2).filter(|pair| pair[1].0 > first);
+    for (_, counts) in begun.map(|pair| &pair[0]).chain(slices.last()) {
+        most.raise(&job(system, names, app, counts));
+    }
+    most
+}
+
+/// What an application did while any of these samples lasted, at most. Transactions are counted where they end; a slice that a
+/// sample touches counts for it.
+pub(crate) fn in_samples(
+    system: &System,
+    names: &Names,
+    app: usize,
+    slices: &[(u64, Counts)],
+    samples: &[Sample],
+) -> Job {
+    let mut most = Job {
+        app,
+        ..Job::default()
+    };
+    let ends = slices.iter().skip(1).map(|(begin, _)| *begin);
+    let slices: Vec<(u64, u64, Job)> = slices
+        .iter()
+        .zip(ends.chain([u64::MAX]))
+        .map(|((begin, counts), end)| (*begin, end, job(system, names, app, counts)))
+        .collect();
+    for sample in samples {
+        let last = sample.begin + sample.latency;
+        let first = slices.partition_point(|(_, end, _)| *end <= sample.begin);
+        let touched = slices[first..].iter();
+        let mut sum = Job::default();
+        for (_, _, job) in touched.take_while(|(begin, ..)| *begin <= last) {
+            sum.add(job);
+        }
+        most.raise(&sum);
+    }
+    most
 }
 
 /// Transactions of an application's tile, TileMux included.
@@ -165,101 +250,81 @@ pub(crate) fn of_app(
         .sum()
 }
 
-pub(crate) fn converted(bound: &analysis::Bound, covers: &str) -> (Bound, Option<Bound>) {
-    let path = Bound {
-        ticks: bound.path,
-        method: bound.method.source().to_owned(),
-        covers: covers.to_owned(),
-    };
-    let lumped = bound.lumped.map(|ticks| Bound {
-        ticks,
-        method: analysis::Method::LumpedLink.source().to_owned(),
-        covers: format!("{covers}, with network and memory taken as one link"),
-    });
-    (path, lumped)
-}
-
-/// Adds bounds to a variant.
-pub fn add(system: &System, variant: &mut VariantResult, alone: &[Alone]) {
-    let profiles: Vec<Profile> = Vec::new();
-    if let Ok(bounds) = SystemBounds::new(system, &profiles) {
-        for request in &mut variant.requests {
-            request_bound(system, &bounds, request);
-        }
-    }
+/// Adds bounds to a variant. `missing`: flows that could not be measured alone, and why.
+pub fn add(
+    system: &System,
+    variant: &mut VariantResult,
+    alone: &[Alone],
+    missing: &[(String, String)],
+) {
+    requests::add(system, &mut variant.requests);
     for flow in &mut variant.flows {
-        let Some(known) = alone.iter().find(|known| known.flow == flow.name) else {
-            continue;
-        };
         let apps = members(system, flow);
-        if shares_a_tile(system, &apps) {
-            continue;
-        }
-        flow.bound = flow_bound(system, &apps, known);
-    }
-}
-
-/// Bounds of every request that an application may make, without any observation: what `check` prints.
-pub fn of_requests(system: &System) -> Vec<RequestResult> {
-    let Ok(bounds) = SystemBounds::new(system, &[]) else {
-        return Vec::new();
-    };
-    let mut all = Vec::new();
-    for app in &system.apps {
-        for (transaction, _) in ANALYSED {
-            let mut request = RequestResult {
-                application: app.name.clone(),
-                kind: kind(transaction).unwrap_or_default().to_owned(),
-                to: format!("memory {}", app.memory_tile),
-                count: 0,
-                worst: 0,
-                bound: None,
-                lumped: None,
-            };
-            request_bound(system, &bounds, &mut request);
-            if request.bound.is_some() {
-                all.push(request);
+        let known = alone.iter().find(|known| known.flow == flow.name);
+        let bound = match (obstacle(system, &apps), known) {
+            (Some(why), _) => Err(why),
+            (None, Some(known)) => flow_bound(system, &apps, known),
+            (None, None) => {
+                let why = missing.iter().find(|(name, _)| *name == flow.name);
+                Err(why.map_or_else(
+                    || "its applications were not measured alone".to_owned(),
+                    |(_, why)| why.clone(),
+                ))
             }
+        };
+        match bound {
+            Ok(bound) => flow.bound = Some(bound),
+            Err(why) => flow.unbounded = Some(why),
         }
     }
-    all
 }
 
-/// Transactions whose bounds are known, by the machine's and the analysis' names.
-pub(crate) const ANALYSED: [(Transaction, Kind); 4] = [
-    (Transaction::CacheRead, Kind::LineRead),
-    (Transaction::CacheWrite, Kind::LineWrite),
-    (Transaction::DmaRead, Kind::DmaRead),
-    (Transaction::DmaWrite, Kind::DmaWrite),
-];
-
-fn request_bound(system: &System, bounds: &SystemBounds<'_>, request: &mut RequestResult) {
-    let Some(app) = system
-        .apps
-        .iter()
-        .position(|app| app.name == request.application)
-    else {
-        return;
-    };
-    // Who has a limit waits for his own budget, as he shall; what others do to him is not the question.
-    if system.apps[app].limit.is_some() {
-        return;
+/// What keeps a flow of these applications from having a bound.
+pub fn obstacle(system: &System, members: &[usize]) -> Option<String> {
+    if shares_a_tile(system, members) {
+        return Some(
+            "its applications share tiles with others, and waits for a processor are not in these bounds"
+                .to_owned(),
+        );
     }
-    let Some((_, analysed)) = ANALYSED
-        .into_iter()
-        .find(|(transaction, _)| kind(*transaction) == Some(request.kind.as_str()))
-    else {
-        return;
-    };
-    if let Ok(bound) = bounds.transaction(app, analysed) {
-        let (path, lumped) = converted(&bound, "one request, from the cache or unit to its answer");
-        request.bound = Some(path);
-        request.lumped = lumped;
+    let name = |app: usize| system.apps.get(app).map_or("", |app| app.name.as_str());
+    for (from, app) in system.apps.iter().enumerate() {
+        let inside = members.contains(&from);
+        for gate in app
+            .sgates
+            .iter()
+            .filter(|gate| members.contains(&gate.to) != inside)
+        {
+            return Some(if inside {
+                format!(
+                    "`{}` asks `{}`, whose work for others is not bounded here",
+                    app.name,
+                    name(gate.to)
+                )
+            } else {
+                format!(
+                    "`{}` may send to `{}`, whose work on its messages is not bounded here",
+                    app.name,
+                    name(gate.to)
+                )
+            });
+        }
+        if let (true, Some(pager)) = (inside, app.pager.filter(|pager| !members.contains(pager))) {
+            return Some(format!(
+                "`{}` gets its pages from `{}`, whose work for others is not bounded here",
+                app.name,
+                name(pager)
+            ));
+        }
     }
+    None
 }
 
 /// The bound of a flow whose applications did this alone.
-pub(crate) fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Option<Bound> {
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Result<Bound, String> {
     let profiles: Vec<Profile> = apps
         .iter()
         .enumerate()
@@ -279,23 +344,23 @@ pub(crate) fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Opti
                 line_writes: job.line_writes,
                 dma_read: job.chunks_read * CHUNK_MAX as u64,
                 dma_written: job.chunks_written * CHUNK_MAX as u64,
+                // Replies against the way of the flow give credits back, and nobody in it waits for them.
                 messages: apps
                     .get(position + 1)
                     .map(|&to| vec![(to, message_bytes(system, app, to))])
                     .unwrap_or_default(),
+                calls: 0,
             }
         })
         .collect();
-    let bounds = SystemBounds::new(system, &profiles).ok()?;
-    let bound = bounds.flow(apps, 0).ok()?.bound;
-    Some(
-        converted(
-            &bound,
-            "the whole flow: its worst latency alone, as measured, and what all its requests may wait for others; \
-             the requests of a job are the most that were counted in a period alone",
-        )
-        .0,
+    let bounds = SystemBounds::new(system, &profiles).map_err(|error| error.to_string())?;
+    let bound = bounds.flow(apps, 0).map_err(|error| error.to_string())?;
+    Ok(converted(
+        &bound.bound,
+        "the whole flow: its worst latency alone, as measured, and what all its requests may wait for others; \
+         the requests of a job are the most that were counted in a period alone",
     )
+    .0)
 }
 
 /// Payload at most: a slot of the receiver without the header.
@@ -383,7 +448,6 @@ pub fn verdicts(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Ver
 mod tests {
     use super::*;
     use crate::measure::distribution;
-    use crate::result::Sample;
     use bulkhead_machine::types::Owner;
     use bulkhead_model::{LoadOptions, load_system};
 
@@ -410,6 +474,7 @@ mod tests {
                 latency: latencies[0],
             }],
             bound: None,
+            unbounded: None,
         }
     }
 
@@ -452,8 +517,9 @@ mod tests {
         let names = Names::new(&system, "");
         let count = |reads| Counts::from([((Owner::new(2, 2), Transaction::CacheRead), reads)]);
         // The first sample begins at 150, so the slice from 100 on is the first that counts.
+        let length = slicing(&system).expect("a flow").0;
         let slices = [(0, count(900)), (100, count(7)), (200, count(5))];
-        let alone = alone(&system, &names, &flow(&[40]), &slices).expect("a sample");
+        let alone = alone(&system, &names, &flow(&[40]), &slices, length).expect("a sample");
         assert_eq!(alone.jobs[0].line_reads, 7);
         assert_eq!(alone.worst, 40);
     }
@@ -513,7 +579,9 @@ mod tests {
                 worst: 30_000,
                 jobs: apps.iter().map(|&app| known(app)).collect(),
             };
-            flow_bound(&system, &apps, &alone).map(|bound| bound.ticks)
+            flow_bound(&system, &apps, &alone)
+                .ok()
+                .map(|bound| bound.ticks)
         };
         let (alone, regulated) = (
             bound("alone").expect("finite"),

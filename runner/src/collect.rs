@@ -11,6 +11,7 @@ use bulkhead_abi::marker::MarkerKind;
 use bulkhead_machine::ledger::{Ledger, Resource};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_model::System;
+use bulkhead_model::system::App;
 use bulkhead_model::units::Time;
 use std::collections::BTreeMap;
 
@@ -61,6 +62,7 @@ pub fn flows(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) 
                 latency: distribution(pairs.samples.iter().map(|s| s.latency)),
                 samples: pairs.samples,
                 bound: None,
+                unbounded: None,
             }
         })
         .collect()
@@ -187,17 +189,23 @@ pub fn requests(system: &System, names: &Names, ledger: &Ledger) -> Vec<RequestR
             Some(RequestResult {
                 application: system.apps[app].name.clone(),
                 kind: kind(transaction)?.to_owned(),
-                to: match transaction {
-                    Transaction::Message => "its receivers".to_owned(),
-                    _ => format!("memory {}", system.apps[app].memory_tile),
-                },
+                to: target(&system.apps[app], transaction),
                 count,
                 worst,
                 bound: None,
                 lumped: None,
+                unbounded: None,
             })
         })
         .collect()
+}
+
+/// Where transactions of an application go.
+pub(crate) fn target(app: &App, transaction: Transaction) -> String {
+    match transaction {
+        Transaction::Message => "its receivers".to_owned(),
+        _ => format!("memory {}", app.memory_tile),
+    }
 }
 
 /// What users call a transaction; nothing for the kernel's own.

@@ -27,6 +27,9 @@ pub struct RunResult {
     pub provenance: Provenance,
     /// Variants in the order of the description.
     pub variants: Vec<VariantResult>,
+    /// Runs that were made besides, because no variant ran a flow's applications alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<AddedRun>,
     /// What was promised and whether it held.
     pub verdicts: Vec<Verdict>,
 }
@@ -71,6 +74,19 @@ pub enum End {
         /// Where and why.
         what: String,
     },
+}
+
+/// A run in which only a flow's applications do something: what its bounds start from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddedRun {
+    /// The flow.
+    pub flow: String,
+    /// What was run.
+    pub about: String,
+    /// Its worst latency there, in ticks; none if there was not one sample.
+    pub worst: Option<u64>,
+    /// SHA-256 over the machine's statistics and observations.
+    pub digest: String,
 }
 
 /// One variant of the system.
@@ -173,6 +189,9 @@ pub struct FlowResult {
     pub samples: Vec<Sample>,
     /// Analytic bounds of the communication in it.
     pub bound: Option<Bound>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unbounded: Option<String>,
 }
 
 /// A span on one tile: from `SpanBegin` to `SpanEnd`.
@@ -214,6 +233,9 @@ pub struct RequestResult {
     pub bound: Option<Bound>,
     /// Bound of the lumped link, for comparison.
     pub lumped: Option<Bound>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unbounded: Option<String>,
 }
 
 /// Time that one application's requests waited for another's, at one kind of resource.

@@ -8,6 +8,7 @@ use crate::bounds::{self, Alone};
 use crate::chips::OtherSeen;
 use crate::collect;
 use crate::error::{Error, exit};
+use crate::lonely::{self, Added};
 use crate::modules::boot_name;
 use crate::names::Names;
 use crate::place;
@@ -101,12 +102,12 @@ impl Finished {
 }
 
 /// One run to be made.
-struct Job {
-    name: String,
-    system: System,
+pub(crate) struct Job {
+    pub(crate) name: String,
+    pub(crate) system: System,
     image: BootImage,
     peer_image: Option<BootImage>,
-    plan: Plan,
+    pub(crate) plan: Plan,
     watcher: Option<Watcher>,
 }
 
@@ -202,7 +203,12 @@ pub struct Seen {
     pub log: Option<Log>,
     /// Begin of each slice and the transactions that ended in it.
     pub slices: Vec<(u64, Counts)>,
+    /// When the kernel began a piece of its work.
+    pub work: Vec<u64>,
 }
+
+/// Kind of the kernel's marker where it begins a piece of work (its module `bounds`).
+const WORK_BEGINS: u16 = 0x100;
 
 /// Runs a system.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Finished, Error> {
@@ -236,13 +242,21 @@ pub fn looked_at(
             "the tiled OS needs a tiled platform; `bulkhead boot` runs single programs on this one",
         ));
     }
-    let variants = variants(&system, &options.variants)?;
-    for (name, variant) in &variants {
+    let chosen = variants(&system, &options.variants)?;
+    for (name, variant) in &chosen {
         admission::check(name, variant)?;
     }
+    // Who counts by himself has runs of his own.
+    let lonely = match look.slices {
+        None => lonely::plan(&chosen, &variants(&system, &[])?),
+        Some(_) => lonely::Lonely::default(),
+    };
+    let variants = chosen;
     let what = "building the programs of the chip";
     progress.stage(Stage::Work { what });
-    let programs = library.build(variants.iter().flat_map(|(_, system)| needed(system)));
+    let added = lonely.runs.iter().map(|run| &run.system);
+    let systems = variants.iter().map(|(_, system)| system).chain(added);
+    let programs = library.build(systems.flat_map(needed));
     progress.stage(Stage::Done { name: what });
     let mut programs = programs?;
     programs.extend(library.modules(&system)?);
@@ -260,7 +274,14 @@ pub fn looked_at(
         }
         jobs.push(job);
     }
-    let observed = in_parallel(&jobs, |job| {
+    let wanted = jobs.len();
+    for run in &lonely.runs {
+        let name = format!("{} alone", run.flow);
+        let mut job = job(name, run.system.clone(), &programs, false)?;
+        job.plan.slice = bounds::slicing(&run.system);
+        jobs.push(job);
+    }
+    let mut observed = in_parallel(&jobs, |job| {
         session::execute_watched(
             &job.system,
             (&job.image, job.peer_image.as_ref()),
@@ -272,14 +293,23 @@ pub fn looked_at(
     })
     .into_iter()
     .collect::<Result<Vec<Observed>, Error>>()?;
+    let alone = observed.split_off(wanted);
+    let added = jobs.split_off(wanted);
+    let added = lonely.read(&added, alone, &programs);
     let seen = jobs.iter().zip(&observed).map(|(job, observed)| Seen {
         system: job.system.clone(),
         names: Names::new(&job.system, &observed.console),
         log: job.watcher.as_ref().map(Watcher::take),
         slices: observed.slices.clone(),
+        work: {
+            let markers = observed.markers.iter();
+            let kernel = job.system.kernel_tile;
+            let begun = markers.filter(|m| m.kind == WORK_BEGINS && m.tile == kernel);
+            begun.map(|marker| marker.at).collect()
+        },
     });
     let seen = seen.collect();
-    let finished = finish(&system, options, &programs, &jobs, observed);
+    let finished = finish(&system, options, &programs, &jobs, observed, added);
     Ok((finished, seen))
 }
 
@@ -321,7 +351,11 @@ fn job(name: String, system: System, programs: &[Program], traces: bool) -> Resu
     let peer_image = peer.map(|peer| image_of(&peer.system)).transpose()?;
     let image = image_of(&system)?;
     let per_second = system.platform.ticks_per_second();
-    let slice = slice(&system);
+    let alone = system.flows.iter().any(|flow| {
+        let members = bounds::members_of(&system, flow);
+        bounds::is_alone(&system, &members)
+    });
+    let slice = bounds::slicing(&system).filter(|_| alone);
     let plan = Plan {
         ticks: collect::ticks(system.duration, per_second),
         trace: traces,
@@ -336,21 +370,6 @@ fn job(name: String, system: System, programs: &[Program], traces: bool) -> Resu
         plan,
         watcher: None,
     })
-}
-
-/// Slices of one period for a variant in which a flow's applications are alone, so that their requests can be counted.
-/// They begin a microsecond before the releases.
-fn slice(system: &System) -> Option<(u64, u64)> {
-    let flow = system.flows.first()?;
-    let mut members = vec![flow.from, flow.to];
-    members.extend(
-        collect::through(system, flow.from, flow.to)
-            .iter()
-            .filter_map(|name| system.apps.iter().position(|app| app.name == *name)),
-    );
-    let alone = bounds::is_alone(system, &members);
-    let period = bounds::period(system, &members)?;
-    alone.then_some((period, system.platform.ticks_per_second() / 1_000_000))
 }
 
 /// Does the same for all on all processors; results in the order of the inputs. Each run is deterministic by itself, so
@@ -368,6 +387,7 @@ fn finish(
     programs: &[Program],
     jobs: &[Job],
     observed: Vec<Observed>,
+    added: Added,
 ) -> Finished {
     let mut variants = Vec::new();
     let mut alone: Vec<Alone> = Vec::new();
@@ -381,20 +401,19 @@ fn finish(
             if bounds::is_alone(&job.system, &members)
                 && !alone.iter().any(|known| known.flow == flow.name)
             {
-                alone.extend(bounds::alone(&job.system, &names, flow, &seen.slices));
+                let length = job.plan.slice.map_or(0, |slice| slice.0);
+                let found = bounds::alone(&job.system, &names, flow, &seen.slices, length);
+                alone.extend(found);
             }
         }
         variants.push(variant);
         consoles.push(console(&job.system, seen.console, seen.other.as_ref()));
         traces.push(seen.trace);
     }
+    alone.extend(added.alone);
     let mut verdicts = Vec::new();
     for (job, variant) in jobs.iter().zip(&mut variants) {
-        // Nothing is known of what a network card's transfers delay.
-        if job.system.apps.iter().any(|app| app.device) {
-            continue;
-        }
-        bounds::add(&job.system, variant, &alone);
+        bounds::add(&job.system, variant, &alone, &added.missing);
         verdicts.extend(bounds::verdicts(
             &job.system,
             reference_cycle(system),
@@ -411,6 +430,7 @@ fn finish(
             cycle_ticks: reference_cycle(system),
             provenance: provenance(system, options, programs),
             variants,
+            added: added.runs,
             verdicts,
         },
         consoles,
@@ -454,7 +474,12 @@ pub(crate) fn provenance(system: &System, options: &Options, programs: &[Program
     }
 }
 
-fn variant(job: &Job, names: &Names, programs: &[Program], seen: &Observed) -> VariantResult {
+pub(crate) fn variant(
+    job: &Job,
+    names: &Names,
+    programs: &[Program],
+    seen: &Observed,
+) -> VariantResult {
     let locate = |application: &str, pc: u64| {
         let app = job.system.apps.iter().find(|app| app.name == application)?;
         let program = programs

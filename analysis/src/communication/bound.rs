@@ -222,7 +222,7 @@ fn bucket_waits(
         charged
             .entry(id.source)
             .or_default()
-            .push((count, class.charge));
+            .push((count, class.charge_most));
     }
     let mut sum = 0u128;
     for (index, mut transactions) in charged {
@@ -230,7 +230,12 @@ fn bucket_waits(
         let Some(regulator) = &source.regulator else {
             continue;
         };
-        let largest = source.classes.iter().map(|c| c.charge).max().unwrap_or(0);
+        let largest = source
+            .classes
+            .iter()
+            .map(|c| c.charge_most)
+            .max()
+            .unwrap_or(0);
         if !covers {
             // What is ahead of one transaction may be ahead of each of them again.
             let number: u128 = transactions.iter().map(|(count, _)| count).sum();
@@ -238,7 +243,7 @@ fn bucket_waits(
                 source
                     .classes
                     .iter()
-                    .map(|c| (number * u128::from(c.outstanding), c.charge)),
+                    .map(|c| (number * u128::from(c.outstanding), c.charge_most)),
             );
         }
         sum = sum.saturating_add(own_bucket(
@@ -291,13 +296,23 @@ impl<'a> Contended<'a> {
         let only = (covers && users.len() == 1)
             .then(|| users.first().copied())
             .flatten();
-        let rivals = rivals(scenario, index, None)
+        let mut own = if covers { own } else { 0 };
+        let mut rivals: Vec<_> = rivals(scenario, index, None)
             .into_iter()
-            .enumerate()
-            .filter(|(source, _)| Some(*source) != only)
-            .map(|(_, rival)| rival)
+            .map(Some)
             .collect();
-        let own = if covers { own } else { 0 };
+        for (source, rival) in rivals.iter_mut().enumerate() {
+            let listed = covers && counts.keys().any(|id| id.source == source);
+            let classes = || scenario.sources[source].classes.iter();
+            if Some(source) == only {
+                *rival = None;
+            } else if listed && classes().all(|class| class.demand.is_none()) {
+                // The sequence lists what it does; only what was under way when the sequence began comes to it, once. With a demand,
+                // jobs before and behind this one count, as the demand says.
+                own = own.saturating_add(rival.take().map_or(0, |rival| rival.under_way()));
+            }
+        }
+        let rivals = rivals.into_iter().flatten().collect();
         Ok(Some(Self {
             scenario,
             index,

@@ -452,6 +452,7 @@ impl Trip {
         TransactionClass {
             name: name.into(),
             charge,
+            charge_most: charge,
             outstanding: slots.max(1),
             least_round_trip: self.least,
             demand: None,

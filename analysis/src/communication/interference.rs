@@ -56,7 +56,7 @@ impl<'a> Rival<'a> {
     }
 
     /// What was under way at some moment, at most.
-    fn under_way(&self) -> u128 {
+    pub fn under_way(&self) -> u128 {
         self.users
             .iter()
             .map(|u| u128::from(u.outstanding) * u.occupancy)
@@ -231,6 +231,7 @@ mod tests {
         TransactionClass {
             name: "c".into(),
             charge,
+            charge_most: charge,
             outstanding,
             least_round_trip: trip,
             demand: None,

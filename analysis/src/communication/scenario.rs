@@ -81,8 +81,10 @@ pub struct Regulator {
 pub struct TransactionClass {
     /// Name for reports, such as `line read`.
     pub name: String,
-    /// Bytes that one takes from the token bucket.
+    /// Bytes that one takes from the token bucket, at least: what lets its source send the most of them.
     pub charge: u64,
+    /// Bytes that one takes at most: what lets its source wait longest.
+    pub charge_most: u64,
     /// Transactions of this class that the source has under way at most.
     pub outstanding: u32,
     /// Least time from the start of one to the start of the next on the same slot; 0 if unknown.

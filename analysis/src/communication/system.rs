@@ -44,6 +44,8 @@ pub struct Profile {
     pub dma_written: u64,
     /// Messages: index of the receiving application and bytes of payload (one packet each).
     pub messages: Vec<(usize, u64)>,
+    /// Messages to the kernel.
+    pub calls: u64,
 }
 
 /// Why there are no bounds.
@@ -81,6 +83,8 @@ pub enum Kind {
     DmaWrite,
     /// A message or reply to this application.
     Message(usize),
+    /// A message to the kernel: a system call, or a text.
+    Call,
 }
 
 /// The scenario of a system, and bounds on it.
@@ -91,6 +95,8 @@ pub struct SystemBounds<'a> {
     /// Class of each kind, for each application.
     kinds: Vec<BTreeMap<Kind, usize>>,
     profiles: BTreeMap<usize, Profile>,
+    /// A line that the kernel's tile reads, at most.
+    kernel_line: Ticks,
 }
 
 impl<'a> SystemBounds<'a> {
@@ -115,12 +121,28 @@ impl<'a> SystemBounds<'a> {
             },
             kinds: Vec::new(),
             profiles,
+            kernel_line: 0,
         };
         for app in 0..system.apps.len() {
             bounds.add_app(&chip, app)?;
         }
+        bounds.add_cards(&chip)?;
+        bounds.kernel_line = bounds.line_of_kernel(&chip)?;
         bounds.add_messages(&chip)?;
         Ok(bounds)
+    }
+
+    /// The same without the traffic of these applications: they do not run while what is bounded does.
+    pub fn without(mut self, apps: &[usize]) -> Self {
+        for &app in apps {
+            if let Some(source) = self.scenario.sources.get_mut(app) {
+                source
+                    .classes
+                    .iter_mut()
+                    .for_each(|class| class.steps.clear());
+            }
+        }
+        self
     }
 
     /// The scenario, for bounds of one's own.
@@ -253,15 +275,9 @@ impl<'a> SystemBounds<'a> {
                 .get(app)
                 .ok_or(SystemError::NoApp(app))?
                 .tile;
-            let block = self
-                .system
-                .platform
-                .tile(tile)
-                .and_then(|t| t.dtu.as_ref())
-                .map_or(64, |d| d.block);
             all.push((
                 self.id(app, Kind::LineRead)?,
-                blocks(payload, u64::from(block)),
+                blocks(payload, self.block_of(tile)),
             ));
         }
         Ok(all)
@@ -288,6 +304,30 @@ impl<'a> SystemBounds<'a> {
             },
         )?
         .bound)
+    }
+
+    /// The bound of a message of one packet to the kernel, as [`SystemBounds::message`] bounds one to an application. What the
+    /// kernel does then is not in it.
+    ///
+    /// # Errors
+    /// [`SystemError`] if there is no such application.
+    pub fn call(&self, from: usize) -> Result<Bound, SystemError> {
+        let payload = CHUNK_MAX as u64 - HEADER_SIZE as u64;
+        let sent = self.block(from)?;
+        let work = Work {
+            stages: vec![Stage {
+                name: String::new(),
+                // The kernel's tile is no source of its own: its misses wait, and nothing else.
+                compute: blocks(payload, self.block_of(self.system.kernel_tile))
+                    .saturating_mul(self.kernel_line),
+                transactions: vec![
+                    (self.id(from, Kind::LineRead)?, blocks(payload, sent)),
+                    (self.id(from, Kind::Call)?, 1),
+                ],
+            }],
+            covers_sources: false,
+        };
+        Ok(flow_bound(&self.scenario, &work)?.bound)
     }
 
     /// What the bounds rest on, in sentences.
@@ -328,6 +368,7 @@ impl<'a> SystemBounds<'a> {
             Kind::DmaRead => "memory gate to read",
             Kind::DmaWrite => "memory gate to write",
             Kind::Message(_) => "gate to that application",
+            Kind::Call => "way to the kernel",
         };
         let classes = self.kinds.get(app).ok_or(SystemError::NoApp(app))?;
         let class = *classes.get(&kind).ok_or(SystemError::NoRight {
@@ -405,6 +446,74 @@ impl<'a> SystemBounds<'a> {
         Ok(())
     }
 
+    /// Network cards that somebody drives, each a source of its own: a card has accesses for both directions under way, whoever runs on
+    /// its tile. Its link's rate bounds nothing here, because the driver says how many descriptors a frame is, and the card
+    /// reads all of them.
+    fn add_cards(&mut self, chip: &Chip) -> Result<(), SystemError> {
+        for app in self.system.apps.iter().filter(|app| app.device) {
+            let Some(card) = chip.tile(app.tile)?.network_card.as_ref() else {
+                continue;
+            };
+            // Data of a frame that is sent and of one that is received, and descriptors of a third.
+            let slots = card.parallel.saturating_mul(2).saturating_add(1);
+            let mut read = chip.line_read(app.tile, app.memory_tile)?;
+            read.outstanding = slots;
+            let mut write = chip.line_write(app.tile, app.memory_tile, 0)?;
+            write.outstanding = slots.saturating_mul(2);
+            let classes = vec![read, write];
+            // It is charged to whoever is current on the tile, and to nobody while nobody is: in front of the own requests in the one
+            // case, unregulated in the other.
+            for (index, other) in self.system.apps.iter().enumerate() {
+                if other.tile == app.tile && other.limit.is_some() {
+                    let own = &mut self.scenario.sources[index];
+                    own.classes.extend(classes.iter().cloned());
+                }
+            }
+            self.scenario.sources.push(Source {
+                name: format!("network card of tile {}", app.tile),
+                tile: app.tile,
+                regulator: None,
+                classes,
+            });
+        }
+        Ok(())
+    }
+
+    /// The longest that the kernel's tile waits for a line, with all that others may do.
+    fn line_of_kernel(&self, chip: &Chip) -> Result<Ticks, SystemError> {
+        let Some(memory) = self.system.platform.memories.first() else {
+            return Ok(0);
+        };
+        let tile = self.system.kernel_tile;
+        let mut scenario = self.scenario.clone();
+        scenario.sources.push(Source {
+            name: "kernel".to_owned(),
+            tile,
+            regulator: None,
+            classes: vec![
+                chip.line_read(tile, memory.id)?,
+                chip.line_write(tile, memory.id, 0)?,
+            ],
+        });
+        let id = TransactionId {
+            source: scenario.sources.len() - 1,
+            class: 0,
+        };
+        Ok(transaction_bound(&scenario, id)?.path)
+    }
+
+    /// Bytes of a block in which the unit of an application's tile reads and writes local memory.
+    fn block(&self, app: usize) -> Result<u64, SystemError> {
+        let app = self.system.apps.get(app).ok_or(SystemError::NoApp(app))?;
+        Ok(self.block_of(app.tile))
+    }
+
+    fn block_of(&self, tile: u16) -> u64 {
+        let tile = self.system.platform.tile(tile);
+        let unit = tile.and_then(|tile| tile.dtu.as_ref());
+        unit.map_or(64, |unit| u64::from(unit.block))
+    }
+
     /// Messages along gates, replies against them, system calls. They come last because storing a message may miss in the
     /// receiver's caches, and that costs what the lines of the receiver cost.
     fn add_messages(&mut self, chip: &Chip) -> Result<(), SystemError> {
@@ -433,17 +542,17 @@ impl<'a> SystemBounds<'a> {
             let (hit, missing) = self.store(chip, tile, payload)?;
             let mut class =
                 chip.message(self.system.apps[from].tile, tile, payload, hit, missing)?;
-            // The shortest message takes fewest tokens.
+            // The shortest message takes fewest tokens. Packets of one that is longer than a packet follow each other.
             class.charge = 1 + HEADER_SIZE as u64;
+            class.outstanding = u32::try_from(slot.div_ceil(CHUNK_MAX as u64))
+                .unwrap_or(u32::MAX)
+                .max(1);
             classes.push((from, to, class));
         }
         for (from, to, class) in classes {
             let list = &mut self.scenario.sources[from].classes;
-            if let Some(to) = to {
-                self.kinds[from]
-                    .entry(Kind::Message(to))
-                    .or_insert(list.len());
-            }
+            let kind = to.map_or(Kind::Call, Kind::Message);
+            self.kinds[from].entry(kind).or_insert(list.len());
             list.push(class);
         }
         for app in 0..self.system.apps.len() {
@@ -469,6 +578,7 @@ impl<'a> SystemBounds<'a> {
         let rounds = blocks(payload, u64::from(dtu.block)).div_ceil(u64::from(dtu.parallel).max(1));
         let miss = match self.system.apps.iter().position(|a| a.tile == tile) {
             Some(app) => self.transaction(app, Kind::LineRead)?.path,
+            None if tile == self.system.kernel_tile => self.kernel_line,
             None => 0,
         };
         let hits = rounds.saturating_mul((hit + 1) * cycle);
@@ -578,6 +688,7 @@ fn counts(profile: &Profile) -> Vec<(Kind, u64)> {
     for &(to, _) in &profile.messages {
         *all.entry(Kind::Message(to)).or_default() += 1;
     }
+    *all.entry(Kind::Call).or_default() += profile.calls;
     all.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 

@@ -147,6 +147,7 @@ fn profile(system: &System, app: usize, ticks: impl Fn(u64) -> u64) -> Option<Pr
         dma_read: moved(|gate| gate.read),
         dma_written: moved(|gate| gate.write),
         messages: messages.into_iter().collect(),
+        calls: 0,
     })
 }
 

@@ -10,7 +10,7 @@ use bulkhead_runner::report::format::grouped;
 use bulkhead_runner::report::plan as report;
 use bulkhead_runner::report::table::{plain, render};
 use bulkhead_runner::result::Bound;
-use bulkhead_runner::{admission, bounds, place, plan, run, system_plan};
+use bulkhead_runner::{admission, place, plan, requests, run, system_plan};
 use serde_json::json;
 
 /// Validates a description and says what is in it.
@@ -93,7 +93,7 @@ fn check_system(options: &Check) -> Outcome {
     let mut table = plain(&["variant", "application", "request", "bound", "lumped bound"]);
     let mut any = false;
     for (name, variant) in &variants {
-        for request in bounds::of_requests(variant) {
+        for request in requests::of_system(variant) {
             any = true;
             let cycles = |bound: &Option<Bound>| {
                 bound

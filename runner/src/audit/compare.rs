@@ -8,7 +8,8 @@ use crate::bounds;
 use crate::collect;
 use crate::measure::distribution;
 use crate::names::Names;
-use crate::result::{Bound, FlowResult, Interference, Sample};
+use crate::requests;
+use crate::result::{FlowResult, Interference, Sample};
 use bulkhead_analysis::communication::SystemBounds;
 use bulkhead_machine::ledger::Resource;
 use bulkhead_machine::timeline::{STRIDE, Timeline};
@@ -245,13 +246,19 @@ pub fn flows(stand: &Stand, seen: &Seen, alone: &Facts, attacks: &[Facts]) -> Ve
     let system = &stand.system;
     let names = Names::new(system, &seen.console);
     let bound = |flow: &FlowResult| {
-        let known = bounds::alone(system, &names, flow, &seen.slices)?;
+        let length = bounds::slicing(system).map_or(0, |slicing| slicing.0);
+        let known = bounds::alone(system, &names, flow, &seen.slices, length);
+        let known = known.ok_or("its requests alone were not counted")?;
         bounds::flow_bound(system, &bounds::members(system, flow), &known)
     };
     let flows = alone.flows.iter().filter(|flow| flow.latency.count > 0);
     flows
         .map(|flow| {
             let others = attacks.iter().flat_map(|facts| &facts.flows);
+            let (bound, unbounded) = match bound(flow) {
+                Ok(bound) => (Some(bound), None),
+                Err(why) => (None, Some(why)),
+            };
             FlowAudit {
                 name: flow.name.clone(),
                 deadline: flow.deadline,
@@ -261,25 +268,11 @@ pub fn flows(stand: &Stand, seen: &Seen, alone: &Facts, attacks: &[Facts]) -> Ve
                     .map(|other| other.latency.max)
                     .max()
                     .unwrap_or(0),
-                bound: bound(flow),
+                bound,
+                unbounded,
             }
         })
         .collect()
-}
-
-/// Slices in which the domain's transactions are counted for the bounds of its flows.
-pub fn slice(stand: &Stand) -> Option<(u64, u64)> {
-    let system = &stand.system;
-    let own: Vec<usize> = (0..system.apps.len())
-        .filter(|app| stand.is_own(*app))
-        .collect();
-    // A microsecond early, as releases come just after it.
-    let early = system.platform.ticks_per_second() / 1_000_000;
-    (!system.flows.is_empty())
-        .then(|| bounds::period(system, &own))
-        .flatten()
-        .filter(|period| *period > early)
-        .map(|period| (period, early))
 }
 
 /// Worst requests over all attacks beside their bounds.
@@ -294,64 +287,32 @@ pub fn requests(stand: &Stand, alone: &Facts, attacks: &[Facts]) -> Vec<RequestA
         let entry = all.entry((application.clone(), kind.clone())).or_default();
         entry.1 = entry.1.max(*worst);
     }
-    let analysis = SystemBounds::new(&stand.system, &[]).ok();
+    let analysis = SystemBounds::new(&stand.system, &[]);
     all.into_iter()
         .map(|((application, kind), (alone, attacked))| {
-            let bound = analysis
-                .as_ref()
-                .and_then(|analysis| bound(stand, analysis, &application, &kind));
+            let system = &stand.system;
+            let mut apps = system.apps.iter();
+            let app = apps.position(|app| app.name == application);
+            let found = match (&analysis, app) {
+                (Ok(analysis), Some(app)) => {
+                    requests::of_request(system, analysis, app, &kind).map(|(path, _)| path)
+                }
+                (Err(error), _) => Err(error.to_string()),
+                (_, None) => Err("there is no such application".to_owned()),
+            };
+            let (bound, unbounded) = match found {
+                Ok(bound) => (Some(bound), None),
+                Err(why) => (None, Some(why)),
+            };
             RequestAudit {
                 application,
                 kind,
                 alone,
                 attacked,
                 bound,
+                unbounded,
             }
         })
-        .collect()
-}
-
-fn bound(stand: &Stand, analysis: &SystemBounds<'_>, name: &str, kind: &str) -> Option<Bound> {
-    let system = &stand.system;
-    let app = system.apps.iter().position(|app| app.name == name)?;
-    // Who has a limit waits for his own budget first: what others do to him cannot be told from that.
-    if system.apps[app].limit.is_some() {
-        return None;
-    }
-    if let Some((_, kind)) = bounds::ANALYSED
-        .into_iter()
-        .find(|(transaction, _)| collect::kind(*transaction) == Some(kind))
-    {
-        let bound = analysis.transaction(app, kind).ok()?;
-        return Some(
-            bounds::converted(&bound, "one request, from the cache or unit to its answer").0,
-        );
-    }
-    // A message: the worst of all that the application may send, replies included.
-    let mut worst: Option<Bound> = None;
-    for (from, to) in partners(stand, app) {
-        let payload =
-            bounds::message_bytes(system, from, to).max(bounds::message_bytes(system, to, from));
-        let bound = analysis
-            .message(app, if from == app { to } else { from }, payload)
-            .ok()?;
-        let bound = bounds::converted(
-            &bound,
-            "one message or reply, from the sender's memory to the acknowledgement",
-        )
-        .0;
-        if worst.as_ref().is_none_or(|w| bound.ticks > w.ticks) {
-            worst = Some(bound);
-        }
-    }
-    worst
-}
-
-/// Channels of an application: (sender, receiver).
-fn partners(stand: &Stand, app: usize) -> Vec<(usize, usize)> {
-    let apps = stand.system.apps.iter().enumerate();
-    apps.flat_map(|(from, sender)| sender.sgates.iter().map(move |gate| (from, gate.to)))
-        .filter(|(from, to)| *from == app || *to == app)
         .collect()
 }
 

@@ -2,11 +2,12 @@
 //!
 //! What it deliberately does not know: what the runs are compared for.
 
-use super::plan::{NEVER, Plan};
+use super::plan::Plan;
 use crate::collect::ticks;
 use crate::error::Error;
 use crate::measure::MarkerEvent;
 use crate::programs::Program;
+use crate::quiet;
 use crate::run;
 use crate::session::{self, Counts};
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, TILEMUX_ACTIVITY};
@@ -20,11 +21,9 @@ use bulkhead_machine::observe::{HartState, Marker, Observer};
 use bulkhead_machine::timeline::Timeline;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
-use bulkhead_model::system::{Argument, Domain};
+use bulkhead_model::system::Domain;
 use std::collections::BTreeMap;
 
-/// Program that takes the place of others.
-pub const ADVERSARY: &str = "adversary/any";
 /// Ends of a run by software that are passed over: the comparison goes on to a fixed moment.
 const ENDS_MAX: u32 = 16;
 
@@ -44,39 +43,8 @@ impl Stand {
     /// because that is what an attacker in their place would have.
     pub fn new(system: &System, domain: usize) -> Self {
         let mut system = system.clone();
-        system.variants.clear();
-        let mut attackers = Vec::new();
-        for (index, app) in system.apps.iter_mut().enumerate() {
-            if app.domain == domain {
-                continue;
-            }
-            if app.is_unit() {
-                // Logic, not software: nobody can take it over, but those who command it are taken over.
-                app.background = true;
-                continue;
-            }
-            attackers.push(index);
-            app.program = ADVERSARY.to_owned();
-            app.arguments = vec![Argument {
-                name: "plan".to_owned(),
-                value: Plan::only(0, 0).text(NEVER),
-            }];
-            app.task = None;
-            app.background = true;
-        }
-        // Without anything to wait for the system would end at once.
-        let mut own = system.apps.iter_mut().filter(|app| app.domain == domain);
-        if own.all(|app| app.background) {
-            for app in system.apps.iter_mut().filter(|app| app.domain == domain) {
-                app.background = false;
-            }
-        }
-        let inside = |app: usize| system.apps[app].domain == domain;
-        let flows = system.flows.clone();
-        system.flows = flows
-            .into_iter()
-            .filter(|flow| inside(flow.from) && inside(flow.to))
-            .collect();
+        let domains: Vec<usize> = system.apps.iter().map(|app| app.domain).collect();
+        let attackers = quiet::others(&mut system, |app| domains[app] == domain);
         Self {
             system,
             domain,

@@ -21,12 +21,13 @@ use crate::error::{Error, exit};
 use crate::place;
 use crate::programs::Program;
 use crate::progress::{Progress, Stage};
+use crate::quiet::ADVERSARY;
 use crate::report::format::span;
 use crate::run;
 use bulkhead_model::System;
 use bulkhead_model::units::{Dimension, Time, parse};
 use compare::Facts;
-use execute::{ADVERSARY, Experiment, Seen, Stand};
+use execute::{Experiment, Seen, Stand};
 use plan::{Attack, Stream};
 use result::{AttackResult, AuditResult, Difference, DomainResult, SCHEMA, Verdict};
 use std::collections::BTreeMap;
@@ -256,7 +257,7 @@ impl Checking<'_> {
         let start = execute::start_of(stand, self.programs)?;
         let microsecond = stand.system.platform.ticks_per_second() / 1_000_000;
         let from = u64::from(start) * microsecond;
-        let slice = compare::slice(stand);
+        let slice = crate::bounds::slicing(&stand.system);
         let alone = self.run_sliced(start, None, BTreeMap::new(), slice)?;
         let reference = Facts::new(stand, &alone, from);
         let mut tried: Vec<Tried> = Vec::new();
@@ -428,22 +429,21 @@ impl Checking<'_> {
         let broken = !reasons.is_empty();
         let identical = attacks.iter().all(|attack| attack.identical);
         if !identical {
-            for request in requests.iter().filter(|request| request.bound.is_none()) {
-                let app = system.app(&request.application);
-                let limited = app.is_some_and(|app| app.limit.is_some());
-                let why = if limited {
-                    ": it has a limit of its own, whose waits no bound tells from those for others"
-                } else {
-                    ": somebody whom it competes with has no limit"
-                };
-                reasons.push(format!(
-                    "{} of {} has no bound{why}",
-                    request.kind, request.application
-                ));
+            for request in &requests {
+                if let Some(why) = &request.unbounded {
+                    reasons.push(format!(
+                        "{} of {} has no bound: {why}",
+                        request.kind, request.application
+                    ));
+                }
             }
             for flow in &flows {
                 match (&flow.bound, flow.deadline) {
-                    (None, _) => reasons.push(format!("flow {} has no bound", flow.name)),
+                    (None, _) => reasons.push(format!(
+                        "flow {} has no bound: {}",
+                        flow.name,
+                        flow.unbounded.as_deref().unwrap_or_default()
+                    )),
                     (Some(bound), Some(deadline)) if bound.ticks > deadline => {
                         let ticks = system.platform.ticks_per_second() as f64 / 1e6;
                         reasons.push(format!(

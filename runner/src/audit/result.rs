@@ -161,6 +161,9 @@ pub struct FlowAudit {
     pub attacked: u64,
     /// The bound.
     pub bound: Option<Bound>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unbounded: Option<String>,
 }
 
 /// A kind of request of an application over all attacks.
@@ -176,4 +179,7 @@ pub struct RequestAudit {
     pub attacked: u64,
     /// The bound.
     pub bound: Option<Bound>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unbounded: Option<String>,
 }

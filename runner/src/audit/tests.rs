@@ -68,6 +68,7 @@ fn sample() -> AuditResult {
                 alone: 30_000,
                 attacked: 37_500,
                 bound: None,
+                unbounded: None,
             }],
             requests: vec![RequestAudit {
                 application: "sensor".to_owned(),
@@ -79,6 +80,7 @@ fn sample() -> AuditResult {
                     method: "m".to_owned(),
                     covers: "c".to_owned(),
                 }),
+                unbounded: None,
             }],
         }],
     }

@@ -4,7 +4,7 @@
 
 use super::format::{grouped, share, span};
 use super::plot::{Axes, Bar, Mark, Series, bars, chart, cumulative};
-use super::table::{culprits, victims};
+use super::table::{added, culprits, unbounded, victims};
 use crate::error::Error;
 use crate::result::{FlowResult, RunResult, VariantResult};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -205,7 +205,7 @@ fn flow_row(result: &RunResult, variant: &VariantResult, flow: &FlowResult) -> M
             td { (variant.name) } td { (flow.latency.count) }
             td { (both(result, flow.latency.p50)) } td { (both(result, flow.latency.p99)) } td { (both(result, flow.latency.max)) }
             td.bad[flow.misses > 0] { (flow.misses) @if flow.lost > 0 { " + " (flow.lost) " lost" } }
-            td { @match &flow.bound { Some(bound) => (both(result, bound.ticks)), None => "-" } }
+            td { @match &flow.bound { Some(bound) => (both(result, bound.ticks)), None => "none" } }
             td.text { @if total == 0 { "nobody" } @else {
                 @for (index, (name, ticks)) in blame.iter().filter(|b| b.1 > 0).take(3).enumerate() {
                     @if index > 0 { ", " } (name) " " (share(*ticks, total))
@@ -350,7 +350,7 @@ fn request_section(result: &RunResult) -> Markup {
                 tr { th { "variant" } th.text { "application" } th.text { "request" } th.text { "to" } th { "count" } th { "worst" } th { "bound" } th { "lumped bound" } th { "worst / bound" } }
                 @for variant in &result.variants { @for r in &variant.requests {
                     tr { td { (variant.name) } td.text { (r.application) } td.text { (r.kind) } td.text { (r.to) } td { (grouped(r.count)) } td { (both(result, r.worst)) }
-                        td { @match &r.bound { Some(b) => (both(result, b.ticks)), None => "-" } }
+                        td { @match &r.bound { Some(b) => (both(result, b.ticks)), None => "none" } }
                         td { @match &r.lumped { Some(b) => (both(result, b.ticks)), None => "-" } }
                         td { @match &r.bound { Some(b) => (share(r.worst, b.ticks)), None => "-" } } }
                 } }
@@ -372,7 +372,25 @@ fn methods(result: &RunResult) -> Markup {
         .collect();
     texts.sort_unstable();
     texts.dedup();
-    html! { @if !texts.is_empty() { ul.soft { @for (method, covers) in texts { li { b { (method) } ": " (covers) } } } } }
+    let requests = result.variants.iter().flat_map(|v| &v.requests);
+    let mut none: Vec<String> = requests
+        .filter_map(|r| {
+            Some(format!(
+                "{} of {}: {}",
+                r.kind,
+                r.application,
+                r.unbounded.as_ref()?
+            ))
+        })
+        .chain(unbounded(result))
+        .collect();
+    none.sort_unstable();
+    none.dedup();
+    html! {
+        @if !texts.is_empty() { ul.soft { @for (method, covers) in texts { li { b { (method) } ": " (covers) } } } }
+        @if !none.is_empty() { p.soft { "Without a bound:" } ul.soft { @for note in none { li { (note) } } } }
+        @for run in &result.added { p.soft { (added(result, run)) } }
+    }
 }
 
 fn incident_section(result: &RunResult) -> Markup {

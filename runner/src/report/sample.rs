@@ -23,6 +23,7 @@ fn flow(latencies: &[u64]) -> FlowResult {
             })
             .collect(),
         bound: None,
+        unbounded: Some("its applications were not measured alone".to_owned()),
     }
 }
 
@@ -53,6 +54,7 @@ fn variant(name: &str, latencies: &[u64], hog: u64) -> VariantResult {
                 covers: "one chunk".to_owned(),
             }),
             lumped: None,
+            unbounded: None,
         }],
         interference: vec![wait("hog", hog), wait("refresh", 50), wait("sensor", 7)],
         tiles: vec![TileResult {
@@ -90,6 +92,7 @@ pub fn sample() -> RunResult {
             variant("alone", &[4000, 4000, 4100, 5000], 0),
             variant("unregulated", &[9000, 12_000, 1_700_000, 8000], 5_000),
         ],
+        added: Vec::new(),
         verdicts: vec![Verdict {
             variant: "unregulated".to_owned(),
             what: "loop within its deadline".to_owned(),

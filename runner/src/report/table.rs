@@ -3,7 +3,7 @@
 //! What it deliberately does not know: colours of a terminal; the text is the same in a file.
 
 use super::format::{grouped, share};
-use crate::result::{FlowResult, RunResult, VariantResult};
+use crate::result::{AddedRun, FlowResult, RunResult, VariantResult};
 use comfy_table::{CellAlignment, Table};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -119,7 +119,7 @@ pub fn summary(result: &RunResult) -> String {
             flow.misses.to_string(),
             flow.bound
                 .as_ref()
-                .map_or("-".to_owned(), |b| cell(result, b.ticks)),
+                .map_or("none".to_owned(), |b| cell(result, b.ticks)),
             if top.is_empty() {
                 "nobody".to_owned()
             } else {
@@ -134,10 +134,38 @@ pub fn summary(result: &RunResult) -> String {
             render(&table).trim_end()
         );
     }
+    for note in unbounded(result) {
+        let _ = writeln!(out, "No bound: {note}.");
+    }
+    for run in &result.added {
+        let _ = writeln!(out, "{}", added(result, run));
+    }
     spans(result, &mut out);
     requests(result, &mut out);
     endings(result, &mut out);
     out
+}
+
+/// Which flows have no bound, and why: each reason once.
+pub fn unbounded(result: &RunResult) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for flow in result.variants.iter().flat_map(|variant| &variant.flows) {
+        let note = flow.unbounded.as_ref();
+        let note = note.map(|why| format!("flow {}: {why}", flow.name));
+        notes.extend(note.filter(|note| !notes.contains(note)));
+    }
+    notes
+}
+
+/// What a run that was made besides was for.
+pub fn added(result: &RunResult, run: &AddedRun) -> String {
+    let worst = run.worst.map_or("no sample".to_owned(), |worst| {
+        format!("worst {}", cell(result, worst))
+    });
+    format!(
+        "Added a run for the bound of flow {}: {}; {worst}.",
+        run.flow, run.about
+    )
 }
 
 fn spans(result: &RunResult, out: &mut String) {

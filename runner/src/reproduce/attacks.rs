@@ -4,13 +4,14 @@
 //! always a configuration that a description can ask for.
 
 use super::beside::{self, Beside};
-use super::{Claim, counted};
+use super::{Claim, SHORT_SLICE, SLICE, counted_in};
 use crate::admission;
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::result::{RunResult, SpanResult};
+use crate::result::{RunResult, Sample, SpanResult};
 use crate::run::Seen;
-use bulkhead_analysis::server;
+use bulkhead_analysis::communication::SystemBounds;
+use bulkhead_analysis::{kernel, server};
 use bulkhead_model::System;
 use serde::Serialize;
 
@@ -148,7 +149,11 @@ pub fn run(progress: &dyn Progress) -> Result<Vec<Attack>, Error> {
     let mut all = Vec::new();
     for kind in KINDS {
         let alone = kind.variants[0].0;
-        let (result, seen) = counted(kind.system, &[], &[alone], progress)?;
+        let slice = match kind.served_by {
+            ServedBy::Kernel => SHORT_SLICE,
+            _ => SLICE,
+        };
+        let (result, seen) = counted_in(slice, kind.system, (&[], &[]), &[alone], progress)?;
         all.extend(of_kind(kind, &result, &seen)?);
     }
     Ok(all)
@@ -161,6 +166,7 @@ fn of_kind(kind: &Kind, result: &RunResult, seen: &[Seen]) -> Result<Vec<Attack>
     };
     let members: Vec<&str> = std::iter::once(kind.victim).chain(server).collect();
     let alone = beside::work(result, seen, kind.variants[0].0, &members)?;
+    let pieces = pieces(kind, result, seen);
     let mut all = Vec::new();
     for (name, expected) in kind.variants {
         let place = result
@@ -192,10 +198,12 @@ fn of_kind(kind: &Kind, result: &RunResult, seen: &[Seen]) -> Result<Vec<Attack>
                 at_server(&seen.system, kind.victim, server, result, &alone)
             }
             ServedBy::Tile => on_tile(&seen.system, kind.victim),
-            ServedBy::Kernel => Beside::None(
-                "the kernel's calls have a stated number of steps, and no step an execution time"
-                    .to_owned(),
-            ),
+            ServedBy::Kernel => {
+                match at_kernel(&seen.system, kind.victim, result, &alone, pieces) {
+                    Ok(most) => Beside::AtMost(most),
+                    Err(why) => Beside::None(why),
+                }
+            }
         };
         all.push(Attack {
             kind: kind.name.to_owned(),
@@ -281,6 +289,63 @@ fn at_server(
         Beside::AtMost(most) => Beside::AtMost(most + waiting as f64 / 1000.0),
         none => none,
     }
+}
+
+/// Pieces of the kernel's work that one of the victim's spans alone may have been, at most.
+fn pieces(kind: &Kind, result: &RunResult, seen: &[Seen]) -> u64 {
+    let mut pairs = result.variants.iter().zip(seen);
+    let alone = pairs.find(|(variant, _)| variant.name == kind.variants[0].0);
+    let Some((variant, seen)) = alone else {
+        return 0;
+    };
+    let mut spans = variant.spans.iter();
+    let span = spans.find(|span| span.application == kind.victim);
+    let samples = span.map(|span| span.samples.as_slice());
+    let inside = |sample: &Sample| {
+        let end = sample.begin + sample.latency;
+        let begun = seen.work.iter();
+        begun
+            .filter(|at| (sample.begin..=end).contains(*at))
+            .count() as u64
+    };
+    let samples = samples.unwrap_or_default().iter();
+    samples.map(inside).max().unwrap_or(0)
+}
+
+/// The bound of a sequence of calls of the kernel, in microseconds: the worst one alone; what the caller's requests, its calls and the
+/// answers wait for others; the kernel's work as long as it can be, behind one piece of a lower priority for each call; and on
+/// a shared tile the others' turns, after each of which the caches may be empty.
+fn at_kernel(
+    system: &System,
+    caller: &str,
+    result: &RunResult,
+    alone: &beside::Work,
+    pieces: u64,
+) -> Result<f64, String> {
+    let mut apps = system.apps.iter();
+    let app = apps.position(|app| app.name == caller);
+    let app = app.ok_or("the caller is not in the system")?;
+    let calls = alone.jobs.first().map_or(0, |(_, job)| job.messages);
+    let kernel = kernel::calls(system, app, calls, pieces)?;
+    let turn = kernel::turn(system, app)?;
+    // It is away before it begins, and while it waits for each answer.
+    let away = calls + 1;
+    let mut work = alone.clone();
+    let nanoseconds = result.ticks_per_second as f64 / 1e9;
+    work.worst += (away as f64 * turn.reload as f64 * nanoseconds).ceil() as u64;
+    for (_, job) in &mut work.jobs {
+        job.line_reads += away * turn.lines;
+        job.line_writes += away * turn.lines;
+    }
+    // Neighbours do not run while it does; what they leave under way is among the lines.
+    let neighbours: Vec<usize> = (0..system.apps.len())
+        .filter(|other| *other != app && system.apps[*other].tile == system.apps[app].tile)
+        .collect();
+    let network = beside::on_the_network(system, &work, &neighbours)?;
+    let bounds = SystemBounds::new(system, &[]).map_err(|error| error.to_string())?;
+    let call = bounds.call(app).map_err(|error| error.to_string())?.path;
+    let ticks = network.saturating_add((2 * calls).saturating_mul(call));
+    Ok(result.microseconds(ticks) + (kernel + away * turn.wait) as f64 / 1000.0)
 }
 
 /// The bound of a periodic task on a shared tile: its response time by the admission test.

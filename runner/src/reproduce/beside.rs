@@ -6,12 +6,10 @@
 
 use crate::bounds::{self, Job};
 use crate::error::Error;
-use crate::result::{RunResult, SpanResult};
+use crate::result::{RunResult, Sample, SpanResult};
 use crate::run::Seen;
-use crate::session::Counts;
 use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_analysis::communication::{Profile, SystemBounds};
-use bulkhead_machine::noc::Transaction;
 use bulkhead_model::System;
 use serde::Serialize;
 
@@ -73,7 +71,7 @@ pub struct Work {
     /// Worst span in ticks.
     pub worst: u64,
     /// The first application is the measured one.
-    jobs: Vec<(String, Job)>,
+    pub jobs: Vec<(String, Job)>,
 }
 
 fn find<'a>(result: &'a RunResult, variant: &str, app: &str) -> Result<&'a SpanResult, Error> {
@@ -101,79 +99,51 @@ pub fn work(
     let place = result.variants.iter().position(|one| one.name == variant);
     let seen = place.and_then(|place| seen.get(place));
     let seen = seen.ok_or_else(|| Error::Machine(format!("{variant} was not looked at")))?;
-    let jobs = apps.iter().map(|app| {
-        let index = seen.system.apps.iter().position(|one| one.name == *app);
-        (
-            app.to_string(),
-            index.map_or_else(Job::default, |index| job(seen, index, span)),
-        )
-    });
-    Ok(Work {
-        worst: span.latency.max,
-        jobs: jobs.collect(),
-    })
+    Ok(work_in(seen, &span.samples, apps))
 }
 
-/// The most of each kind that an application did in any span.
-fn job(seen: &Seen, app: usize, span: &SpanResult) -> Job {
-    let mut most = Job {
-        app,
-        ..Job::default()
-    };
-    let of =
-        |counts: &Counts, wanted| bounds::of_app(&seen.system, &seen.names, app, counts, wanted);
-    let ends = seen.slices.iter().skip(1).map(|(begin, _)| *begin);
-    let slices: Vec<(u64, u64, Job)> = seen
-        .slices
-        .iter()
-        .zip(ends.chain([u64::MAX]))
-        .map(|((begin, counts), end)| {
-            let job = Job {
-                app,
-                line_reads: of(counts, Transaction::CacheRead),
-                line_writes: of(counts, Transaction::CacheWrite),
-                chunks_read: of(counts, Transaction::DmaRead),
-                chunks_written: of(counts, Transaction::DmaWrite),
-                messages: of(counts, Transaction::Message),
-            };
-            (*begin, end, job)
-        })
-        .collect();
-    for sample in &span.samples {
-        let last = sample.begin + sample.latency;
-        let first = slices.partition_point(|(_, end, _)| *end <= sample.begin);
-        let mut sum = Job::default();
-        for (_, _, job) in slices[first..]
-            .iter()
-            .take_while(|(begin, ..)| *begin <= last)
-        {
-            sum.add(job);
-        }
-        most.raise(&sum);
+/// The same of any spans of time, of which the longest counts.
+pub fn work_in(seen: &Seen, samples: &[Sample], apps: &[&str]) -> Work {
+    let (system, names) = (&seen.system, &seen.names);
+    let jobs = apps.iter().map(|app| {
+        let index = system.apps.iter().position(|one| one.name == *app);
+        let job = index.map_or_else(Job::default, |index| {
+            bounds::in_samples(system, names, index, &seen.slices, samples)
+        });
+        (app.to_string(), job)
+    });
+    Work {
+        worst: samples.iter().map(|s| s.latency).max().unwrap_or(0),
+        jobs: jobs.collect(),
     }
-    most
 }
+
+/// What every bound here begins with, for below a table.
+pub const ASSUMPTION: &str = "Bounds begin with the worst run alone on the same deterministic chip, because no execution times are known, \
+     and add all that its requests can wait for others.";
 
 /// Ticks of a span beside others at most: the worst one alone, and what its transactions can wait for in `system`.
 pub fn disturbed(system: &System, work: &Work) -> Result<u64, String> {
-    let members: Vec<usize> = work
-        .jobs
-        .iter()
-        .filter_map(|(name, _)| system.apps.iter().position(|app| app.name == *name))
-        .collect();
-    if bounds::shares_a_tile(system, &members) {
+    if bounds::shares_a_tile(system, &members(system, work)) {
         return Err("the bounds of communication do not cover time on a shared tile".to_owned());
     }
-    if let Some(app) = members
-        .iter()
-        .map(|&app| &system.apps[app])
-        .find(|app| app.limit.is_some())
-    {
-        return Err(format!("`{}` waits for its own token bucket", app.name));
-    }
+    on_the_network(system, work, &[])
+}
+
+fn members(system: &System, work: &Work) -> Vec<usize> {
+    let names = work.jobs.iter();
+    names
+        .filter_map(|(name, _)| system.apps.iter().position(|app| app.name == *name))
+        .collect()
+}
+
+/// The same without a look at who shares the tiles; `asleep` do not run meanwhile.
+pub fn on_the_network(system: &System, work: &Work, asleep: &[usize]) -> Result<u64, String> {
+    let members = members(system, work);
     let profiles = profiles(system, &members, work);
     let bounds = SystemBounds::new(system, &profiles).map_err(|error| error.to_string())?;
     let bound = bounds
+        .without(asleep)
         .flow(&members, 0)
         .map_err(|error| error.to_string())?;
     Ok(bound.bound.path)
@@ -192,6 +162,8 @@ fn profiles(system: &System, members: &[usize], work: &Work) -> Vec<Profile> {
             .iter()
             .copied()
             .find(|other| *other != app && reached(other));
+        // Without such a partner they are calls of the kernel.
+        let calls = if to.is_none() { job.messages } else { 0 };
         let messages = to.map_or(Vec::new(), |to| {
             let bytes =
                 bounds::message_bytes(system, app, to).max(bounds::message_bytes(system, to, app));
@@ -207,6 +179,7 @@ fn profiles(system: &System, members: &[usize], work: &Work) -> Vec<Profile> {
             dma_read: job.chunks_read * CHUNK_MAX as u64,
             dma_written: job.chunks_written * CHUNK_MAX as u64,
             messages,
+            calls,
         });
     }
     all
@@ -223,9 +196,9 @@ pub fn scaled(bound: Result<u64, String>, ticks: f64) -> Beside {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::distribution;
     use crate::names::Names;
-    use crate::result::Sample;
+    use crate::session::Counts;
+    use bulkhead_machine::noc::Transaction;
     use bulkhead_machine::types::Owner;
     use bulkhead_model::{LoadOptions, load_system};
 
@@ -239,6 +212,7 @@ mod tests {
             names: Names::new(&system, ""),
             system,
             log: None,
+            work: Vec::new(),
             slices: vec![
                 (0, count(100)),
                 (100, count(3)),
@@ -248,15 +222,11 @@ mod tests {
         }
     }
 
-    fn span(begin: u64, latency: u64) -> SpanResult {
-        SpanResult {
-            application: "foreground".to_owned(),
-            latency: distribution([latency]),
-            samples: vec![Sample {
-                number: 0,
-                begin,
-                latency,
-            }],
+    fn sample(begin: u64, latency: u64) -> Sample {
+        Sample {
+            number: 0,
+            begin,
+            latency,
         }
     }
 
@@ -269,9 +239,15 @@ mod tests {
             .iter()
             .position(|app| app.name == "foreground");
         let app = app.expect("there");
-        assert_eq!(job(&seen, app, &span(150, 60)).line_reads, 10);
-        assert_eq!(job(&seen, app, &span(100, 50)).line_reads, 3);
-        assert_eq!(job(&seen, app, &span(310, 1000)).line_reads, 50);
+        assert_eq!(seen.system.apps[app].name, "foreground");
+        let reads = |begin, latency| {
+            let work = work_in(&seen, &[sample(begin, latency)], &["foreground"]);
+            assert_eq!(work.worst, latency);
+            work.jobs[0].1.line_reads
+        };
+        assert_eq!(reads(150, 60), 10);
+        assert_eq!(reads(100, 50), 3);
+        assert_eq!(reads(310, 1000), 50);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! What it deliberately does not know: how it was measured.
 
+use super::beside::ASSUMPTION;
 use super::defences::{self, footnote};
 use super::{Reproduced, Slowdown, WORKLOADS, more};
 use crate::error::Error;
@@ -34,9 +35,9 @@ pub fn summary(all: &Reproduced) -> String {
             "Table I: round trip of one byte and its reply, in cycles\n{}",
             render(&table)
         );
-        if let Some(note) = footnote(all.round_trips.iter().map(|one| &one.bound)) {
-            let _ = writeln!(out, "{note} {}\n", message_text(all));
-        }
+        let note = footnote(all.round_trips.iter().map(|one| &one.bound));
+        let note = note.map_or(String::new(), |note| format!("{note} "));
+        let _ = writeln!(out, "{note}{}\n", message_text(all));
     }
     for (title, list) in groups(all) {
         let mut headings = vec!["name"];
@@ -73,6 +74,7 @@ pub fn summary(all: &Reproduced) -> String {
     }
     out.push_str(&more::summary(all));
     out.push_str(&defences::summary(all));
+    let _ = writeln!(out, "{ASSUMPTION}");
     let failed: Vec<_> = all.claims.iter().filter(|claim| !claim.held).collect();
     let _ = writeln!(
         out,
@@ -255,6 +257,7 @@ pub fn report(all: &Reproduced) -> Result<String, Error> {
                 }
             }
         }
+        p.soft { (ASSUMPTION) }
         @for section in sections { (section) }
     };
     Ok(page("M3 beside Bulkhead", &body))

@@ -4,10 +4,11 @@
 //! message; when the hart stopped and when the message came is seen from outside.
 
 use super::Claim;
-use super::beside::Beside;
+use super::beside::{self, Beside};
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::run::{self, Options};
+use crate::result::Sample;
+use crate::run::{self, Look, Options};
 use crate::watch::Event;
 use serde::Serialize;
 
@@ -44,10 +45,17 @@ pub fn run(progress: &dyn Progress) -> Result<Vec<Waiting>, Error> {
             overrides: vec![format!("@platform={platform}")],
             ..Options::default()
         };
-        let (finished, logs) = run::watched(&options, progress)?;
+        let look = Look {
+            harts: true,
+            slices: Some((super::SHORT_SLICE, &METHODS)),
+            ..Look::default()
+        };
+        let (finished, seen) = run::looked_at(&options, look, progress)?;
         let result = finished.result;
         let incomplete = |what: &str| Error::Machine(format!("m3/sleep on {platform}: {what}"));
-        for (variant, log) in result.variants.iter().zip(&logs) {
+        for (variant, seen) in result.variants.iter().zip(&seen) {
+            let log = seen.log.as_ref();
+            let log = log.ok_or_else(|| incomplete("no hart was watched"))?;
             let mut spans = variant.spans.iter();
             let span = spans.find(|span| span.application == "waiter");
             let span = span.ok_or_else(|| incomplete("the waiter measured nothing"))?;
@@ -57,23 +65,32 @@ pub fn run(progress: &dyn Progress) -> Result<Vec<Waiting>, Error> {
             let tile = tile.ok_or_else(|| incomplete("the waiter has no tile"))?;
             let (mut suspend, mut suspended, mut wake, mut worst) = (0, 0, 0, 0);
             let (mut slept, mut waited) = (0, 0);
-            let samples = span.samples.iter().filter(|sample| sample.number >= RUNS.1);
             let mut count = 0;
-            for sample in samples {
-                count += 1;
+            // All wake-ups, the first ones with cold caches included, are what a bound begins with.
+            let mut wakes = Vec::new();
+            for sample in &span.samples {
                 let (begin, end) = (sample.begin, sample.begin + sample.latency);
                 let inside = || {
                     let events = log.of(tile);
                     events.filter(|(at, _)| (begin..=end).contains(at))
                 };
-                if let Some((at, _)) = inside().find(|(_, event)| *event == Event::Asleep) {
-                    suspend += at - begin;
-                    suspended += 1;
-                }
                 let mut messages = inside().filter(|(_, e)| matches!(e, Event::Message(_)));
                 let (at, _) = messages
                     .next()
                     .ok_or_else(|| incomplete("a wait without a message"))?;
+                wakes.push(Sample {
+                    begin: at,
+                    latency: end - at,
+                    ..*sample
+                });
+                if sample.number < RUNS.1 {
+                    continue;
+                }
+                count += 1;
+                if let Some((at, _)) = inside().find(|(_, event)| *event == Event::Asleep) {
+                    suspend += at - begin;
+                    suspended += 1;
+                }
                 wake += end - at;
                 worst = worst.max(end - at);
                 slept += log.slept(tile, begin, end);
@@ -82,6 +99,9 @@ pub fn run(progress: &dyn Progress) -> Result<Vec<Waiting>, Error> {
             if count != RUNS.0 {
                 return Err(incomplete("runs are missing"));
             }
+            let work = beside::work_in(seen, &wakes, &["waiter", "waker"]);
+            let bound = beside::disturbed(&seen.system, &work);
+            let bound = bound.map(|ticks| result.cycles(ticks));
             let cycles = |ticks: u64| ticks as f64 / result.cycle_ticks.max(1) as f64;
             all.push(Waiting {
                 platform: platform.to_owned(),
@@ -89,7 +109,7 @@ pub fn run(progress: &dyn Progress) -> Result<Vec<Waiting>, Error> {
                 suspend: (suspended == count).then(|| cycles(suspend) / count as f64),
                 wake: cycles(wake) / count as f64,
                 wake_worst: result.cycles(worst),
-                bound: Beside::None(super::NO_EXECUTION_TIME.to_owned()),
+                bound: beside::scaled(bound, 1.0),
                 clocked: 100.0 * (waited - slept) as f64 / waited.max(1) as f64,
             });
         }
@@ -135,6 +155,17 @@ pub fn claims(all: &[Waiting]) -> Vec<Claim> {
             ),
             held: sleep.clocked < syscall.clocked && poll.clocked == 100.0,
         });
+    }
+    for one in all {
+        if let Some(most) = one.bound.most() {
+            claims.push(Claim {
+                what: format!(
+                    "waking on {} ({}): worst {} cycles within the bound of {most:.0}",
+                    one.platform, one.method, one.wake_worst
+                ),
+                held: one.wake_worst as f64 <= most,
+            });
+        }
     }
     claims
 }

@@ -1,0 +1,164 @@
+//! What a caller of the kernel waits for others: at the kernel, and for its turn on a tile with time slices.
+//!
+//! Why it exists: a system call is a message to a server that everybody shares. What it deliberately does not know: how long the caller's
+//! own calls take, and the way there and back ([`crate::communication`]).
+//!
+//! # Method and assumptions
+//! The kernel serves the highest priority first and does one piece of work at a time, which nobody interrupts: a call, or a step of a
+//! revocation. So a call waits for one piece of a lower priority that was begun before (non-preemptive blocking, as in
+//! [`crate::schedulability::fixed_priority`]), and while the caller has something to do at the kernel nobody of a lower priority is served.
+//! No piece takes longer than [`PIECE_CYCLES`]: its steps are counted and bounded (`bulkhead_kernel::bounds`), its cycles are a
+//! measurement that a test holds the kernel to (`tests/tiled`, `calls`), with cold caches and beside storms of calls. So the caller's own
+//! pieces are taken to be as long, too, because others' pieces may have emptied the kernel's caches. Resource managers have nothing to do.
+
+use crate::admission::{INTERRUPT_CYCLES, switch};
+use crate::communication::{Chip, ChipError};
+use bulkhead_model::System;
+use bulkhead_model::system::TilePolicy;
+
+/// Cycles of the kernel's hart that one piece of its work takes at most.
+pub const PIECE_CYCLES: u64 = 40_000;
+
+/// The kernel's priority of callers in a domain of this criticality (the tiled OS's reference, section "Bounds").
+pub const fn priority(criticality: char) -> u8 {
+    match criticality {
+        'A' => 2,
+        'B' => 1,
+        _ => 0,
+    }
+}
+
+/// Nanoseconds that `calls` of an application, which are `pieces` of work of the kernel, take at the kernel at most, the waiting for others
+/// included.
+///
+/// # Errors
+/// Why there is no bound.
+pub fn calls(system: &System, app: usize, calls: u64, pieces: u64) -> Result<u64, String> {
+    let level = |app: usize| {
+        let domain = system.apps.get(app).map_or(0, |app| app.domain);
+        priority(system.domains.get(domain).map_or('E', |d| d.criticality))
+    };
+    let own = level(app);
+    let mut others = (0..system.apps.len()).filter(|other| *other != app);
+    if let Some(rival) = others.find(|other| level(*other) >= own) {
+        return Err(format!(
+            "`{}` calls the kernel in the same priority or a higher one, and its revocations may be of any size",
+            system.apps[rival].name
+        ));
+    }
+    let tile = system.platform.tile(system.kernel_tile);
+    let tile = tile.ok_or("the kernel has no tile")?;
+    let hertz = u128::from(tile.pipeline.clock.frequency.0.max(1));
+    let blocked = if system.apps.len() > 1 { calls } else { 0 };
+    let cycles = u128::from(PIECE_CYCLES) * (u128::from(pieces) + u128::from(blocked));
+    u64::try_from((cycles * 1_000_000_000).div_ceil(hertz)).map_err(|error| error.to_string())
+}
+
+/// What comes to an application each time that it was away from its tile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// Nanoseconds until it runs, and for interrupts while it runs.
+    pub wait: u64,
+    /// Cache lines that others may have taken from it, and that they may still be writing back.
+    pub lines: u64,
+    /// Nanoseconds that it takes to read them again, if they wait for nobody.
+    pub reload: u64,
+}
+
+/// A turn of the others on a tile with time slices: each of them runs for a slice, with a switch before; and each may get one answer of the
+/// kernel while the application runs, which interrupts it.
+///
+/// # Errors
+/// Why there is no bound.
+pub fn turn(system: &System, app: usize) -> Result<Turn, String> {
+    let own = system.apps.get(app).ok_or("there is no such application")?;
+    let here = system.apps.iter().enumerate();
+    let others: Vec<_> = here
+        .filter(|(index, other)| *index != app && other.tile == own.tile)
+        .collect();
+    if others.is_empty() {
+        return Ok(Turn::default());
+    }
+    if let Some((_, other)) = others.iter().find(|(_, o)| !o.rgates.is_empty()) {
+        return Err(format!(
+            "`{}` gets messages on the same tile, each of which interrupts",
+            other.name
+        ));
+    }
+    if others.iter().any(|(_, other)| other.limit.is_some()) {
+        return Err("a load of a neighbour may wait in that one's token bucket".to_owned());
+    }
+    let mux = system.tilemux.iter().find(|mux| mux.tile == own.tile);
+    let mux = mux.filter(|mux| mux.policy == TilePolicy::Throughput);
+    let mux = mux.ok_or("the tile has fixed priorities, and its quotas decide")?;
+    let chip = Chip::new(&system.platform);
+    let tile = chip
+        .tile(own.tile)
+        .map_err(|error: ChipError| error.to_string())?;
+    let switch = switch(system, &chip, own.tile).map_err(|error| error.to_string())?;
+    let hertz = tile.pipeline.clock.frequency.0.max(1);
+    let interrupt = (INTERRUPT_CYCLES * 1_000_000_000).div_ceil(hertz);
+    let count = others.len() as u64;
+    let slice = mux.slice.0.div_ceil(1000);
+    // A slice ends with an interrupt, and at the end comes the switch back.
+    let each = slice + switch + 2 * interrupt;
+    let caches = [&tile.l1i, &tile.l1d, &tile.l2].into_iter().flatten();
+    let lines: u64 = caches
+        .map(|cache| cache.size.0 / u64::from(cache.line).max(1))
+        .sum();
+    let misses = [&tile.l1i, &tile.l1d, &tile.l2].into_iter().flatten();
+    let lines = lines + misses.map(|cache| 2 * u64::from(cache.mshrs)).sum::<u64>();
+    let read = chip.line_read(own.tile, own.memory_tile);
+    let read = read.map_err(|error| error.to_string())?.uncontended();
+    let second = tile.l2.as_ref().map_or(0, |l2| u64::from(l2.latency));
+    let one = read + u128::from(second * chip.cycle(hertz));
+    let reload = u128::from(lines) * one * 1_000_000_000 / u128::from(chip.ticks_per_second()) + 1;
+    Ok(Turn {
+        wait: count * each + switch,
+        lines,
+        reload: u64::try_from(reload).unwrap_or(u64::MAX),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_model::{LoadOptions, load_system};
+
+    fn variant(system: &str, name: &str) -> System {
+        let system = load_system(system, &LoadOptions::default()).expect("valid");
+        let mut all = system.variants.into_iter();
+        all.find(|one| one.variant.as_deref() == Some(name))
+            .expect("there")
+    }
+
+    fn tenant(system: &System) -> usize {
+        let mut apps = system.apps.iter();
+        apps.position(|app| app.name == "tenant").expect("there")
+    }
+
+    #[test]
+    fn a_call_waits_for_one_piece_of_a_lower_priority() {
+        // 40 000 cycles of 2 GHz are 20 us: three own pieces, and one for each of two calls.
+        let purses = variant("m3/attack-kernel-memory", "purses");
+        assert_eq!(calls(&purses, tenant(&purses), 2, 3), Ok(100_000));
+        let alone = variant("m3/attack-kernel-memory", "alone");
+        assert_eq!(calls(&alone, tenant(&alone), 2, 3), Ok(60_000));
+        // The attackers wait for everybody.
+        let hoard = purses.apps.iter().position(|app| app.name == "hoard-1");
+        assert!(calls(&purses, hoard.expect("there"), 1, 1).is_err());
+    }
+
+    #[test]
+    fn two_neighbours_take_two_slices() {
+        let quotas = variant("m3/attack-endpoints", "quotas");
+        let turn_of = turn(&quotas, tenant(&quotas)).expect("bounded");
+        assert!(
+            turn_of.wait > 200_000 && turn_of.wait < 300_000,
+            "{turn_of:?}"
+        );
+        assert!(turn_of.lines > 0);
+        let alone = variant("m3/attack-endpoints", "alone");
+        assert_eq!(turn(&alone, tenant(&alone)), Ok(Turn::default()));
+    }
+}
