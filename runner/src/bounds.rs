@@ -290,11 +290,8 @@ pub fn obstacle(system: &System, members: &[usize]) -> Option<String> {
     let name = |app: usize| system.apps.get(app).map_or("", |app| app.name.as_str());
     for (from, app) in system.apps.iter().enumerate() {
         let inside = members.contains(&from);
-        for gate in app
-            .sgates
-            .iter()
-            .filter(|gate| members.contains(&gate.to) != inside)
-        {
+        let mut gates = app.sgates.iter();
+        if let Some(gate) = gates.find(|gate| members.contains(&gate.to) != inside) {
             return Some(if inside {
                 format!(
                     "`{}` asks `{}`, whose work for others is not bounded here",

@@ -1,6 +1,6 @@
 //! The quickstart shows what it is for: disturbance without regulation, none worth naming with it, bounds that hold.
 
-use bulkhead_whole_system_tests::{finished, variant};
+use bulkhead_whole_system_tests::{finished, system, variant};
 
 #[test]
 fn regulation_protects_the_loop_and_every_promise_holds() {
@@ -48,4 +48,33 @@ fn regulation_protects_the_loop_and_every_promise_holds() {
     );
     assert!(result.held(), "{:?}", result.verdicts);
     assert_eq!(finished.code(), 0);
+}
+
+#[test]
+fn a_flow_that_no_variant_runs_alone_is_measured_alone_in_a_run_of_its_own() {
+    let finished = finished(system("loop"), &[], false);
+    let result = &finished.result;
+    let flow = &result.variants[0].flows[0];
+    let [added] = result.added.as_slice() else {
+        panic!("{:?}", result.added);
+    };
+    assert_eq!(added.flow, "loop");
+    assert!(added.about.ends_with("asleep"), "{}", added.about);
+    let (alone, bound) = (added.worst, flow.bound.as_ref().map(|bound| bound.ticks));
+    let (alone, bound) = (alone.expect("samples"), bound.expect("a bound"));
+    assert!(
+        alone < bound && flow.latency.max <= bound,
+        "{alone} {bound}"
+    );
+    // The hog has a bound, too, with the wait for its own bucket in it.
+    let mut requests = result.variants[0].requests.iter();
+    let hog = requests.find(|r| r.application == "hog" && r.kind == "cache miss");
+    let hog = hog.expect("it reads");
+    let bound = hog.bound.as_ref().expect("with a limit").ticks;
+    assert!(
+        hog.worst < bound && hog.worst * 20 > bound,
+        "{} of {bound}",
+        hog.worst
+    );
+    assert!(result.held(), "{:?}", result.verdicts);
 }
