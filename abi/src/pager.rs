@@ -10,13 +10,36 @@ use crate::dtu::codes;
 pub const FAULTS: &str = "faults";
 /// Clients of a pager at most.
 pub const CLIENTS: u16 = 16;
-/// Where a pager finds its client with number `n`: the activity at this plus `2 n`, and behind it the memory that pages for this
-/// client come from. The number is the label of the client's faults.
-pub const SEL_CLIENTS: u16 = crate::syscall::SEL_SESSIONS - 2 * CLIENTS;
+/// Where a pager finds its client with number `n`: from this plus `3 n` on, the activity if its generation is even, the activity if it
+/// is odd, and the memory that pages for this client come from. So what is still under way for an activity that has ended never
+/// reaches the one that came after it.
+pub const SEL_CLIENTS: u16 = crate::syscall::SEL_SESSIONS - 3 * CLIENTS;
+/// Name of a pager's memory gate for unchanged pages of files that its clients share; may be missing.
+pub const SHARED: &str = "shared";
+
+/// The label of a client's faults: its number, and how often it has been started before.
+pub const fn fault_label(client: u16, generation: u16) -> u64 {
+    client as u64 | (generation as u64) << 16
+}
+
+/// The client and generation of a fault's label.
+pub const fn label_fault(label: u64) -> (u16, u16) {
+    (label as u16, (label >> 16) as u16)
+}
+
+/// Where a pager finds a client's activity.
+pub const fn client_activity(client: u16, generation: u16) -> u16 {
+    SEL_CLIENTS + 3 * client + generation % 2
+}
+
+/// Where a pager finds the memory for a client's pages.
+pub const fn client_memory(client: u16) -> u16 {
+    SEL_CLIENTS + 3 * client + 2
+}
 /// Bytes of addresses behind the heap of an application with a pager, in which the pager can place files.
 pub const AREA: u64 = 4 << 20;
-/// Arguments of a pager that tell of its clients begin so; then comes the client's number. The value is five numbers: the activity,
-/// first address and pages of the heap, first address and pages of the area for files.
+/// Arguments of a pager that tell of its clients begin so; then comes the client's number. The value is four numbers: first address
+/// and pages of the heap, first address and pages of the area for files.
 pub const CLIENT: &str = "client-";
 /// Words of a fault: the address of the page, and a [`PagerAccess`].
 pub const FAULT_WORDS: usize = 2;

@@ -262,7 +262,8 @@ calls! {
         rights: u8,
     }
     /// Shows memory to a tile, whose activities can then live in it, and starts TileMux there if it does not run; TileMux then takes
-    /// [`crate::tilemux::TILEMUX_MEMORY`] bytes of it, and page tables their part: nothing may be cut from it before.
+    /// [`crate::tilemux::TILEMUX_MEMORY`] bytes of it, and page tables their part: nothing may be cut from it before. Memory that can only
+    /// be read ([`MAP_READ`]) is shown so, to a tile whose TileMux runs: pages of it can be mapped with [`MapFrom`](Self::MapFrom).
     ConfigureTile = 5 {
         /// The tile.
         tile: u16,
@@ -466,7 +467,8 @@ calls! {
         /// Its pages, at most [`PAGED_PAGES_MAX`].
         pages: u64,
     }
-    /// Maps memory of the caller where an activity has a pager. When the memory is revoked, the activity ends.
+    /// Maps memory of the caller where an activity has a pager, in the place of what is mapped there; without rights, takes the pages
+    /// there back. When the memory is revoked, the activity ends.
     MapFrom = 30 {
         /// The activity.
         activity: u16,
@@ -478,7 +480,7 @@ calls! {
         offset: u64,
         /// Pages, at most [`MAP_PAGES_MAX`].
         pages: u64,
-        /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`], not more than the memory's.
+        /// [`MAP_READ`], [`MAP_WRITE`], [`MAP_EXECUTE`], not more than the memory's; 0 takes pages back.
         rights: u8,
     }
     /// Gives the device of a tile, its network card, to an activity of that tile that has not been started: maps its registers at
@@ -499,7 +501,8 @@ calls! {
         size: u64,
     }
     /// What is left of the quotas of a capability. Results: an [`ObjectKind`], and of a tile: endpoints, nanoseconds a second, bytes a
-    /// second, bytes at once, page tables; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free slots, slots.
+    /// second, bytes at once, page tables; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free slots, slots;
+    /// of an activity: its number.
     Query = 25 {
         /// The capability.
         selector: u16,

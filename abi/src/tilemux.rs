@@ -182,7 +182,8 @@ pub enum Request {
         /// Number of these pages.
         table_pages: u64,
     },
-    /// Maps pages in the range of its pager, whether it runs or not.
+    /// Maps pages in the range of its pager, in the place of what is mapped there, whether it runs or not; without rights, takes them
+    /// back.
     MapPages {
         /// The activity.
         activity: u16,

@@ -90,6 +90,11 @@ struct Client {
 
 /// Sets a context up on a unit's tile. Its receive endpoint is `10 + 20 * number`.
 fn adopt(machine: &mut Machine, tile: TileId, client: &Client) {
+    adopt_in(machine, tile, client, 0);
+}
+
+/// The same with this token bucket.
+fn adopt_in(machine: &mut Machine, tile: TileId, client: &Client, bucket: u8) {
     let activity = ACTIVITY + client.number;
     let first = 10 + 20 * client.number;
     let shift = u64::from(client.number) * 0x8000;
@@ -140,7 +145,7 @@ fn adopt(machine: &mut Machine, tile: TileId, client: &Client) {
     let mappings: Vec<(u64, u64, u64)> = (0..PAGES.len())
         .map(|i| (ENVIRONMENT_BASE + 0x1000 * i as u64, MEMORY_BASE + at(i), 1))
         .collect();
-    assert!(machine.adopt(tile, activity, 0, &mappings).unwrap());
+    assert!(machine.adopt(tile, activity, bucket, &mappings).unwrap());
 }
 
 /// A program that sends `request` to a unit's context and marks the words of the answer.

@@ -120,3 +120,48 @@ fn a_change_of_clients_costs_what_the_description_says() {
         "{costly} {free}"
     );
 }
+
+#[test]
+fn a_client_with_an_empty_bucket_delays_nobody_else() {
+    // The second client copies the same alone, beside one without a limit, and beside one whose bucket is empty most of the time.
+    let run = |rival: Option<u8>, rate: u64| {
+        let mut config = platform(PlatformKind::Tiled, 3, 1);
+        config.tiles[2].accelerator = Some(unit(Operation::Copy));
+        let mut machine = Machine::new(&config).unwrap();
+        for tile in 0..3 {
+            give_memory(&mut machine, tile, 100, u64::from(tile) << 20);
+        }
+        let limited = machine.unit_mut(2).unwrap();
+        limited.set_bucket(0, 1, rate, 4096, 4096);
+        for number in rival.map(|_| 0).into_iter().chain([1]) {
+            let shift = u64::from(number) * ROOM;
+            let client_of = Client {
+                number,
+                input: (IN + shift, ROOM),
+                output: Some((OUT + shift, ROOM)),
+                next: None,
+            };
+            let bucket = if number == 0 { rival.unwrap_or(0) } else { 0 };
+            adopt_in(&mut machine, 2, &client_of, bucket);
+            let request = Request::whole(16 * PIECE, 1);
+            client(&mut machine, number, 2, number, &request);
+        }
+        machine.run(RunLimit { ticks: 400_000_000 }, None);
+        let ends = [0, 1].map(|tile| match rival.is_none() && tile == 0 {
+            true => 0,
+            false => answer(&machine, tile).0,
+        });
+        ends
+    };
+    let rate = 8 << 20;
+    let [_, alone] = run(None, 0);
+    let [_, equal] = run(Some(0), 0);
+    let [slow, beside] = run(Some(1), rate);
+    // Both transfers of each piece wait for their bytes, but for what is in the bucket at first.
+    let bytes = 2 * 16 * PIECE - 4096;
+    let ticks = |bytes: u64| bytes * 4_000_000_000 / rate;
+    assert!(slow >= ticks(bytes) && slow < ticks(bytes + 8192), "{slow}");
+    // Beside it the other client waits for a piece in its way now and then, never for its tokens.
+    assert!(beside < equal, "{alone} {beside} {equal}");
+    assert!(beside - alone < ticks(512), "{alone} {beside}");
+}

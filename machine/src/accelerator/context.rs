@@ -6,7 +6,7 @@ use super::Ports;
 use super::files::{Call, Calls};
 use super::job::Job;
 use super::stream::Stream;
-use bulkhead_abi::accelerator::{FILES, INPUT, NEXT, OUTPUT, REQUESTS, WIDTH};
+use bulkhead_abi::accelerator::{FILES, INPUT, NEXT, OUTPUT, REGION, REQUESTS, WIDTH};
 use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::environment::{
     ArgumentEntry, ENVIRONMENT_BASE, ENVIRONMENT_MAGIC, ENVIRONMENT_SIZE, Environment, GateEntry,
@@ -67,6 +67,22 @@ pub enum Output {
     File,
 }
 
+/// Memory that the pieces of a pipe lie in, as `lib::pipe` uses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    pub endpoint: u16,
+    pub bytes: u64,
+}
+
+/// Where results lie until the reader of a pipe has taken them: a region in pieces of whole pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Store {
+    pub endpoint: u16,
+    /// Bytes of a piece.
+    pub piece: u64,
+    pub pieces: u64,
+}
+
 /// Paths of the input's and the output's file; zeros without one.
 pub type Paths = [[u8; PATH]; 2];
 
@@ -82,6 +98,8 @@ pub struct Gates {
     pub files: Option<(u16, u16)>,
     pub input: Input,
     pub output: Output,
+    /// Where pieces of the pipe at the input can lie, and those of the one at the output do.
+    pub regions: (Option<Region>, Option<Store>),
     pub next: Option<u16>,
     /// Bytes of a row, for work that nobody asked for.
     pub width: u64,
@@ -127,6 +145,8 @@ pub struct Context {
     pub calls: Calls,
     /// Messages to the next unit or into a pipe that were not answered.
     pub under_way: u32,
+    /// The piece of the region of the pipe at the output that is filled next.
+    pub store: u64,
     /// Without credits: only an answer helps.
     pub blocked: bool,
     /// Something that it may wait for will not come any more.
@@ -149,6 +169,7 @@ impl Context {
             seen: 0,
             calls: Calls::default(),
             under_way: 0,
+            store: 0,
             blocked: false,
             woken: false,
             over: None,
@@ -258,6 +279,25 @@ impl Context {
             },
             _ => Output::Nothing,
         };
+        let region = |name: &str| {
+            let gate = find(GateKind::Memory, &format!("{name}{REGION}"))?;
+            let (endpoint, bytes) = (gate.endpoint, gate.size);
+            Some(Region { endpoint, bytes })
+        };
+        let store = match (output, region(OUTPUT), send(OUTPUT)) {
+            (Output::Pipe { .. }, Some(region), Some(gate)) => {
+                // One piece more than messages can be under way, each of whole pages.
+                let pieces = gate.size.checked_add(1)?;
+                let piece = region.bytes / 4096 / pieces * 4096;
+                (piece > 0).then_some(())?;
+                Some(Store {
+                    endpoint: region.endpoint,
+                    piece,
+                    pieces,
+                })
+            }
+            _ => None,
+        };
         let files = send(FILES).map(|gate| (gate.endpoint, gate.rights as u16));
         let needs_files = paths != [None; 2];
         (!needs_files || files.is_some()).then_some(())?;
@@ -284,6 +324,7 @@ impl Context {
             files,
             input,
             output,
+            regions: (region(INPUT), store),
             next: send(NEXT).map(|gate| gate.endpoint),
             width: argument(WIDTH).and_then(|w| w.parse().ok()).unwrap_or(1),
             pages,

@@ -17,7 +17,7 @@ use bulkhead_abi::dtu::{
     PRIVILEGED_ARGUMENT2, PRIVILEGED_COMMAND, PrivilegedOpcode, SIZE, TILEMUX_ACTIVITY, TLB_READ,
     TLB_WRITE,
 };
-use bulkhead_abi::message::{HEADER_SIZE, Header, MARKED, ONE_WAY};
+use bulkhead_abi::message::{HEADER_SIZE, Header, MARKED, ONE_WAY, PLACED};
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{self, NOTIFY_ENDPOINT, REQUEST_ENDPOINT, TILEMUX_BUFFER};
 use zerocopy::FromBytes;
@@ -65,6 +65,8 @@ pub struct Accelerator {
     loaded: Option<u16>,
     /// The kernel may have asked for something.
     kernel: bool,
+    /// When the first of those clients can go on whose token buckets lack what their next command needs.
+    refill: Option<Tick>,
     /// Ticks in which data streamed through.
     pub streaming: Tick,
     /// Bytes that streamed through.
@@ -85,6 +87,7 @@ impl Accelerator {
             turns: (0, 0),
             loaded: None,
             kernel: false,
+            refill: None,
             streaming: 0,
             bytes: 0,
             switches: 0,
@@ -186,10 +189,11 @@ impl Accelerator {
         let now = ports.now();
         let pause = self.contexts.iter().map(|c| c.calls.not_before);
         let pause = pause.filter(|moment| *moment > now).min();
-        match (self.path.map(|run| run.until), pause) {
-            (Some(end), pause) => Waits::Until(pause.map_or(end, |pause| pause.min(end))),
-            (None, Some(pause)) => Waits::Until(pause),
-            _ if self.contexts.iter().any(|c| c.job.is_some()) => Waits::Busy,
+        let refill = self.refill.filter(|_| self.state == State::Free);
+        let path = self.path.map(|run| run.until);
+        match [path, pause, refill].into_iter().flatten().min() {
+            Some(moment) => Waits::Until(moment),
+            None if self.contexts.iter().any(|c| c.job.is_some()) => Waits::Busy,
             _ => Waits::Idle,
         }
     }
@@ -316,10 +320,20 @@ impl Accelerator {
             return true;
         }
         let count = self.contexts.len();
+        self.refill = None;
         for offset in 0..count {
             let place = (self.turns.0 + offset) % count;
             let context = &mut self.contexts[place];
             if let Some(step) = context.next(ports.now()) {
+                // What would wait for its bucket in the data transfer unit would let all others wait, too.
+                let step = match self.config.affords(ports, context, step) {
+                    Ok(step) => step,
+                    Err(moment) => {
+                        let first = self.refill.map_or(moment, |other| other.min(moment));
+                        self.refill = Some(first);
+                        continue;
+                    }
+                };
                 let (activity, bucket) = (context.activity, context.bucket);
                 self.turns.0 = place + 1;
                 match step {
@@ -366,6 +380,7 @@ impl Accelerator {
             }
             Step::Read(endpoint, offset, bytes, page) => {
                 job.moving += 1;
+                job.page = 1 - page;
                 let command = Command::new(Opcode::Read, endpoint, 0);
                 let address = gates.pages[page].address;
                 self.data_command(ports, command, (address, bytes, offset), state);
@@ -374,6 +389,18 @@ impl Accelerator {
                 ports.store(out.physical, &job.out[..bytes as usize]);
                 let command = Command::new(Opcode::Write, endpoint, 0);
                 self.data_command(ports, command, (out.address, bytes, offset), state);
+            }
+            Step::Store(endpoint, offset, bytes) => {
+                ports.store(out.physical, &job.out[..bytes as usize]);
+                let command = Command::new(Opcode::Write, endpoint, 0);
+                self.data_command(ports, command, (out.address, bytes, offset), state);
+            }
+            Step::Place(endpoint, offset, bytes) => {
+                let place = self::bytes(&[offset, bytes]);
+                ports.store(messages.physical, &place);
+                let command = Command::new(Opcode::Send, endpoint, answers.into());
+                let data = (messages.address, place.len() as u64, PLACED);
+                self.data_command(ports, command, data, state);
             }
             Step::Put(endpoint, bytes) => {
                 ports.store(out.physical, &job.out[..bytes as usize]);
@@ -496,15 +523,13 @@ impl Accelerator {
             Step::FetchPipe(inbox) => match found {
                 None => context.nothing_at(inbox.endpoint),
                 Some(offset) => {
-                    let header = header(ports, inbox, offset).unwrap_or_default();
+                    let (header, words) = message(ports, inbox, offset).unwrap_or_default();
                     if header.reply_label == MARKED {
                         context.pipe_ended(offset as u32);
+                    } else if header.reply_label == PLACED {
+                        context.pipe_placed(&words, offset as u32);
                     } else if header.reply_label != ONE_WAY {
-                        // Data that is not in the message itself is nothing that the unit can reach.
-                        context.fail(BAD_REQUEST);
-                        if let Some(job) = &mut context.job {
-                            job.used.push(offset as u32);
-                        }
+                        context.pipe_broken(offset as u32);
                     } else if let Some(job) = &mut context.job {
                         job.came(Piece {
                             at: inbox.buffer + offset + HEADER_SIZE as u64,
@@ -539,11 +564,14 @@ impl Accelerator {
             Step::Read(_, _, bytes, page) => {
                 let at = context.gates.map_or(0, |gates| gates.pages[page].physical);
                 match (&mut context.job, error) {
-                    (Some(job), DtuError::None) => job.came(Piece {
-                        at,
-                        bytes,
-                        message: None,
-                    }),
+                    (Some(job), DtuError::None) => {
+                        job.came(Piece {
+                            at,
+                            bytes,
+                            message: None,
+                        });
+                        job.came_from_region(bytes);
+                    }
                     (Some(job), error) => {
                         job.moving -= 1;
                         context.fail(error as u64);
@@ -552,7 +580,10 @@ impl Accelerator {
                 }
             }
             Step::Write(_, _, bytes) => context.written(bytes, error),
-            Step::Put(..) | Step::End(_) | Step::Forward(..) => context.sent(step, error),
+            Step::Store(_, _, bytes) => context.stored(bytes, error),
+            Step::Put(..) | Step::Place(..) | Step::End(_) | Step::Forward(..) => {
+                context.sent(step, error)
+            }
             Step::Call(_) => match error {
                 DtuError::None => {}
                 // The slots are shared by all; one becomes free soon.
@@ -603,7 +634,7 @@ impl Accelerator {
 impl Context {
     /// An answer that no call waits for.
     fn came_back(&mut self, header: &Header, words: &[u64]) {
-        if !matches!(header.label, FORWARD | ONE_WAY | MARKED) {
+        if !matches!(header.label, FORWARD | ONE_WAY | MARKED | PLACED) {
             // Of a call that was given up.
             return;
         }
@@ -629,12 +660,18 @@ impl Context {
         match error {
             DtuError::None => {
                 self.under_way += 1;
+                let pieces = self.gates.and_then(|gates| gates.regions.1);
+                let pieces = pieces.map_or(1, |store| store.pieces);
+                if let Step::Place(..) = step {
+                    self.store = (self.store + 1) % pieces;
+                }
                 if let Some(job) = &mut self.job {
                     match step {
                         Step::Put(_, bytes) => {
                             job.out.drain(..bytes as usize);
                             job.written += bytes;
                         }
+                        Step::Place(..) => job.stored = 0,
                         Step::End(_) => job.ended = true,
                         _ => job.forward = None,
                     }
@@ -648,6 +685,18 @@ impl Context {
                     job.ended = true;
                 }
             }
+        }
+    }
+
+    /// Results were put into the region of a pipe, or not.
+    fn stored(&mut self, bytes: u64, error: DtuError) {
+        if error != DtuError::None {
+            return self.fail(error as u64);
+        }
+        if let Some(job) = self.job.as_mut().filter(|job| job.status == 0) {
+            job.out.drain(..bytes as usize);
+            job.written += bytes;
+            job.stored += bytes;
         }
     }
 

@@ -4,7 +4,8 @@
 //! opens its files, obtains one piece after another as memory that it may transfer itself, and gives all of it back. What
 //! it deliberately does not know: when a call is made, and how messages travel.
 //!
-//! One call is under way at a time. A label tells its answer from one that comes too late.
+//! One call is under way at a time. A label tells its answer from one that comes too late. Of each file two pieces can be held: the
+//! one that is used, and the next one, which is obtained meanwhile.
 
 use super::context::Context;
 use crate::types::Tick;
@@ -29,10 +30,17 @@ pub enum End {
     Sink,
 }
 
-impl End {
-    /// Where the piece that is held lies.
+/// Pieces of a file that are held at once.
+const HELD: usize = 2;
+
+/// One of the places for a piece of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot(End, usize);
+
+impl Slot {
+    /// Where the piece lies.
     const fn selector(self) -> u16 {
-        SESSION + 1 + self as u16
+        SESSION + 1 + (self.0 as usize * HELD + self.1) as u16
     }
 }
 
@@ -41,9 +49,10 @@ impl End {
 pub enum Call {
     Session,
     Open(End),
-    Obtain(End),
-    Activate(End),
-    Revoke(End),
+    /// The piece with this position of the file.
+    Obtain(Slot, u64),
+    Activate(Slot),
+    Revoke(Slot),
     Commit,
     Close(End),
 }
@@ -58,7 +67,7 @@ pub enum Channel {
 impl Call {
     pub const fn channel(self) -> Channel {
         match self {
-            Call::Session | Call::Obtain(_) | Call::Activate(_) | Call::Revoke(_) => {
+            Call::Session | Call::Obtain(..) | Call::Activate(_) | Call::Revoke(_) => {
                 Channel::Kernel
             }
             Call::Open(_) | Call::Commit | Call::Close(_) => Channel::Service,
@@ -99,11 +108,24 @@ pub struct Grant {
     endpoint: Option<u16>,
 }
 
+impl Grant {
+    /// The first byte behind it.
+    const fn end(&self) -> u64 {
+        self.start.saturating_add(self.length)
+    }
+
+    const fn holds(&self, position: u64) -> bool {
+        self.start <= position && position < self.end()
+    }
+}
+
 /// A file of a job.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenFile {
     handle: Option<u64>,
-    grant: Option<Grant>,
+    grants: [Option<Grant>; HELD],
+    /// The next piece could not be had before it is needed: it is asked for when it is.
+    not_ahead: bool,
 }
 
 impl OpenFile {
@@ -112,32 +134,71 @@ impl OpenFile {
         self.handle.is_some()
     }
 
+    /// The place and piece with a position.
+    fn holding(&self, position: u64) -> Option<(usize, Grant)> {
+        let mut all = self.grants.iter().enumerate();
+        all.find_map(|(place, grant)| Some((place, (*grant)?)).filter(|(_, g)| g.holds(position)))
+    }
+
+    /// A place whose piece is not the one with a position, if there is one that is taken.
+    fn other(&self, position: u64) -> Option<usize> {
+        let is_other = |grant: &Option<Grant>| grant.is_some_and(|g| !g.holds(position));
+        self.grants.iter().position(is_other)
+    }
+
     /// The endpoint at a position of the file, the offset there and the bytes that follow.
     pub fn at(&self, position: u64) -> Option<(u16, u64, u64)> {
-        let grant = self.grant?;
-        let offset = position.checked_sub(grant.start)?;
-        let left = grant.length.checked_sub(offset).filter(|left| *left > 0)?;
-        Some((grant.endpoint?, offset, left))
+        let (_, grant) = self.holding(position)?;
+        let offset = position - grant.start;
+        Some((grant.endpoint?, offset, grant.length - offset))
     }
 }
 
 impl Context {
     /// The next call on the way to the piece of a file that is needed now.
     pub fn reach(&self, end: End, file: &OpenFile) -> Call {
-        match file.grant {
+        let position = self.position(end);
+        match file.holding(position) {
             _ if !self.calls.session => Call::Session,
             _ if file.handle.is_none() => Call::Open(end),
-            None => Call::Obtain(end),
-            Some(grant) if grant.endpoint.is_none() => Call::Activate(end),
-            // It holds another piece than the one that is needed now.
-            Some(_) => Call::Revoke(end),
+            None => match file.grants.iter().position(Option::is_none) {
+                Some(free) => Call::Obtain(Slot(end, free), position),
+                // They are behind this position, or the job does not go on where it was.
+                None => Call::Revoke(Slot(end, 0)),
+            },
+            Some((place, _)) => match file.other(position) {
+                Some(other) => Call::Revoke(Slot(end, other)),
+                None => Call::Activate(Slot(end, place)),
+            },
+        }
+    }
+
+    /// The next call on the way to the piece behind the one in use, if the job needs it.
+    pub fn reach_ahead(&self, end: End, file: &OpenFile) -> Option<Call> {
+        let (_, current) = file.holding(self.position(end))?;
+        let next = current.end();
+        current.endpoint?;
+        let wanted = !file.not_ahead && self.last(end).is_some_and(|last| next < last);
+        wanted.then_some(())?;
+        match file.holding(next) {
+            Some((place, ahead)) => match ahead.endpoint {
+                Some(_) => None,
+                None => Some(Call::Activate(Slot(end, place))),
+            },
+            None => match file.grants.iter().position(Option::is_none) {
+                Some(free) => Some(Call::Obtain(Slot(end, free), next)),
+                None => {
+                    let other = file.other(self.position(end))?;
+                    Some(Call::Revoke(Slot(end, other)))
+                }
+            },
         }
     }
 
     /// What is left to be given back of the file of an end.
     pub fn leave(&self, end: End, file: &OpenFile) -> Option<Call> {
-        match (file.grant, file.handle) {
-            (Some(_), _) => Some(Call::Revoke(end)),
+        match (file.grants.iter().position(Option::is_some), file.handle) {
+            (Some(place), _) => Some(Call::Revoke(Slot(end, place))),
             (None, Some(_)) => Some(Call::Close(end)),
             (None, None) => None,
         }
@@ -150,6 +211,20 @@ impl Context {
             End::Source => job.request.input.saturating_add(job.read),
             End::Sink => self.base.saturating_add(job.written),
         }
+    }
+
+    /// Where the job will end in the file of an end, if that is known.
+    fn last(&self, end: End) -> Option<u64> {
+        let job = self.job.as_ref()?;
+        let all = job.all()?;
+        Some(match end {
+            End::Source => job.request.input.saturating_add(all),
+            // As much comes out as goes in.
+            End::Sink => {
+                let before = self.base.saturating_add(job.request.position);
+                before.saturating_add(all)
+            }
+        })
     }
 
     fn file(&mut self, end: End) -> Option<&mut OpenFile> {
@@ -174,24 +249,24 @@ impl Context {
                 target: SESSION,
                 argument: 0,
             },
-            Call::Obtain(end) => Syscall::Exchange {
+            Call::Obtain(slot, position) => Syscall::Exchange {
                 session: SESSION,
                 delegate: 0,
-                own: end.selector(),
+                own: slot.selector(),
                 count: 1,
-                argument0: handle(self, end),
-                argument1: self.position(end),
-                argument2: u64::from(end == End::Sink),
+                argument0: handle(self, slot.0),
+                argument1: position,
+                argument2: u64::from(slot.0 == End::Sink),
             },
-            Call::Activate(end) => Syscall::Activate {
-                gate: end.selector(),
+            Call::Activate(slot) => Syscall::Activate {
+                gate: slot.selector(),
                 activity: SEL_ACTIVITY,
                 memory: NO_SELECTOR,
                 offset: 0,
                 replies: 0,
             },
-            Call::Revoke(end) => Syscall::Revoke {
-                selector: end.selector(),
+            Call::Revoke(slot) => Syscall::Revoke {
+                selector: slot.selector(),
                 keep: 0,
             },
             Call::Open(end) => {
@@ -250,30 +325,28 @@ impl Context {
                     job.limit(size.saturating_sub(job.request.input));
                 }
             }
-            Call::Obtain(end) => {
+            Call::Obtain(slot, position) => {
                 let grant = Grant {
                     start: word(0),
                     length: word(1),
                     endpoint: None,
                 };
-                let position = self.position(end);
-                let holds = |g: Grant| g.start <= position && position - g.start < g.length;
-                let good = word(2) == 1 && holds(grant);
-                if let Some(file) = self.file(end) {
-                    file.grant = Some(grant);
+                let good = word(2) == 1 && grant.holds(position);
+                if let Some(place) = self.place(slot) {
+                    *place = Some(grant);
                 }
                 if !good {
                     self.fail(SERVICE);
                 }
             }
-            Call::Activate(end) => {
-                if let Some(grant) = self.file(end).and_then(|file| file.grant.as_mut()) {
+            Call::Activate(slot) => {
+                if let Some(grant) = self.place(slot).and_then(Option::as_mut) {
                     grant.endpoint = Some(word(0) as u16);
                 }
             }
-            Call::Revoke(end) => {
-                if let Some(file) = self.file(end) {
-                    file.grant = None;
+            Call::Revoke(slot) => {
+                if let Some(place) = self.place(slot) {
+                    *place = None;
                 }
             }
             Call::Commit => {
@@ -289,13 +362,34 @@ impl Context {
         }
     }
 
+    /// The place for a piece.
+    fn place(&mut self, Slot(end, place): Slot) -> Option<&mut Option<Grant>> {
+        self.file(end)?.grants.get_mut(place)
+    }
+
+    /// Whether a place is not the one of the piece in use, and that one is there.
+    fn is_ahead(&mut self, end: End, place: usize) -> bool {
+        let position = self.position(end);
+        let current = self.file(end).and_then(|file| file.holding(position));
+        current.is_some_and(|(current, grant)| current != place && grant.endpoint.is_some())
+    }
+
     /// A call was not done.
     fn refused(&mut self, call: Call, status: u64) {
         match call {
             // Gone already, which is as good.
-            Call::Revoke(end) => {
+            Call::Revoke(slot) => {
+                if let Some(place) = self.place(slot) {
+                    *place = None;
+                }
+                return;
+            }
+            // It is not needed yet. When it is, the outcome is told.
+            Call::Obtain(Slot(end, place), _) | Call::Activate(Slot(end, place))
+                if self.is_ahead(end, place) =>
+            {
                 if let Some(file) = self.file(end) {
-                    file.grant = None;
+                    file.not_ahead = true;
                 }
                 return;
             }

@@ -26,6 +26,16 @@ pub struct Piece {
     pub message: Option<u32>,
 }
 
+/// A piece of a pipe that lies in its region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// What is left of it: offset in the region, bytes.
+    pub offset: u64,
+    pub bytes: u64,
+    /// The message that told of it, which is answered when all of it was read.
+    pub message: u32,
+}
+
 /// A request that is being worked on.
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -41,9 +51,13 @@ pub struct Job {
     /// Pieces on their way in or in the data path.
     pub moving: usize,
     /// Page for the next piece.
-    page: usize,
+    pub page: usize,
+    /// The piece in the region of the pipe that is being read.
+    pub placed: Option<Placed>,
     /// Messages of a pipe that are used up.
     pub used: Vec<u32>,
+    /// Bytes of results in the piece of the region that the reader of the pipe has not been told of.
+    pub stored: u64,
     /// Results that were written already.
     pub written: u64,
     /// Results that are not written yet.
@@ -82,6 +96,10 @@ pub enum Step {
     Write(u16, u64, u64),
     /// Put results into a pipe: endpoint, bytes.
     Put(u16, u64),
+    /// Put results into the region of a pipe: endpoint, offset, bytes.
+    Store(u16, u64, u64),
+    /// Tell the reader of a pipe where they lie: endpoint, offset, bytes.
+    Place(u16, u64, u64),
     /// End a pipe.
     End(u16),
     /// Tell the next unit.
@@ -107,7 +125,9 @@ impl Job {
             pieces: VecDeque::new(),
             moving: 0,
             page: 0,
+            placed: None,
             used: Vec::new(),
+            stored: 0,
             written: 0,
             out: Vec::new(),
             drained: false,
@@ -124,6 +144,24 @@ impl Job {
     /// The source has so many bytes more.
     pub fn limit(&mut self, bytes: u64) {
         self.left = self.left.min(bytes);
+    }
+
+    /// Bytes of its input, if it knows where that ends.
+    pub fn all(&self) -> Option<u64> {
+        let all = self.read.checked_add(self.left)?;
+        (all < u64::MAX / 2).then_some(all)
+    }
+
+    /// A part of the piece in the region of the pipe came in, if that is what came.
+    pub fn came_from_region(&mut self, bytes: u64) {
+        if let Some(placed) = &mut self.placed {
+            placed.offset += bytes;
+            placed.bytes = placed.bytes.saturating_sub(bytes);
+            if placed.bytes == 0 {
+                self.used.push(placed.message);
+                self.placed = None;
+            }
+        }
     }
 
     /// A piece came in.
@@ -220,7 +258,9 @@ impl Context {
                 job.status = status;
             }
             job.out.clear();
-            job.forward = None;
+            (job.forward, job.stored) = (None, 0);
+            job.used
+                .extend(job.placed.take().map(|placed| placed.message));
             let dropped = job.pieces.drain(..).filter_map(|piece| piece.message);
             job.used.extend(dropped);
             // Whoever asked may ask again, so the pipe must be at its end; the end of this client closes the pipe otherwise.
@@ -259,6 +299,38 @@ impl Context {
         }
     }
 
+    /// The pipe says that a piece lies in its region. The writer is not trusted to stay within it.
+    pub fn pipe_placed(&mut self, words: &[u64], message: u32) {
+        let (&[offset, bytes, ..], Some(region)) = (words, self.gates.and_then(|g| g.regions.0))
+        else {
+            return self.pipe_broken(message);
+        };
+        let end = offset.checked_add(bytes);
+        if bytes == 0 || end.is_none_or(|end| end > region.bytes) {
+            return self.pipe_broken(message);
+        }
+        if let Some(job) = &mut self.job {
+            match job.status {
+                0 => {
+                    job.placed = Some(Placed {
+                        offset,
+                        bytes,
+                        message,
+                    })
+                }
+                _ => job.used.push(message),
+            }
+        }
+    }
+
+    /// A message of the pipe makes no sense.
+    pub fn pipe_broken(&mut self, message: u32) {
+        self.fail(BAD_REQUEST);
+        if let Some(job) = &mut self.job {
+            job.used.push(message);
+        }
+    }
+
     /// What to do next.
     pub fn next(&mut self, now: Tick) -> Option<Step> {
         let gates = self.gates?;
@@ -284,6 +356,7 @@ impl Context {
         }
         self.results(&gates, now)
             .or_else(|| self.input(&gates, now))
+            .or_else(|| self.ahead(&gates, now))
             .or_else(|| self.finish(&gates, now))
     }
 
@@ -359,6 +432,18 @@ impl Context {
                     None => self.call(now, self.reach(End::Sink, &job.sink)),
                 }
             }
+            Output::Pipe { endpoint, .. } if let Some(store) = gates.regions.1 => {
+                if self.blocked {
+                    return None;
+                }
+                let offset = self.store * store.piece;
+                let (full, left) = (job.stored == store.piece, store.piece - job.stored);
+                if full || job.drained && job.out.is_empty() && job.stored > 0 {
+                    return Some(Step::Place(endpoint, offset, job.stored));
+                }
+                let bytes = job.ready(PIECE.min(left))?;
+                Some(Step::Store(store.endpoint, offset + job.stored, bytes))
+            }
             Output::Pipe { endpoint, piece } => {
                 let bytes = job.ready(piece.min(PIECE))?;
                 (!self.blocked).then_some(Step::Put(endpoint, bytes))
@@ -377,18 +462,20 @@ impl Context {
         }
         let at = job.request.input.wrapping_add(job.read);
         let page = job.page;
+        if let (Some(placed), Some(region)) = (job.placed, gates.regions.0) {
+            let bytes = placed.bytes.min(PIECE);
+            return Some(Step::Read(region.endpoint, placed.offset, bytes, page));
+        }
         match gates.input {
             Input::Pipe(inbox) => inbox.fresh.then_some(Step::FetchPipe(inbox)),
             Input::Memory { endpoint, .. } => {
                 let row = self.stream.as_ref().map_or(1, Stream::granularity);
                 let bytes = job.left.min((PIECE / row).max(1) * row);
-                job.page = 1 - page;
                 Some(Step::Read(endpoint, at, bytes, page))
             }
             Input::File => match job.source.at(at) {
                 Some((endpoint, offset, left)) => {
                     let bytes = job.left.min(left).min(PIECE);
-                    job.page = 1 - page;
                     Some(Step::Read(endpoint, offset, bytes, page))
                 }
                 None => {
@@ -399,10 +486,24 @@ impl Context {
         }
     }
 
+    /// The next pieces of files, while there is nothing else to be done.
+    fn ahead(&self, gates: &Gates, now: Tick) -> Option<Step> {
+        let job = self.job.as_ref().filter(|job| job.status == 0)?;
+        let source = match gates.input {
+            Input::File => self.reach_ahead(End::Source, &job.source),
+            _ => None,
+        };
+        let sink = || match gates.output {
+            Output::File => self.reach_ahead(End::Sink, &job.sink),
+            _ => None,
+        };
+        self.call(now, source.or_else(sink)?)
+    }
+
     /// The end of a job.
     fn finish(&mut self, gates: &Gates, now: Tick) -> Option<Step> {
         let job = self.job.as_mut()?;
-        if job.left > 0 || job.moving > 0 || !job.pieces.is_empty() {
+        if job.left > 0 || job.moving > 0 || !job.pieces.is_empty() || job.placed.is_some() {
             return None;
         }
         if !job.drained {
@@ -418,7 +519,8 @@ impl Context {
             self.drop_unwanted();
             return self.next(now);
         }
-        if !job.out.is_empty() && job.status == 0 || job.forward.is_some() {
+        let unwritten = !job.out.is_empty() || job.stored > 0;
+        if unwritten && job.status == 0 || job.forward.is_some() {
             return None;
         }
         let job = self.job.as_ref()?;

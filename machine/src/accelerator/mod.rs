@@ -20,6 +20,7 @@ mod job;
 mod kernel;
 mod rogue;
 pub mod stream;
+mod tokens;
 
 pub use control::Accelerator;
 pub use stream::Operation;

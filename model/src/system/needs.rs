@@ -42,6 +42,8 @@ pub const ENVIRONMENT: [u64; 4] = [
     size_of::<environment::GateEntry>() as u64,
     size_of::<environment::ArgumentEntry>() as u64,
 ];
+/// The memory gate of a pager for what its clients share.
+const SHARED: &str = "shared";
 /// Bytes of addresses in which a pager can place files, rounded up.
 pub const PAGER_AREA: u64 = 4 << 20;
 /// Bytes of a chunk: a token bucket that holds less lets nothing through.
@@ -330,6 +332,7 @@ impl System {
                 need(*tile, own.map_or(first, |app| app.memory_tile), 0);
             }
         }
+        windows.extend(self.shared_windows_of(manager));
         windows
     }
 
@@ -346,7 +349,20 @@ impl System {
             let own = own.filter(|gate| gate.of.is_none() && gate.module.is_none());
             memories.extend(own.map(|gate| gate.memory_tile));
         }
-        if here { memories.len() } else { 0 }
+        let shared = self.shared_windows_of(manager).into_iter();
+        let shared = shared.filter(|window| window.0 == tile).count();
+        if here { memories.len() + shared } else { 0 }
+    }
+
+    /// The windows through which clients of pagers read what they share.
+    fn shared_windows_of(&self, manager: usize) -> BTreeSet<(u16, u16, u64)> {
+        let clients = self.apps_of(manager);
+        let with_pager = clients.filter_map(|app| Some((app.tile, &self.apps[app.pager?])));
+        let shared = with_pager.filter_map(|(tile, pager)| {
+            let gate = pager.mgates.iter().find(|gate| gate.name == SHARED)?;
+            Some((tile, gate.memory_tile, gate.size.0))
+        });
+        shared.collect()
     }
 
     /// Capabilities that a manager makes, at most.

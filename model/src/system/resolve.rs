@@ -199,13 +199,6 @@ impl<'a> Reader<'a, '_> {
                 "remove heap=\"lazy\" or the pager",
             );
         }
-        let restarts = |app: usize| self.apps[app].restarts();
-        if restarts(client) + restarts(pager) > 0 {
-            return wrong(
-                "an application with a pager cannot be started again, nor can a pager, because their pages would be lost".into(),
-                "remove restart from the service",
-            );
-        }
         let mut gates = self.apps[pager].rgates.iter().enumerate();
         let Some((gate, faults)) = gates.find(|(_, gate)| gate.name == FAULTS) else {
             return wrong(

@@ -142,23 +142,73 @@ impl AddressSpace {
         pages: u64,
         rights: Rights,
     ) -> Result<(), MapError> {
-        let aligned = address.is_multiple_of(PAGE) && physical.is_multiple_of(PAGE);
-        let end = pages.checked_mul(PAGE).and_then(|b| address.checked_add(b));
-        if !aligned || end.is_none_or(|end| end > USER_END) {
-            return Err(MapError::BadAddress);
+        self.place(memory, (address, physical, pages), rights, false)
+            .map(|_| ())
+    }
+
+    /// Maps pages as [`map`](Self::map) does, but in the place of those that are mapped there; tells whether there were some. Then
+    /// whoever keeps translations must forget them.
+    ///
+    /// # Errors
+    /// [`MapError::BadAddress`], [`MapError::NoTable`]; pages before the failing one stay mapped.
+    pub fn replace(
+        &mut self,
+        memory: &mut impl TableMemory,
+        address: u64,
+        physical: u64,
+        pages: u64,
+        rights: Rights,
+    ) -> Result<bool, MapError> {
+        self.place(memory, (address, physical, pages), rights, true)
+    }
+
+    /// Takes pages away; those that are not mapped are none. Tells whether there were some. Tables stay where they are.
+    ///
+    /// # Errors
+    /// [`MapError::BadAddress`].
+    pub fn unmap(
+        &mut self,
+        memory: &mut impl TableMemory,
+        address: u64,
+        pages: u64,
+    ) -> Result<bool, MapError> {
+        check(address, 0, pages)?;
+        let mut found = false;
+        for page in 0..pages {
+            if let Some(entry) = self.leaf(memory, address + page * PAGE)
+                && memory.read(entry) & VALID != 0
+            {
+                memory.write(entry, 0);
+                found = true;
+            }
         }
+        Ok(found)
+    }
+
+    fn place(
+        &mut self,
+        memory: &mut impl TableMemory,
+        (address, physical, pages): (u64, u64, u64),
+        rights: Rights,
+        replace: bool,
+    ) -> Result<bool, MapError> {
+        check(address, physical, pages)?;
+        let mut found = false;
         let bits = (u64::from(rights.read) * READ)
             | (u64::from(rights.write) * WRITE)
             | (u64::from(rights.execute) * EXECUTE);
         for page in 0..pages {
             let entry = self.entry(memory, address + page * PAGE)?;
             if memory.read(entry) & VALID != 0 {
-                return Err(MapError::Mapped);
+                if !replace {
+                    return Err(MapError::Mapped);
+                }
+                found = true;
             }
             let number = (physical + page * PAGE) >> 12;
             memory.write(entry, number << 10 | bits | VALID | USER | ACCESSED_DIRTY);
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Address of the last-level entry of a page; makes the tables on the way.
@@ -178,11 +228,8 @@ impl AddressSpace {
         Ok(table + 8 * index(address, 0))
     }
 
-    /// Physical address and rights of a mapped user address.
-    pub fn translate(&self, memory: &impl TableMemory, address: u64) -> Option<(u64, Rights)> {
-        if address >= USER_END {
-            return None;
-        }
+    /// Address of the last-level entry of a page, if there are tables for it.
+    fn leaf(&self, memory: &impl TableMemory, address: u64) -> Option<u64> {
         let mut table = self.root;
         for level in [2, 1] {
             let value = memory.read(table + 8 * index(address, level));
@@ -191,13 +238,31 @@ impl AddressSpace {
             }
             table = value >> 10 << 12;
         }
-        let value = memory.read(table + 8 * index(address, 0));
+        Some(table + 8 * index(address, 0))
+    }
+
+    /// Physical address and rights of a mapped user address.
+    pub fn translate(&self, memory: &impl TableMemory, address: u64) -> Option<(u64, Rights)> {
+        if address >= USER_END {
+            return None;
+        }
+        let value = memory.read(self.leaf(memory, address)?);
         let rights = Rights {
             read: value & READ != 0,
             write: value & WRITE != 0,
             execute: value & EXECUTE != 0,
         };
         (value & VALID != 0).then_some(((value >> 10 << 12) | (address % PAGE), rights))
+    }
+}
+
+/// Whether pages can be mapped there.
+fn check(address: u64, physical: u64, pages: u64) -> Result<(), MapError> {
+    let aligned = address.is_multiple_of(PAGE) && physical.is_multiple_of(PAGE);
+    let end = pages.checked_mul(PAGE).and_then(|b| address.checked_add(b));
+    match aligned && end.is_some_and(|end| end <= USER_END) {
+        true => Ok(()),
+        false => Err(MapError::BadAddress),
     }
 }
 
@@ -265,6 +330,42 @@ mod tests {
             }
             prop_assert!(walk(&memory, space.satp(), address + pages * PAGE).is_none());
             prop_assert!(page == 0 || walk(&memory, space.satp(), address - 1).is_none());
+        }
+    }
+
+    proptest! {
+        /// Pages that come, change and go, against a plain table of them.
+        #[test]
+        fn pages_are_replaced_and_taken_away(
+            steps in proptest::collection::vec((0u64..12, 1u64..4, 0u64..100, 0u8..4), 0..60),
+        ) {
+            let mut memory = Flat::default();
+            let mut space = AddressSpace::new(&mut memory, 0x8000_0000, 8).unwrap();
+            let read = Rights { write: false, ..RW };
+            // Two tables of the last level: the pages lie around a border of 2 MiB.
+            let base = (4 << 20) - 6 * PAGE;
+            let mut plain: BTreeMap<u64, (u64, Rights)> = BTreeMap::new();
+            for (page, pages, frame, how) in steps {
+                let (address, physical) = (base + page * PAGE, frame * PAGE);
+                let there = |plain: &BTreeMap<u64, _>| (page..page + pages).any(|p| plain.contains_key(&p));
+                let rights = if how == 1 { read } else { RW };
+                match how {
+                    0 => {
+                        let found = space.unmap(&mut memory, address, pages);
+                        prop_assert_eq!(found, Ok(there(&plain)));
+                        (page..page + pages).for_each(|p| { plain.remove(&p); });
+                    }
+                    _ => {
+                        let found = space.replace(&mut memory, address, physical, pages, rights);
+                        prop_assert_eq!(found, Ok(there(&plain)));
+                        (0..pages).for_each(|p| { plain.insert(page + p, (physical + p * PAGE, rights)); });
+                    }
+                }
+                for page in 0..16 {
+                    let found = space.translate(&memory, base + page * PAGE);
+                    prop_assert_eq!(found, plain.get(&page).copied());
+                }
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use crate::client::{Client, failed};
 use crate::gate::SendGate;
 use crate::session::{self, Granted, Session};
 use alloc::string::String;
+use alloc::vec::Vec;
 use bulkhead_common::file::{self, FOLDER, INLINE};
 use bulkhead_common::status::Status;
 
@@ -23,8 +24,8 @@ pub type Result<T> = core::result::Result<T, Status>;
 pub struct Mount {
     client: Client,
     session: Option<Session>,
-    /// A selector for the piece that is transferred; one piece at a time is held.
-    place: u16,
+    /// Selectors for pieces that are transferred; each open file holds one piece at a time.
+    places: Vec<u16>,
 }
 
 /// An open file with a position.
@@ -35,6 +36,16 @@ pub struct File<'a> {
     size: u64,
     position: u64,
     /// What the server knows of the size.
+    committed: u64,
+    piece: Option<Piece>,
+}
+
+/// A file that stays open apart from its mount, so that several can.
+#[derive(Debug)]
+pub struct Kept {
+    handle: u64,
+    size: u64,
+    position: u64,
     committed: u64,
     piece: Option<Piece>,
 }
@@ -68,7 +79,7 @@ impl Mount {
         Self {
             client: Client::new(gate),
             session: None,
-            place: 0,
+            places: Vec::new(),
         }
     }
 
@@ -83,7 +94,6 @@ impl Mount {
     pub fn connect(name: &str) -> Result<Self> {
         let mut mount = Self::named(name);
         mount.session = Some(Session::open(name, 0, 10_000_000)?);
-        mount.place = session::selector()?;
         Ok(mount)
     }
 
@@ -110,6 +120,25 @@ impl Mount {
             committed: opened.size,
             piece: None,
         })
+    }
+
+    /// Goes on with a file that was kept. It must be one of this mount.
+    pub fn resume(&mut self, kept: Kept) -> File<'_> {
+        let Kept {
+            handle,
+            size,
+            position,
+            committed,
+            piece,
+        } = kept;
+        File {
+            mount: self,
+            handle,
+            size,
+            position,
+            committed,
+            piece,
+        }
     }
 
     /// About a file or folder.
@@ -267,13 +296,19 @@ impl File<'_> {
     /// Gets the piece that holds the position.
     #[cold]
     fn obtain(&mut self, write: bool) -> Result<()> {
-        if let Some(old) = self.piece.take() {
-            old.granted.release();
-        }
+        self.give_back();
         let session = self.mount.session.as_ref().ok_or(Status::NoRights)?;
+        let place = match self.mount.places.pop() {
+            Some(place) => place,
+            None => session::selector()?,
+        };
         let arguments = [self.handle, self.position, write.into()];
+        let granted = session.obtain(place, arguments);
+        if granted.is_err() {
+            self.mount.places.push(place);
+        }
         let piece = Piece {
-            granted: session.obtain(self.mount.place, arguments)?,
+            granted: granted?,
             writable: write,
         };
         let right = piece.holds(self.position, write);
@@ -305,11 +340,28 @@ impl File<'_> {
         this.finish()
     }
 
+    /// Leaves the file open: [`Mount::resume`] goes on with it.
+    pub fn keep(self) -> Kept {
+        let mut this = core::mem::ManuallyDrop::new(self);
+        Kept {
+            handle: this.handle,
+            size: this.size,
+            position: this.position,
+            committed: this.committed,
+            piece: this.piece.take(),
+        }
+    }
+
+    /// Gives up the piece that is held.
+    fn give_back(&mut self) {
+        if let Some(piece) = self.piece.take() {
+            self.mount.places.push(piece.granted.release());
+        }
+    }
+
     fn finish(&mut self) -> Result<()> {
         let committed = self.commit();
-        if let Some(piece) = self.piece.take() {
-            piece.granted.release();
-        }
+        self.give_back();
         let handle = self.handle;
         let closed = self.mount.client.call(&file::Close { handle });
         committed.and(closed.map(|_| ()))

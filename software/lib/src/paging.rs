@@ -9,10 +9,12 @@ use crate::session::refused;
 use crate::{argument, syscall};
 use alloc::format;
 use bulkhead_abi::dtu::PAGE_SIZE;
-use bulkhead_abi::pager::{CLIENT, PagerAccess, PagerAnswer, SEL_CLIENTS};
+use bulkhead_abi::pager::{
+    CLIENT, PagerAccess, PagerAnswer, client_activity, client_memory, label_fault,
+};
 use bulkhead_abi::syscall::{NO_SELECTOR, SEL_ACTIVITY, Syscall};
 use bulkhead_common::file::path;
-use bulkhead_common::pager::{Counted, MapFile, Placed};
+use bulkhead_common::pager::{Counted, GIVE_BACK, GiveBack, MapFile, Placed};
 use bulkhead_common::status::Status;
 use bulkhead_hal::user;
 
@@ -23,58 +25,87 @@ pub type Result<T> = core::result::Result<T, Status>;
 #[derive(Debug)]
 pub struct Served {
     number: u16,
-    /// Number of its activity.
-    pub activity: u16,
     /// First address and pages of its heap.
     pub heap: (u64, u64),
     /// First address and pages of the area for files.
     pub area: (u64, u64),
+    /// How often it has been started before, once it is known.
+    pub generation: Option<u16>,
     /// The memory that its pages come from.
-    pub pool: MemoryGate,
+    pool: Option<MemoryGate>,
 }
 
 impl Served {
     /// The client with this number, if there is one.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// [`Status::BadRequest`] if what the manager says of it makes no sense.
     pub fn find(number: u16) -> Result<Option<Self>> {
         let Some(text) = argument::text(&format!("{CLIENT}{number}")) else {
             return Ok(None);
         };
-        let mut numbers = [0u64; 5];
+        let mut numbers = [0u64; 4];
         let mut parts = text.split(' ');
         for number in &mut numbers {
             let part = parts.next().ok_or(Status::BadRequest)?;
             *number = part.parse().map_err(|_| Status::BadRequest)?;
         }
-        let [activity, heap, heap_pages, area, area_pages] = numbers;
+        let [heap, heap_pages, area, area_pages] = numbers;
+        Ok(Some(Self {
+            number,
+            heap: (heap, heap_pages),
+            area: (area, area_pages),
+            generation: None,
+            pool: None,
+        }))
+    }
+
+    /// The memory that its pages come from.
+    ///
+    /// # Errors
+    /// What the kernel says, if the client was not given to this pager yet.
+    pub fn pool(&mut self) -> Result<MemoryGate> {
+        if let Some(pool) = self.pool {
+            return Ok(pool);
+        }
         let request = Syscall::Activate {
-            gate: SEL_CLIENTS + 2 * number + 1,
+            gate: client_memory(self.number),
             activity: SEL_ACTIVITY,
             memory: NO_SELECTOR,
             offset: 0,
             replies: 0,
         };
         let [endpoint, size, ..] = syscall::call(&request).map_err(refused)?;
-        Ok(Some(Self {
-            number,
-            activity: activity as u16,
-            heap: (heap, heap_pages),
-            area: (area, area_pages),
-            pool: MemoryGate::new(endpoint as u16, size),
-        }))
+        let pool = MemoryGate::new(endpoint as u16, size);
+        self.pool = Some(pool);
+        Ok(pool)
     }
 
-    /// Maps pages of the pool into its address space.
+    /// The generation that an activity is of, if it is this client.
+    pub fn is(&self, activity: u16) -> Option<u16> {
+        let known = self.generation.unwrap_or(0);
+        let mut all = [known, known.wrapping_add(1)].into_iter();
+        all.find(|generation| {
+            let selector = client_activity(self.number, *generation);
+            let found = syscall::call(&Syscall::Query { selector });
+            found.is_ok_and(|[_, number, ..]| number == activity.into())
+        })
+    }
+
+    /// Maps pages of its pool, or of the memory behind another capability of the pager, into its address space.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn map(&self, address: u64, page: u64, pages: u64, rights: u8) -> Result<()> {
-        let client = SEL_CLIENTS + 2 * self.number;
+    pub fn map(
+        &self,
+        address: u64,
+        (memory, page): (Option<u16>, u64),
+        pages: u64,
+        rights: u8,
+    ) -> Result<()> {
         let request = Syscall::MapFrom {
-            activity: client,
-            memory: client + 1,
+            activity: client_activity(self.number, self.generation.unwrap_or(0)),
+            memory: memory.unwrap_or(client_memory(self.number)),
             address,
             offset: page * PAGE_SIZE,
             pages,
@@ -82,13 +113,36 @@ impl Served {
         };
         syscall::call(&request).map(|_| ()).map_err(refused)
     }
+
+    /// Takes pages back, as many as its memory has at most. A client that has ended has none.
+    pub fn take(&self, address: u64, pages: u64) {
+        let _ = self.map(address, (None, 0), pages, 0);
+    }
 }
 
-/// A fault: the client's number, the address of the page, what was wanted of it.
-pub fn fault(message: &Message) -> Option<(u16, u64, PagerAccess)> {
+/// A fault.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// Number of the client.
+    pub client: u16,
+    /// How often it was started before.
+    pub generation: u16,
+    /// Address of the page.
+    pub address: u64,
+    /// What was wanted of it.
+    pub access: PagerAccess,
+}
+
+/// The fault that a message tells of.
+pub fn fault(message: &Message) -> Option<Fault> {
     let access = message.rest().first_chunk::<8>()?;
-    let access = PagerAccess::from_code(u64::from_le_bytes(*access))?;
-    Some((message.label() as u16, message.word()?, access))
+    let (client, generation) = label_fault(message.label());
+    Some(Fault {
+        client,
+        generation,
+        address: message.word()?,
+        access: PagerAccess::from_code(u64::from_le_bytes(*access))?,
+    })
 }
 
 /// Answers a fault. A client that is gone needs no answer.
@@ -120,12 +174,30 @@ impl Pager {
         Ok(user::pages(address, size))
     }
 
-    /// Pages that were given to this activity and can still be.
+    /// Pages that were given to this activity, can still be, and are shared with others.
     ///
     /// # Errors
     /// What the pager says.
-    pub fn count(&mut self) -> Result<(u64, u64)> {
-        let Counted { given, left } = self.0.call(&bulkhead_common::pager::Count {})?;
-        Ok((given, left))
+    pub fn count(&mut self) -> Result<Counted> {
+        self.0.call(&bulkhead_common::pager::Count {})
+    }
+
+    /// Gives whole pages of the heap or of files back. They can be used again: those of the heap are zeros then, those of a file what
+    /// it holds.
+    ///
+    /// # Errors
+    /// What the pager says; a part may have been given back then.
+    pub fn give_back(&mut self, memory: &mut [u8]) -> Result<()> {
+        let start = (memory.as_ptr() as u64).next_multiple_of(PAGE_SIZE);
+        let end = memory.as_ptr() as u64 + memory.len() as u64;
+        let mut left = end.saturating_sub(start) / PAGE_SIZE;
+        let mut address = start;
+        while left > 0 {
+            let pages = left.min(GIVE_BACK);
+            self.0.call(&GiveBack { address, pages })?;
+            address += pages * PAGE_SIZE;
+            left -= pages;
+        }
+        Ok(())
     }
 }

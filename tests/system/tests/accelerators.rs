@@ -185,23 +185,76 @@ fn the_core_sleeps_while_units_work() {
     }
 }
 
-/// A stream goes through two units without anybody's request, and both end when it ends.
+/// A stream goes through two units without anybody's request, and both end when it ends: from a program, to each other, and to a
+/// program, in messages and through regions.
 #[test]
 fn units_pass_a_stream_on_and_end_with_it() {
-    let text = r#"<system name="chain" platform="tiled-accelerated" duration="100ms" manager-tile="1">
+    for regions in [
+        [false; 3],
+        [true; 3],
+        [true, false, true],
+        [false, true, false],
+    ] {
+        let pipe = |number: usize, writer: &str, name: &str| match regions[number] {
+            // Pieces of one page, of two pages, and of three.
+            true => {
+                let size = [12, 32, 36][number];
+                (
+                    format!(r#"<mgate name="{name}-region" size="{size}KiB"/>"#),
+                    format!(r#"of="{writer}/{name}-region" size="{size}KiB"/>"#),
+                )
+            }
+            false => (String::new(), String::new()),
+        };
+        let mut pipes = [
+            pipe(0, "writer", "pipe"),
+            pipe(1, "copy", "output"),
+            pipe(2, "sum", "output"),
+        ];
+        for (pipe, name) in pipes.iter_mut().zip(["input", "input", "pipe"]) {
+            if !pipe.1.is_empty() {
+                pipe.1
+                    .insert_str(0, &format!("<mgate name=\"{name}-region\" "));
+            }
+        }
+        let [(w, c), (o, s), (p, r)] = pipes;
+        let text = format!(
+            r#"<system name="chain" platform="tiled-accelerated" duration="100ms" manager-tile="1">
   <domain name="d">
-    <app name="writer" tile="2" program="service/pipe-writer"><argument name="bytes" value="20011"/><argument name="step" value="333"/><sgate name="pipe" to="copy" credits="2"/></app>
-    <app name="copy" tile="7" program="accelerator/unit"><rgate name="input" slots="2" slot-size="512B"/><sgate name="output" to="sum" credits="3"/></app>
-    <app name="sum" tile="6" program="accelerator/unit"><rgate name="input" slots="3" slot-size="1KiB"/><sgate name="output" to="reader" credits="2"/></app>
-    <app name="reader" tile="3" program="service/pipe-reader"><argument name="bytes" value="20011"/><argument name="step" value="127"/><rgate name="pipe" slots="2" slot-size="512B"/></app>
+    <app name="writer" tile="2" program="service/pipe-writer"><argument name="bytes" value="60011"/><argument name="step" value="333"/><sgate name="pipe" to="copy" credits="2"/>{w}</app>
+    <app name="copy" tile="7" program="accelerator/unit"><rgate name="input" slots="2" slot-size="512B"/><sgate name="output" to="sum" credits="3"/>{c}{o}</app>
+    <app name="sum" tile="6" program="accelerator/unit"><rgate name="input" slots="3" slot-size="1KiB"/><sgate name="output" to="reader" credits="2"/>{s}{p}</app>
+    <app name="reader" tile="3" program="service/pipe-reader"><argument name="bytes" value="60011"/><argument name="step" value="127"/><rgate name="pipe" slots="2" slot-size="512B"/>{r}</app>
+  </domain>
+</system>"#
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("chain.xml");
+        std::fs::write(&path, text).expect("it can be written");
+        let finished = finished(path, &[], false);
+        let variant = &finished.result.variants[0];
+        assert_eq!(finished.code(), 0, "{regions:?}: {:?}", variant.incidents);
+    }
+}
+
+/// Who tells a unit that data lies where the region is not ends the unit's job, and nobody else's.
+#[test]
+fn a_piece_beside_the_region_is_refused() {
+    let text = r#"<system name="beside" platform="tiled-accelerated" duration="100ms" manager-tile="1">
+  <domain name="d">
+    <app name="writer" tile="2" program="service/pipe-writer" background="true"><argument name="bytes" value="60011"/><sgate name="pipe" to="copy" credits="2"/><mgate name="pipe-region" size="12KiB"/></app>
+    <app name="copy" tile="7" program="accelerator/unit"><rgate name="input" slots="2" slot-size="512B"/><mgate name="input-region" of="writer/pipe-region" size="4KiB"/></app>
   </domain>
 </system>"#;
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("chain.xml");
+    let path = folder.path().join("beside.xml");
     std::fs::write(&path, text).expect("it can be written");
     let finished = finished(path, &[], false);
     let variant = &finished.result.variants[0];
-    assert_eq!(finished.code(), 0, "{:?}", variant.incidents);
+    let end = &variant.end;
+    assert_eq!(*end, bulkhead_runner::result::End::Exit { code: 3 });
+    let told = format!("{:?}", variant.incidents);
+    assert!(told.contains("256"), "{told}");
 }
 
 /// What a unit cannot do ends its job with a status, and nobody else's.

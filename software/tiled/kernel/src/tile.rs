@@ -30,6 +30,8 @@ pub struct Tile {
     pub endpoints: EndpointTable,
     /// What its memory windows show.
     pub windows: [Option<Region>; PMP_WINDOWS as usize],
+    /// Which of them can only be read through.
+    pub read_only: [bool; PMP_WINDOWS as usize],
     /// Who made each window.
     pub shown_by: [HolderId; PMP_WINDOWS as usize],
     /// TileMux runs, or is being loaded.
@@ -63,6 +65,7 @@ impl Tile {
             harts: 1,
             endpoints: EndpointTable::new(endpoints, FIRST_ENDPOINT),
             windows: [None; PMP_WINDOWS as usize],
+            read_only: [false; PMP_WINDOWS as usize],
             shown_by: [Space::KERNEL; PMP_WINDOWS as usize],
             is_lit: false,
             is_lost: false,
@@ -85,23 +88,29 @@ impl Tile {
     }
 
     /// Number of the window that a region added by `caller` would get, if there is one. Nobody has more than one for each memory
-    /// tile: the others are for those whom he shares the tile with.
-    pub fn next_window(&self, caller: HolderId, region: Region) -> Option<u16> {
-        let windows = self.windows.iter().zip(&self.shown_by);
-        let mut own = windows.filter(|(_, by)| **by == caller && caller != Space::KERNEL);
-        if own.any(|(window, _)| window.is_some_and(|w| w.tile == region.tile)) {
+    /// tile, and one more that can only be read through: the others are for those whom he shares the tile with.
+    pub fn next_window(&self, caller: HolderId, region: Region, read_only: bool) -> Option<u16> {
+        let mut all = 0..self.windows.len();
+        let is_own = |window: usize| {
+            self.shown_by[window] == caller
+                && caller != Space::KERNEL
+                && self.read_only[window] == read_only
+                && self.windows[window].is_some_and(|w| w.tile == region.tile)
+        };
+        if all.clone().any(is_own) {
             return None;
         }
-        let free = self.windows.iter().position(Option::is_none)?;
+        let free = all.find(|window| self.windows[*window].is_none())?;
         Some(free as u16)
     }
 
-    /// Tile-physical address of the first byte of a region, if a window shows all of it.
-    pub fn physical(&self, region: Region) -> Option<u64> {
-        self.windows
-            .iter()
+    /// Tile-physical address of the first byte of a region, if a window shows all of it, and lets it be written if that is wanted.
+    pub fn physical(&self, region: Region, write: bool) -> Option<u64> {
+        let windows = self.windows.iter().zip(&self.read_only);
+        windows
             .enumerate()
-            .find_map(|(number, window)| {
+            .filter(|(_, (_, read_only))| !(write && **read_only))
+            .find_map(|(number, (window, _))| {
                 let window = (*window)?;
                 let offset = region.base.checked_sub(window.base)?;
                 let inside =

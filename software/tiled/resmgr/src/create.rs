@@ -69,6 +69,10 @@ pub struct Draft {
     receivers: Vec<Receiver>,
     /// Memory for the pages that its pager gives it, if it has one.
     pub pool: Option<u16>,
+    /// The activity of the pager that has that memory.
+    pub pool_at: Option<u16>,
+    /// The gate to its pager, and how often it has been started before.
+    pub faults: Option<(u16, u16)>,
     /// What the manager tells it beside the arguments of the description.
     pub told: Vec<(String, String)>,
     /// The capabilities of its send gates.
@@ -230,6 +234,8 @@ fn create(
         answers,
         receivers: receivers.collect::<Result<_, _>>()?,
         pool,
+        pool_at: None,
+        faults: None,
         told: Vec::new(),
         send: Vec::new(),
         ends: Vec::new(),

@@ -6,9 +6,12 @@
 use crate::calls::{Failure, call};
 use crate::create::Draft;
 use crate::gates::Selectors;
+use alloc::collections::BTreeSet;
 use alloc::format;
-use bulkhead_abi::pager::{AREA, CLIENT, CLIENTS, FAULTS, SEL_CLIENTS};
-use bulkhead_abi::syscall::{Syscall, SyscallError};
+use bulkhead_abi::pager::{
+    AREA, CLIENT, CLIENTS, FAULTS, SHARED, client_activity, client_memory, fault_label,
+};
+use bulkhead_abi::syscall::{MAP_READ, SEL_TILES, Syscall, SyscallError};
 use bulkhead_abi::tilemux::table_pages;
 use bulkhead_loader::layout::{Layout, PAGE};
 use bulkhead_resmgr::description::{App, Subsystem};
@@ -31,69 +34,160 @@ pub fn pool(app: Option<&App>, layout: &Layout) -> u64 {
     }
 }
 
+/// The applications whose pager this one is.
+pub fn clients(system: &Subsystem, pager: usize) -> impl Iterator<Item = usize> {
+    let name = &system.apps[pager].name;
+    let apps = system.apps.iter().enumerate();
+    let clients = apps.filter(move |(_, app)| app.pager.as_ref() == Some(name));
+    clients.map(|(client, _)| client)
+}
+
+/// The pager of an application, and the number that the application has there.
+pub fn of(system: &Subsystem, client: usize) -> Option<(usize, u16)> {
+    let name = system.apps[client].pager.as_ref()?;
+    let pager = system.apps.iter().position(|app| app.name == *name)?;
+    let number = clients(system, pager).position(|other| other == client)?;
+    Some((pager, number as u16))
+}
+
 /// Gives every application that has one its pager. None of them runs yet.
 pub fn connect(
     system: &Subsystem,
     drafts: &mut [Draft],
     selectors: &mut Selectors,
 ) -> Result<(), Failure> {
-    for pager in 0..system.apps.len() {
-        let name = &system.apps[pager].name;
-        let clients = system.apps.iter().enumerate();
-        let clients = clients.filter(|(_, app)| app.pager.as_ref() == Some(name));
-        for (number, (client, _)) in clients.enumerate() {
-            let number = number as u16;
-            if number >= CLIENTS {
-                return Err(Failure::Selectors);
-            }
-            introduce(system, drafts, (pager, client), number, selectors)?;
+    for client in 0..system.apps.len() {
+        let Some((pager, number)) = of(system, client) else {
+            continue;
+        };
+        if number >= CLIENTS {
+            return Err(Failure::Selectors);
         }
+        let layout = drafts[client].layout;
+        let area = area(&layout);
+        let about = format!(
+            "{} {} {} {}",
+            layout.heap,
+            layout.heap_size / PAGE,
+            area,
+            AREA / PAGE
+        );
+        drafts[pager]
+            .told
+            .push((format!("{CLIENT}{number}"), about));
+        introduce(system, drafts, client, selectors)?;
     }
     Ok(())
 }
 
-fn introduce(
+/// Shows the memory that clients of a pager share to their tiles, which can only read it.
+pub fn share(
     system: &Subsystem,
-    drafts: &mut [Draft],
-    (pager, client): (usize, usize),
-    number: u16,
+    drafts: &[Draft],
+    pager: usize,
     selectors: &mut Selectors,
 ) -> Result<(), Failure> {
+    let mut gates = system.apps[pager].memory_gates.iter();
+    let Some(number) = gates.position(|gate| gate.name == SHARED) else {
+        return Ok(());
+    };
+    let Some(&(source, _, size)) = drafts[pager].memories.get(number) else {
+        return Ok(());
+    };
+    let tiles: BTreeSet<u16> = clients(system, pager)
+        .map(|client| system.apps[client].tile)
+        .collect();
+    if tiles.is_empty() {
+        return Ok(());
+    }
+    let memory = selectors.next()?;
+    let request = Syscall::DeriveMemory {
+        source,
+        target: memory,
+        offset: 0,
+        size,
+        rights: MAP_READ,
+    };
+    call("derive the memory that clients share", &request)?;
+    for tile in tiles {
+        let request = Syscall::ConfigureTile {
+            tile: SEL_TILES + tile,
+            memory,
+            tables: 0,
+        };
+        call("show the memory that clients share", &request)?;
+    }
+    Ok(())
+}
+
+/// Where the pager can place files.
+fn area(layout: &Layout) -> u64 {
+    (layout.heap + layout.heap_size).next_multiple_of(1 << 21)
+}
+
+/// Brings an application that has just appeared together with its pager, if it has one.
+pub fn introduce(
+    system: &Subsystem,
+    drafts: &mut [Draft],
+    client: usize,
+    selectors: &mut Selectors,
+) -> Result<(), Failure> {
+    let Some((pager, number)) = of(system, client) else {
+        return Ok(());
+    };
     let mut gates = system.apps[pager].receive.iter();
     let gate = gates.position(|gate| gate.name == FAULTS);
     let gate = gate.ok_or(Failure::Call("set a pager", SyscallError::NotReceiver))?;
     let Some(pool) = drafts[client].pool else {
         return Ok(());
     };
+    let source = drafts[pager].receive(gate);
+    let (send, generation) = match drafts[client].faults {
+        None => {
+            let label = fault_label(number, 0);
+            (selectors.send(source, label, 1)?, 0)
+        }
+        Some((send, before)) => {
+            let selector = send;
+            // Nothing comes through the gate of the one before any more.
+            call("take a gate", &Syscall::Revoke { selector, keep: 0 })?;
+            let generation = before.wrapping_add(1);
+            let label = fault_label(number, generation);
+            let (target, credits) = (send, 1);
+            let request = Syscall::CreateSend {
+                source,
+                target,
+                label,
+                credits,
+            };
+            call("create a send gate", &request)?;
+            (send, generation)
+        }
+    };
+    drafts[client].faults = Some((send, generation));
     let layout = drafts[client].layout;
-    let area = (layout.heap + layout.heap_size).next_multiple_of(1 << 21);
-    let send = selectors.send(drafts[pager].receive(gate), number.into(), 1)?;
     let request = Syscall::SetPager {
         activity: drafts[client].selector,
         gate: send,
         address: layout.heap,
-        pages: (area + AREA - layout.heap) / PAGE,
+        pages: (area(&layout) + AREA - layout.heap) / PAGE,
     };
     call("set a pager", &request)?;
-    let target = SEL_CLIENTS + 2 * number;
-    for (source, target) in [(drafts[client].selector, target), (pool, target + 1)] {
+    let activity = drafts[pager].selector;
+    let mut give = |source: u16, target: u16| {
         let request = Syscall::Delegate {
-            activity: drafts[pager].selector,
+            activity,
             source,
             target,
         };
-        call("give a pager what it needs", &request)?;
+        call("give a pager what it needs", &request)
+    };
+    give(drafts[client].selector, client_activity(number, generation))?;
+    // The pager keeps the memory when a client ends; a new pager has none yet.
+    let known = drafts[client].pool_at;
+    if known != Some(drafts[pager].activity) {
+        give(pool, client_memory(number))?;
+        drafts[client].pool_at = Some(drafts[pager].activity);
     }
-    let about = format!(
-        "{} {} {} {} {}",
-        drafts[client].activity,
-        layout.heap,
-        layout.heap_size / PAGE,
-        area,
-        AREA / PAGE
-    );
-    drafts[pager]
-        .told
-        .push((format!("{CLIENT}{number}"), about));
     Ok(())
 }

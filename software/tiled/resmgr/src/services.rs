@@ -138,7 +138,8 @@ impl World<'_> {
     fn reconnect(&self, source: Source) {
         for (client, app) in self.system.apps.iter().enumerate() {
             let is_itself = matches!(source, Source::App { app, .. } if app == client);
-            if is_itself || self.states[client].phase == Phase::Over {
+            let ended = matches!(self.states[client].phase, Phase::Over | Phase::Paused);
+            if is_itself || ended {
                 continue;
             }
             // A client that keeps others from its endpoints harms itself.

@@ -13,7 +13,9 @@ use crate::{load, pagers, tiles};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use bulkhead_abi::syscall::{ObjectKind, SEL_DESCRIPTION, SEL_MODULES, Standing, StopCause};
+use bulkhead_abi::syscall::{
+    ObjectKind, SEL_DESCRIPTION, SEL_MODULES, Standing, StopCause, Syscall,
+};
 use bulkhead_lib::println;
 use bulkhead_loader::layout::Layout;
 use bulkhead_resmgr::description::{App, Source, Subsystem, Target};
@@ -25,6 +27,8 @@ pub enum Phase {
     Waits,
     /// It runs.
     Runs,
+    /// It has ended with its pager, and waits for that one to come back.
+    Paused,
     /// It has ended, or never will run.
     Over,
 }
@@ -164,6 +168,7 @@ impl<'a> World<'a> {
                     &mut regions,
                     &mut world.selectors,
                 )?;
+                pagers::share(system, &world.drafts, *index, &mut world.selectors)?;
                 world.attach(*index)?;
             }
             for (index, _) in apps.iter().filter(is_now) {
@@ -281,8 +286,39 @@ impl<'a> World<'a> {
 
     /// An application has ended, or will never run.
     fn over(&mut self, index: usize, standing: Standing) {
+        let system = self.system;
         self.states[index].phase = Phase::Over;
         self.tell_of(index, standing);
+        for client in pagers::clients(system, index) {
+            if self.states[client].phase == Phase::Paused {
+                println!(
+                    "`{}` is not started again: its pager `{}` has ended",
+                    system.apps[client].name, system.apps[index].name
+                );
+                self.give_up(client, Standing::Failed);
+            }
+        }
+    }
+
+    /// Whether an application's activity is there.
+    fn is_there(&self, index: usize) -> bool {
+        kind_of(self.drafts[index].selector).is_some()
+    }
+
+    /// The pages of those whose pager this application was went with it: they end.
+    fn stop_clients(&mut self, index: usize) {
+        let name = &self.system.apps[index].name;
+        for client in pagers::clients(self.system, index) {
+            if matches!(self.states[client].phase, Phase::Waits | Phase::Runs) {
+                println!(
+                    "`{}` ends: its pager `{name}` has ended",
+                    self.system.apps[client].name
+                );
+                let activity = self.drafts[client].selector;
+                // The kernel may have stopped it already.
+                let _ = calls::call("stop a client", &Syscall::Stop { activity });
+            }
+        }
     }
 
     /// Fills the memory of an application.
@@ -314,6 +350,7 @@ impl<'a> World<'a> {
             if self.states[index].phase == Phase::Over {
                 return;
             }
+            self.stop_clients(index);
             match cause {
                 StopCause::Exit(0) => self.over(index, Standing::Ended),
                 _ => self.restart(index),
@@ -337,13 +374,29 @@ impl<'a> World<'a> {
         if self.states[index].restarts >= app.restarts {
             return self.give_up(index, Standing::Failed);
         }
+        if let Some((pager, _)) = pagers::of(self.system, index)
+            && !self.is_there(pager)
+        {
+            self.states[index].phase = Phase::Paused;
+            if self.states[pager].phase == Phase::Over {
+                self.over(pager, Standing::Failed);
+            }
+            return;
+        }
         self.states[index].restarts += 1;
         let again = self.states[index].restarts;
         match self.appear_again(index) {
-            Ok(()) => println!(
-                "`{}` is started again ({again} of {})",
-                app.name, app.restarts
-            ),
+            Ok(()) => {
+                println!(
+                    "`{}` is started again ({again} of {})",
+                    app.name, app.restarts
+                );
+                for client in pagers::clients(self.system, index) {
+                    if self.states[client].phase == Phase::Paused {
+                        self.restart(client);
+                    }
+                }
+            }
             Err(failure) => {
                 println!("`{}` is not started again: {failure}", app.name);
                 self.give_up(index, Standing::Failed);
@@ -354,6 +407,7 @@ impl<'a> World<'a> {
     fn appear_again(&mut self, index: usize) -> Result<(), Failure> {
         let app = &self.system.apps[index];
         create::appear(&mut self.drafts[index], Some(app))?;
+        pagers::introduce(self.system, &mut self.drafts, index, &mut self.selectors)?;
         self.give_known(index);
         let state = &mut self.states[index];
         (state.phase, state.is_attached) = (Phase::Waits, false);

@@ -31,6 +31,8 @@ const HANDLES: usize = 256;
 const CLIENTS: usize = 64;
 /// Pieces that are granted at once.
 const GRANTS: usize = 64;
+/// Pieces of an open file that a client can access at once: the one that it uses and the next one.
+const PIECES: usize = 2;
 
 /// The image in memory that only transfers reach.
 struct Disk(MemoryGate);
@@ -111,6 +113,18 @@ impl FileService {
         });
     }
 
+    /// Takes back the older piece of a file of which a client has as many as it may have at once.
+    fn make_room(&mut self, activity: u16, handle: u64) {
+        let mine = |grant: &Pieces| grant.activity == activity && grant.handle == handle;
+        if self.grants.iter().filter(|grant| mine(grant)).count() >= PIECES
+            && let Some(oldest) = self.grants.iter().position(mine)
+        {
+            let grant = self.grants.remove(oldest);
+            session::revoke(grant.selector);
+            self.free.push(grant.selector);
+        }
+    }
+
     fn remember(&mut self, activity: u16, client: Client) -> Result<()> {
         if let Some(known) = self.clients.iter_mut().find(|c| c.0 == activity) {
             known.1 = client;
@@ -147,10 +161,11 @@ impl Service for FileService {
         let disk = self.disk.ok_or(Status::NoRights)?;
         let client = self.clients.iter().find(|c| c.0 == activity);
         let client = client.ok_or(Status::InvalidHandle)?.1;
+        let piece = self.files.grant(client, handle, offset, write != 0)?;
+        self.make_room(activity, handle);
         if self.grants.len() == GRANTS {
             return Err(Status::TooMany);
         }
-        let piece = self.files.grant(client, handle, offset, write != 0)?;
         let selector = match self.free.pop() {
             Some(selector) => selector,
             None => session::selector()?,

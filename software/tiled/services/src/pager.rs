@@ -4,8 +4,10 @@
 //! clients live; the kernel maps, and TileMux tells of faults.
 //!
 //! Gates: `faults` (receive, slots for as many as name it as their `pager`), `requests` (receive, may be missing: clients that map
-//! files), `files` (send, may be missing: the file service). Arguments: `pages` (pages of a client at most; all of its heap
-//! without it), `around` (1): pages that come with one fault. It never ends. A client to which it says no is ended.
+//! files), `files` (send, may be missing: the file service), `shared` (memory, may be missing: for unchanged pages of files, which
+//! clients share then). Arguments: `pages` (pages of a client at most; all of its heap without it), `around` (1): pages that come with
+//! one fault; `open` (4): files that stay open; `keep` (2000): microseconds that one stays open unused. It never ends. A client to
+//! which it says no is ended.
 #![no_std]
 #![no_main]
 
@@ -14,17 +16,17 @@ extern crate alloc;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use bulkhead_lib::abi::pager::{CLIENTS, FAULTS, PagerAnswer};
+use bulkhead_lib::abi::pager::{CLIENTS, FAULTS, PagerAnswer, SHARED};
 use bulkhead_lib::abi::syscall::{MAP_READ, MAP_WRITE};
 use bulkhead_lib::common::message::{self, Buffer, Request, text};
-use bulkhead_lib::common::pager::{Count, Counted, MapFile, Placed};
+use bulkhead_lib::common::pager::{Count, Counted, GIVE_BACK, GiveBack, MapFile, Placed};
 use bulkhead_lib::common::status::Status;
-use bulkhead_lib::file::{Mount, READ, Result};
-use bulkhead_lib::gate::{Message, ReceiveGate, SendGate};
-use bulkhead_lib::paging::{self, Served};
+use bulkhead_lib::file::{File, Kept, Mount, READ, Result};
+use bulkhead_lib::gate::{MemoryGate, Message, ReceiveGate, SendGate};
+use bulkhead_lib::paging::{self, Fault, Served};
 use bulkhead_lib::select::{self, Event};
-use bulkhead_lib::{argument, println};
-use bulkhead_pager::{Client, Contents, Given, PAGE, Range};
+use bulkhead_lib::{argument, println, session, time};
+use bulkhead_pager::{Client, Fill, Given, PAGE, Pages, Place, Range};
 
 bulkhead_lib::main!(main);
 
@@ -32,28 +34,27 @@ bulkhead_lib::main!(main);
 #[repr(C, align(4096))]
 struct Page([u8; PAGE as usize]);
 
-struct One {
-    served: Served,
-    client: Client,
-    /// Paths of its files.
-    files: Vec<String>,
-    /// Pages of its pool up to this one hold zeros, or were given.
-    zeroed: u64,
+impl Page {
+    fn new() -> Box<Self> {
+        Box::new(Self([0; PAGE as usize]))
+    }
 }
 
-impl One {
-    /// Whether the pages that its next fault gets are to be filled with zeros.
-    fn lacks_zeros(&self, around: u64) -> bool {
-        let (given, left) = self.client.count();
-        self.zeroed < given + around.max(1).min(left)
-    }
+struct One {
+    served: Served,
+    /// Number of its activity, once it has asked for something.
+    activity: Option<u16>,
 }
 
 struct Pager {
     all: Vec<One>,
-    mount: Option<Mount>,
+    pages: Pages,
+    files: Files,
     around: u64,
+    /// Memory for unchanged pages, and the capability for it.
+    shared: Option<(MemoryGate, u16)>,
     page: Box<Page>,
+    zeros: Box<Page>,
 }
 
 fn main() -> u64 {
@@ -67,27 +68,7 @@ fn main() -> u64 {
 }
 
 fn serve() -> Result<()> {
-    let mut all = Vec::new();
-    for number in 0..CLIENTS {
-        let Some(served) = Served::find(number)? else {
-            break;
-        };
-        let range = |(start, pages)| Range { start, pages };
-        let pages = served.pool.size() / PAGE;
-        let limit = argument::value("pages", pages).min(pages);
-        all.push(One {
-            client: Client::new(range(served.heap), range(served.area), limit),
-            served,
-            files: Vec::new(),
-            zeroed: 0,
-        });
-    }
-    let mut pager = Pager {
-        all,
-        mount: None,
-        around: argument::value("around", 1),
-        page: Box::new(Page([0; PAGE as usize])),
-    };
+    let mut pager = Pager::new()?;
     let gates: Vec<ReceiveGate> = [
         Some(ReceiveGate::named(FAULTS)),
         ReceiveGate::find("requests"),
@@ -96,33 +77,76 @@ fn serve() -> Result<()> {
     .flatten()
     .collect();
     loop {
-        let around = pager.around;
         // While nobody asks, the next pages are made ready.
-        let idle = pager.all.iter().any(|one| one.lacks_zeros(around));
-        match select::wait(&gates, idle.then_some(0)) {
+        let until = match pager.unready() {
+            Some(_) => Some(0),
+            None => pager.files.until(),
+        };
+        match select::wait(&gates, until) {
             Ok(Event::Message(0, message)) => pager.fault(message),
             Ok(Event::Message(_, message)) => pager.request(message),
-            Ok(Event::Time) => pager.prepare()?,
+            Ok(Event::Time) => match pager.unready() {
+                Some((number, frame)) => pager.prepare(number, frame)?,
+                None => pager.files.close_unused(),
+            },
             Err(_) => return Err(Status::Transfer),
         }
     }
 }
 
 impl Pager {
-    fn fault(&mut self, message: Message) {
-        let given = paging::fault(&message).and_then(|(number, address, access)| {
-            let one = self.all.get_mut(usize::from(number))?;
-            let given = one.client.fault(address, access, self.around);
-            let given = given.map_err(|why| {
-                println!("client {number} at {address:#x}: {why:?}");
+    fn new() -> Result<Self> {
+        let (mut all, mut clients) = (Vec::new(), Vec::new());
+        for number in 0..CLIENTS {
+            let Some(served) = Served::find(number)? else {
+                break;
+            };
+            let range = |(start, pages)| Range { start, pages };
+            let (heap, area) = (range(served.heap), range(served.area));
+            let limit = argument::value("pages", heap.pages).min(heap.pages);
+            clients.push(Client::new(heap, area, limit));
+            all.push(One {
+                served,
+                activity: None,
             });
-            Some((usize::from(number), given.ok()?))
-        });
-        let done = given.is_some_and(|(number, given)| {
-            let done = self.give(number, &given);
-            done.map_err(|status| println!("client {number}: {status}"))
-                .is_ok()
-        });
+        }
+        let shared = MemoryGate::find(SHARED).zip(session::memory(SHARED));
+        let frames = shared.map_or(0, |(gate, _)| gate.size() / PAGE);
+        Ok(Self {
+            all,
+            pages: Pages::new(clients, frames),
+            files: Files::new(),
+            around: argument::value("around", 1),
+            shared,
+            page: Page::new(),
+            zeros: Page::new(),
+        })
+    }
+
+    /// A client and its next frame to be filled with zeros.
+    fn unready(&mut self) -> Option<(usize, u64)> {
+        let enough = self.around.max(1);
+        let (all, pages) = (&self.all, &mut self.pages);
+        let mut numbers = (0..all.len()).filter(|number| all[*number].served.generation.is_some());
+        numbers.find_map(|number| Some((number, pages.client(number)?.wants_zeros(enough)?)))
+    }
+
+    /// Fills a frame with zeros for whoever comes next.
+    fn prepare(&mut self, number: usize, frame: u64) -> Result<()> {
+        let pool = self.all[number].served.pool()?;
+        let written = pool.write(frame * PAGE, &self.zeros.0);
+        written.map_err(|_| Status::Transfer)?;
+        if let Some(client) = self.pages.client(number) {
+            client.zeroed(frame);
+        }
+        Ok(())
+    }
+
+    fn fault(&mut self, message: Message) {
+        let done = match paging::fault(&message) {
+            Some(fault) => self.serve_fault(fault),
+            None => false,
+        };
         let answer = match done {
             true => PagerAnswer::Mapped,
             false => PagerAnswer::Refused,
@@ -130,49 +154,87 @@ impl Pager {
         paging::answer(message, answer);
     }
 
-    /// Fills a page with zeros for whoever comes next.
-    fn prepare(&mut self) -> Result<()> {
-        let around = self.around;
-        let mut all = self.all.iter_mut();
-        if let Some(one) = all.find(|one| one.lacks_zeros(around)) {
-            let (given, _) = one.client.count();
-            let next = one.zeroed.max(given);
-            self.page.0.fill(0);
-            let written = one.served.pool.write(next * PAGE, &self.page.0);
-            written.map_err(|_| Status::Transfer)?;
-            one.zeroed = next + 1;
+    /// Gives the page that was missing; false if there is none.
+    fn serve_fault(&mut self, fault: Fault) -> bool {
+        let number = usize::from(fault.client);
+        let Some(one) = self.all.get(number) else {
+            return false;
+        };
+        if one.served.generation != Some(fault.generation) {
+            // Of an activity that has ended meanwhile.
+            let known = one.served.generation.unwrap_or(fault.generation);
+            if fault.generation.wrapping_sub(known) > u16::MAX / 2 {
+                return false;
+            }
+            self.begin(number, fault.generation, None);
         }
-        Ok(())
+        let given = self
+            .pages
+            .fault(number, fault.address, fault.access, self.around);
+        let given = match given {
+            Ok(given) => given,
+            Err(why) => {
+                println!("client {number} at {:#x}: {why:?}", fault.address);
+                return false;
+            }
+        };
+        let done = self.give(number, &given);
+        if let Err(status) = done {
+            self.pages.failed(&given);
+            println!("client {number}: {status}");
+        }
+        done.is_ok()
     }
 
-    /// Fills pages and maps them.
+    /// A client has begun anew.
+    fn begin(&mut self, number: usize, generation: u16, activity: Option<u16>) {
+        let one = &mut self.all[number];
+        one.served.generation = Some(generation);
+        one.activity = activity;
+        self.pages.reset(number);
+    }
+
+    /// Takes pages back, fills pages and maps them.
     fn give(&mut self, number: usize, given: &Given) -> Result<()> {
-        for next in 0..given.pages {
-            let Self {
-                all, mount, page, ..
-            } = self;
-            let one = &all[number];
-            match given.contents {
-                Contents::Zeros if given.page + next < one.zeroed => continue,
-                Contents::Zeros => page.0.fill(0),
-                Contents::File { file, offset } => {
-                    let mount = mount.as_mut().ok_or(Status::Closed)?;
-                    let mut file = mount.open(&one.files[file], READ)?;
-                    file.seek(offset + next * PAGE);
-                    let length = file.read(&mut page.0)?;
-                    file.close()?;
-                    page.0[length..].fill(0);
+        for (other, address) in &given.taken {
+            self.all[*other].served.take(*address, 1);
+        }
+        let pool = self.all[number].served.pool()?;
+        let shared = self.shared;
+        let shared = || shared.ok_or(Status::NoRights);
+        let (gate, memory, frame) = match given.place {
+            Place::Own(frame) => (pool, None, frame),
+            Place::Shared(frame) => (shared()?.0, Some(shared()?.1), frame),
+        };
+        let write = |next: u64, page: &Page| {
+            let written = gate.write((frame + next) * PAGE, &page.0);
+            written.map_err(|_| Status::Transfer)
+        };
+        match given.fill {
+            Fill::Nothing => {}
+            Fill::Zeros(missing) => {
+                let mut pages = (0..given.pages).filter(|next| missing >> next & 1 == 1);
+                pages.try_for_each(|next| write(next, &self.zeros))?;
+            }
+            Fill::File { file, offset } => {
+                for next in 0..given.pages {
+                    self.files
+                        .read(file, offset + next * PAGE, &mut self.page)?;
+                    write(next, &self.page)?;
                 }
             }
-            let at = (given.page + next) * PAGE;
-            let written = one.served.pool.write(at, &page.0);
-            written.map_err(|_| Status::Transfer)?;
+            Fill::Copy(from) => {
+                let read = shared()?.0.read(from * PAGE, &mut self.page.0);
+                read.map_err(|_| Status::Transfer)?;
+                write(0, &self.page)?;
+            }
         }
-        let rights = MAP_READ | MAP_WRITE;
-        let one = &mut self.all[number];
-        one.zeroed = one.zeroed.max(given.page + given.pages);
-        one.served
-            .map(given.address, given.page, given.pages, rights)
+        let rights = match given.writable {
+            true => MAP_READ | MAP_WRITE,
+            false => MAP_READ,
+        };
+        let served = &self.all[number].served;
+        served.map(given.address, (memory, frame), given.pages, rights)
     }
 
     fn request(&mut self, message: Message) {
@@ -184,11 +246,12 @@ impl Pager {
                 Ok(placed) => buffer.success(&placed),
                 Err(status) => buffer.failure(status),
             },
-            Some(Count::OPERATION) => match self.find(activity) {
-                Ok(one) => {
-                    let (given, left) = one.client.count();
-                    buffer.success(&Counted { given, left })
-                }
+            Some(Count::OPERATION) => match self.count(activity) {
+                Ok(counted) => buffer.success(&counted),
+                Err(status) => buffer.failure(status),
+            },
+            Some(GiveBack::OPERATION) => match self.give_back(activity, message.rest()) {
+                Ok(()) => buffer.success(&0u64),
                 Err(status) => buffer.failure(status),
             },
             _ => buffer.failure(Status::UnknownOperation),
@@ -197,26 +260,190 @@ impl Pager {
         let _ = message.reply(reply);
     }
 
-    fn find(&mut self, activity: u16) -> Result<&mut One> {
-        let mut all = self.all.iter_mut();
-        all.find(|one| one.served.activity == activity)
-            .ok_or(Status::NoRights)
+    /// The client that an activity is.
+    fn find(&mut self, activity: u16) -> Result<usize> {
+        let mut known = self.all.iter();
+        if let Some(number) = known.position(|one| one.activity == Some(activity)) {
+            return Ok(number);
+        }
+        let mut all = self.all.iter().enumerate();
+        let found = all.find_map(|(number, one)| Some((number, one.served.is(activity)?)));
+        let (number, generation) = found.ok_or(Status::NoRights)?;
+        if self.all[number].served.generation != Some(generation) {
+            self.begin(number, generation, None);
+        }
+        self.all[number].activity = Some(activity);
+        Ok(number)
+    }
+
+    fn count(&mut self, activity: u16) -> Result<Counted> {
+        let number = self.find(activity)?;
+        let shared = self.pages.shares(number);
+        let client = self.pages.client(number).ok_or(Status::NoRights)?;
+        let (given, left) = client.count();
+        Ok(Counted {
+            given,
+            left,
+            shared,
+        })
     }
 
     fn map_file(&mut self, activity: u16, body: &[u8]) -> Result<Placed> {
         let MapFile { path } = message::body(body)?;
-        let name = text(&path)?;
+        let number = self.find(activity)?;
+        let (all, pages) = (&mut self.files, &mut self.pages);
+        let (file, size) = all.place(text(&path)?, |file| pages.keeps(file))?;
+        let client = pages.client(number).ok_or(Status::NoRights)?;
+        let address = client.place(size, file).ok_or(Status::NoSpace)?;
+        Ok(Placed { address, size })
+    }
+
+    fn give_back(&mut self, activity: u16, body: &[u8]) -> Result<()> {
+        let GiveBack { address, pages } = message::body(body)?;
+        let number = self.find(activity)?;
+        if !(1..=GIVE_BACK).contains(&pages) {
+            return Err(Status::BadRequest);
+        }
+        let given = self.pages.give_back(number, address, pages);
+        given.map_err(|_| Status::BadRequest)?;
+        // Their memory is used for something else only after that.
+        let served = &self.all[number].served;
+        let most = served.heap.1.max(1);
+        let mut done = 0;
+        while done < pages {
+            let now = most.min(pages - done);
+            served.take(address + done * PAGE, now);
+            done += now;
+        }
+        Ok(())
+    }
+}
+
+/// A file that is open.
+struct Open {
+    file: usize,
+    kept: Kept,
+    /// When it was last used, in nanoseconds.
+    used: u64,
+}
+
+/// Files of clients, some of them open.
+struct Files {
+    mount: Option<Mount>,
+    paths: Vec<String>,
+    open: Vec<Open>,
+    /// How many may be open.
+    most: usize,
+    /// How long one stays open unused, in nanoseconds.
+    keep: u64,
+}
+
+impl Files {
+    fn new() -> Self {
+        Self {
+            mount: None,
+            paths: Vec::new(),
+            open: Vec::new(),
+            most: argument::value("open", 4usize).max(1),
+            keep: argument::value("keep", 2000u64) * 1000,
+        }
+    }
+
+    /// When the next one has been unused for long enough.
+    fn until(&self) -> Option<u64> {
+        let moments = self.open.iter().map(|open| open.used + self.keep);
+        moments.min()
+    }
+
+    /// Closes a file that was unused for long: others may want to write it.
+    fn close_unused(&mut self) {
+        let (now, keep) = (time::now(), self.keep);
+        let mut all = self.open.iter();
+        if let Some(index) = all.position(|open| open.used + keep <= now) {
+            self.close(index);
+        }
+    }
+
+    fn close(&mut self, index: usize) {
+        let Open { kept, .. } = self.open.swap_remove(index);
+        if let Some(mount) = &mut self.mount {
+            // A service that is gone needs to hear nothing.
+            let _ = mount.resume(kept).close();
+        }
+    }
+
+    /// Nothing is open any more, and the service is a new one.
+    fn start_again(&mut self) {
+        while !self.open.is_empty() {
+            self.close(0);
+        }
+        self.mount = None;
+    }
+
+    /// Does something with an open file. A service that came back knows nothing of what was open before, so it is tried again.
+    fn with<T>(&mut self, file: usize, action: impl Fn(&mut File) -> Result<T>) -> Result<T> {
+        let known = self.mount.is_some();
+        match self.attempt(file, &action) {
+            Err(Status::Closed | Status::InvalidHandle | Status::Transfer) if known => {
+                self.start_again();
+                self.attempt(file, &action)
+            }
+            other => other,
+        }
+    }
+
+    fn attempt<T>(&mut self, file: usize, action: impl Fn(&mut File) -> Result<T>) -> Result<T> {
         if self.mount.is_none() {
             SendGate::find("files").ok_or(Status::NotFound)?;
             self.mount = Some(Mount::connect("files")?);
         }
+        let known = self.open.iter().position(|open| open.file == file);
+        if known.is_none() && self.open.len() >= self.most {
+            let oldest = self.open.iter().enumerate();
+            if let Some((index, _)) = oldest.min_by_key(|(_, open)| open.used) {
+                self.close(index);
+            }
+        }
+        let known = self.open.iter().position(|open| open.file == file);
         let mount = self.mount.as_mut().ok_or(Status::Closed)?;
-        let file = mount.open(name, READ)?;
-        let size = file.size();
-        file.close()?;
-        let one = self.find(activity)?;
-        let (_, address) = one.client.place(size).ok_or(Status::NoSpace)?;
-        one.files.push(name.into());
-        Ok(Placed { address, size })
+        let mut opened = match known {
+            Some(index) => mount.resume(self.open.swap_remove(index).kept),
+            None => mount.open(&self.paths[file], READ)?,
+        };
+        let done = action(&mut opened);
+        let kept = opened.keep();
+        let used = time::now();
+        self.open.push(Open { file, kept, used });
+        done
+    }
+
+    /// Reads a page of a file; zeros behind its end.
+    fn read(&mut self, file: usize, offset: u64, page: &mut Page) -> Result<()> {
+        let page = core::cell::RefCell::new(page);
+        self.with(file, |file| {
+            let mut page = page.borrow_mut();
+            file.seek(offset);
+            let length = file.read(&mut page.0)?;
+            page.0[length..].fill(0);
+            Ok(())
+        })
+    }
+
+    /// The number of a file, which is opened, and its size. `keeps` tells whether somebody has the file with a number.
+    fn place(&mut self, name: &str, mut keeps: impl FnMut(usize) -> bool) -> Result<(usize, u64)> {
+        let known = self.paths.iter().position(|path| path == name);
+        let unused = || (0..self.paths.len()).find(|file| !keeps(*file));
+        let file = known.or_else(unused).unwrap_or(self.paths.len());
+        keeps(file);
+        match self.paths.get_mut(file) {
+            Some(path) => *path = name.into(),
+            None => self.paths.push(name.into()),
+        }
+        // What was known of it may be older than what is there.
+        if let Some(open) = self.open.iter().position(|open| open.file == file) {
+            self.close(open);
+        }
+        let size = self.with(file, |file| Ok(file.size()))?;
+        Ok((file, size))
     }
 }

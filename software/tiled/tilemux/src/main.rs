@@ -83,7 +83,7 @@ impl TileMux {
                 arch::mapped(place);
                 return Resume::Same;
             }
-            if let Some((pager, page)) = self.mux.pager(&self.tile, place, value) {
+            if let Some((pager, page)) = self.mux.pager(&self.tile, place, value, access) {
                 // It finds its command registers again, as after an interrupt.
                 return self.ask((id, place), (pager, page), access, reason, Registers::Kept);
             }
@@ -140,7 +140,7 @@ impl TileMux {
         (pc, address): (u64, u64),
         access: Access,
     ) -> Option<Resume> {
-        let asked = self.mux.pager(&self.tile, place, address)?;
+        let asked = self.mux.pager(&self.tile, place, address, access)?;
         let cause = match access {
             Access::Write => 15,
             Access::Read | Access::Execute => 13,
@@ -236,7 +236,11 @@ impl TileMux {
             }
             match found {
                 Some(physical) => *byte = arch::read_byte(physical),
-                None if self.mux.pager(&self.tile, place, address).is_some() => {
+                None if self
+                    .mux
+                    .pager(&self.tile, place, address, Access::Read)
+                    .is_some() =>
+                {
                     return Err(Unprinted::Page(address));
                 }
                 None => return Err(Unprinted::Result(1)),

@@ -22,6 +22,8 @@ pub trait Machine: TableMemory {
     fn has_message(&self, activity: u16, endpoint: u16) -> bool;
     /// Lets the unit use a page for an activity.
     fn insert_translation(&mut self, activity: u16, page: u64, physical: u64, rights: u64);
+    /// The unit forgets the pages that it knows of all activities.
+    fn forget_translations(&mut self);
     /// Writes 4 bytes at a tile-physical address.
     fn write_half(&mut self, physical: u64, value: u32);
 }
@@ -114,6 +116,15 @@ pub enum Access {
 }
 
 impl Access {
+    /// Whether rights allow it.
+    const fn is_allowed(self, rights: Rights) -> bool {
+        match self {
+            Access::Read => rights.read,
+            Access::Write => rights.write,
+            Access::Execute => rights.execute,
+        }
+    }
+
     /// The access that a trap is about, if it is a page fault (RISC-V privileged architecture, table of `mcause`).
     pub const fn of_cause(cause: u64) -> Option<Self> {
         match cause {
@@ -294,16 +305,22 @@ impl Mux {
                 pages,
                 rights,
             } => {
-                let rights = Rights::from_bits(rights).ok_or(TileMuxError::BadRequest)?;
                 let (_, target) = self.find(activity)?;
                 let bytes = pages.checked_mul(PAGE).ok_or(TileMuxError::BadRequest)?;
                 if !target.paged.is_some_and(|p| p.holds(address, bytes)) {
                     return Err(TileMuxError::BadRequest);
                 }
-                target
-                    .space
-                    .map(machine, address, physical, pages, rights)
-                    .map_err(map_error)?;
+                let space = &mut target.space;
+                let known = match rights {
+                    0 => space.unmap(machine, address, pages),
+                    rights => {
+                        let rights = Rights::from_bits(rights).ok_or(TileMuxError::BadRequest)?;
+                        space.replace(machine, address, physical, pages, rights)
+                    }
+                };
+                if known.map_err(map_error)? {
+                    machine.forget_translations();
+                }
             }
         }
         Ok(None)
@@ -393,11 +410,7 @@ impl Mux {
         let Some(lazy) = activity.lazy else {
             return false;
         };
-        let allowed = match access {
-            Access::Read => lazy.rights.read,
-            Access::Write => lazy.rights.write,
-            Access::Execute => lazy.rights.execute,
-        };
+        let allowed = access.is_allowed(lazy.rights);
         let Some(offset) = address.checked_sub(lazy.address) else {
             return false;
         };
@@ -410,14 +423,21 @@ impl Mux {
         space.map(machine, page, physical, 1, lazy.rights).is_ok()
     }
 
-    /// Where a fault at an address that is not mapped goes: TileMux's endpoint to the pager, and the address of the page.
-    pub fn pager(&self, machine: &impl Machine, place: usize, address: u64) -> Option<(u16, u64)> {
+    /// Where a fault goes at an address that is not mapped, or not for this access: TileMux's endpoint to the pager, and the address
+    /// of the page.
+    pub fn pager(
+        &self,
+        machine: &impl Machine,
+        place: usize,
+        address: u64,
+        access: Access,
+    ) -> Option<(u16, u64)> {
         let activity = self.at(place)?;
         let page = address & !(PAGE - 1);
         let paged = activity.paged.filter(|p| p.holds(page, PAGE))?;
-        // What is mapped and still faults was used in a wrong way.
-        let mapped = activity.space.translate(machine, page).is_some();
-        (!mapped).then_some((paged.endpoint, page))
+        let mapped = activity.space.translate(machine, page);
+        let allowed = mapped.is_some_and(|(_, rights)| access.is_allowed(rights));
+        (!allowed).then_some((paged.endpoint, page))
     }
 
     /// The activity in a place waits for its pager. If the page does not come, it ends for this reason.

@@ -38,6 +38,9 @@ impl Machine for Tile {
     fn insert_translation(&mut self, activity: u16, page: u64, physical: u64, rights: u64) {
         self.translations.push((activity, page, physical, rights));
     }
+    fn forget_translations(&mut self) {
+        self.translations.clear();
+    }
     fn write_half(&mut self, physical: u64, value: u32) {
         self.halves.insert(physical, value);
     }
@@ -274,13 +277,15 @@ fn a_pager_gives_pages() {
         tables: region(2),
         table_pages: table_pages(0x4000),
     };
-    let map = |address, pages| Request::MapPages {
+    let map_as = |address, pages, rights| Request::MapPages {
         activity: 1,
         address,
         physical: region(3),
         pages,
-        rights: 3,
+        rights,
     };
+    let map = |address, pages| map_as(address, pages, 3);
+    let (read, write) = (Access::Read, Access::Write);
     assert_eq!(mux.request(&mut tile, create, 0), Ok(None));
     let bad = Err(TileMuxError::BadRequest);
     assert_eq!(mux.request(&mut tile, map(base, 1), 0), bad);
@@ -293,9 +298,10 @@ fn a_pager_gives_pages() {
         stack: 0,
     };
     assert!(mux.request(&mut tile, start, 0).is_ok());
-    assert_eq!(mux.pager(&tile, 0, base - 1), None);
-    assert_eq!(mux.pager(&tile, 0, base + 4 * 4096), None);
-    assert_eq!(mux.pager(&tile, 0, base + 4099), Some((33, base + 4096)));
+    assert_eq!(mux.pager(&tile, 0, base - 1, read), None);
+    assert_eq!(mux.pager(&tile, 0, base + 4 * 4096, read), None);
+    let asked = Some((33, base + 4096));
+    assert_eq!(mux.pager(&tile, 0, base + 4099, read), asked);
     // Nobody runs until the page is there.
     let cause = StopCause::Fault {
         cause: 15,
@@ -309,14 +315,27 @@ fn a_pager_gives_pages() {
     assert_eq!(mux.decide(5), Decision::Idle { until: None });
     assert_eq!(mux.request(&mut tile, map(base + 4096, 4), 5), bad);
     assert_eq!(mux.request(&mut tile, map(base + 4096, 1), 5), Ok(None));
-    assert_eq!(mux.request(&mut tile, map(base + 4096, 1), 5), bad);
     mux.wake(0, 6);
     assert_eq!(mux.suspended(1), None);
     assert!(matches!(mux.decide(6), Decision::Run { member: 0, .. }));
-    // A page that is there and faults was used in a wrong way.
-    assert_eq!(mux.pager(&tile, 0, base + 4096), None);
+    // A page that is there and faults nevertheless is nothing for the pager; what its rights lack is.
+    assert_eq!(mux.pager(&tile, 0, base + 4096, write), None);
+    assert_eq!(mux.pager(&tile, 0, base + 4096, Access::Execute), asked);
     assert!(mux.translate(&mut tile, 1, base + 4096, TLB_WRITE));
     assert!(!mux.translate(&mut tile, 1, base, TLB_WRITE));
+    // The pager maps it anew, to be read only, and takes it back; the unit forgets it each time.
+    for (rights, asks) in [(1, [None, asked]), (0, [asked; 2])] {
+        assert!(mux.translate(&mut tile, 1, base + 4096, TLB_READ));
+        let request = map_as(base + 4096, 1, rights);
+        assert_eq!(mux.request(&mut tile, request, 7), Ok(None));
+        assert!(tile.translations.is_empty());
+        let found = [read, write].map(|access| mux.pager(&tile, 0, base + 4096, access));
+        assert_eq!(found, asks);
+        assert!(!mux.translate(&mut tile, 1, base + 4096, TLB_WRITE));
+    }
+    // What is not there need not be forgotten.
+    assert_eq!(mux.request(&mut tile, map_as(base, 4, 0), 8), Ok(None));
+    assert_eq!(mux.request(&mut tile, map_as(base, 4, 8), 8), bad);
 }
 
 #[test]

@@ -273,6 +273,10 @@ impl Machine for Tile {
         dtu::insert_translation(activity, page, physical, rights);
     }
 
+    fn forget_translations(&mut self) {
+        dtu::invalidate_translations();
+    }
+
     fn write_half(&mut self, physical: u64, value: u32) {
         arch::write_half(physical, value);
     }

@@ -87,7 +87,9 @@ impl System {
         if target.is_lost {
             return Err(SyscallError::TileLost);
         }
-        let physical = target.physical(region).ok_or(SyscallError::WrongState)?;
+        let physical = target
+            .physical(region, true)
+            .ok_or(SyscallError::WrongState)?;
         let channel = target.endpoints.find(2).ok_or(SyscallError::NoEndpoint)?;
         let cpu_owner = tile.owner[Quota::Cpu as usize];
         let cpu = self.budget_of(cpu_owner, tile.period)?;
@@ -98,7 +100,7 @@ impl System {
                 .create_activity(caller, plan.target, plan.tile, plan.purse, plan.memory)?;
         let made = self.equip(caller, holder, &plan, index, region.size, channel);
         let made = made.and_then(|tables| {
-            let place = self.tiles[index].physical(tables);
+            let place = self.tiles[index].physical(tables, true);
             place.ok_or(SyscallError::WrongState)
         });
         let tables = match made {

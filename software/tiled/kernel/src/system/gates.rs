@@ -104,7 +104,7 @@ impl System {
                     base: range.base + offset,
                     size,
                 };
-                let physical = self.tiles[index].physical(region);
+                let physical = self.tiles[index].physical(region, true);
                 let physical = physical.ok_or(SyscallError::WrongState)?;
                 if !physical.is_multiple_of(64) {
                     return Err(SyscallError::BadArgument);

@@ -547,6 +547,10 @@ impl System {
             Syscall::Query { selector } => {
                 let (_, object) = self.space.look(caller, selector)?;
                 self.query(&object, reply);
+                if let Object::Activity { holder } = object {
+                    let number = self.number(HolderId(holder));
+                    reply.push(&[number.ok_or(SyscallError::NoActivity)?.into()]);
+                }
             }
             Syscall::Tell { activity, value } => {
                 let activity = self.named(caller, activity)?;

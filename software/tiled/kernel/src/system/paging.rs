@@ -13,7 +13,7 @@ use super::{Outcome, System, Ticket};
 use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, SendEndpoint, TILEMUX_ACTIVITY};
-use bulkhead_abi::syscall::{MAP_PAGES_MAX, PAGED_PAGES_MAX, SEL_MEMORY, SyscallError};
+use bulkhead_abi::syscall::{MAP_PAGES_MAX, MAP_WRITE, PAGED_PAGES_MAX, SEL_MEMORY, SyscallError};
 use bulkhead_abi::tilemux::{Request, table_pages};
 use bulkhead_capabilities::{HolderId, NodeId, Object};
 
@@ -107,7 +107,7 @@ impl System {
     ) -> Result<(NodeId, u64), SyscallError> {
         let tables = self.cut_tables(caller, holder, index, pages)?;
         let place = self.region(tables);
-        let place = place.map(|region| self.tiles[index].physical(region));
+        let place = place.map(|region| self.tiles[index].physical(region, true));
         match place {
             Ok(Some(physical)) => Ok((tables, physical)),
             _ => {
@@ -117,7 +117,7 @@ impl System {
         }
     }
 
-    /// Maps memory of the caller into an activity that has a pager.
+    /// Maps memory of the caller into an activity that has a pager, or takes pages back.
     ///
     /// # Errors
     /// See `MapFrom`.
@@ -138,7 +138,7 @@ impl System {
         }
         let (start, range, _) = target.paged.ok_or(SyscallError::WrongState)?;
         let valid = (1..=MAP_PAGES_MAX).contains(&pages)
-            && (1..=7).contains(&rights)
+            && rights <= 7
             && address.is_multiple_of(PAGE)
             && offset.is_multiple_of(PAGE);
         if !valid {
@@ -161,7 +161,7 @@ impl System {
             base: source.base + offset,
             size,
         };
-        let physical = self.tiles[index].physical(region);
+        let physical = self.tiles[index].physical(region, rights & MAP_WRITE != 0);
         let physical = physical.ok_or(SyscallError::WrongState)?;
         if !physical.is_multiple_of(PAGE) {
             return Err(SyscallError::BadArgument);
@@ -173,7 +173,7 @@ impl System {
                 && self.space.holder_of(id) == holder
         });
         drop(mappings);
-        if !known {
+        if !known && rights != 0 {
             let range = (start / PAGE, range);
             self.space.map(caller, memory, holder, range, 0)?;
         }

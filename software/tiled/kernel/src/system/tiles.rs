@@ -13,7 +13,7 @@ use bulkhead_abi::dtu::{
     TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE, UNLIMITED_CREDITS,
 };
 use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
-use bulkhead_abi::syscall::{NO_SELECTOR, SyscallError, module_key};
+use bulkhead_abi::syscall::{MAP_READ, NO_SELECTOR, SyscallError, module_key};
 use bulkhead_abi::tilemux::{
     KERNEL_ACTIVITY, NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, PRINT_REPLY_SLOT,
     PRINT_REPLY_SLOTS, PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_REPLIES, REQUEST_SLOT, REQUEST_SLOTS,
@@ -60,10 +60,14 @@ impl System {
             base: range.base,
             size: range.size,
         };
-        let window = target.next_window(caller, region);
+        let read_only = range.rights == MAP_READ;
+        let window = target.next_window(caller, region, read_only);
         let window = window.ok_or(SyscallError::NoWindow)?;
         let aligned = region.base.is_multiple_of(PAGE) && region.size.is_multiple_of(PAGE);
-        if !aligned || region.size > PMP_WINDOW_SIZE || range.rights != 7 {
+        // What can only be read is no place for TileMux and page tables; and only who started TileMux takes one window more.
+        let more = target.is_lit && tables == 0 && self.may_give_tables(index, caller);
+        let right = range.rights == 7 || read_only && more;
+        if !aligned || region.size > PMP_WINDOW_SIZE || !right {
             return Err(SyscallError::BadArgument);
         }
         let tables = tables.checked_mul(PAGE).ok_or(SyscallError::NoMemory)?;
@@ -73,7 +77,7 @@ impl System {
             }
             let shown = self.space.show(caller, memory, tile, window)?;
             self.reserve(caller, node, shown, 0, tables, index)?;
-            self.show(hardware, (index, caller), window, region);
+            self.show(hardware, (index, caller), (window, read_only), region);
             return Ok(Outcome::Reply(done()));
         }
         let program = self.module(&TILEMUX_NAMES).ok_or(SyscallError::NoModule)?;
@@ -92,7 +96,7 @@ impl System {
         let loading = loading.map_err(|_| SyscallError::NoModule)?;
         let shown = self.space.show(caller, memory, tile, window)?;
         self.reserve(caller, node, shown, TILEMUX_MEMORY, tables, index)?;
-        self.show(hardware, (index, caller), window, region);
+        self.show(hardware, (index, caller), (window, false), region);
         self.tiles[index].is_lit = true;
         self.tiles[index].lit_by = caller;
         self.set_up(hardware, index, region);
@@ -151,13 +155,18 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         (index, caller): (usize, HolderId),
-        window: u16,
+        (window, read_only): (u16, bool),
         region: Region,
     ) {
         let tile = &mut self.tiles[index];
+        tile.read_only[usize::from(window)] = read_only;
         tile.shown_by[usize::from(window)] = caller;
         tile.windows[usize::from(window)] = Some(region);
-        let rights = (TLB_READ | TLB_WRITE) as u8;
+        let rights = match read_only {
+            true => TLB_READ,
+            false => TLB_READ | TLB_WRITE,
+        };
+        let rights = rights as u8;
         let endpoint = memory_endpoint(TILEMUX_ACTIVITY, region, rights);
         hardware.set_endpoint(tile.id, window, endpoint);
     }

@@ -197,3 +197,86 @@ fn a_client_without_pages_learns_that_its_pager_is_gone() {
     call(&mut system, &mut chip, 1, stop).unwrap();
     check(&mut system);
 }
+
+#[test]
+fn memory_that_a_tile_can_only_read_is_mapped_so_and_nothing_lives_in_it() {
+    let (mut system, mut chip) = boot();
+    let (pager, _) = pair(&mut system, &mut chip);
+    call(&mut system, &mut chip, 1, set_pager(16)).unwrap();
+    start(&mut system, &mut chip, APP);
+    let configure = |memory| Syscall::ConfigureTile {
+        tile: SEL_TILES + 2,
+        memory,
+        tables: 0,
+    };
+    for request in [
+        Syscall::CutMemory {
+            source: SEL_MEMORIES + MEMORY,
+            target: 303,
+            size: 1 << 16,
+        },
+        Syscall::DeriveMemory {
+            source: 303,
+            target: 304,
+            offset: 0,
+            size: 1 << 16,
+            rights: 1,
+        },
+        Syscall::Delegate {
+            activity: PAGER,
+            source: 303,
+            target: 40,
+        },
+        configure(304),
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    // One of them for each memory tile.
+    let again = call(&mut system, &mut chip, 1, configure(304));
+    assert_eq!(again, Err(SyscallError::NoWindow));
+    let tables = Syscall::ConfigureTile {
+        tile: SEL_TILES + 2,
+        memory: 304,
+        tables: 1,
+    };
+    assert!(call(&mut system, &mut chip, 1, tables).is_err());
+    let shown = chip.endpoints.values().filter(
+        |endpoint| matches!(endpoint, Endpoint::Memory(m) if m.size == 1 << 16 && m.rights == 1),
+    );
+    assert_eq!(shown.count(), 1);
+    let as_readable = |request| match request {
+        Syscall::MapFrom {
+            activity,
+            memory,
+            address,
+            offset,
+            pages,
+            ..
+        } => Syscall::MapFrom {
+            activity,
+            memory,
+            address,
+            offset,
+            pages,
+            rights: 1,
+        },
+        other => other,
+    };
+    // The pager may write it, its client's tile may not.
+    let written = call(&mut system, &mut chip, pager, map(40, HEAP, 0, 1));
+    assert_eq!(written, Err(SyscallError::WrongState));
+    let read = as_readable(map(40, HEAP, 4096, 1));
+    call(&mut system, &mut chip, pager, read).unwrap();
+    let live = Syscall::CreateActivity {
+        target: 310,
+        tile: SEL_TILES + 2,
+        purse: SEL_KERNEL_MEMORY,
+        memory: 303,
+        reply: 0,
+        priority: 0,
+        tile_priority: 0,
+        name: Name::new("late").unwrap(),
+    };
+    let lived = call(&mut system, &mut chip, 1, live);
+    assert_eq!(lived, Err(SyscallError::WrongState));
+}

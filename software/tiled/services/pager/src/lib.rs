@@ -4,63 +4,70 @@
 //! into an address space.
 //!
 //! Every client has a pool of its own, so that none takes pages from another, and a limit. A page of the heap is zeros; one of
-//! a file is a copy of what the file holds there. What comes with a fault are the pages behind it, too, as many as the pager was
-//! told, if nobody has touched them.
+//! a file is a copy of what the file holds there, which may only be read until somebody writes it. So the pager knows which pages of
+//! files are unchanged: they are taken back, the oldest first, when a client has as many pages as it may, and come again from their
+//! file. With memory for that, clients share the unchanged pages of a file; who writes one gets a copy. What comes with a fault are
+//! the pages behind it, too, as many as the pager was told, if nobody has touched them.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 extern crate alloc;
 
-use alloc::vec;
+mod client;
+mod frames;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+pub use client::{Client, PAGE, Range};
+
 use alloc::vec::Vec;
 use bulkhead_abi::pager::PagerAccess;
+use shared::{Shared, User};
 
-/// Bytes of a page.
-pub const PAGE: u64 = 4096;
-
-/// A range of addresses: the first one, and pages.
+/// Where a frame lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
-    /// First address, page aligned.
-    pub start: u64,
-    /// Pages.
-    pub pages: u64,
+pub enum Place {
+    /// In the client's pool.
+    Own(u64),
+    /// In the memory for unchanged pages.
+    Shared(u64),
 }
 
-impl Range {
-    /// Number of the page at an address in it.
-    fn page(&self, address: u64) -> Option<u64> {
-        let page = address.checked_sub(self.start)? / PAGE;
-        (page < self.pages).then_some(page)
-    }
-}
-
-/// What a page holds at first.
+/// What has to be brought into a frame first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contents {
-    /// Zeros.
-    Zeros,
+pub enum Fill {
+    /// Nothing: it is there.
+    Nothing,
+    /// Zeros, into the frames whose bits are set: the first one's is the lowest.
+    Zeros(u64),
     /// A file from an offset on, then zeros.
     File {
-        /// Its number: the first one that was placed has 0.
+        /// Its number: the first path that was placed has 0.
         file: usize,
         /// Offset in bytes.
         offset: u64,
     },
+    /// What is in this frame of the memory for unchanged pages.
+    Copy(u64),
 }
 
 /// Pages for a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// Address of the first one.
+    /// Pages of clients that must be taken back before: the client and the address. Their frames are used for something else.
+    pub taken: Vec<(usize, u64)>,
+    /// Address of the first page.
     pub address: u64,
-    /// The first one's number in the client's pool.
-    pub page: u64,
-    /// How many, one behind the other in both.
+    /// The first one's frame; the others lie behind it.
+    pub place: Place,
+    /// How many.
     pub pages: u64,
-    /// What is in them.
-    pub contents: Contents,
+    /// What to bring into them.
+    pub fill: Fill,
+    /// Whether they may be written.
+    pub writable: bool,
 }
 
 /// Why there is no page.
@@ -74,220 +81,176 @@ pub enum Refusal {
     NoQuota,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Placed {
-    first: u64,
-    pages: u64,
+/// The clients of a pager and what they share.
+#[derive(Debug)]
+pub struct Pages {
+    clients: Vec<Client>,
+    shared: Shared,
 }
 
-/// A client.
-#[derive(Clone, Debug)]
-pub struct Client {
-    heap: Range,
-    area: Range,
-    /// Pages that it may have.
-    limit: u64,
-    given: u64,
-    /// Which pages of heap and area were given, as bits.
-    there: Vec<u64>,
-    files: Vec<Placed>,
-}
-
-impl Client {
-    /// With a heap, an area for files, and at most so many pages.
-    pub fn new(heap: Range, area: Range, limit: u64) -> Self {
-        let words = (heap.pages + area.pages).div_ceil(64) as usize;
+impl Pages {
+    /// For these clients, with so many frames for unchanged pages that they share.
+    pub fn new(clients: Vec<Client>, shared: u64) -> Self {
         Self {
-            heap,
-            area,
-            limit,
-            given: 0,
-            there: vec![0; words],
-            files: Vec::new(),
+            clients,
+            shared: Shared::new(shared),
         }
     }
 
-    /// Pages that were given and can still be.
-    pub const fn count(&self) -> (u64, u64) {
-        (self.given, self.limit - self.given)
+    /// A client.
+    pub fn client(&mut self, number: usize) -> Option<&mut Client> {
+        self.clients.get_mut(number)
     }
 
-    fn is_there(&self, page: u64) -> bool {
-        let word = self.there.get((page / 64) as usize);
-        word.is_none_or(|word| word >> (page % 64) & 1 == 1)
+    /// Whether a client has this file in its area. If not, the number can be that of another file: what was kept of the old one is
+    /// forgotten.
+    pub fn keeps(&mut self, file: usize) -> bool {
+        let kept = self.clients.iter().any(|client| client.has(file));
+        if !kept {
+            self.shared.forget(file);
+        }
+        kept
     }
 
-    /// Finds room for a file of so many bytes: its number and its address.
-    pub fn place(&mut self, bytes: u64) -> Option<(usize, u64)> {
-        let pages = bytes.div_ceil(PAGE).max(1);
-        let first = self.files.last().map_or(0, |last| last.first + last.pages);
-        let end = first.checked_add(pages)?;
-        (end <= self.area.pages).then_some(())?;
-        self.files.push(Placed { first, pages });
-        Some((self.files.len() - 1, self.area.start + first * PAGE))
+    /// Pages of the memory for unchanged pages that a client uses.
+    pub fn shares(&self, number: usize) -> u64 {
+        self.shared.uses(number)
     }
 
-    /// What a fault at an address gets: at most `most` pages, at least one.
+    /// A client begins anew: it has nothing.
+    pub fn reset(&mut self, number: usize) {
+        self.shared.leave(number);
+        if let Some(client) = self.clients.get_mut(number) {
+            client.reset();
+        }
+    }
+
+    /// What could not be brought into a frame of the memory for unchanged pages is not there.
+    pub fn failed(&mut self, given: &Given) {
+        if let Place::Shared(frame) = given.place {
+            self.shared.drop_frame(frame);
+        }
+    }
+
+    /// What a fault of a client at an address gets: at most `most` pages, at least one.
     ///
     /// # Errors
     /// See [`Refusal`].
     pub fn fault(
         &mut self,
+        number: usize,
         address: u64,
         access: PagerAccess,
         most: u64,
     ) -> Result<Given, Refusal> {
-        if access == PagerAccess::Execute {
-            return Err(Refusal::NotThere);
-        }
-        let (bit, end, contents) = match (self.heap.page(address), self.area.page(address)) {
-            (Some(page), _) => (page, self.heap.pages, Contents::Zeros),
-            (_, Some(page)) => {
-                let holds = |f: &Placed| (f.first..f.first + f.pages).contains(&page);
-                let file = self.files.iter().position(holds);
-                let file = file.ok_or(Refusal::NotThere)?;
-                let Placed { first, pages } = self.files[file];
-                let offset = (page - first) * PAGE;
-                let end = self.heap.pages + first + pages;
-                let contents = Contents::File { file, offset };
-                (self.heap.pages + page, end, contents)
-            }
-            _ => return Err(Refusal::NotThere),
+        let client = self.clients.get_mut(number).ok_or(Refusal::NotThere)?;
+        let page = client.page(address).ok_or(Refusal::NotThere)?;
+        let source = client.source(page);
+        let source = source.filter(|_| access != PagerAccess::Execute);
+        let source = source.ok_or(Refusal::NotThere)?;
+        let write = access == PagerAccess::Write;
+        let address = address & !(PAGE - 1);
+        let one = |place, fill, taken| Given {
+            taken,
+            address,
+            place,
+            pages: 1,
+            fill,
+            writable: write,
         };
-        if self.is_there(bit) {
-            return Err(Refusal::Given);
-        }
-        let left = self.limit - self.given;
-        let most = most.max(1).min(left).min(end - bit);
-        let pages = (0..most)
-            .take_while(|next| !self.is_there(bit + next))
-            .count() as u64;
-        if pages == 0 {
-            return Err(Refusal::NoQuota);
-        }
-        for page in bit..bit + pages {
-            self.there[(page / 64) as usize] |= 1 << (page % 64);
-        }
-        let page = self.given;
-        self.given += pages;
-        Ok(Given {
-            address: address & !(PAGE - 1),
+        let user = User {
+            client: number,
             page,
+            address,
+        };
+        if client.is_shared(page) {
+            if !write {
+                return Err(Refusal::Given);
+            }
+            // It gets a copy, and leaves the one that others may use.
+            let (frame, taken) = client.take(page, true)?;
+            let copied = self.shared.part(user).ok_or(Refusal::Given)?;
+            let taken = taken.map(|address| (number, address));
+            let fill = Fill::Copy(copied);
+            return Ok(one(Place::Own(frame), fill, Vec::from_iter(taken)));
+        }
+        if let Some((frame, writable)) = client.own(page) {
+            if !write || writable {
+                return Err(Refusal::Given);
+            }
+            client.changes(page);
+            return Ok(one(Place::Own(frame), Fill::Nothing, Vec::new()));
+        }
+        let client::Source::File(file, first) = source else {
+            let (frame, pages, zeros, taken) = client.take_zeros(page, most)?;
+            let taken = taken.map(|address| (number, address));
+            return Ok(Given {
+                pages,
+                writable: true,
+                ..one(Place::Own(frame), Fill::Zeros(zeros), Vec::from_iter(taken))
+            });
+        };
+        let fill = Fill::File {
+            file,
+            offset: first * PAGE,
+        };
+        if self.shared.is_used() && !write {
+            let (frame, is_new, users) = self.shared.join((file, first), user);
+            let mut taken = Vec::new();
+            for user in users {
+                if let Some(other) = self.clients.get_mut(user.client) {
+                    other.lose(user.page);
+                    taken.push((user.client, user.address));
+                }
+            }
+            if let Some(client) = self.clients.get_mut(number) {
+                client.share(page);
+            }
+            let fill = if is_new { fill } else { Fill::Nothing };
+            return Ok(one(Place::Shared(frame), fill, taken));
+        }
+        let (frame, taken) = client.take(page, write)?;
+        let pages = match (write, taken) {
+            (false, None) => client.more(page, frame, most),
+            _ => 1,
+        };
+        let fill = match self.shared.find((file, first)) {
+            Some(frame) => Fill::Copy(frame),
+            None => fill,
+        };
+        let taken = taken.map(|address| (number, address));
+        Ok(Given {
             pages,
-            contents,
+            ..one(Place::Own(frame), fill, Vec::from_iter(taken))
         })
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::{BTreeMap, BTreeSet};
-
-    const HEAP: Range = Range {
-        start: 0x1002_0000,
-        pages: 20,
-    };
-    const AREA: Range = Range {
-        start: 0x1020_0000,
-        pages: 8,
-    };
-
-    #[test]
-    fn a_heap_page_is_given_once() {
-        let mut client = Client::new(HEAP, AREA, 3);
-        let at = HEAP.start + 5 * PAGE;
-        let given = client.fault(at + 77, PagerAccess::Write, 1).unwrap();
-        assert_eq!(
-            given,
-            Given {
-                address: at,
-                page: 0,
-                pages: 1,
-                contents: Contents::Zeros
-            }
-        );
-        assert_eq!(client.fault(at, PagerAccess::Read, 1), Err(Refusal::Given));
-        // Those behind it come, too, but not the one that is there, and not more than the limit.
-        let before = client.fault(at - 2 * PAGE, PagerAccess::Read, 4).unwrap();
-        assert_eq!((before.page, before.pages), (1, 2));
-        assert_eq!(client.count(), (3, 0));
-        assert_eq!(
-            client.fault(HEAP.start, PagerAccess::Read, 1),
-            Err(Refusal::NoQuota)
-        );
-    }
-
-    #[test]
-    fn nothing_is_beside_heap_and_files() {
-        let mut client = Client::new(HEAP, AREA, 100);
-        let end = HEAP.start + HEAP.pages * PAGE;
-        for address in [0, HEAP.start - 1, end, AREA.start, u64::MAX] {
-            assert_eq!(
-                client.fault(address, PagerAccess::Read, 1),
-                Err(Refusal::NotThere),
-                "{address:#x}"
-            );
+    /// A client gives pages back: the heap is zeros there, a file what it holds. The pages must be taken from it before they are used
+    /// for something else.
+    ///
+    /// # Errors
+    /// [`Refusal::NotThere`] if not all of them are heap or area.
+    pub fn give_back(&mut self, number: usize, address: u64, pages: u64) -> Result<(), Refusal> {
+        let client = self.clients.get_mut(number).ok_or(Refusal::NotThere)?;
+        let first = client.page(address).ok_or(Refusal::NotThere)?;
+        let last = pages.checked_sub(1).and_then(|n| n.checked_mul(PAGE));
+        let last = last.and_then(|offset| client.page(address.checked_add(offset)?));
+        let last = last.ok_or(Refusal::NotThere)?;
+        if !address.is_multiple_of(PAGE) || last.checked_sub(first) != Some(pages - 1) {
+            return Err(Refusal::NotThere);
         }
-        assert_eq!(
-            client.fault(HEAP.start, PagerAccess::Execute, 1),
-            Err(Refusal::NotThere)
-        );
-        assert_eq!(client.place(3 * PAGE - 1), Some((0, AREA.start)));
-        assert_eq!(client.place(0), Some((1, AREA.start + 3 * PAGE)));
-        assert_eq!(client.place(5 * PAGE), None);
-        assert_eq!(client.place(u64::MAX), None);
-        let second = client
-            .fault(AREA.start + PAGE + 9, PagerAccess::Read, 8)
-            .unwrap();
-        assert_eq!(
-            second,
-            Given {
-                address: AREA.start + PAGE,
-                page: 0,
-                pages: 2,
-                contents: Contents::File {
-                    file: 0,
-                    offset: PAGE
-                }
+        for page in first..=last {
+            if client.is_shared(page) {
+                let address = address + (page - first) * PAGE;
+                let user = User {
+                    client: number,
+                    page,
+                    address,
+                };
+                self.shared.part(user);
             }
-        );
-        assert_eq!(
-            client.fault(AREA.start + 4 * PAGE, PagerAccess::Read, 1),
-            Err(Refusal::NotThere)
-        );
-    }
-
-    proptest! {
-        /// No page of the pool is given twice, none beyond the limit, and every address has one page.
-        #[test]
-        fn pages_are_nobody_elses(
-            limit in 0u64..40, most in 0u64..6, faults in proptest::collection::vec((0u64..30, any::<bool>()), 0..80),
-        ) {
-            let mut client = Client::new(HEAP, AREA, limit);
-            client.place(AREA.pages * PAGE).unwrap();
-            let mut pool = BTreeSet::new();
-            let mut mapped = BTreeMap::new();
-            for (page, file) in faults {
-                let range = if file { AREA } else { HEAP };
-                let address = range.start + page * PAGE + 1;
-                match client.fault(address, PagerAccess::Write, most) {
-                    Ok(given) => {
-                        prop_assert!(given.pages <= most.max(1));
-                        for next in 0..given.pages {
-                            prop_assert!(pool.insert(given.page + next));
-                            let at = given.address + next * PAGE;
-                            prop_assert!(range.page(at).is_some());
-                            prop_assert_eq!(mapped.insert(at, given.page + next), None);
-                        }
-                    }
-                    Err(Refusal::Given) => prop_assert!(mapped.contains_key(&(address - 1))),
-                    Err(Refusal::NotThere) => prop_assert!(page >= range.pages),
-                    Err(Refusal::NoQuota) => prop_assert_eq!(pool.len() as u64, limit),
-                }
-                prop_assert!(pool.iter().all(|page| *page < limit));
-            }
+            client.lose(page);
         }
+        Ok(())
     }
 }

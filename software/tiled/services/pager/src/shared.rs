@@ -1,0 +1,115 @@
+//! Unchanged pages of files that clients share.
+//!
+//! What it deliberately does not know: what a client has beside them.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// A page of a file: its number, the page's.
+pub type Key = (usize, u64);
+
+/// A page of a client that shows a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct User {
+    /// The client.
+    pub client: usize,
+    /// Its page.
+    pub page: u64,
+    /// The address of that page.
+    pub address: u64,
+}
+
+#[derive(Debug, Default)]
+struct Frame {
+    key: Option<Key>,
+    users: Vec<User>,
+}
+
+/// The frames.
+#[derive(Debug)]
+pub struct Shared {
+    frames: Vec<Frame>,
+    known: BTreeMap<Key, u64>,
+    /// The one that is used next for something else.
+    hand: u64,
+}
+
+impl Shared {
+    /// So many frames, which may be none.
+    pub fn new(frames: u64) -> Self {
+        Self {
+            frames: (0..frames).map(|_| Frame::default()).collect(),
+            known: BTreeMap::new(),
+            hand: 0,
+        }
+    }
+
+    /// Whether there are any.
+    pub fn is_used(&self) -> bool {
+        !self.frames.is_empty()
+    }
+
+    /// The frame of a page of a file.
+    pub fn find(&self, key: Key) -> Option<u64> {
+        self.known.get(&key).copied()
+    }
+
+    /// Frames that a client uses.
+    pub fn uses(&self, client: usize) -> u64 {
+        let of = |frame: &&Frame| frame.users.iter().any(|user| user.client == client);
+        self.frames.iter().filter(of).count() as u64
+    }
+
+    /// A page of a client shows a page of a file: the frame, whether it has to be filled, and who used it for another page and loses
+    /// it. What nobody uses goes first, then whatever comes next.
+    pub fn join(&mut self, key: Key, user: User) -> (u64, bool, Vec<User>) {
+        if let Some(frame) = self.find(key) {
+            self.frames[frame as usize].users.push(user);
+            return (frame, false, Vec::new());
+        }
+        let count = self.frames.len() as u64;
+        let mut order = (0..count).map(|next| (self.hand + next) % count);
+        let unused = order.find(|frame| self.frames[*frame as usize].users.is_empty());
+        let frame = unused.unwrap_or(self.hand);
+        self.hand = (frame + 1) % count;
+        let place = &mut self.frames[frame as usize];
+        if let Some(old) = place.key.replace(key) {
+            self.known.remove(&old);
+        }
+        let users = core::mem::replace(&mut place.users, Vec::from([user]));
+        self.known.insert(key, frame);
+        (frame, true, users)
+    }
+
+    /// A page of a client does not show its frame any more: which one that was.
+    pub fn part(&mut self, user: User) -> Option<u64> {
+        let uses = |frame: &Frame| frame.users.contains(&user);
+        let frame = self.frames.iter().position(uses)?;
+        self.frames[frame].users.retain(|other| *other != user);
+        Some(frame as u64)
+    }
+
+    /// A client uses nothing any more.
+    pub fn leave(&mut self, client: usize) {
+        for frame in &mut self.frames {
+            frame.users.retain(|user| user.client != client);
+        }
+    }
+
+    /// Nobody shows pages of a file any more, and its number is to mean another one.
+    pub fn forget(&mut self, file: usize) {
+        self.known.retain(|key, _| key.0 != file);
+        for frame in &mut self.frames {
+            frame.key = frame.key.filter(|key| key.0 != file);
+        }
+    }
+
+    /// What should be in a frame is not.
+    pub fn drop_frame(&mut self, frame: u64) {
+        if let Some(place) = self.frames.get_mut(frame as usize)
+            && let Some(key) = place.key.take()
+        {
+            self.known.remove(&key);
+        }
+    }
+}
