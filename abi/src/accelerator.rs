@@ -100,7 +100,7 @@ impl Request {
 /// An answer to a request, sent when the piece and everything behind it in the pipeline is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Answer {
-    /// 0; a code of [`crate::dtu::DtuError`]; [`BAD_REQUEST`] for a request that makes no sense; [`KERNEL`] and more, [`SERVICE`] and
+    /// 0; a code of [`crate::dtu::DtuError`]; [`BAD_REQUEST`] for a request that makes no sense; [`CUT_OFF`]; [`KERNEL`] and more, [`SERVICE`] and
     /// more for a refusal.
     pub status: u64,
     /// Bytes that were processed.
@@ -111,6 +111,8 @@ pub struct Answer {
 
 /// [`Answer::status`] of a request that makes no sense to the unit.
 pub const BAD_REQUEST: u64 = 256;
+/// [`Answer::status`] if the writer of the pipe ended and had not said that this was all.
+pub const CUT_OFF: u64 = 257;
 /// [`Answer::status`]: this plus a code of [`crate::syscall::SyscallError`], by which the kernel refused a system call of the unit.
 pub const KERNEL: u64 = 512;
 /// [`Answer::status`]: this plus the status by which the file service refused a request of the unit.

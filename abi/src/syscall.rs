@@ -430,7 +430,8 @@ calls! {
         /// How often it can be taken at once.
         value: u32,
     }
-    /// Takes a semaphore, waiting until that is possible.
+    /// Takes a semaphore, waiting until that is possible. [`SyscallError::Gone`] if meanwhile somebody loses it who could have given it, by
+    /// his end or otherwise: who waits may try again.
     SemaphoreDown = 22 {
         /// The semaphore.
         semaphore: u16,
@@ -499,6 +500,13 @@ calls! {
         offset: u64,
         /// Its bytes, whole pages, at least one.
         size: u64,
+    }
+    /// Who can send to a receive endpoint of the caller. Results: endpoints that lead there, and those that did and are gone since. Nobody
+    /// and somebody gone: what is not in the buffer will not come, unless the caller's manager connects somebody again. Whoever waits at
+    /// the endpoint is woken when that begins to be so.
+    Senders = 32 {
+        /// The endpoint.
+        endpoint: u16,
     }
     /// What is left of the quotas of a capability. Results: an [`ObjectKind`], and of a tile: endpoints, nanoseconds a second, bytes a
     /// second, bytes at once, page tables; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free slots, slots;

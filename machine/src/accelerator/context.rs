@@ -151,6 +151,10 @@ pub struct Context {
     pub blocked: bool,
     /// Something that it may wait for will not come any more.
     pub woken: bool,
+    /// That may be what its pipe was to bring.
+    pub forsaken: bool,
+    /// It is: nobody writes into the pipe any more.
+    pub cut_off: bool,
     /// It is to end with this code.
     pub over: Option<u64>,
 }
@@ -172,6 +176,8 @@ impl Context {
             store: 0,
             blocked: false,
             woken: false,
+            forsaken: false,
+            cut_off: false,
             over: None,
         }
     }

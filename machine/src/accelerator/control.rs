@@ -6,6 +6,7 @@
 //! next, and what the stream computes.
 
 use super::context::{Context, Inbox};
+use super::files::Call;
 use super::job::{Piece, Step};
 use super::stream::Operation;
 use super::{AcceleratorConfig, Ports, Waits, rogue};
@@ -583,6 +584,11 @@ impl Accelerator {
             Step::Store(_, _, bytes) => context.stored(bytes, error),
             Step::Put(..) | Step::Place(..) | Step::End(_) | Step::Forward(..) => {
                 context.sent(step, error)
+            }
+            // Asked again when it is woken again.
+            Step::Call(Call::Senders) if error != DtuError::None => {
+                context.calls.outstanding = None;
+                context.forsaken |= matches!(error, DtuError::NoSpace | DtuError::NoCredits);
             }
             Step::Call(_) => match error {
                 DtuError::None => {}

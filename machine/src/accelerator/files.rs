@@ -7,7 +7,7 @@
 //! One call is under way at a time. A label tells its answer from one that comes too late. Of each file two pieces can be held: the
 //! one that is used, and the next one, which is obtained meanwhile.
 
-use super::context::Context;
+use super::context::{Context, Input};
 use crate::types::Tick;
 use bulkhead_abi::accelerator::{KERNEL, SERVICE};
 use bulkhead_abi::dtu::DtuError;
@@ -55,6 +55,8 @@ pub enum Call {
     Revoke(Slot),
     Commit,
     Close(End),
+    /// Whether somebody can still write into its pipe.
+    Senders,
 }
 
 /// Where a call goes.
@@ -67,9 +69,11 @@ pub enum Channel {
 impl Call {
     pub const fn channel(self) -> Channel {
         match self {
-            Call::Session | Call::Obtain(..) | Call::Activate(_) | Call::Revoke(_) => {
-                Channel::Kernel
-            }
+            Call::Session
+            | Call::Obtain(..)
+            | Call::Activate(_)
+            | Call::Revoke(_)
+            | Call::Senders => Channel::Kernel,
             Call::Open(_) | Call::Commit | Call::Close(_) => Channel::Service,
         }
     }
@@ -238,6 +242,10 @@ impl Context {
     /// The message of a call. Nothing if there is no service to be called.
     pub fn message(&mut self, call: Call) -> Option<Vec<u8>> {
         let gates = self.gates?;
+        if let (Call::Senders, Input::Pipe(inbox)) = (call, gates.input) {
+            let endpoint = inbox.endpoint;
+            return Some(words(Syscall::Senders { endpoint }.encode().as_slice()));
+        }
         let (_, service) = gates.files?;
         let handle = |context: &mut Self, end| {
             let file = context.file(end).and_then(|file| file.handle);
@@ -283,6 +291,7 @@ impl Context {
                 return Some(words(&[COMMIT, handle(self, End::Sink), end]));
             }
             Call::Close(end) => return Some(words(&[CLOSE, handle(self, end)])),
+            Call::Senders => return None,
         };
         Some(words(syscall.encode().as_slice()))
     }
@@ -349,6 +358,13 @@ impl Context {
                     *place = None;
                 }
             }
+            Call::Senders => {
+                if word(0) == 0 && word(1) > 0 {
+                    // What came before is still to be read.
+                    self.cut_off = true;
+                    self.note();
+                }
+            }
             Call::Commit => {
                 if let Some(job) = &mut self.job {
                     job.committed = true;
@@ -398,6 +414,8 @@ impl Context {
                     file.handle = None;
                 }
             }
+            // A question only.
+            Call::Senders => return,
             _ => {}
         }
         self.fail(status);

@@ -8,7 +8,8 @@ use super::context::{Context, Gates, Inbox, Input, Output};
 use super::files::{Call, Channel, End, OpenFile};
 use super::stream::{Operation, Stream};
 use crate::types::Tick;
-use bulkhead_abi::accelerator::{Answer, BAD_REQUEST, PIECE, Request};
+use bulkhead_abi::accelerator::{Answer, BAD_REQUEST, CUT_OFF, PIECE, Request};
+use bulkhead_abi::dtu::NO_ENDPOINT;
 use std::collections::VecDeque;
 
 /// Pieces that are in the unit at once: one streams through while the next one comes.
@@ -72,6 +73,8 @@ pub struct Job {
     pub committed: bool,
     /// The reader of the pipe was told that this was all.
     pub ended: bool,
+    /// The writer of the pipe that it reads will not say so.
+    pub cut_off: bool,
     pub status: u64,
     /// Checksum that the units behind reported.
     pub behind: u64,
@@ -136,6 +139,7 @@ impl Job {
             sink: OpenFile::default(),
             committed: false,
             ended: false,
+            cut_off: false,
             status: 0,
             behind: 0,
         }
@@ -207,6 +211,8 @@ impl Context {
     ) {
         let Some(gates) = self.gates else { return };
         let mut job = Job::new(request.unwrap_or_default(), message);
+        // Perhaps somebody writes again.
+        self.forsaken |= std::mem::take(&mut self.cut_off);
         let begins = job.request.position == 0;
         if begins {
             self.base = job.request.output;
@@ -337,10 +343,11 @@ impl Context {
         if let Some(code) = self.over {
             return Some(Step::Exit(code));
         }
-        if std::mem::take(&mut self.woken)
-            && let Some(endpoint) = self.depends(&gates)
-        {
-            return Some(Step::Probe(endpoint));
+        if std::mem::take(&mut self.woken) {
+            self.forsaken = matches!(gates.input, Input::Pipe(_));
+            if let Some(endpoint) = self.depends(&gates) {
+                return Some(Step::Probe(endpoint));
+            }
         }
         if let (Some((call, _)), (_, inbox)) = (self.calls.outstanding, gates.kernel)
             && call.channel() == Channel::Kernel
@@ -467,7 +474,17 @@ impl Context {
             return Some(Step::Read(region.endpoint, placed.offset, bytes, page));
         }
         match gates.input {
-            Input::Pipe(inbox) => inbox.fresh.then_some(Step::FetchPipe(inbox)),
+            Input::Pipe(inbox) if inbox.fresh => Some(Step::FetchPipe(inbox)),
+            Input::Pipe(_) if self.cut_off => {
+                job.left = 0;
+                job.cut_off = true;
+                None
+            }
+            Input::Pipe(_) => {
+                let free =
+                    self.calls.outstanding.is_none() && gates.kernel.1.endpoint != NO_ENDPOINT;
+                (free && std::mem::take(&mut self.forsaken)).then_some(Step::Call(Call::Senders))
+            }
             Input::Memory { endpoint, .. } => {
                 let row = self.stream.as_ref().map_or(1, Stream::granularity);
                 let bytes = job.left.min((PIECE / row).max(1) * row);
@@ -508,7 +525,9 @@ impl Context {
         }
         if !job.drained {
             job.drained = true;
-            if let Some(stream) = self.stream.as_mut().filter(|_| job.status == 0) {
+            // Of a part, the results of what came are passed on, and nothing is made up.
+            let whole = job.status == 0 && !job.cut_off;
+            if let Some(stream) = self.stream.as_mut().filter(|_| whole) {
                 if job.request.is_last() {
                     stream.finish(&mut job.out);
                 }
@@ -522,6 +541,11 @@ impl Context {
         let unwritten = !job.out.is_empty() || job.stored > 0;
         if unwritten && job.status == 0 || job.forward.is_some() {
             return None;
+        }
+        if job.cut_off && job.status == 0 {
+            job.status = CUT_OFF;
+            // Without requests the unit ends, too; who reads its results hears of that instead of an end.
+            job.ended |= gates.requests.is_none();
         }
         let job = self.job.as_ref()?;
         let writes = matches!(gates.output, Output::File);

@@ -7,10 +7,11 @@
 //! yet is made known by TileMux on the way of an error, which is rare: the unit keeps 32 pages.
 
 use crate::argument;
-use crate::time;
+use crate::{syscall, time};
 use bulkhead_abi::dtu::{DtuError, PAGE_SIZE, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::GateKind;
 use bulkhead_abi::message::{HEADER_SIZE, Header, MARKED, ONE_WAY, PLACED};
+use bulkhead_abi::syscall::Syscall;
 use bulkhead_abi::tilemux::Ecall;
 use bulkhead_hal::{dtu, user};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -215,7 +216,8 @@ impl SendGate {
         loop {
             match self.send_one_way(message, mark.label()) {
                 // The credit comes with a reply to an earlier message.
-                Err(DtuError::NoCredits) => time::wait(self.reply, 0),
+                // If there is nobody to send one any more, the kernel takes the endpoint away and ends the wait.
+                Err(DtuError::NoCredits) => time::nap(self.reply),
                 other => return other,
             }
         }
@@ -251,10 +253,13 @@ impl SendGate {
         }
     }
 
-    /// An empty message has no effect, but says whether the endpoint is still there.
+    /// Looks whether there is still somebody who receives: an empty message has no effect, but says whether the endpoint is there.
+    ///
+    /// # Errors
+    /// [`DtuError::ReceiverGone`] if not.
     #[cold]
     #[inline(never)]
-    fn check_receiver(&self) -> Result<()> {
+    pub fn check_receiver(&self) -> Result<()> {
         match dtu::send(self.endpoint, &[], self.reply, 0) {
             Err(DtuError::InvalidEndpoint | DtuError::ForeignEndpoint) => {
                 Err(DtuError::ReceiverGone)
@@ -383,6 +388,61 @@ impl ReceiveGate {
     #[inline(always)]
     pub fn receive(&self) -> Result<Message> {
         receive(self.endpoint, self.buffer)
+    }
+
+    /// Waits for the next message as long as somebody can send one: none if nobody is there any more who could, after all messages that
+    /// they sent before. Somebody who will be connected later is waited for.
+    ///
+    /// # Errors
+    /// What the DTU says.
+    #[inline]
+    pub fn receive_while_open(&self) -> Result<Option<Message>> {
+        loop {
+            // On a shared tile waiting means a call to TileMux, so it is the last resort.
+            if user::is_shared()
+                && let Some(message) = self.fetch()?
+            {
+                return Ok(Some(message));
+            }
+            // The kernel ends the sleep when the last sender is gone.
+            time::nap(self.endpoint);
+            if let Some(message) = self.fetch()? {
+                return Ok(Some(message));
+            }
+            if !self.is_open() {
+                // What came before the last one went.
+                return self.fetch();
+            }
+        }
+    }
+
+    /// Whether somebody can send, or nobody could yet.
+    #[cold]
+    #[inline(never)]
+    pub fn is_open(&self) -> bool {
+        let request = Syscall::Senders {
+            endpoint: self.endpoint,
+        };
+        match syscall::call(&request) {
+            Ok([senders, departed, ..]) => senders > 0 || departed == 0,
+            Err(_) => true,
+        }
+    }
+
+    /// Waits for the next answer to messages that were sent with [`SendGate::send_with_reply`] over these gates and have no answer yet.
+    ///
+    /// # Errors
+    /// [`DtuError::ReceiverGone`] if one of the receivers ended before it replied; what else the DTU says.
+    pub fn receive_reply(&self, gates: &[SendGate]) -> Result<Message> {
+        loop {
+            if let Some(message) = self.fetch()? {
+                return Ok(message);
+            }
+            for gate in gates {
+                gate.check_receiver()?;
+            }
+            time::nap(self.endpoint);
+        }
     }
 
     /// Waits for the next message until the clock of [`time::now`] shows `moment` nanoseconds.

@@ -13,7 +13,9 @@
 //! one message and one answer serve for a whole piece. The region is divided into one piece more than the writer has credits: when
 //! a message could be sent, at most that many are unanswered, so the piece before all of those has been read.
 //!
-//! The end is a message that carries a mark instead of data.
+//! The end is a message that carries a mark instead of data. A writer that ends without it, because it failed or was killed, leaves a
+//! reader that gets what was written and then [`Status::Closed`], so a part is never taken for the whole; a reader that ends leaves a
+//! writer whose next piece, or the one that waits for a credit, fails with the same.
 
 use crate::argument;
 use crate::client::failed;
@@ -290,7 +292,8 @@ impl Reader {
         if self.ended {
             return Ok(Next::End);
         }
-        let message = self.gate.receive().map_err(failed)?;
+        let message = self.gate.receive_while_open().map_err(failed)?;
+        let message = message.ok_or(Status::Closed)?;
         let place = match message.mark() {
             Mark::Plain => return Ok(Next::Message(message)),
             Mark::End => {
@@ -347,7 +350,8 @@ impl Reader {
     /// [`consume`](Self::consume).
     ///
     /// # Errors
-    /// [`Status::Transfer`] if the gate does not work, [`Status::BadReply`] if the writer sends nonsense, or through a region that
+    /// [`Status::Closed`] if the writer ended before its end of the pipe, [`Status::Transfer`] if the gate does not work,
+    /// [`Status::BadReply`] if the writer sends nonsense, or through a region that
     /// this end does not have.
     pub fn peek(&mut self) -> Result<&[u8]> {
         if self.current.is_none() {

@@ -146,15 +146,23 @@ impl<const N: usize> Calls<N> {
     /// Sends a message and waits for its answer. The message must not cross a page.
     ///
     /// # Errors
-    /// As for [`SendGate::send`].
+    /// As for [`SendGate::send`]; [`DtuError::ReceiverGone`](bulkhead_abi::dtu::DtuError::ReceiverGone) if the receiver ended before it
+    /// replied.
     pub async fn call(&self, gate: &SendGate, message: &[u8]) -> Result<Message> {
         let label = self.last.get() + 1;
         self.last.set(label);
         gate.send_with_label(message, label)?;
         let answer = poll_fn(|_| match self.answers.borrow_mut().take(label) {
-            Some(answer) => progress(answer),
-            None => Poll::Pending,
+            Some(answer) => progress(Ok(answer)),
+            None => {
+                if let Err(error) = gate.check_receiver() {
+                    return progress(Err(error));
+                }
+                // The kernel ends a sleep when the receiver is gone, but perhaps this one had not begun.
+                EARLIEST.fetch_min(time::now() + time::NAP, Ordering::Relaxed);
+                Poll::Pending
+            }
         });
-        Ok(answer.await)
+        answer.await
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn wait(endpoint: u16, moment: u64) {
 }
 
 /// Longest wait without a look around, in nanoseconds.
-const NAP: u64 = 10_000_000;
+pub(crate) const NAP: u64 = 10_000_000;
 
 /// Sleeps until a message for `endpoint` is unread, but not for ever; for who is alone on the tile.
 #[inline(always)]
@@ -54,6 +54,15 @@ pub(crate) fn nap_alone(endpoint: u16) {
 /// The same through TileMux.
 pub(crate) fn nap_shared(endpoint: u16) {
     user::ecall(Ecall::Wait, endpoint.into(), now() + NAP);
+}
+
+/// The same for anybody.
+#[inline(always)]
+pub(crate) fn nap(endpoint: u16) {
+    match user::is_shared() {
+        true => nap_shared(endpoint),
+        false => nap_alone(endpoint),
+    }
 }
 
 /// Waits for a message on any endpoint of this activity.

@@ -1,6 +1,6 @@
 //! Pipes: what goes in comes out, as fast as transfers, and ends on both sides.
 
-use bulkhead_system_tests::{Report, boot_text};
+use bulkhead_system_tests::{Blow, Report, Strike, boot_struck, boot_text};
 
 fn run(text: &str) -> Report {
     let mut reports = boot_text(text, &[]);
@@ -120,4 +120,118 @@ fn a_reader_without_the_region_says_so() {
     );
     let printed = report.printed("reader");
     assert!(printed[0].starts_with("the pipe: "), "{printed:?}");
+}
+
+/// A pipe of messages, or through a region, between tiles 2 and 3; one end never gets to its own end.
+fn endless(region: bool, (written, read): (u64, u64)) -> String {
+    let (region1, region2, slot) = match region {
+        true => (
+            r#"<mgate name="pipe-region" size="24KiB"/>"#,
+            r#"<mgate name="pipe-region" of="writer/pipe-region" size="24KiB" rights="r"/>"#,
+            "64B",
+        ),
+        false => ("", "", "512B"),
+    };
+    format!(
+        r#"<system name="endless" platform="./shared.xml" duration="100ms" manager-tile="1"><domain name="d">
+  <app name="writer" tile="2" program="service/pipe-writer"><argument name="bytes" value="{written}"/><argument name="step" value="333"/><sgate name="pipe" to="reader" credits="2"/>{region1}</app>
+  <app name="reader" tile="3" program="service/pipe-reader"><argument name="bytes" value="{read}"/><argument name="step" value="127"/><rgate name="pipe" slots="2" slot-size="{slot}"/>{region2}</app>
+  <app name="neighbour" tile="TILE" program="service/clock" background="true"><sgate name="timer" to="timer" gate="priority-0"/></app>
+  <app name="timer" tile="4" program="tiled/timer" background="true"><rgate name="priority-0"/></app>
+</domain></system>"#
+    )
+}
+
+/// Whoever is at the other end of a pipe dies: the survivor is told within a tenth of the time for which it could have waited.
+#[test]
+fn an_end_of_a_pipe_hears_that_the_other_one_died() {
+    const MANY: u64 = 1 << 40;
+    for region in [false, true] {
+        // The survivor alone on its tile, or beside somebody else.
+        for shared in [false, true] {
+            for (victim, survivor) in [(2, "reader"), (3, "writer")] {
+                let beside = if shared { 5 - victim } else { 5 };
+                let text = endless(region, (MANY, MANY)).replace("TILE", &beside.to_string());
+                let strike = Strike {
+                    at: 5_000_000,
+                    tile: victim,
+                    how: Blow::Crash,
+                };
+                let report = boot_struck(&text, strike);
+                let case = format!("region {region}, shared {shared}: {}", report.console);
+                // The root manager ends the run when both have ended.
+                assert_eq!(report.code, Some(3), "{case}");
+                assert_eq!(report.stopped(survivor), Some("exit 1"), "{case}");
+                assert_eq!(
+                    report.printed(survivor).last(),
+                    Some(&"the pipe: closed"),
+                    "{case}"
+                );
+                let end = report.statistics.ticks / report.cycle / 2;
+                assert!(end < 20_000_000, "{end} ns, {case}");
+            }
+        }
+    }
+}
+
+/// What was written before the end is read, and a part is never taken for the whole.
+#[test]
+fn a_reader_gets_all_that_was_written_before_its_writer_ended() {
+    // The writer ends without closing: an adversary that sends three messages and faults.
+    let text = r#"<system name="part" platform="tiled-gem5" duration="100ms" manager-tile="1"><domain name="d">
+  <app name="writer" tile="2" program="service/pipe-writer"><argument name="bytes" value="3000"/><argument name="step" value="480"/><argument name="fail" value="1440"/><sgate name="pipe" to="reader" credits="4"/></app>
+  <app name="reader" tile="3" program="service/pipe-reader"><argument name="bytes" value="1440"/><argument name="step" value="480"/><rgate name="pipe" slots="4" slot-size="512B"/></app>
+</domain></system>"#;
+    let report = run(text);
+    assert_eq!(
+        report.stopped("writer"),
+        Some("panic"),
+        "{}",
+        report.console
+    );
+    let printed = report.printed("reader");
+    assert_eq!(
+        printed,
+        ["1440 bytes came", "the pipe: closed"],
+        "{}",
+        report.console
+    );
+}
+
+/// Whoever is before a streaming unit ends without an end of its stream: the unit passes on what came, ends with an error, and so does
+/// whoever is behind it. The other way round, units before one that died end, too.
+#[test]
+fn ends_of_pipes_that_are_units_hear_it_too() {
+    let chain = r#"<system name="broken" platform="tiled-accelerated" duration="100ms" manager-tile="1"><domain name="d">
+  <app name="writer" tile="2" program="service/pipe-writer"><argument name="bytes" value="20000"/><argument name="step" value="480"/><argument name="fail" value="14400"/><sgate name="pipe" to="copy" credits="2"/></app>
+  <app name="copy" tile="7" program="accelerator/unit"><rgate name="input" slots="2" slot-size="512B"/><sgate name="output" to="reader" credits="3"/></app>
+  <app name="reader" tile="3" program="service/pipe-reader"><argument name="bytes" value="14400"/><argument name="step" value="127"/><rgate name="pipe" slots="3" slot-size="512B"/></app>
+</domain></system>"#;
+    let report = run(chain);
+    let console = &report.console;
+    assert_eq!(report.code, Some(3), "{console}");
+    assert_eq!(report.stopped("copy"), Some("exit 257"), "{console}");
+    let printed = report.printed("reader");
+    assert_eq!(
+        printed,
+        ["14400 bytes came", "the pipe: closed"],
+        "{console}"
+    );
+    // A unit between two programs, one of which dies while the stream runs.
+    let endless = chain.replace("20000", "1099511627776");
+    let endless = endless.replace("\"14400\"", "\"1099511627776\"");
+    for (victim, others) in [(2, ["copy", "reader"]), (3, ["writer", "copy"])] {
+        let strike = Strike {
+            at: 5_000_000,
+            tile: victim,
+            how: Blow::Crash,
+        };
+        let report = boot_struck(&endless, strike);
+        assert_eq!(report.code, Some(3), "{}", report.console);
+        for name in others {
+            let cause = report.stopped(name);
+            let told = cause.is_some_and(|cause| cause.starts_with("exit ") && cause != "exit 0");
+            assert!(told, "{name}: {}", report.console);
+        }
+    }
 }

@@ -96,16 +96,19 @@ fn ask(request: &Request) -> Result<u64> {
         bytes.copy_from_slice(&word.to_le_bytes());
     }
     let answers = ReceiveGate::named("answers");
-    let mut units = 0;
+    let (mut units, mut waiting) = (0, Vec::new());
     while let Some(unit) = SendGate::find(&format!("unit-{}", units + 1)) {
         let sent = unit.send_with_reply(&message.0, &answers, units);
         sent.map_err(|_| Status::Closed)?;
+        waiting.push((units, unit));
         units += 1;
     }
     let mut checksum = 0;
     let mut good = true;
-    for _ in 0..units {
-        let reply = answers.receive().map_err(|_| Status::Closed)?;
+    while !waiting.is_empty() {
+        let gates: Vec<SendGate> = waiting.iter().map(|(_, gate)| *gate).collect();
+        let reply = answers.receive_reply(&gates).map_err(|_| Status::Closed)?;
+        waiting.retain(|(unit, _)| *unit != reply.label());
         let mut words = [0; ANSWER_WORDS];
         for (word, bytes) in words.iter_mut().zip(reply.payload().chunks_exact(8)) {
             let mut whole = [0; 8];

@@ -44,7 +44,13 @@ fn read() -> Result<bool> {
             pipe.consume(length);
             done += length;
         } else {
-            let length = pipe.read(&mut data)?;
+            let length = match pipe.read(&mut data) {
+                Ok(length) => length,
+                Err(status) => {
+                    println!("{done} bytes came");
+                    return Err(status);
+                }
+            };
             if length == 0 {
                 break;
             }

@@ -1,6 +1,7 @@
 //! Writes a stream into a pipe.
 //!
-//! Gates: `pipe` (send). Arguments: `bytes` (100000), `step` (0: whole pieces without a copy; otherwise bytes of a write).
+//! Gates: `pipe` (send). Arguments: `bytes` (100000), `step` (0: whole pieces without a copy; otherwise bytes of a write),
+//! `fail` (none): it panics when so many bytes are written.
 #![no_std]
 #![no_main]
 
@@ -27,7 +28,11 @@ fn write() -> Result<()> {
     let mut pipe = Writer::named("pipe");
     let mut done = 0;
     let mut data = alloc::vec![0; step];
+    let fail: usize = argument::value("fail", usize::MAX);
     while done < bytes {
+        if done >= fail {
+            panic!("after {done} bytes");
+        }
         if step == 0 {
             let length = pipe.piece().min(bytes - done);
             // The first byte of each piece says which it is; filling it all would measure the filling.

@@ -81,6 +81,11 @@ impl<T> Alarms<T> {
         Ok(())
     }
 
+    /// Forgets all items but some.
+    pub fn retain(&mut self, mut stays: impl FnMut(&T) -> bool) {
+        self.entries.retain(|(_, _, item)| stays(item));
+    }
+
     /// The earliest one.
     pub fn next(&self) -> Option<u64> {
         self.entries.iter().map(|entry| entry.0).min()

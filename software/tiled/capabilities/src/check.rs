@@ -4,7 +4,7 @@
 //! know: how the state came about.
 
 use crate::gate::slots;
-use crate::node::{EXTRA, HOLDER, NO_SELECTOR, NodeId, ORIGIN, Slot, State};
+use crate::node::{EXTRA, HOLDER, NO_SELECTOR, Node, NodeId, ORIGIN, Slot, State};
 use crate::object::{NO_OWNER, Object, QUOTAS, Quota, UNREGULATED};
 use crate::space::{HolderId, Space};
 
@@ -174,6 +174,17 @@ impl Space<'_> {
                     .sum();
                 if credits + u64::from(gate.left) != u64::from(gate.slots) {
                     return Err(("credits and free slots are all slots", id));
+                }
+                let leads_here = |n: &&Node| {
+                    let send = n.edges[ORIGIN].to;
+                    matches!(n.object, Object::Endpoint { .. })
+                        && send.is_some()
+                        && matches!(self.object(send), Object::Send { .. })
+                        && self.origin(self.owner(send)).map(|r| self.owner(r)) == Some(id)
+                };
+                let senders = others().filter(|(_, n)| leads_here(n)).count();
+                if senders != usize::from(gate.senders) {
+                    return Err(("a gate knows how many can send to it", id));
                 }
             }
             Object::Memory(memory) => {

@@ -64,6 +64,8 @@ impl Space<'_> {
             slot_size,
             left: slots,
             place: None,
+            senders: 0,
+            departed: 0,
             active: NodeId::NONE,
         });
         self.derive(caller, NodeId::NONE, target, object)
@@ -171,6 +173,24 @@ impl Space<'_> {
         }
     }
 
+    /// The receive gate of a send gate, or of a copy of one.
+    pub(crate) fn leads_to(&mut self, send: NodeId) -> Option<&mut Receive> {
+        if !matches!(self.object(send), Object::Send { .. }) {
+            return None;
+        }
+        let receive = self.origin(self.owner(send))?;
+        match self.object_mut(receive) {
+            Object::Receive(gate) => Some(gate),
+            _ => None,
+        }
+    }
+
+    /// The activity that receives what is sent through a send gate, if the receiver is active.
+    pub fn receiving(&self, send: NodeId) -> Option<HolderId> {
+        let (gate, _) = self.receiver(send)?;
+        Some(self.holder_of(gate.active))
+    }
+
     /// Where the receiver of a send gate is active.
     pub fn receiver(&self, send: NodeId) -> Option<(Receive, (u16, u16))> {
         let receive = self.origin(self.owner(send))?;
@@ -213,6 +233,8 @@ impl Space<'_> {
         if let Object::Receive(gate) = self.object_mut(origin) {
             gate.place = Some((place, endpoint));
             gate.active = id;
+        } else if let Some(gate) = self.leads_to(origin) {
+            gate.senders += 1;
         }
         Ok(id)
     }

@@ -100,6 +100,10 @@ pub struct Receive {
     pub left: u8,
     /// Where it receives, once it is active.
     pub place: Option<(u16, u16)>,
+    /// Endpoints from which messages can come to it.
+    pub senders: u16,
+    /// Endpoints from which messages could come and that are gone since, up to the largest number.
+    pub departed: u16,
     /// The node of its endpoints then.
     pub(crate) active: NodeId,
 }

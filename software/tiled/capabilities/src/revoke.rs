@@ -228,11 +228,14 @@ impl Space<'_> {
             Object::Send { credits, .. } => self.return_slots(origin, slots(credits)),
             Object::Service => self.return_slots(origin, 1),
             Object::Endpoint { count, .. } => {
-                if origin.is_some()
-                    && let Object::Receive(gate) = self.object_mut(origin)
-                {
-                    gate.place = None;
-                    gate.active = NodeId::NONE;
+                if origin.is_some() {
+                    if let Object::Receive(gate) = self.object_mut(origin) {
+                        gate.place = None;
+                        gate.active = NodeId::NONE;
+                    } else if let Some(gate) = self.leads_to(origin) {
+                        gate.senders -= 1;
+                        gate.departed = gate.departed.saturating_add(1);
+                    }
                 }
                 self.return_quota(id, Quota::Endpoints, count.into());
             }

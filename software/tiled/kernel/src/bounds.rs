@@ -62,7 +62,7 @@ pub const AGREEMENT: Bound = bound(EXCHANGE_MAX as u32 * 2 * COPY + 4 * LOOKUP, 
 /// What a call costs at most before it is answered, or waits, or becomes a job of bounded steps.
 pub const fn of(call: Number) -> Bound {
     match call {
-        Number::Nothing | Number::WaitEvent | Number::Report => bound(0, 0),
+        Number::Nothing | Number::WaitEvent | Number::Report | Number::Senders => bound(0, 0),
         Number::Query | Number::Usage | Number::Tell => bound(LOOKUP, 0),
         Number::DeriveTile => bound(2 * LOOKUP + QUOTAS as u32 + MAKE_STEPS, 1),
         Number::DeriveKernelMemory | Number::DeriveMemory => bound(LOOKUP + MAKE_STEPS, 0),

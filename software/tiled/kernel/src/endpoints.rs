@@ -5,26 +5,58 @@
 
 use alloc::vec::Vec;
 
+use bulkhead_capabilities::NodeId;
+
 /// The endpoints of one unit.
 #[derive(Clone, Debug)]
-pub struct EndpointTable(Vec<bool>);
+pub struct EndpointTable {
+    /// A bit for each: it is in use.
+    used: Vec<u64>,
+    count: u16,
+    /// The capability that a receive endpoint was made active by, as long as it is.
+    gates: Vec<NodeId>,
+}
+
+/// Endpoints in a word of the table.
+const WORD: u16 = 64;
 
 impl EndpointTable {
     /// `count` endpoints of which the first `reserved` are the system's.
     pub fn new(count: u16, reserved: u16) -> Self {
-        let mut used = Vec::new();
-        used.resize(count.into(), false);
-        for entry in used.iter_mut().take(reserved.into()) {
-            *entry = true;
+        let mut table = Self {
+            used: alloc::vec![0; usize::from(count.div_ceil(WORD))],
+            count,
+            gates: alloc::vec![NodeId::NONE; count.into()],
+        };
+        table.take(0, reserved.min(count));
+        // What does not exist is never free.
+        if !count.is_multiple_of(WORD)
+            && let Some(last) = table.used.last_mut()
+        {
+            *last |= u64::MAX << (count % WORD);
         }
-        Self(used)
+        table
     }
 
     /// First of `count` free endpoints in a row; they stay free until [`take`](Self::take).
     pub fn find(&self, count: u16) -> Option<u16> {
-        let mut rows = self.0.windows(usize::from(count.max(1)));
-        let first = rows.position(|row| row.iter().all(|used| !used))?;
-        u16::try_from(first).ok()
+        let count = count.max(1);
+        let (mut start, mut at) = (0, 0);
+        // Jumps from one change between used and free to the next.
+        while at < self.count {
+            let word = self.used[usize::from(at / WORD)] >> (at % WORD);
+            let left = WORD - at % WORD;
+            let free = (word.trailing_zeros() as u16).min(left);
+            at += free;
+            if at - start >= count {
+                return Some(start);
+            }
+            if free < left {
+                at += (word >> free).trailing_ones() as u16;
+                start = at;
+            }
+        }
+        None
     }
 
     /// Takes endpoints.
@@ -40,18 +72,38 @@ impl EndpointTable {
     }
 
     fn set(&mut self, endpoint: u16, used: bool) {
-        if let Some(place) = self.0.get_mut(usize::from(endpoint)) {
-            *place = used;
+        if endpoint >= self.count {
+            return;
         }
+        let word = &mut self.used[usize::from(endpoint / WORD)];
+        let bit = 1 << (endpoint % WORD);
+        *word = if used { *word | bit } else { *word & !bit };
+    }
+
+    /// An endpoint receives for a capability, or none does any more.
+    pub fn receives(&mut self, endpoint: u16, node: Option<NodeId>) {
+        if let Some(place) = self.gates.get_mut(usize::from(endpoint)) {
+            *place = node.unwrap_or(NodeId::NONE);
+        }
+    }
+
+    /// The capability that an endpoint receives for.
+    pub fn gate(&self, endpoint: u16) -> Option<NodeId> {
+        let node = self.gates.get(usize::from(endpoint)).copied();
+        node.filter(|node| node.is_some())
     }
 
     /// Whether an endpoint is in use; one that does not exist is.
     pub fn is_used(&self, endpoint: u16) -> bool {
-        self.0.get(usize::from(endpoint)).copied().unwrap_or(true)
+        let word = self.used.get(usize::from(endpoint / WORD));
+        word.is_none_or(|word| word >> (endpoint % WORD) & 1 == 1)
     }
 
     /// Free endpoints.
     pub fn left(&self) -> usize {
-        self.0.iter().filter(|used| !**used).count()
+        self.used
+            .iter()
+            .map(|word| word.count_zeros() as usize)
+            .sum()
     }
 }

@@ -64,6 +64,10 @@ impl Service for Timer {
 
     fn serve(&mut self, request: Incoming) {
         let client = request.client();
+        // A client that was started again: what its predecessor asked for would keep the slots that belong to its credits.
+        let activity = request.activity();
+        let stays = |w: &Waiting| w.request.client() != client || w.request.activity() == activity;
+        self.alarms.retain(stays);
         match request.operation() {
             Sleep::OPERATION => match request.body::<Sleep>() {
                 Ok(Sleep { moment }) => self.wait(moment, request, false),

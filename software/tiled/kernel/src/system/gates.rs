@@ -111,8 +111,10 @@ impl System {
                 }
                 let count = 1 + if replies { receive.slots.into() } else { 0 };
                 let endpoint = row(count)?;
-                self.space
-                    .activate(caller, gate, holder, (endpoint, count), Some(memory))?;
+                let node =
+                    self.space
+                        .activate(caller, gate, holder, (endpoint, count), Some(memory))?;
+                self.tiles[index].endpoints.receives(endpoint, Some(node));
                 let value = Endpoint::Receive(ReceiveEndpoint {
                     activity: id,
                     reply_endpoints: if replies { endpoint + 1 } else { NO_ENDPOINT },
@@ -129,6 +131,18 @@ impl System {
         tile.endpoints.take(endpoint, count);
         hardware.set_endpoint(tile.id, endpoint, value);
         Ok([endpoint.into(), bytes])
+    }
+
+    /// Who can send to a receive endpoint of the caller: how many endpoints lead there, and how many did that are gone.
+    pub(super) fn senders(&self, id: u16, endpoint: u16) -> Result<[u64; 2], SyscallError> {
+        let activity = self.activities.get(&id).ok_or(SyscallError::NoActivity)?;
+        let node = self.tiles[activity.tile].endpoints.gate(endpoint);
+        let node = node.filter(|node| self.space.holder_of(*node) == activity.holder);
+        let gate = node.and_then(|node| self.space.origin(node));
+        match gate.map(|gate| self.space.object(gate)) {
+            Some(Object::Receive(gate)) => Ok([gate.senders.into(), gate.departed.into()]),
+            _ => Err(SyscallError::NoEndpoint),
+        }
     }
 
     pub(super) fn deactivate(

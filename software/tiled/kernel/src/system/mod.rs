@@ -543,6 +543,9 @@ impl System {
                     reply,
                 );
             }
+            Syscall::Senders { endpoint } => {
+                reply.push(&self.senders(ticket.caller, endpoint)?);
+            }
             Syscall::Report { value } => self.report(ticket.caller, value),
             Syscall::Query { selector } => {
                 let (_, object) = self.space.look(caller, selector)?;

@@ -52,13 +52,18 @@ pub(super) enum Job {
 /// What is left to undo of a capability that was removed.
 #[derive(Clone, Copy, Debug)]
 enum Undo {
-    /// Endpoints of a tile, from `next` on; then the rights to reply that their messages left.
+    /// Endpoints of a tile, from `next` on; then whoever received from them is told, and the rights to reply go that their messages
+    /// left.
     Endpoints {
         tile: usize,
         next: u16,
         end: u16,
         rights: Option<Rights>,
+        /// To whom nobody can send any more over a gate that he waits at, perhaps.
+        bereaved: Option<u16>,
     },
+    /// An activity shall look again; then the rights to reply go.
+    Wake(u16, Option<Rights>),
     /// Rights to reply at a receiver.
     Rights(Rights),
 }
@@ -280,6 +285,10 @@ impl System {
     /// Undoes what a capability did outside of the kernel, or begins to.
     fn removed(&mut self, hardware: &mut impl Hardware, removed: &Removed) {
         if removed.copy {
+            if let (Object::Semaphore { .. }, Some(origin)) = (removed.object, removed.origin) {
+                // He could have raised it; who waits shall think again.
+                self.forsake(self.space.owner(origin));
+            }
             return;
         }
         match removed.object {
@@ -295,12 +304,15 @@ impl System {
                     self.close_window(hardware, index, endpoint);
                     return;
                 }
+                self.tiles[index].endpoints.receives(endpoint, None);
                 let rights = self.rights_left(removed, (tile, endpoint));
+                let bereaved = self.bereaved(removed);
                 self.jobs.undo = Some(Undo::Endpoints {
                     tile: index,
                     next: endpoint,
                     end: endpoint + count,
                     rights,
+                    bereaved,
                 });
             }
             Object::Activity { .. } => {
@@ -330,16 +342,19 @@ impl System {
                     tile.tables.retain(|tables| *tables != removed.node);
                 }
             }
-            Object::Semaphore { .. } => {
-                while let Some(index) = self.sleepers.iter().position(|s| s.1 == removed.node) {
-                    if let Some((ticket, _)) = self.sleepers.remove(index) {
-                        self.answer(ticket, Err(SyscallError::Gone));
-                    }
-                }
-            }
+            Object::Semaphore { .. } => self.forsake(removed.node),
             Object::Service => self.service_gone(removed.node),
             Object::Session { ident } => self.session_gone(removed.origin, ident),
             _ => {}
+        }
+    }
+
+    /// All who wait for a semaphore are told that it, or somebody who shared it, is gone.
+    fn forsake(&mut self, semaphore: NodeId) {
+        while let Some(index) = self.sleepers.iter().position(|s| s.1 == semaphore) {
+            if let Some((ticket, _)) = self.sleepers.remove(index) {
+                self.answer(ticket, Err(SyscallError::Gone));
+            }
         }
     }
 
@@ -359,6 +374,17 @@ impl System {
         })
     }
 
+    /// Who waits, perhaps, for messages that cannot come any more: the last endpoint that led to its gate is gone.
+    fn bereaved(&self, removed: &Removed) -> Option<u16> {
+        let origin = removed.origin?;
+        let is_send = matches!(self.space.object(origin), Object::Send { .. });
+        let (gate, _) = self.space.receiver(origin).filter(|_| is_send)?;
+        let receiver = self.number(self.space.receiving(origin)?);
+        let receiver = receiver.filter(|_| gate.senders == 0)?;
+        let state = self.activities.get(&receiver).map(|a| a.state);
+        (state == Some(State::Running)).then_some(receiver)
+    }
+
     fn undo(&mut self, hardware: &mut impl Hardware, undo: Undo) -> Option<Undo> {
         match undo {
             Undo::Endpoints {
@@ -366,6 +392,7 @@ impl System {
                 next,
                 end,
                 rights,
+                bereaved,
             } => {
                 let tile = self.tiles[index].id;
                 let old = match rights {
@@ -380,6 +407,7 @@ impl System {
                         next: next + 1,
                         end,
                         rights,
+                        bereaved,
                     });
                 }
                 self.disappoint(hardware, old);
@@ -388,7 +416,15 @@ impl System {
                 }
                 // Only messages under way can have left rights.
                 let under_way = matches!(old, Endpoint::Send(s) if s.credits < s.credits_max);
-                rights.filter(|_| under_way).map(Undo::Rights)
+                let rights = rights.filter(|_| under_way);
+                match bereaved {
+                    Some(activity) => Some(Undo::Wake(activity, rights)),
+                    None => rights.map(Undo::Rights),
+                }
+            }
+            Undo::Wake(activity, rights) => {
+                self.wake(hardware, activity);
+                rights.map(Undo::Rights)
             }
             Undo::Rights(rights) => {
                 let value = hardware.endpoint(rights.receiver, rights.next);

@@ -7,6 +7,7 @@ mod kills;
 mod paging;
 mod properties;
 mod rights;
+mod senders;
 mod sessions;
 mod tiles;
 

@@ -1,0 +1,139 @@
+//! Whoever waits for a message hears when nobody is left who could send it; whoever waits for a semaphore, when one of those is gone who
+//! could give it.
+
+use super::*;
+use bulkhead_abi::syscall::{SEL_ACTIVITY, SEL_MEMORY, StopCause};
+
+const RECEIVER: u16 = APP;
+const SENDER: u16 = 200;
+const OTHER: u16 = 300;
+
+fn receive(system: &mut System, chip: &mut Chip, caller: u16) -> u16 {
+    let create = Syscall::CreateReceive {
+        target: 16,
+        slots: 4,
+        slot_size: 256,
+    };
+    call(system, chip, caller, create).unwrap();
+    let active = activate(16, SEL_ACTIVITY, Some((SEL_MEMORY, 0)));
+    call(system, chip, caller, active).unwrap()[0] as u16
+}
+
+/// Gives what activity `caller` has at `source` to the one at the manager's selector `at`, as its selector 20.
+fn pass(system: &mut System, chip: &mut Chip, (from, source): (u16, u16), own: u16, at: u16) {
+    let obtain = Syscall::Obtain {
+        activity: from,
+        source,
+        target: own,
+    };
+    call(system, chip, 1, obtain).unwrap();
+    let give = Syscall::Delegate {
+        activity: at,
+        source: own,
+        target: 20,
+    };
+    call(system, chip, 1, give).unwrap();
+}
+
+fn wakes(chip: &Chip, id: u16) -> usize {
+    let wake = Request::Wake { activity: id };
+    chip.requests.iter().filter(|(_, r)| *r == wake).count()
+}
+
+#[test]
+fn a_receiver_hears_that_the_last_sender_is_gone() {
+    let (mut system, mut chip) = boot();
+    let [receiver, sender, other] = [RECEIVER, SENDER, OTHER].map(|at| {
+        let id = create(&mut system, &mut chip, at, SEL_TILES + 2);
+        start(&mut system, &mut chip, at);
+        id
+    });
+    let endpoint = receive(&mut system, &mut chip, receiver);
+    let question = Syscall::Senders { endpoint };
+    let senders = |system: &mut System, chip: &mut Chip| call(system, chip, receiver, question);
+    assert_eq!(senders(&mut system, &mut chip), Ok(vec![0, 0]));
+    // Only who receives there may know, and only of a receive endpoint.
+    for (caller, endpoint) in [
+        (sender, endpoint),
+        (receiver, endpoint + 1),
+        (receiver, 999),
+    ] {
+        let question = Syscall::Senders { endpoint };
+        let answer = call(&mut system, &mut chip, caller, question);
+        assert_eq!(answer, Err(SyscallError::NoEndpoint));
+    }
+    for (number, at) in [(0, SENDER), (1, OTHER)] {
+        let create = Syscall::CreateSend {
+            source: 16,
+            target: 17 + number,
+            label: 7,
+            credits: 2,
+        };
+        call(&mut system, &mut chip, receiver, create).unwrap();
+        pass(
+            &mut system,
+            &mut chip,
+            (RECEIVER, 17 + number),
+            60 + number,
+            at,
+        );
+    }
+    let active = activate(20, SEL_ACTIVITY, None);
+    let first = call(&mut system, &mut chip, sender, active).unwrap()[0] as u16;
+    call(&mut system, &mut chip, sender, active).unwrap();
+    call(&mut system, &mut chip, other, active).unwrap();
+    assert_eq!(senders(&mut system, &mut chip), Ok(vec![3, 0]));
+    let deactivate = Syscall::Deactivate {
+        gate: 20,
+        endpoint: first,
+    };
+    call(&mut system, &mut chip, sender, deactivate).unwrap();
+    assert_eq!(senders(&mut system, &mut chip), Ok(vec![2, 1]));
+    system.notified(&mut chip, 2, other, StopCause::Panic);
+    finish(&mut system, &mut chip);
+    assert_eq!(senders(&mut system, &mut chip), Ok(vec![1, 2]));
+    assert_eq!(wakes(&chip, receiver), 0, "somebody is left");
+    let stop = Syscall::Stop { activity: SENDER };
+    call(&mut system, &mut chip, 1, stop).unwrap();
+    assert_eq!(senders(&mut system, &mut chip), Ok(vec![0, 3]));
+    assert_eq!(wakes(&chip, receiver), 1);
+    // Somebody is connected again.
+    create(&mut system, &mut chip, 400, SEL_TILES + 2);
+    let again = activate(60, 400, None);
+    call(&mut system, &mut chip, 1, again).unwrap();
+    assert_eq!(senders(&mut system, &mut chip), Ok(vec![1, 3]));
+    // The receiver's end is nobody's wake.
+    system.notified(&mut chip, 2, receiver, StopCause::Panic);
+    finish(&mut system, &mut chip);
+    assert_eq!(wakes(&chip, receiver), 1);
+    check(&mut system);
+}
+
+#[test]
+fn a_sleeper_hears_that_somebody_is_gone_who_could_have_woken_him() {
+    let (mut system, mut chip) = boot();
+    let [sleeper, giver] = [RECEIVER, SENDER].map(|at| {
+        let id = create(&mut system, &mut chip, at, SEL_TILES + 2);
+        start(&mut system, &mut chip, at);
+        id
+    });
+    let make = Syscall::CreateSemaphore {
+        target: 30,
+        value: 0,
+    };
+    call(&mut system, &mut chip, sleeper, make).unwrap();
+    pass(&mut system, &mut chip, (RECEIVER, 30), 60, SENDER);
+    let down = Syscall::SemaphoreDown { semaphore: 30 };
+    assert_eq!(later(&mut system, &mut chip, sleeper, down), Ok(None));
+    system.notified(&mut chip, 2, giver, StopCause::Panic);
+    finish(&mut system, &mut chip);
+    let (who, reply) = system.take_reply().unwrap();
+    assert_eq!(
+        (who.caller, words(&reply)),
+        (sleeper, Err(SyscallError::Gone))
+    );
+    // The semaphore is still there.
+    let up = Syscall::SemaphoreUp { semaphore: 60 };
+    call(&mut system, &mut chip, 1, up).unwrap();
+    assert_eq!(call(&mut system, &mut chip, sleeper, down), Ok(vec![]));
+}
