@@ -107,6 +107,12 @@ impl Report {
         first.map(|m| m.0 / self.cycle)
     }
 
+    /// When a tile made its last marker, in cycles.
+    pub fn last(&self, tile: u16) -> Option<u64> {
+        let last = self.markers.iter().rfind(|m| m.1 == tile);
+        last.map(|m| m.0 / self.cycle)
+    }
+
     /// Values of all markers of a kind on a tile.
     pub fn values(&self, kind: MarkerKind, tile: u16) -> Vec<u64> {
         let wanted = self
@@ -149,23 +155,33 @@ pub enum Blow {
     Capture(u64),
 }
 
-/// Boots a system given as text and strikes a tile.
+/// Boots a system given as text and strikes a tile. When it ends, the kernel closes its books.
 pub fn boot_struck(text: &str, strike: Strike) -> Report {
-    let mut reports = boot_all(text, &[], |_| {}, Some(strike));
+    let mut reports = boot_all(text, &[], |_| {}, (Some(strike), true));
     assert_eq!(reports.len(), 1);
     reports.remove(0)
 }
 
+/// Boots a system given as text; when it ends, the kernel closes its books.
+pub fn boot_booked(text: &str) -> Report {
+    let mut reports = boot_all(text, &[], |_| {}, (None, true));
+    assert_eq!(reports.len(), 1);
+    reports.remove(0)
+}
+
+/// Boot module that asks the kernel to close its books: `bulkhead_kernel::books::MODULE`.
+const BOOKS: &str = "kernel:books";
+
 /// Boots a system given as text in a folder that `prepare` has filled.
 pub fn boot_with(text: &str, overrides: &[&str], prepare: impl FnOnce(&Path)) -> Vec<Report> {
-    boot_all(text, overrides, prepare, None)
+    boot_all(text, overrides, prepare, (None, false))
 }
 
 fn boot_all(
     text: &str,
     overrides: &[&str],
     prepare: impl FnOnce(&Path),
-    strike: Option<Strike>,
+    (strike, books): (Option<Strike>, bool),
 ) -> Vec<Report> {
     let root = place::root().expect("the checkout is there");
     let folder = tempfile::tempdir().expect("a folder can be made");
@@ -196,10 +212,14 @@ fn boot_all(
         programs.extend(library.modules(&system)?);
         Ok(programs)
     });
-    let programs = match programs {
+    let mut programs = match programs {
         Ok(programs) => programs,
         Err(error) => panic!("{error}"),
     };
+    if books {
+        let (name, elf) = (BOOKS.to_owned(), vec![1]);
+        programs.push(Program { name, elf });
+    }
     system
         .runs()
         .into_iter()
@@ -210,7 +230,8 @@ fn boot_all(
 fn execute(system: &System, programs: &[Program], strike: Option<Strike>) -> Report {
     let needed = system.programs();
     let is_module = |p: &&Program| {
-        p.name == "tiled/tilemux" || p.name.starts_with("data:") || needed.contains(&p.name)
+        let always = p.name == "tiled/tilemux" || p.name == BOOKS;
+        always || p.name.starts_with("data:") || needed.contains(&p.name)
     };
     let modules: Vec<Program> = programs.iter().filter(is_module).cloned().collect();
     let kernel = programs

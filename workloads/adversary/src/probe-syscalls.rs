@@ -9,13 +9,15 @@ use bulkhead_lib::{println, syscall};
 
 bulkhead_lib::main!(main);
 
-/// Calls that need no capability: they create something on the caller's own account, or wait for what will not come.
-const FREE: [Number; 5] = [
+/// Calls that need no capability: they create something on the caller's own account, wait for what will not come, or ask about an endpoint
+/// of the caller.
+const FREE: [Number; 6] = [
     Number::Nothing,
     Number::WaitEvent,
     Number::CreateReceive,
     Number::CreateSemaphore,
     Number::Report,
+    Number::Senders,
 ];
 
 fn main() -> u64 {

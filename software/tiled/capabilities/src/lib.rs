@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod books;
 mod check;
 mod exchange;
 mod gate;
@@ -35,6 +36,7 @@ mod space;
 
 use bulkhead_abi::syscall::SyscallError;
 
+pub use books::Holding;
 pub use node::{EDGES, LEVELS, Node, NodeId, Slot};
 pub use object::{Memory, NO_OWNER, Object, QUOTAS, Quota, Receive, Request, Tile, UNREGULATED};
 pub use revoke::{Progress, Removed};

@@ -10,6 +10,7 @@
 extern crate alloc;
 
 pub mod activity;
+pub mod books;
 pub mod bounds;
 pub mod console;
 pub mod endpoints;

@@ -15,6 +15,7 @@ use bulkhead_abi::boot::{BootTile, TILE_MEMORY, TILE_PROCESSING};
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, module_key};
 use bulkhead_abi::words;
 use bulkhead_hal::marker;
+use bulkhead_kernel::books::{self, Books};
 use bulkhead_kernel::bounds::{ANSWER, NOTIFICATION, STEP, TILE_ANSWER, WORK_BEGINS, WORK_ENDS};
 use bulkhead_kernel::hardware::{Hardware, Region};
 use bulkhead_kernel::report::Stopped;
@@ -27,6 +28,8 @@ use unit::Unit;
 
 /// Messages of each kind that are heard between two things that the kernel does.
 const HEARD: usize = 4;
+/// Nanoseconds that closing the books takes at most: some tiles that do not answer.
+const CLOSING: u64 = 1_000_000_000;
 /// Texts that may be waiting at once: what comes later is not what somebody said before he stopped.
 const TEXTS: usize = 32;
 
@@ -79,6 +82,8 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
         lines: unit.lines(own.map_or(0, |t| t.endpoints as u16)),
     };
     let mut system = System::new(kernel, memories, users, modules, header.timebase);
+    let wanted = system.module(&[books::MODULE]).is_some();
+    let books = wanted.then(|| system.books());
     let place = Place {
         tile: match header.manager_tile as u16 {
             0 => default_tile,
@@ -91,7 +96,7 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
         Ok(manager) => manager,
         Err(error) => panic!("the root manager cannot be started: {error:?}"),
     };
-    serve(&mut system, &mut unit, manager)
+    serve(&mut system, &mut unit, manager, books)
 }
 
 /// The whole pages between two bytes of a memory tile.
@@ -110,7 +115,7 @@ fn whole_pages(tile: u16, start: u64, end: u64) -> Region {
 /// One thing at a time, and that of the highest priority: a step of its job, or a call, in turn if there are both. Text comes when
 /// nothing else is to do, or only what has the lowest priority. Of what tiles and servers say, so much is heard between two things
 /// that none of them can keep the kernel from the callers.
-fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
+fn serve(system: &mut System, unit: &mut Unit, root: u16, books: Option<Books>) -> ! {
     // The priority of the job that took a step last, if that was the last thing done.
     let mut stepped = None;
     let mut reply = Reply::new();
@@ -188,10 +193,14 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
             unit.reply(ticket, &reply);
         }
         if let Some(cause) = system.root_cause(root) {
-            arch::exit(match cause {
+            let code = match cause {
                 StopCause::Exit(code) => code as u16,
                 _ => 1,
-            });
+            };
+            match &books {
+                None => arch::exit(code),
+                Some(then) => arch::exit(if close(system, unit, then) { code } else { 2 }),
+            }
         }
         if worked.is_none_or(|level| level == 0) {
             match unit.text() {
@@ -201,6 +210,49 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16) -> ! {
             }
         }
     }
+}
+
+/// Says what everybody who is left has, ends all, and says whether all is there again that was there at boot.
+fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
+    let all: Vec<u16> = system.numbers_in_use().collect();
+    for id in all {
+        let found = system.activity(id).map(|a| (a.name, a.holder));
+        if let Some((name, holder)) = found {
+            let holding = system.space().holding(holder);
+            let name = name.as_str();
+            unit.line(books::Entry { name, holding });
+        }
+    }
+    system.take_back(unit);
+    while system.take_reply().is_some() {}
+    let until = unit.time() + CLOSING;
+    while unit.time() < until && (system.has_jobs() || system.is_asking() || system.has_questions())
+    {
+        if let Some((tile, Some((activity, cause)))) = unit.notification() {
+            system.notified(unit, tile, activity, cause);
+        }
+        while let Some((number, answer)) = unit.answer() {
+            system.tile_answered(unit, number, answer);
+        }
+        system.expire(unit.time());
+        system.expire_tiles(unit);
+        for level in 0..PRIORITIES {
+            if system.has_step(level) {
+                system.step(unit, level);
+            }
+        }
+        // Nobody is there any more to whom an answer would matter.
+        while system.take_reply().is_some() {}
+        report(system, unit);
+    }
+    let missing = system.missing(then);
+    for what in &missing {
+        unit.line(format_args!("books: not as at boot: {what:?}"));
+    }
+    if missing.is_empty() {
+        unit.line("books: all is there that was there at boot");
+    }
+    missing.is_empty()
 }
 
 /// Does a piece of work between two markers, which cost a no-op each.

@@ -65,19 +65,21 @@ pub struct Place {
     pub memory_tile: u16,
 }
 
+/// The kernel as a caller.
+pub const OWN: Ticket = Ticket {
+    caller: KERNEL_ACTIVITY,
+    generation: 0,
+    level: LEVEL,
+    offset: 0,
+};
+
 /// A call of the kernel itself; returns its results.
 fn call(
     system: &mut System,
     hardware: &mut impl Hardware,
     call: Syscall,
 ) -> Result<Reply, RootError> {
-    let ticket = Ticket {
-        caller: KERNEL_ACTIVITY,
-        generation: 0,
-        level: LEVEL,
-        offset: 0,
-    };
-    let reply = match system.call(hardware, ticket, call)? {
+    let reply = match system.call(hardware, OWN, call)? {
         Outcome::Reply(reply) => reply,
         Outcome::Later => loop {
             if let Some((_, reply)) = system.take_reply() {
@@ -100,6 +102,14 @@ fn call(
         Some(Some(SyscallError::None)) => Ok(reply),
         Some(Some(error)) => Err(error.into()),
         _ => Err(RootError::BadProgram),
+    }
+}
+
+/// Begins to take back the memory that the manager lived in, and the manager with it.
+pub(crate) fn take_back(system: &mut System, hardware: &mut impl Hardware) {
+    for selector in [SELF, MEMORY, WINDOW] {
+        // What is gone already is as good.
+        let _ = system.call(hardware, OWN, Syscall::Revoke { selector, keep: 0 });
     }
 }
 

@@ -188,6 +188,26 @@ impl System {
         self.activities.get(&id)
     }
 
+    /// All activities, by their numbers.
+    pub fn numbers_in_use(&self) -> impl Iterator<Item = u16> + '_ {
+        self.activities.keys().copied()
+    }
+
+    /// All tiles for activities.
+    pub fn tiles(&self) -> impl Iterator<Item = &Tile> {
+        self.tiles.iter()
+    }
+
+    /// Those who wait for something, and what somebody is to be told.
+    pub(crate) fn unfinished(&self) -> usize {
+        let calls = self.listeners.len() + self.sleepers.len() + self.replies.len();
+        calls
+            + self.events.len()
+            + (0..PRIORITIES)
+                .map(|l| self.services.waiting(l))
+                .sum::<usize>()
+    }
+
     /// The tile of an activity.
     pub fn tile_of(&self, id: u16) -> Option<&Tile> {
         self.activities.get(&id).map(|a| &self.tiles[a.tile])

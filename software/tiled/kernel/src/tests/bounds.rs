@@ -38,7 +38,7 @@ fn sensible(random: &mut Random, caller: u16) -> Syscall {
     let own = if c.is_multiple_of(2) { 3 } else { c };
     let other = [0, 100, 200][usize::from(c) % 3];
     let pick = random.next();
-    match pick % 20 {
+    match pick % 21 {
         0 | 1 => Syscall::CreateReceive {
             target: a,
             slots: 1 + c as u8 % 8,
@@ -108,6 +108,17 @@ fn sensible(random: &mut Random, caller: u16) -> Syscall {
             target: a,
             value: 0,
         },
+        20 if caller == 1 => Syscall::GiveDevice {
+            tile: SEL_TILES + 2,
+            activity: [100, 200, 300][usize::from(c) % 3],
+            endpoint: (pick / 32 % 40) as u16,
+            address: PROGRAM_BASE + 4096,
+            offset: 4096,
+            size: 4096,
+        },
+        20 => Syscall::Senders {
+            endpoint: (pick / 32 % 64) as u16,
+        },
         18 => Syscall::OpenModule {
             modules: bulkhead_abi::syscall::SEL_MODULES,
             target: a,
@@ -147,6 +158,7 @@ fn every_call_keeps_its_stated_cost() {
     let seed = std::env::var("BULKHEAD_STORM_SEED").map_or(1, |seed| seed.parse().unwrap());
     let mut random = Random(seed);
     let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+    let mut given = 0;
     for _ in 0..100 {
         let (mut system, mut chip) = boot();
         create(&mut system, &mut chip, 100, SEL_TILES + 2);
@@ -196,7 +208,7 @@ fn every_call_keeps_its_stated_cost() {
         }
         for _ in 0..300 {
             let mut words: [u64; SYSCALL_WORDS] = core::array::from_fn(|_| random.word());
-            words[0] = random.next() % 31;
+            words[0] = random.next() % 33;
             let caller = [1, 1, 2, 3][random.next() as usize % 4];
             if !random.next().is_multiple_of(4) {
                 let sensible = sensible(&mut random, caller).encode();
@@ -275,8 +287,10 @@ fn every_call_keeps_its_stated_cost() {
             while system.take_report().is_some() {}
         }
         check(&mut system);
+        given += chip.devices.iter().filter(|d| d.1 != (0, 0)).count();
     }
-    for number in (0..31).filter_map(Number::from_code) {
+    assert!(given > 0, "no device was given");
+    for number in (0..33).filter_map(Number::from_code) {
         let bound = bounds::of(number);
         let name = format!("{number:?}");
         let of = &seen[&name];
