@@ -27,7 +27,6 @@ const SESSIONS: Scene = Scene {
         ("writer", "reader"),
         ("reader", "writer"),
     ],
-    offers: &["files"],
 };
 
 /// The timer and the console, each with a client; a manager with a server and a client of its own, which share a tile; a pipe through a
@@ -55,7 +54,6 @@ const SERVICES: Scene = Scene {
         ("ping", "below"),
         ("pong", "below"),
     ],
-    offers: &[],
 };
 
 /// A system, and who depends on whom in it.
@@ -65,8 +63,6 @@ struct Scene {
     ending: &'static [&'static str],
     /// Who cannot go on without whom.
     needs: &'static [(&'static str, &'static str)],
-    /// Those whose service the root manager holds.
-    offers: &'static [&'static str],
 }
 
 /// What the kernel says of everybody who is left, by name, in numbers.
@@ -149,9 +145,9 @@ impl Scene {
                 continue;
             };
             assert!(!lost.contains(name), "{name} is there, {case}");
-            // The root manager holds no service of somebody dead, nor what it was derived from.
-            let lacks = name == "root"
-                && victim.is_some_and(|v| self.offers.contains(&v) || !self.ending.contains(&v));
+            // A manager has no capability any more for somebody who would still be there, nor what was derived from it.
+            let lacks = ["root", "below"].contains(&name.as_str())
+                && victim.is_some_and(|v| !self.ending.contains(&v));
             match lacks {
                 true => {
                     let mut pairs = have.iter().zip(without);

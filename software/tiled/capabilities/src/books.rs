@@ -26,7 +26,7 @@ pub struct Holding {
     pub purses: u64,
 }
 
-impl Space<'_> {
+impl Space {
     /// What an activity has.
     pub fn holding(&self, holder: HolderId) -> Holding {
         let mut all = Holding::default();

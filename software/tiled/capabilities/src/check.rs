@@ -8,7 +8,7 @@ use crate::node::{EXTRA, HOLDER, NO_SELECTOR, Node, NodeId, ORIGIN, Slot, State}
 use crate::object::{NO_OWNER, Object, QUOTAS, Quota, UNREGULATED};
 use crate::space::{HolderId, Space};
 
-impl Space<'_> {
+impl Space {
     /// Looks at everything and says which law is broken, if one is. Takes long: for tests.
     ///
     /// # Errors

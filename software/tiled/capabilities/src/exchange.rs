@@ -6,7 +6,7 @@ use crate::node::NodeId;
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, Result};
 
-impl Space<'_> {
+impl Space {
     /// Gives `to` a copy of what `from` holds under `source`, paid by `payer`, who must be one of them. The copy goes when the
     /// original goes.
     ///

@@ -18,7 +18,7 @@ pub(crate) const fn slots(credits: u8) -> u8 {
     }
 }
 
-impl Space<'_> {
+impl Space {
     fn receive(&self, id: NodeId) -> Result<Receive> {
         match *self.object(id) {
             Object::Receive(receive) => Ok(receive),

@@ -1,7 +1,7 @@
 //! Capabilities of the tiled OS: who holds which right, from which other right it was derived, and which quota moved with it.
 //!
 //! Why it exists: the kernel hands out every resource of the chip, and an error in this arithmetic would give the same
-//! resource to two owners or lose it. So it stands alone: pure, without `unsafe`, without allocation (all memory is given at
+//! resource to two owners or lose it. So it stands alone: pure, without `unsafe`, without allocation (all memory is reserved at
 //! construction), tested against a simple model. What it deliberately does not know: messages, registers, addresses of
 //! activities. It says *what* must be undone ([`Removed`]); the kernel does it.
 //!
@@ -23,6 +23,8 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+extern crate alloc;
+
 mod books;
 mod check;
 mod exchange;
@@ -40,7 +42,7 @@ pub use books::Holding;
 pub use node::{EDGES, LEVELS, Node, NodeId, Slot};
 pub use object::{Memory, NO_OWNER, Object, QUOTAS, Quota, Receive, Request, Tile, UNREGULATED};
 pub use revoke::{Progress, Removed};
-pub use space::{Holder, HolderId, Space, Storage};
+pub use space::{Holder, HolderId, NODES_MAX, Space, Storage};
 
 #[cfg(test)]
 mod tests;
@@ -56,11 +58,8 @@ pub const PIECES_MAX: u8 = 64;
 pub const LOOKUP_STEPS: u32 = 1;
 /// Worst-case steps to make a node whose other operands were found: its ancestors, each with what it depends on.
 pub const MAKE_STEPS: u32 = (DEPTH_MAX as u32 + 1) * (EDGES as u32 + 1) * 2 + 4 * LOOKUP_STEPS;
-/// Worst-case steps to create an activity: the search for a place, one step for each that the storage has, and
-/// [`MAKE_STEPS`].
-pub const fn activity_steps(holders: usize) -> u32 {
-    MAKE_STEPS + holders as u32
-}
+/// Worst-case steps to create an activity: a place, and [`MAKE_STEPS`].
+pub const ACTIVITY_STEPS: u32 = MAKE_STEPS + 1;
 /// Worst-case steps to cut memory: the search for a gap, and [`MAKE_STEPS`].
 pub const CUT_STEPS: u32 = MAKE_STEPS + PIECES_MAX as u32;
 /// Worst-case steps of one call of [`Space::step`].

@@ -2,10 +2,10 @@
 //!
 //! Why it exists: revocation follows these lists. What it deliberately does not know: what a dependency means.
 
-use crate::node::{Edge, NodeId, Slot, State};
-use crate::space::Space;
+use crate::node::{Edge, Node, NodeId, Slot, State};
+use crate::space::{Holder, Space};
 
-impl Space<'_> {
+impl Space {
     /// Makes `node` depend on `to`.
     pub(crate) fn link(&mut self, node: NodeId, edge: usize, to: NodeId) {
         let slot = Slot::new(node, edge);
@@ -39,16 +39,50 @@ impl Space<'_> {
         self.nodes[node.index()].edges[edge] = Edge::NONE;
     }
 
-    /// Takes a free node out of the list of free nodes. Purses guarantee that there is one.
+    /// Whether there is a free node.
+    pub(crate) fn has_free(&self) -> bool {
+        self.free.is_some() || self.nodes.len() < self.room.0
+    }
+
+    /// Takes a free node: one that was in use before, or the next that never was. Purses guarantee that there is one.
     pub(crate) fn take_free(&mut self) -> Option<NodeId> {
-        let id = self.free;
-        if !id.is_some() {
+        if !self.has_free() {
             return None;
         }
-        self.free = self.nodes[id.index()].edges[0].to;
-        self.nodes[id.index()].edges[0].to = NodeId::NONE;
         self.births += 1;
-        Some(id)
+        let id = self.free;
+        if id.is_some() {
+            self.free = self.nodes[id.index()].edges[0].to;
+            self.nodes[id.index()].edges[0].to = NodeId::NONE;
+            return Some(id);
+        }
+        let next = NodeId(self.nodes.len() as u16);
+        self.nodes.push(Node::FREE);
+        Some(next)
+    }
+
+    /// A free place for an activity, if there is one; it stays free until it has a node.
+    pub(crate) fn find_place(&mut self) -> Option<u16> {
+        self.visit(1);
+        if self.free_place.is_none() && self.holders.len() < self.room.1 {
+            self.free_place = Some(self.holders.len() as u16);
+            self.holders.push(Holder::FREE);
+        }
+        self.free_place
+    }
+
+    /// The first free place is in use.
+    pub(crate) fn take_place(&mut self) {
+        if let Some(place) = self.free_place {
+            self.free_place = self.holders[usize::from(place)].next_free.take();
+        }
+    }
+
+    /// A place is free again.
+    pub(crate) fn put_place(&mut self, place: u16) {
+        let holder = &mut self.holders[usize::from(place)];
+        holder.node = NodeId::NONE;
+        holder.next_free = self.free_place.replace(place);
     }
 
     /// Puts a node back.

@@ -38,21 +38,21 @@ pub const LEVELS: usize = 4;
 
 /// A dependency: node and which of its edges, in one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot(pub(crate) u16);
+pub struct Slot(pub(crate) u32);
 
 impl Slot {
-    pub(crate) const NONE: Slot = Slot(u16::MAX);
+    pub(crate) const NONE: Slot = Slot(u32::MAX);
 
     pub(crate) fn new(node: NodeId, edge: usize) -> Self {
-        Slot(node.0 * EDGES as u16 + edge as u16)
+        Slot(u32::from(node.0) * EDGES as u32 + edge as u32)
     }
 
     pub(crate) fn node(self) -> NodeId {
-        NodeId(self.0 / EDGES as u16)
+        NodeId((self.0 / EDGES as u32) as u16)
     }
 
     pub(crate) fn edge(self) -> usize {
-        usize::from(self.0) % EDGES
+        self.0 as usize % EDGES
     }
 }
 

@@ -38,7 +38,7 @@ fn note(tile: &mut Tile) {
     }
 }
 
-impl Space<'_> {
+impl Space {
     pub(crate) fn tile(&self, id: NodeId) -> Result<Tile> {
         match *self.object(id) {
             Object::Tile(tile) => Ok(tile),
@@ -354,15 +354,9 @@ impl Space<'_> {
         }
         let memory = self.find(caller, memory)?;
         self.memory(memory)?;
-        self.visit(self.holders.len() as u32);
-        let mut places = self.holders.iter();
-        let place = places
-            .position(|h| !h.node.is_some())
-            .ok_or(Error::NoPlace)?;
+        let place = self.find_place().ok_or(Error::NoPlace)?;
         let id = self.make(Plan {
-            object: Object::Activity {
-                holder: place as u16,
-            },
+            object: Object::Activity { holder: place },
             origin: tile,
             holder: caller,
             selector: target,
@@ -370,11 +364,12 @@ impl Space<'_> {
             payer: caller,
             original: None,
         })?;
-        let holder = &mut self.holders[place];
+        self.take_place();
+        let holder = &mut self.holders[usize::from(place)];
         holder.node = id;
         holder.purse = purse;
         holder.tile = tile;
-        Ok((id, HolderId(place as u16)))
+        Ok((id, HolderId(place)))
     }
 
     /// The activity that a selector names.

@@ -53,7 +53,7 @@ pub enum Progress {
     Done,
 }
 
-impl Space<'_> {
+impl Space {
     /// Begins to revoke a capability of the caller with all that depends on it; with `keep`, only what depends on it.
     ///
     /// # Errors
@@ -160,7 +160,7 @@ impl Space<'_> {
             table[usize::from(node.selector)] = NodeId::NONE;
         }
         if let (Object::Activity { holder }, false) = (node.object, node.copy) {
-            self.holders[usize::from(holder)].node = NodeId::NONE;
+            self.put_place(holder);
         }
         for edge in 0..EDGES {
             self.unlink(id, edge);

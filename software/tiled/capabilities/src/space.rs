@@ -2,10 +2,13 @@
 //!
 //! Why it exists: all memory of the crate, and the one way to make a node. What it deliberately does not know: kinds.
 
-use crate::node::{EDGES, EXTRA, EXTRA2, HOLDER, LEVELS, NO_SELECTOR, Node, NodeId, ORIGIN, State};
+use crate::node::{
+    EXTRA, EXTRA2, HOLDER, LEVELS, NO_SELECTOR, Node, NodeId, OFF_PATH, ORIGIN, ROOT, State,
+};
 use crate::object::{Memory, NO_OWNER, Object, QUOTAS, Tile, UNREGULATED};
 use crate::revoke::Revocation;
 use crate::{DEPTH_MAX, Error, Result, SELECTORS};
+use alloc::vec::Vec;
 
 /// Number of a holder: an activity's place in the table of holders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +23,8 @@ pub struct Holder {
     pub(crate) purse: NodeId,
     /// The tile capability that it was started with.
     pub(crate) tile: NodeId,
+    /// Of a free place: the next one.
+    pub(crate) next_free: Option<u16>,
     pub(crate) table: [NodeId; SELECTORS],
 }
 
@@ -29,25 +34,47 @@ impl Holder {
         node: NodeId::NONE,
         purse: NodeId::NONE,
         tile: NodeId::NONE,
+        next_free: None,
         table: [NodeId::NONE; SELECTORS],
     };
 }
 
-/// The memory of a [`Space`].
+/// The memory of a [`Space`]: empty vectors, whose capacities are what there is room for. No more is ever allocated, and what is not used is
+/// not touched.
 #[derive(Debug)]
-pub struct Storage<'m> {
-    /// One for each capability; at most 16 383.
-    pub nodes: &'m mut [Node],
+pub struct Storage {
+    /// One for each capability; at most [`NODES_MAX`] are used.
+    pub nodes: Vec<Node>,
     /// One for each activity, the kernel included.
-    pub holders: &'m mut [Holder],
+    pub holders: Vec<Holder>,
 }
+
+impl Storage {
+    /// Room for so many capabilities and activities.
+    pub fn with_room(nodes: usize, holders: usize) -> Self {
+        Self {
+            nodes: Vec::with_capacity(nodes),
+            holders: Vec::with_capacity(holders),
+        }
+    }
+}
+
+/// Capabilities that the numbers of nodes suffice for.
+pub const NODES_MAX: usize = 65_000;
+const _: () = assert!(NODES_MAX < ROOT as usize && ROOT < OFF_PATH);
 
 /// All capabilities of a system.
 #[derive(Debug)]
-pub struct Space<'m> {
-    pub(crate) nodes: &'m mut [Node],
-    pub(crate) holders: &'m mut [Holder],
+pub struct Space {
+    /// All that were ever used.
+    pub(crate) nodes: Vec<Node>,
+    /// All places that were ever used.
+    pub(crate) holders: Vec<Holder>,
+    /// Nodes and places that there are at most.
+    pub(crate) room: (usize, usize),
     pub(crate) free: NodeId,
+    /// The first free place; the others follow by [`Holder::next_free`].
+    pub(crate) free_place: Option<u16>,
     pub(crate) births: u64,
     pub(crate) steps: u64,
     pub(crate) revocations: [Option<Revocation>; LEVELS],
@@ -79,7 +106,7 @@ pub const HOLDER_COST: u64 = size_of::<Holder>() as u64;
 /// The kernel as a holder; it owns everything at boot.
 const KERNEL: HolderId = HolderId(0);
 
-impl<'m> Space<'m> {
+impl Space {
     /// Bytes that a node costs its purse.
     pub const NODE_COST: u64 = NODE_COST;
     /// Bytes that an activity costs beside its node.
@@ -90,32 +117,22 @@ impl<'m> Space<'m> {
     /// An empty space: only the kernel, at place 0, with a purse that covers all nodes of the storage.
     ///
     /// # Panics
-    /// If the storage holds fewer than four nodes or no holder: a mistake of the kernel, at boot.
-    pub fn new(storage: Storage<'m>) -> Self {
-        let Storage { nodes, holders } = storage;
-        let usable = nodes.len().min(usize::from(u16::MAX) / EDGES);
-        let nodes = &mut nodes[..usable];
-        assert!(
-            usable >= 4 && !holders.is_empty(),
-            "no memory for capabilities"
-        );
-        holders.fill(Holder::FREE);
-        for (i, node) in nodes.iter_mut().enumerate() {
-            *node = Node::FREE;
-            let next = i + 1;
-            node.edges[0].to = if next < usable {
-                NodeId(next as u16)
-            } else {
-                NodeId::NONE
-            };
-        }
+    /// If the storage has no room for four nodes and a holder: a mistake of the kernel, at boot.
+    pub fn new(storage: Storage) -> Self {
+        let Storage { nodes, mut holders } = storage;
+        let usable = nodes.capacity().min(NODES_MAX);
+        let places = holders.capacity().min(usize::from(u16::MAX));
+        assert!(usable >= 4 && places > 0, "no memory for capabilities");
+        holders.push(Holder::FREE);
         // Two nodes are the kernel's own: its activity and its purse.
         // All money is worth nodes, so whoever can pay gets one, whatever others did.
         let total = (usable as u64 - 2) * NODE_COST;
         let mut space = Self {
             nodes,
             holders,
-            free: NodeId(0),
+            room: (usable, places),
+            free: NodeId::NONE,
+            free_place: None,
             births: 0,
             steps: 0,
             revocations: [None; LEVELS],
@@ -430,13 +447,13 @@ impl<'m> Space<'m> {
             return Err(Error::Revoked);
         }
         let purse = self.nodes[purse.index()].owner;
+        if !self.has_free() {
+            return Err(Error::NoKernelMemory);
+        }
         let Object::KernelMemory { left, least, .. } = &mut self.nodes[purse.index()].object else {
             return Err(Error::WrongKind);
         };
         let rest = left.checked_sub(cost).ok_or(Error::NoKernelMemory)?;
-        if !self.free.is_some() {
-            return Err(Error::NoKernelMemory);
-        }
         *left = rest;
         *least = (*least).min(rest);
         // A free node was seen above.

@@ -8,13 +8,16 @@ use bulkhead_abi::boot::{BOOT_MAGIC, BOOT_VERSION, BootHeader, BootModule, BootT
 use bulkhead_abi::message::{HEADER_SIZE, Header};
 use bulkhead_hal::heap::LocalHeap;
 use bulkhead_hal::{csr, device};
+use bulkhead_kernel::system::ROOM;
 use core::fmt::Write;
+use core::mem::MaybeUninit;
 
 pub use bulkhead_hal::device::{Console, exit};
 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
-const HEAP: usize = 1 << 20;
+/// All capabilities, and what else there is.
+const HEAP: usize = ROOM + (1 << 20);
 
 core::arch::global_asm!(
     ".section .text.start, \"ax\"",
@@ -49,8 +52,11 @@ struct Memory {
     notifications: [u8; 32 * 128],
     answers: [u8; 32 * 128],
     servers: [u8; 32 * 128],
-    heap: [u8; HEAP],
 }
+
+/// The heap; nobody clears it, which would take long.
+#[unsafe(link_section = ".bss.heap")]
+static mut HEAP_MEMORY: MaybeUninit<[u64; HEAP / 8]> = MaybeUninit::uninit();
 
 static mut MEMORY: Memory = Memory {
     page: [0; PAGE],
@@ -59,7 +65,6 @@ static mut MEMORY: Memory = Memory {
     notifications: [0; 32 * 128],
     answers: [0; 32 * 128],
     servers: [0; 32 * 128],
-    heap: [0; HEAP],
 };
 
 /// What the boot ROM says.
@@ -74,7 +79,7 @@ pub struct BootTable {
 
 extern "C" fn start(tile: u64, table: u64) -> ! {
     // SAFETY: the heap's memory is used by the allocator only, and this runs once.
-    unsafe { ALLOCATOR.give((&raw mut MEMORY.heap) as u64, HEAP as u64) };
+    unsafe { ALLOCATOR.give((&raw mut HEAP_MEMORY) as u64, HEAP as u64) };
     // SAFETY: the boot ROM places a table at this address; `a0` and `a1` are the arguments of the boot contract. The
     // magic is checked before the counts are believed.
     let table = unsafe {

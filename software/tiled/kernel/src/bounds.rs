@@ -8,11 +8,10 @@
 //! accesses of the kernel's unit to other tiles: an endpoint read, configured or invalidated, a bucket, a request, a question, one
 //! piece of memory.
 
-use crate::system::HOLDERS;
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Number};
 use bulkhead_capabilities::{
-    CUT_STEPS, LOOKUP_STEPS, MAKE_STEPS, QUOTAS, REVOKE_STEPS, activity_steps,
+    ACTIVITY_STEPS, CUT_STEPS, LOOKUP_STEPS, MAKE_STEPS, QUOTAS, REVOKE_STEPS,
 };
 
 /// The largest cost of one piece of work.
@@ -73,7 +72,7 @@ pub const fn of(call: Number) -> Bound {
         // The activity, four copies, mapping, page tables out of some window's memory, its channel.
         Number::CreateActivity => bound(
             8 * LOOKUP
-                + activity_steps(HOLDERS)
+                + ACTIVITY_STEPS
                 + 4 * COPY
                 + 2 * COPY
                 + PMP_WINDOWS as u32 * CUT_STEPS

@@ -48,6 +48,8 @@ pub struct Tile {
     pub lit_by: HolderId,
     /// Memory for page tables.
     pub tables: Vec<NodeId>,
+    /// The tile capabilities whose processor time an activity has for itself.
+    pub budgets: Vec<NodeId>,
     /// The activity that has its device.
     pub device: Option<u16>,
     /// The tile capability whose rate each token bucket has; bucket 0 does not regulate.
@@ -74,6 +76,7 @@ impl Tile {
             lies: 0,
             lit_by: Space::KERNEL,
             tables: Vec::new(),
+            budgets: Vec::new(),
             device: None,
             buckets: [None; BUCKET_COUNT],
         }

@@ -6,7 +6,7 @@ mod model;
 mod random;
 mod revocation;
 
-use crate::{Holder, HolderId, Node, Progress, Space, Storage};
+use crate::{HolderId, Progress, Space, Storage};
 
 pub(crate) const KERNEL: HolderId = Space::KERNEL;
 /// Selectors under which the kernel holds what exists at boot.
@@ -16,15 +16,13 @@ pub(crate) const PURSE: u16 = 3;
 pub(crate) const SMALL_TILE: u16 = 4;
 
 /// A space with room for `nodes` capabilities and eight activities; one tile without regulation, one with 4 GB/s, and 1 MiB.
-pub(crate) fn space(nodes: usize) -> Space<'static> {
+pub(crate) fn space(nodes: usize) -> Space {
     space_of(nodes, 8)
 }
 
 /// The same with room for `holders` activities.
-pub(crate) fn space_of(nodes: usize, holders: usize) -> Space<'static> {
-    let nodes = Box::leak(vec![Node::FREE; nodes].into_boxed_slice());
-    let holders = Box::leak(vec![Holder::FREE; holders].into_boxed_slice());
-    let mut space = Space::new(Storage { nodes, holders });
+pub(crate) fn space_of(nodes: usize, holders: usize) -> Space {
+    let mut space = Space::new(Storage::with_room(nodes, holders));
     space.add_tile(TILE, 1, 100, 1000, None).unwrap();
     let regulated = Some((4_000_000_000, 65536));
     space.add_tile(SMALL_TILE, 2, 20, 50, regulated).unwrap();

@@ -431,6 +431,7 @@ impl Model {
         tile: u16,
         purse: u16,
         memory: u16,
+        choice: Option<u16>,
     ) -> Option<u16> {
         let tile = self.find(caller, tile)?;
         let purse = self.find(caller, purse)?;
@@ -441,7 +442,12 @@ impl Model {
         if !fits {
             return None;
         }
-        let holder = (0..self.places).find(|p| !self.people.contains_key(p))?;
+        // Any free place is right.
+        let mut places = (0..self.places).filter(|p| !self.people.contains_key(p));
+        let holder = match choice {
+            Some(choice) => places.find(|place| *place == choice)?,
+            None => places.next()?,
+        };
         let kind = Kind::Activity { holder };
         let node = self.make(
             kind,

@@ -97,13 +97,13 @@ fn model(space: &Space) -> Model {
     model
 }
 
-impl Space<'_> {
+impl Space {
     fn find_shared(&self, selector: u16) -> Object {
         *self.object(self.holders[0].table[usize::from(selector)])
     }
 }
 
-fn start(nodes: usize) -> (Space<'static>, Model) {
+fn start(nodes: usize) -> (Space, Model) {
     let mut space = space(nodes);
     let left = space.kernel_memory_left(KERNEL).unwrap();
     space.add_kernel_memory(PURSE, left * 3 / 4).unwrap();
@@ -183,7 +183,8 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
                 _ => (SMALL_TILE, PURSE, MEMORY),
             };
             let ours = space.create_activity(holder, target, tile, purse, memory);
-            let theirs = model.create_activity(caller, target, tile, purse, memory);
+            let place = ours.as_ref().ok().map(|(_, holder)| holder.0);
+            let theirs = model.create_activity(caller, target, tile, purse, memory, place);
             if ours.ok().map(|(_, holder)| holder.0) != theirs {
                 return Err(format!("activity: {ours:?} {theirs:?}"));
             }

@@ -2,8 +2,8 @@
 
 use super::{KERNEL, PURSE, TILE, activity, finish, space, space_of};
 use crate::{
-    CUT_STEPS, Error, LEVELS, MAKE_STEPS, Object, Progress, REVOKE_STEPS, Request, Space,
-    activity_steps,
+    ACTIVITY_STEPS, CUT_STEPS, Error, LEVELS, MAKE_STEPS, Object, Progress, REVOKE_STEPS, Request,
+    Space,
 };
 
 #[test]
@@ -213,7 +213,7 @@ fn operations_keep_their_bounds_in_the_deepest_tree() {
         .unwrap();
     let before = space.steps();
     let (_, deep) = space.create_activity(KERNEL, 301, 119, 219, 300).unwrap();
-    assert!(space.steps() - before <= activity_steps(8).into());
+    assert!(space.steps() - before <= ACTIVITY_STEPS.into());
     for i in 0..20u16 {
         let before = space.steps();
         let result = space.copy(deep, (KERNEL, 119), (deep, i));

@@ -92,7 +92,7 @@ impl System {
             .ok_or(SyscallError::WrongState)?;
         let channel = target.endpoints.find(2).ok_or(SyscallError::NoEndpoint)?;
         let cpu_owner = tile.owner[Quota::Cpu as usize];
-        let cpu = self.budget_of(cpu_owner, tile.period)?;
+        let cpu = self.budget_of(index, cpu_owner, tile.period)?;
         let bucket = self.bucket_of(hardware, index, tile.owner[Quota::NocRate as usize])?;
 
         let (node, holder) =
@@ -112,7 +112,7 @@ impl System {
         };
         let (id, generation) = self.number_for_new();
         self.tiles[index].endpoints.take(channel, 2);
-        self.activities.insert(
+        self.enter(
             id,
             Activity {
                 name: plan.name,
@@ -179,14 +179,19 @@ impl System {
     }
 
     /// The processor time of a tile capability in each of its periods, if it has time of its own; it must not be in use.
-    fn budget_of(&self, owner: NodeId, period: u64) -> Result<Option<(u64, u64)>, SyscallError> {
+    fn budget_of(
+        &self,
+        index: usize,
+        owner: NodeId,
+        period: u64,
+    ) -> Result<Option<(u64, u64)>, SyscallError> {
         let Object::Tile(from) = *self.space.object(owner) else {
             return Err(SyscallError::WrongKind);
         };
         if self.space.origin(owner).is_none() {
             return Ok(None);
         }
-        if self.activities.values().any(|a| a.cpu == Some(owner)) {
+        if self.tiles[index].budgets.contains(&owner) {
             return Err(SyscallError::WrongState);
         }
         let share = u128::from(from.left[Quota::Cpu as usize]);
@@ -273,7 +278,7 @@ impl System {
         }
         let (node, channel) = (target.node, target.syscalls);
         if let Err(error) = outcome {
-            self.activities.remove(&id);
+            self.leave(id);
             self.discard(node);
             for endpoint in [channel.0, channel.1] {
                 self.tiles[index].endpoints.free(endpoint);
@@ -431,7 +436,7 @@ impl System {
         let Some(id) = self.number(holder) else {
             return;
         };
-        let Some(activity) = self.activities.remove(&id) else {
+        let Some(activity) = self.leave(id) else {
             return;
         };
         self.forget_caller(id);

@@ -19,7 +19,6 @@ use crate::activity::{Activity, State};
 use crate::hardware::{Hardware, Region};
 use crate::tile::Tile;
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::vec;
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{
     Event, ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES,
@@ -98,8 +97,10 @@ pub struct System {
     kernel: KernelEndpoints,
     tiles: Vec<Tile>,
     activities: BTreeMap<u16, Activity>,
+    /// Their numbers, by their places among the holders.
+    numbers: Vec<u16>,
     modules: Vec<Module>,
-    space: Space<'static>,
+    space: Space,
     /// What happened, for whom: creator, his selector, activity.
     events: VecDeque<(u16, u16, u16, Event)>,
     /// Who waits for an event.
@@ -122,10 +123,12 @@ pub struct System {
     timebase: u64,
 }
 
-/// Activities at most, the kernel itself included.
-pub const HOLDERS: usize = 32;
+/// Activities at most, the kernel itself included: sixteen tiles with sixteen each.
+pub const HOLDERS: usize = 257;
 /// Capabilities at most.
-pub const NODES: usize = 2000;
+pub const NODES: usize = 32_768;
+/// Bytes of memory that these take when all of them are in use.
+pub const ROOM: usize = NODES * size_of::<Node>() + HOLDERS * size_of::<Holder>();
 /// Calls of a priority that may wait for something at once; the other slots stay free for calls that are answered at once.
 pub const WAITING_MAX: usize = 12;
 
@@ -138,11 +141,7 @@ impl System {
         modules: Vec<Module>,
         timebase: u64,
     ) -> Self {
-        let storage = Storage {
-            nodes: Vec::leak(vec![Node::FREE; NODES]),
-            holders: Vec::leak(vec![Holder::FREE; HOLDERS]),
-        };
-        let mut space = Space::new(storage);
+        let mut space = Space::new(Storage::with_room(NODES, HOLDERS));
         for tile in tiles.iter().filter(|t| t.id < SEL_TILES_MAX) {
             // Everything is there at boot; what does not fit cannot be given away, and its use is refused later.
             let endpoints = tile.endpoints.left() as u64;
@@ -165,6 +164,7 @@ impl System {
             kernel,
             tiles,
             activities: BTreeMap::new(),
+            numbers: Vec::new(),
             modules,
             space,
             events: VecDeque::new(),
@@ -220,7 +220,7 @@ impl System {
     }
 
     /// The capabilities.
-    pub fn space(&mut self) -> &mut Space<'static> {
+    pub fn space(&mut self) -> &mut Space {
         &mut self.space
     }
 
@@ -272,8 +272,28 @@ impl System {
 
     /// The number of the activity at a place among the holders.
     fn number(&self, holder: HolderId) -> Option<u16> {
-        let mut all = self.activities.iter();
-        all.find(|(_, a)| a.holder == holder).map(|(id, _)| *id)
+        let number = self.numbers.get(usize::from(holder.0)).copied();
+        number.filter(|number| *number != KERNEL_ACTIVITY)
+    }
+
+    /// An activity is there.
+    fn enter(&mut self, id: u16, activity: Activity) {
+        let place = usize::from(activity.holder.0);
+        if self.numbers.len() <= place {
+            self.numbers.resize(place + 1, KERNEL_ACTIVITY);
+        }
+        self.numbers[place] = id;
+        self.tiles[activity.tile].budgets.extend(activity.cpu);
+        self.activities.insert(id, activity);
+    }
+
+    /// An activity is not there any more.
+    fn leave(&mut self, id: u16) -> Option<Activity> {
+        let activity = self.activities.remove(&id)?;
+        self.numbers[usize::from(activity.holder.0)] = KERNEL_ACTIVITY;
+        let budgets = &mut self.tiles[activity.tile].budgets;
+        budgets.retain(|owner| Some(*owner) != activity.cpu);
+        Some(activity)
     }
 
     /// The activity that a selector of a caller names.

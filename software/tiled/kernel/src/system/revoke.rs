@@ -11,7 +11,7 @@
 use super::clearing::Clearing;
 use super::requests::Then;
 use super::{Outcome, System, Ticket, done};
-use crate::activity::{Activity, State};
+use crate::activity::State;
 use crate::hardware::Hardware;
 use crate::load::Loading;
 use alloc::boxed::Box;
@@ -20,7 +20,7 @@ use bulkhead_abi::dtu::{Endpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, SyscallError};
 use bulkhead_abi::tilemux::Request;
-use bulkhead_capabilities::{NodeId, Object, Progress, Removed};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Removed};
 
 /// What takes long.
 #[derive(Clone, Debug)]
@@ -131,9 +131,9 @@ impl System {
         let Some(node) = self.space.at(level) else {
             return false;
         };
-        let is_meant = self.lives_from(node);
-        let mut all = self.activities.values();
-        self.jobs.undo.is_none() && all.any(|a| is_meant(a) && a.state == State::Stopping)
+        let activity = self.living_from(node);
+        let state = activity.and_then(|id| Some(self.activities.get(&id)?.state));
+        self.jobs.undo.is_none() && state == Some(State::Stopping)
     }
 
     /// Begins to revoke a capability with all that depends on it.
@@ -253,21 +253,23 @@ impl System {
         }
     }
 
-    /// Whether an activity is the one of a node, or sees memory through it.
-    fn lives_from(&self, node: NodeId) -> impl Fn(&Activity) -> bool + use<> {
-        let sees = match self.space.object(node) {
-            Object::Mapping { .. } => Some(self.space.holder_of(node)),
-            _ => None,
+    /// The activity of a node, or the one that sees memory through it.
+    fn living_from(&self, node: NodeId) -> Option<u16> {
+        let holder = match *self.space.object(node) {
+            Object::Activity { holder } if self.space.owner(node) == node => HolderId(holder),
+            Object::Mapping { .. } => self.space.holder_of(node),
+            _ => return None,
         };
-        move |activity| activity.node == node || Some(activity.holder) == sees
+        self.number(holder)
     }
 
     /// If the node is an activity that runs, or memory that one sees, it runs no more. Whether there was something to do.
     fn silence(&mut self, hardware: &mut impl Hardware, node: NodeId) -> bool {
-        let is_meant = self.lives_from(node);
-        let mut all = self.activities.iter_mut();
-        let found = all.find(|(_, a)| is_meant(a) && !matches!(a.state, State::Stopped(_)));
-        let Some((&activity, target)) = found else {
+        let Some(activity) = self.living_from(node) else {
+            return false;
+        };
+        let target = self.activities.get_mut(&activity);
+        let Some(target) = target.filter(|a| !matches!(a.state, State::Stopped(_))) else {
             return false;
         };
         target.state = State::Stopping;
@@ -317,10 +319,10 @@ impl System {
             }
             Object::Activity { .. } => {
                 if let Object::Activity { holder } = removed.object {
-                    if let Some(id) = self.number(bulkhead_capabilities::HolderId(holder)) {
+                    if let Some(id) = self.number(HolderId(holder)) {
                         self.take_device(hardware, id);
                     }
-                    self.ended(bulkhead_capabilities::HolderId(holder));
+                    self.ended(HolderId(holder));
                 }
             }
             Object::Tile(tile) => {

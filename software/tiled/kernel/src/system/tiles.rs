@@ -291,7 +291,7 @@ impl System {
             }
         }
         let owner = parent.owner[Quota::Cpu as usize];
-        let used = self.activities.values().any(|a| a.cpu == Some(owner));
+        let used = self.tiles[index].budgets.contains(&owner);
         if request[Quota::Cpu as usize].is_some() && used {
             return Err(SyscallError::WrongState);
         }
