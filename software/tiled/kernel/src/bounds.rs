@@ -55,6 +55,9 @@ pub const REVOCATION: Bound = bound(REVOKE_STEPS, 3);
 pub const LOADING: Bound = bound(0, 2);
 /// A step of clearing memory.
 pub const CLEARING: Bound = bound(LOOKUP, 1);
+/// A step of making an activity or a window: a part is made; or all are thrown away again, of which an activity has eight, and a window is
+/// closed.
+pub const MAKING: Bound = bound(8 * UNDONE + CUT_STEPS + LOOKUP, 8);
 /// What a server agreed to: every capability is checked, and then copied; then servers are asked.
 pub const AGREEMENT: Bound = bound(EXCHANGE_MAX as u32 * 2 * COPY + 4 * LOOKUP, LINES);
 
@@ -67,18 +70,10 @@ pub const fn of(call: Number) -> Bound {
         Number::DeriveKernelMemory | Number::DeriveMemory => bound(LOOKUP + MAKE_STEPS, 0),
         Number::CutMemory => bound(2 * LOOKUP + CUT_STEPS, 0),
         Number::OpenModule => bound(2 * LOOKUP + MAKE_STEPS, 0),
-        // A window, TileMux's memory and page tables; then the window and four endpoints of TileMux and its configuration.
-        Number::ConfigureTile => bound(4 * LOOKUP + MAKE_STEPS + 2 * CUT_STEPS + 2 * UNDONE, 8),
-        // The activity, four copies, mapping, page tables out of some window's memory, its channel.
-        Number::CreateActivity => bound(
-            8 * LOOKUP
-                + ACTIVITY_STEPS
-                + 4 * COPY
-                + 2 * COPY
-                + PMP_WINDOWS as u32 * CUT_STEPS
-                + 8 * UNDONE,
-            2,
-        ),
+        // The window, and where TileMux is asked.
+        Number::ConfigureTile => bound(4 * LOOKUP + MAKE_STEPS, 2),
+        // The activity itself, and a bucket.
+        Number::CreateActivity => bound(6 * LOOKUP + ACTIVITY_STEPS, 1),
         Number::Map | Number::Start => bound(LOOKUP, 1),
         // A mapping, page tables out of some window's memory, an endpoint.
         Number::SetPager => bound(

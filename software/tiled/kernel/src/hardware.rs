@@ -47,6 +47,9 @@ pub trait Hardware {
     fn write(&mut self, region: Region, offset: u64, data: &[u8]);
     /// Fills a region with zeros. Nothing that was sent over an endpoint which was invalidated before is under way any more.
     fn clear(&mut self, region: Region);
+    /// From when on, in nanoseconds since reset, nothing is under way any more that was sent over an endpoint which was invalidated. Who
+    /// configures an endpoint or clears memory before keeps the kernel waiting until then.
+    fn settled_at(&mut self) -> u64;
     /// Nanoseconds since reset.
     fn time(&mut self) -> u64;
 }

@@ -151,6 +151,9 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16, books: Option<Books>) 
         let mut worked = None;
         let last = stepped.take();
         let has_jobs = system.has_jobs();
+        if has_jobs {
+            system.settle(unit);
+        }
         for level in (0..PRIORITIES).rev() {
             let has_step = has_jobs && system.has_step(level);
             if has_step && last != Some(level) {
@@ -205,7 +208,10 @@ fn serve(system: &mut System, unit: &mut Unit, root: u16, books: Option<Books>) 
         if worked.is_none_or(|level| level == 0) {
             match unit.text() {
                 Some(offset) => unit.print(system, offset),
-                None if worked.is_none() => unit.sleep(next),
+                None if worked.is_none() => {
+                    let calm = system.waits_for_calm().then(|| unit.settled_at());
+                    unit.sleep(next.into_iter().chain(calm).min());
+                }
                 None => {}
             }
         }
@@ -236,6 +242,7 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         }
         system.expire(unit.time());
         system.expire_tiles(unit);
+        system.settle(unit);
         for level in 0..PRIORITIES {
             if system.has_step(level) {
                 system.step(unit, level);

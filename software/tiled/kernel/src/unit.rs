@@ -386,6 +386,10 @@ impl Hardware for Unit {
         Some((number, answer.unwrap_or(TileMuxError::BadRequest)))
     }
 
+    fn settled_at(&mut self) -> u64 {
+        self.invalidated + TRANSIT
+    }
+
     fn clear(&mut self, region: Region) {
         self.await_transit();
         self.select(region);

@@ -3,17 +3,19 @@
 //! Why it exists: an activity is made of many capabilities, and comes into being as a whole or not at all. What it deliberately
 //! does not know: what is revoked when it ends; the capabilities know that.
 
+use super::making::{Equipping, Making};
 use super::requests::{Creating, Then};
 use super::tiles::PAGE;
 use super::{Outcome, System, Ticket, caller_label, done};
 use crate::activity::{Activity, State};
 use crate::hardware::{Hardware, Region};
+use alloc::boxed::Box;
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint};
 use bulkhead_abi::syscall::{
-    ABOUT, Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SEL_ACTIVITY,
-    SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, SYSCALL_SLOT, StopCause, SyscallError, TOLD_MAX,
+    ABOUT, Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SEL_ACTIVITY, SYSCALL_SLOT,
+    StopCause, SyscallError, TOLD_MAX,
 };
-use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request, table_pages};
+use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request};
 use bulkhead_abi::words::Name;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Quota};
 
@@ -90,7 +92,7 @@ impl System {
         let physical = target
             .physical(region, true)
             .ok_or(SyscallError::WrongState)?;
-        let channel = target.endpoints.find(2).ok_or(SyscallError::NoEndpoint)?;
+        target.endpoints.find(2).ok_or(SyscallError::NoEndpoint)?;
         let cpu_owner = tile.owner[Quota::Cpu as usize];
         let cpu = self.budget_of(index, cpu_owner, tile.period)?;
         let bucket = self.bucket_of(hardware, index, tile.owner[Quota::NocRate as usize])?;
@@ -98,20 +100,7 @@ impl System {
         let (node, holder) =
             self.space
                 .create_activity(caller, plan.target, plan.tile, plan.purse, plan.memory)?;
-        let made = self.equip(caller, holder, &plan, index, region.size, channel);
-        let made = made.and_then(|tables| {
-            let place = self.tiles[index].physical(tables, true);
-            place.ok_or(SyscallError::WrongState)
-        });
-        let tables = match made {
-            Ok(tables) => tables,
-            Err(error) => {
-                self.discard(node);
-                return Err(error);
-            }
-        };
         let (id, generation) = self.number_for_new();
-        self.tiles[index].endpoints.take(channel, 2);
         self.enter(
             id,
             Activity {
@@ -129,10 +118,9 @@ impl System {
                 physical,
                 cpu: cpu.map(|_| cpu_owner),
                 paged: None,
-                syscalls: (channel, channel + 1),
+                syscalls: (NO_ENDPOINT, NO_ENDPOINT),
             },
         );
-        self.space.prepare(node);
         let bucket = (bucket != 0).then_some(Request::SetBucket {
             activity: id,
             bucket,
@@ -143,18 +131,21 @@ impl System {
             period,
             priority: plan.tile_priority,
         });
-        let creating = Creating {
+        let equipping = Equipping {
             ticket,
+            caller,
+            plan,
+            id,
+            node,
+            birth: self.space.birth(node),
+            holder,
             rest: [budget, bucket],
-            reply: plan.reply,
-            introduced: false,
+            stage: 0,
+            pool: 0,
+            tables: None,
         };
-        let request = Request::Create {
-            activity: id,
-            tables,
-            table_pages: table_pages(region.size),
-        };
-        self.ask_tile(hardware, id, request, Then::Created(creating));
+        self.jobs
+            .make(ticket.level, Making::Activity(Box::new(equipping)));
         Ok(Outcome::Later)
     }
 
@@ -200,33 +191,6 @@ impl System {
             0 => Err(SyscallError::NoQuota),
             budget => Ok(Some((budget, period))),
         }
-    }
-
-    /// The capabilities that every activity begins with. Returns where its page tables go.
-    fn equip(
-        &mut self,
-        caller: HolderId,
-        holder: HolderId,
-        plan: &Creation,
-        tile: usize,
-        size: u64,
-        channel: u16,
-    ) -> Result<Region, SyscallError> {
-        for (source, target) in [
-            (plan.target, SEL_ACTIVITY),
-            (plan.purse, SEL_KERNEL_MEMORY),
-            (plan.tile, SEL_TILE),
-            (plan.memory, SEL_MEMORY),
-        ] {
-            self.space
-                .copy(caller, (caller, source), (holder, target))?;
-        }
-        let pages = table_pages(size);
-        let whole = (0, size / PAGE);
-        self.space.map(caller, plan.memory, holder, whole, pages)?;
-        let tables = self.cut_tables(caller, holder, tile, pages)?;
-        self.space.channel(caller, holder, (channel, 2))?;
-        self.region(tables)
     }
 
     /// Cuts pages for page tables of an activity out of what its tile has for that.
@@ -293,14 +257,25 @@ impl System {
         if let Some(next) = creating.rest.iter_mut().rev().find_map(Option::take) {
             return self.ask_tile(hardware, id, next, Then::Created(creating));
         }
+        self.jobs.make(ticket.level, Making::Channel(id, creating));
+    }
+
+    /// TileMux knows an activity and all about it: its channel to the kernel is opened, and it can be used.
+    pub(super) fn settled_in(&mut self, hardware: &mut impl Hardware, id: u16, creating: Creating) {
+        let target = self.activities.get_mut(&id);
+        let Some(target) = target.filter(|a| a.state == State::Creating) else {
+            // What it is made of was revoked meanwhile.
+            return self.answer(creating.ticket, Err(SyscallError::Revoked));
+        };
         target.state = State::Created;
         target.is_known = true;
+        let (node, (send, receive)) = (target.node, target.syscalls);
+        let frequency = self.tiles[target.tile].frequency;
         self.space.ready(node);
         self.open_channel(hardware, id, creating.reply);
         let mut reply = done();
-        let frequency = self.tiles[index].frequency;
-        reply.push(&[id.into(), channel.0.into(), channel.1.into(), frequency]);
-        self.answer(ticket, Ok(reply));
+        reply.push(&[id.into(), send.into(), receive.into(), frequency]);
+        self.answer(creating.ticket, Ok(reply));
     }
 
     fn open_channel(&mut self, hardware: &mut impl Hardware, id: u16, reply: u64) {

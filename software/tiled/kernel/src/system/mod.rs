@@ -9,6 +9,7 @@ mod activities;
 mod clearing;
 mod devices;
 mod gates;
+mod making;
 mod paging;
 mod requests;
 mod revoke;
@@ -108,6 +109,8 @@ pub struct System {
     /// Who waits for a semaphore: its node.
     sleepers: VecDeque<(Ticket, NodeId)>,
     jobs: revoke::Jobs,
+    /// Nothing is under way that was sent over an endpoint which is invalid now, as far as it was looked.
+    calm: bool,
     services: sessions::Services,
     replies: VecDeque<(Ticket, Reply)>,
     reports: VecDeque<(u16, StopCause)>,
@@ -171,6 +174,7 @@ impl System {
             listeners: Vec::new(),
             sleepers: VecDeque::new(),
             jobs: revoke::Jobs::default(),
+            calm: true,
             services: sessions::Services::new(kernel.lines),
             replies: VecDeque::new(),
             reports: VecDeque::new(),
@@ -299,7 +303,11 @@ impl System {
     /// The activity that a selector of a caller names.
     fn named(&mut self, caller: HolderId, selector: u16) -> Result<u16, SyscallError> {
         let holder = self.space.activity(caller, selector)?;
-        self.number(holder).ok_or(SyscallError::NoActivity)
+        let number = self.number(holder).ok_or(SyscallError::NoActivity)?;
+        match self.activities.get(&number).map(|a| a.state) {
+            Some(State::Creating) => Err(SyscallError::Busy),
+            _ => Ok(number),
+        }
     }
 
     /// Carries out a call.
@@ -389,6 +397,9 @@ impl System {
                 memory,
                 tables,
             } => {
+                if self.puts_off(hardware, ticket, call) {
+                    return Ok(false);
+                }
                 return settle(
                     self.configure_tile(hardware, ticket, caller, (tile, memory), tables),
                     reply,
@@ -476,6 +487,9 @@ impl System {
                 offset,
                 replies,
             } => {
+                if self.puts_off(hardware, ticket, call) {
+                    return Ok(false);
+                }
                 let buffer = (memory, offset, replies != 0);
                 let made = self.activate(hardware, caller, gate, activity, buffer)?;
                 reply.push(&made);
@@ -488,6 +502,7 @@ impl System {
                 source,
                 target,
             } => {
+                self.named(caller, activity)?;
                 let to = self.space.activity(caller, activity)?;
                 self.space.copy(caller, (caller, source), (to, target))?;
             }
@@ -496,6 +511,7 @@ impl System {
                 source,
                 target,
             } => {
+                self.named(caller, activity)?;
                 let from = self.space.activity(caller, activity)?;
                 self.space.copy(caller, (from, source), (caller, target))?;
             }
@@ -561,6 +577,9 @@ impl System {
                 address,
                 pages,
             } => {
+                if self.puts_off(hardware, ticket, call) {
+                    return Ok(false);
+                }
                 let activity = self.named(caller, activity)?;
                 return settle(
                     self.set_pager(hardware, ticket, caller, activity, gate, (address, pages)),

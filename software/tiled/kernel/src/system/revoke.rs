@@ -1,5 +1,5 @@
-//! Jobs that take long: revocation, loading TileMux, clearing memory. Each priority of callers has at most one under way, driven
-//! step by step.
+//! Jobs that take long: revocation, loading TileMux, clearing memory. Each priority of callers has at most one under way, and one thing
+//! that is being made, driven step by step.
 //!
 //! Why it exists: every caller waits for one step, not for the job of another. What it deliberately does not know: what depends on
 //! what; the capabilities know that.
@@ -9,6 +9,7 @@
 //! who asked for it.
 
 use super::clearing::Clearing;
+use super::making::Making;
 use super::requests::Then;
 use super::{Outcome, System, Ticket, done};
 use crate::activity::State;
@@ -87,6 +88,10 @@ pub(super) struct Jobs {
     count: usize,
     /// What begins when that has ended.
     waiting: [VecDeque<Job>; PRIORITIES],
+    /// What is being made beside that, one after the other.
+    making: [VecDeque<Making>; PRIORITIES],
+    /// Whether it is the turn of what is being made.
+    turn: [bool; PRIORITIES],
     /// One for all priorities: nobody's revocation has ended before it is done.
     undo: Option<Undo>,
     /// Why the root manager ended.
@@ -97,6 +102,12 @@ impl Jobs {
     pub(super) fn start(&mut self, level: usize, job: Job) {
         self.count += 1;
         self.waiting[level].push_back(job);
+    }
+
+    /// Something is to be made.
+    pub(super) fn make(&mut self, level: usize, making: Making) {
+        self.count += 1;
+        self.making[level].push_back(making);
     }
 
     /// An activity has stopped; what it has is to be revoked.
@@ -119,11 +130,21 @@ impl System {
 
     /// Whether a job of this priority can take a step now.
     pub fn has_step(&self, level: usize) -> bool {
+        self.can_run(level) || self.can_make(level)
+    }
+
+    fn can_run(&self, level: usize) -> bool {
         match &self.jobs.running[level] {
             Some(Job::Revoke(_)) => !self.is_stalled(level),
+            Some(Job::Clear(_)) => self.calm,
             Some(_) => true,
             None => !self.jobs.waiting[level].is_empty(),
         }
+    }
+
+    fn can_make(&self, level: usize) -> bool {
+        let first = self.jobs.making[level].front();
+        first.is_some_and(|making| self.calm || !making.needs_calm())
     }
 
     /// Whether the revocation of a priority stands at an activity that is being stopped.
@@ -175,8 +196,23 @@ impl System {
         }
     }
 
-    /// Does one step of the job of a priority.
+    /// Does one step of a job of a priority: of what runs and of what is being made in turn.
     pub fn step(&mut self, hardware: &mut impl Hardware, level: usize) {
+        self.settle(hardware);
+        let turn = core::mem::take(&mut self.jobs.turn[level]);
+        if self.can_make(level) && (turn || !self.can_run(level)) {
+            if let Some(making) = self.jobs.making[level].pop_front() {
+                match self.make_step(hardware, making) {
+                    Some(rest) => self.jobs.making[level].push_front(rest),
+                    None => self.jobs.count -= 1,
+                }
+            }
+            return;
+        }
+        self.jobs.turn[level] = true;
+        if !self.can_run(level) {
+            return;
+        }
         let job = self.jobs.running[level].take();
         let Some(job) = job.or_else(|| self.jobs.waiting[level].pop_front()) else {
             return;

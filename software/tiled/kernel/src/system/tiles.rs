@@ -2,10 +2,9 @@
 //!
 //! Why it exists: a tile that nobody configured stays dark. What it deliberately does not know: which activities come.
 
-use super::revoke::Job;
-use super::{Outcome, System, Ticket, done};
+use super::making::{Lighting, Making};
+use super::{Outcome, System, Ticket};
 use crate::hardware::{Hardware, Region};
-use crate::load::{self, Loading};
 use crate::tile::Tile;
 use alloc::boxed::Box;
 use bulkhead_abi::dtu::{
@@ -13,7 +12,7 @@ use bulkhead_abi::dtu::{
     TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE, UNLIMITED_CREDITS,
 };
 use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
-use bulkhead_abi::syscall::{MAP_READ, NO_SELECTOR, SyscallError, module_key};
+use bulkhead_abi::syscall::{MAP_READ, SyscallError, module_key};
 use bulkhead_abi::tilemux::{
     KERNEL_ACTIVITY, NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, PRINT_REPLY_SLOT,
     PRINT_REPLY_SLOTS, PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_REPLIES, REQUEST_SLOT, REQUEST_SLOTS,
@@ -71,43 +70,45 @@ impl System {
             return Err(SyscallError::BadArgument);
         }
         let tables = tables.checked_mul(PAGE).ok_or(SyscallError::NoMemory)?;
-        if target.is_lit {
-            if tables > 0 && !self.may_give_tables(index, caller) {
+        let program = match target.is_lit {
+            true if tables > 0 && !self.may_give_tables(index, caller) => {
                 return Err(SyscallError::BadArgument);
             }
-            let shown = self.space.show(caller, memory, tile, window)?;
-            self.reserve(caller, node, shown, 0, tables, index)?;
-            self.show(hardware, (index, caller), (window, read_only), region);
-            return Ok(Outcome::Reply(done()));
-        }
-        let program = self.module(&TILEMUX_NAMES).ok_or(SyscallError::NoModule)?;
-        let reserved = tables.checked_add(TILEMUX_MEMORY);
-        // TileMux must come first, and nobody may have got hold of its place before.
-        if reserved.is_none_or(|size| size > range.free) || range.free != range.size || window != 0
-        {
-            return Err(SyscallError::NoMemory);
-        }
-        let image = load::parse(hardware, program).map_err(|_| SyscallError::NoModule)?;
-        let place = Region {
-            size: TILEMUX_MEMORY,
-            ..region
+            true => None,
+            false => {
+                let program = self.module(&TILEMUX_NAMES);
+                let reserved = tables.checked_add(TILEMUX_MEMORY);
+                let fits = reserved.is_some_and(|size| size <= range.free);
+                if program.is_some() && (!fits || range.free != range.size || window != 0) {
+                    return Err(SyscallError::NoMemory);
+                }
+                Some(program.ok_or(SyscallError::NoModule)?)
+            }
         };
-        let loading = Loading::new(image, program, place, TILEMUX_BASE);
-        let loading = loading.map_err(|_| SyscallError::NoModule)?;
         let shown = self.space.show(caller, memory, tile, window)?;
-        self.reserve(caller, node, shown, TILEMUX_MEMORY, tables, index)?;
-        self.show(hardware, (index, caller), (window, false), region);
-        self.tiles[index].is_lit = true;
-        self.tiles[index].lit_by = caller;
-        self.set_up(hardware, index, region);
-        self.jobs.start(
-            ticket.level,
-            Job::Load {
-                ticket,
-                tile: index,
-                loading: Box::new(loading),
-            },
-        );
+        self.show(hardware, (index, caller), (window, read_only), region);
+        if program.is_some() {
+            self.tiles[index].is_lit = true;
+            self.tiles[index].lit_by = caller;
+            // From now on TileMux can be asked; it looks when it runs.
+            self.open_requests(hardware, index);
+        }
+        let lighting = Lighting {
+            ticket,
+            caller,
+            tile: index,
+            window,
+            region,
+            memory: (node, self.space.birth(node)),
+            shown: (shown, self.space.birth(shown)),
+            program,
+            tables,
+            stage: 0,
+            cut: [None; 2],
+            loading: None,
+        };
+        self.jobs
+            .make(ticket.level, Making::Tile(Box::new(lighting)));
         Ok(Outcome::Later)
     }
 
@@ -117,37 +118,6 @@ impl System {
         let lit_by = self.tiles[index].lit_by;
         let is_root = |id: u16| self.activities[&id].creator == KERNEL_ACTIVITY;
         lit_by == caller || lit_by == Space::KERNEL && self.number(caller).is_some_and(is_root)
-    }
-
-    /// Keeps parts of a window's memory out of everybody's reach: `first` bytes, then `tables` for page tables.
-    fn reserve(
-        &mut self,
-        caller: HolderId,
-        memory: NodeId,
-        shown: NodeId,
-        first: u64,
-        tables: u64,
-        index: usize,
-    ) -> Result<(), SyscallError> {
-        let own = (Space::KERNEL, NO_SELECTOR);
-        let mut cut = |size: u64| match size {
-            0 => Ok(None),
-            size => self.space.cut(caller, memory, own, size, PAGE).map(Some),
-        };
-        let kept = cut(first);
-        match kept.and_then(|kept| Ok((kept, cut(tables)?))) {
-            Ok((_, tables)) => {
-                self.tiles[index].tables.extend(tables);
-                Ok(())
-            }
-            Err(error) => {
-                if let Ok(Some(kept)) = kept {
-                    self.discard(kept);
-                }
-                self.discard(shown);
-                Err(error.into())
-            }
-        }
     }
 
     /// Configures a window.
@@ -171,11 +141,10 @@ impl System {
         hardware.set_endpoint(tile.id, window, endpoint);
     }
 
-    /// TileMux's own channels and its configuration.
-    fn set_up(&mut self, hardware: &mut impl Hardware, index: usize, region: Region) {
-        let tile = &self.tiles[index];
+    /// Where a TileMux is asked.
+    fn open_requests(&mut self, hardware: &mut impl Hardware, index: usize) {
         hardware.set_endpoint(
-            tile.id,
+            self.tiles[index].id,
             REQUEST_ENDPOINT,
             Endpoint::Receive(ReceiveEndpoint {
                 activity: TILEMUX_ACTIVITY,
@@ -186,6 +155,11 @@ impl System {
                 ..ReceiveEndpoint::default()
             }),
         );
+    }
+
+    /// The other channels of a TileMux, and its configuration.
+    pub(super) fn set_up(&mut self, hardware: &mut impl Hardware, index: usize, region: Region) {
+        let tile = &self.tiles[index];
         let send = |endpoint: u16, credits: u8, message_size: u16| {
             Endpoint::Send(SendEndpoint {
                 activity: TILEMUX_ACTIVITY,

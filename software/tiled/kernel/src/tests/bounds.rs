@@ -252,7 +252,9 @@ fn every_call_keeps_its_stated_cost() {
                 system.step(&mut chip, level);
                 let nodes = system.space().steps() - before;
                 let largest = match request {
-                    Syscall::ConfigureTile { .. } => bounds::LOADING,
+                    Syscall::ConfigureTile { .. } | Syscall::CreateActivity { .. } => {
+                        bounds::MAKING
+                    }
                     Syscall::CutMemory { .. } => bounds::CLEARING,
                     _ => bounds::REVOCATION,
                 };

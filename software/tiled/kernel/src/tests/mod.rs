@@ -4,6 +4,7 @@ mod activities;
 mod bounds;
 mod devices;
 mod kills;
+mod making;
 mod paging;
 mod properties;
 mod rights;
@@ -57,6 +58,8 @@ pub struct Chip {
     pub devices: Vec<(u16, (u16, u16), (u64, u64, u64))>,
     pub refuse: bool,
     pub now: u64,
+    /// Until when something may be under way.
+    pub settled_at: u64,
     /// Effects since it was last set to 0.
     pub effects: u32,
 }
@@ -137,6 +140,9 @@ impl Hardware for Chip {
         for (i, byte) in data.iter().enumerate() {
             self.memory.insert(region.base + offset + i as u64, *byte);
         }
+    }
+    fn settled_at(&mut self) -> u64 {
+        self.settled_at
     }
     fn time(&mut self) -> u64 {
         self.now
@@ -237,6 +243,7 @@ pub fn finish(system: &mut System, chip: &mut Chip) -> u32 {
         };
         system.step(chip, level);
         steps += 1;
+        assert!(steps < 1_000_000, "a job does not end");
     }
 }
 

@@ -1,0 +1,331 @@
+//! What is made in steps: activities, windows and TileMuxes of tiles, and calls that must wait until the network is calm.
+//!
+//! Why it exists: an activity is made of eight capabilities, a tile of five endpoints and a program, and whoever is more important waits for
+//! one step, not for the whole. Nothing that was sent over an endpoint which is invalid now may be under way when the next endpoint is
+//! configured; the kernel does something else meanwhile. What it deliberately does not know: revocations; they go on beside this, so every
+//! step looks first whether what it works on is still there.
+
+use super::activities::Creation;
+use super::requests::{Creating, Then};
+use super::revoke::Job;
+use super::tiles::PAGE;
+use super::{System, Ticket, done};
+use crate::activity::State;
+use crate::hardware::{Hardware, Region};
+use crate::load::{self, Loading};
+use alloc::boxed::Box;
+use bulkhead_abi::syscall::{
+    NO_SELECTOR, SEL_ACTIVITY, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, Syscall, SyscallError,
+};
+use bulkhead_abi::tilemux::{Request, TILEMUX_BASE, TILEMUX_MEMORY, table_pages};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Space};
+
+/// Something that is being made.
+#[derive(Clone, Debug)]
+pub(super) enum Making {
+    /// A call that configures an endpoint, put off.
+    Call(Ticket, Syscall),
+    /// An activity gets what every activity begins with.
+    Activity(Box<Equipping>),
+    /// Its TileMux knows it; its channel to the kernel is opened.
+    Channel(u16, Creating),
+    /// A window, and TileMux with the first.
+    Tile(Box<Lighting>),
+}
+
+/// An activity that is being made.
+#[derive(Clone, Debug)]
+pub(super) struct Equipping {
+    pub ticket: Ticket,
+    pub caller: HolderId,
+    pub plan: Creation,
+    pub id: u16,
+    pub node: NodeId,
+    pub birth: u64,
+    pub holder: HolderId,
+    /// What TileMux must be told besides, the last first.
+    pub rest: [Option<Request>; 2],
+    /// How far it is, and which memory for page tables is tried.
+    pub stage: u8,
+    pub pool: usize,
+    pub tables: Option<NodeId>,
+}
+
+/// A tile that gets a window.
+#[derive(Clone, Debug)]
+pub(super) struct Lighting {
+    pub ticket: Ticket,
+    pub caller: HolderId,
+    pub tile: usize,
+    pub window: u16,
+    pub region: Region,
+    /// The memory, and the window among the capabilities, with their births.
+    pub memory: (NodeId, u64),
+    pub shown: (NodeId, u64),
+    /// Where TileMux's program lies, if it is to be started.
+    pub program: Option<Region>,
+    /// Bytes for page tables.
+    pub tables: u64,
+    pub stage: u8,
+    /// What was cut out, with its birth.
+    pub cut: [Option<(NodeId, u64)>; 2],
+    pub loading: Option<Box<Loading>>,
+}
+
+/// What a step left.
+enum Left {
+    /// There is more to do.
+    More,
+    /// It goes on elsewhere, or has been answered.
+    Nothing,
+}
+
+/// Stages of [`Equipping`] behind the four copies.
+const MAP: u8 = 4;
+const TABLES: u8 = 5;
+const CHANNEL: u8 = 6;
+
+/// Stages of [`Lighting`].
+const KEEP: u8 = 0;
+const GIVE_TABLES: u8 = 1;
+const READ: u8 = 2;
+
+impl Making {
+    /// Whether it configures an endpoint next.
+    pub(super) fn needs_calm(&self) -> bool {
+        match self {
+            Making::Call(..) | Making::Channel(..) => true,
+            Making::Activity(_) => false,
+            Making::Tile(lighting) => lighting.stage > READ,
+        }
+    }
+}
+
+impl System {
+    /// Puts a call off that configures an endpoint, if something may be under way that was sent over one that is invalid now.
+    pub(super) fn puts_off(
+        &mut self,
+        hardware: &mut impl Hardware,
+        ticket: Ticket,
+        call: Syscall,
+    ) -> bool {
+        self.settle(hardware);
+        if self.calm {
+            return false;
+        }
+        self.jobs.make(ticket.level, Making::Call(ticket, call));
+        true
+    }
+
+    /// Looks whether the network is calm.
+    pub fn settle(&mut self, hardware: &mut impl Hardware) {
+        self.calm = hardware.time() >= hardware.settled_at();
+    }
+
+    /// Whether something waits for the network to become calm.
+    pub fn waits_for_calm(&self) -> bool {
+        !self.calm && self.has_jobs()
+    }
+
+    /// One step of what is being made.
+    pub(super) fn make_step(
+        &mut self,
+        hardware: &mut impl Hardware,
+        making: Making,
+    ) -> Option<Making> {
+        match making {
+            Making::Call(ticket, call) => {
+                let outcome = self.call(hardware, ticket, call);
+                match outcome {
+                    Ok(super::Outcome::Reply(reply)) => self.answer(ticket, Ok(reply)),
+                    Ok(super::Outcome::Later) => {}
+                    Err(error) => self.answer(ticket, Err(error)),
+                }
+                None
+            }
+            Making::Channel(id, creating) => {
+                self.settled_in(hardware, id, creating);
+                None
+            }
+            Making::Activity(mut equipping) => match self.equip_step(hardware, &mut equipping) {
+                Ok(Left::More) => Some(Making::Activity(equipping)),
+                Ok(Left::Nothing) => None,
+                Err(error) => {
+                    self.undo_activity(&equipping);
+                    self.answer(equipping.ticket, Err(error));
+                    None
+                }
+            },
+            Making::Tile(mut lighting) => match self.light_step(hardware, &mut lighting) {
+                Ok(Left::More) => Some(Making::Tile(lighting)),
+                Ok(Left::Nothing) => None,
+                Err(error) => {
+                    self.undo_window(hardware, &lighting);
+                    self.answer(lighting.ticket, Err(error));
+                    None
+                }
+            },
+        }
+    }
+
+    fn equip_step(
+        &mut self,
+        hardware: &mut impl Hardware,
+        e: &mut Equipping,
+    ) -> Result<Left, SyscallError> {
+        let target = self.activities.get(&e.id);
+        let target = target.filter(|a| a.node == e.node && a.state == State::Creating);
+        let is_there = self.space.is(e.node, e.birth);
+        let target = target.filter(|_| is_there).ok_or(SyscallError::Revoked)?;
+        let (index, size) = (target.tile, target.region.size);
+        let (caller, holder, plan) = (e.caller, e.holder, e.plan);
+        let pages = table_pages(size);
+        match e.stage {
+            0..MAP => {
+                let (source, target) = [
+                    (plan.target, SEL_ACTIVITY),
+                    (plan.purse, SEL_KERNEL_MEMORY),
+                    (plan.tile, SEL_TILE),
+                    (plan.memory, SEL_MEMORY),
+                ][usize::from(e.stage)];
+                self.space
+                    .copy(caller, (caller, source), (holder, target))?;
+            }
+            MAP => {
+                let whole = (0, size / PAGE);
+                self.space.map(caller, plan.memory, holder, whole, pages)?;
+            }
+            TABLES => {
+                let pool = self.tiles[index].tables.get(e.pool).copied();
+                let pool = pool.ok_or(SyscallError::NoMemory)?;
+                let to = (holder, NO_SELECTOR);
+                match self.space.cut(caller, pool, to, pages * PAGE, PAGE) {
+                    Ok(cut) => e.tables = Some(cut),
+                    Err(_) => {
+                        // Perhaps another window has some.
+                        e.pool += 1;
+                        return Ok(Left::More);
+                    }
+                }
+            }
+            CHANNEL => {
+                let channel = self.tiles[index].endpoints.find(2);
+                let channel = channel.ok_or(SyscallError::NoEndpoint)?;
+                self.space.channel(caller, holder, (channel, 2))?;
+                self.tiles[index].endpoints.take(channel, 2);
+                if let Some(target) = self.activities.get_mut(&e.id) {
+                    target.syscalls = (channel, channel + 1);
+                }
+            }
+            _ => {
+                let tables = self.region(e.tables.ok_or(SyscallError::NoMemory)?)?;
+                let place = self.tiles[index].physical(tables, true);
+                let tables = place.ok_or(SyscallError::WrongState)?;
+                self.space.prepare(e.node);
+                let creating = Creating {
+                    ticket: e.ticket,
+                    rest: e.rest,
+                    reply: plan.reply,
+                    introduced: false,
+                };
+                let request = Request::Create {
+                    activity: e.id,
+                    tables,
+                    table_pages: pages,
+                };
+                self.ask_tile(hardware, e.id, request, Then::Created(creating));
+                return Ok(Left::Nothing);
+            }
+        }
+        e.stage += 1;
+        Ok(Left::More)
+    }
+
+    /// An activity that cannot be made leaves nothing, unless somebody is removing it already.
+    fn undo_activity(&mut self, e: &Equipping) {
+        if !self.space.is(e.node, e.birth) {
+            return;
+        }
+        if let Some(activity) = self.leave(e.id) {
+            // Those that do not exist are not given back either.
+            for endpoint in [activity.syscalls.0, activity.syscalls.1] {
+                self.tiles[activity.tile].endpoints.free(endpoint);
+            }
+        }
+        self.discard(e.node);
+    }
+
+    fn light_step(
+        &mut self,
+        hardware: &mut impl Hardware,
+        l: &mut Lighting,
+    ) -> Result<Left, SyscallError> {
+        let is_there = self.space.is(l.shown.0, l.shown.1);
+        if !is_there || !self.space.is(l.memory.0, l.memory.1) {
+            return Err(SyscallError::Revoked);
+        }
+        let own = (Space::KERNEL, NO_SELECTOR);
+        let memory = l.memory.0;
+        match l.stage {
+            KEEP if l.program.is_some() => {
+                // TileMux must come first, and nobody may have got hold of its place before.
+                match self.space.object(memory) {
+                    Object::Memory(range) if range.free == range.size => {}
+                    _ => return Err(SyscallError::NoMemory),
+                }
+                let kept = self
+                    .space
+                    .cut(l.caller, memory, own, TILEMUX_MEMORY, PAGE)?;
+                l.cut[0] = Some((kept, self.space.birth(kept)));
+            }
+            KEEP => {}
+            GIVE_TABLES if l.tables > 0 => {
+                let tables = self.space.cut(l.caller, memory, own, l.tables, PAGE)?;
+                l.cut[1] = Some((tables, self.space.birth(tables)));
+                self.tiles[l.tile].tables.push(tables);
+            }
+            GIVE_TABLES => {}
+            READ => {
+                let Some(program) = l.program else {
+                    self.answer(l.ticket, Ok(done()));
+                    return Ok(Left::Nothing);
+                };
+                let image = load::parse(hardware, program).map_err(|_| SyscallError::NoModule)?;
+                let place = Region {
+                    size: TILEMUX_MEMORY,
+                    ..l.region
+                };
+                let loading = Loading::new(image, program, place, TILEMUX_BASE);
+                l.loading = Some(Box::new(loading.map_err(|_| SyscallError::NoModule)?));
+            }
+            _ => {
+                self.set_up(hardware, l.tile, l.region);
+                if let Some(loading) = l.loading.take() {
+                    let job = Job::Load {
+                        ticket: l.ticket,
+                        tile: l.tile,
+                        loading,
+                    };
+                    self.jobs.start(l.ticket.level, job);
+                }
+                return Ok(Left::Nothing);
+            }
+        }
+        l.stage += 1;
+        Ok(Left::More)
+    }
+
+    /// A window that cannot be made is closed again, unless somebody has done that already.
+    fn undo_window(&mut self, hardware: &mut impl Hardware, l: &Lighting) {
+        for (cut, birth) in l.cut.into_iter().flatten() {
+            if self.space.is(cut, birth) {
+                self.tiles[l.tile].tables.retain(|tables| *tables != cut);
+                self.discard(cut);
+            }
+        }
+        if self.space.is(l.shown.0, l.shown.1) {
+            self.discard(l.shown.0);
+            self.close_window(hardware, l.tile, l.window);
+        }
+    }
+}

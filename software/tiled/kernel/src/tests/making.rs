@@ -1,0 +1,187 @@
+//! What is made in steps: nobody more important waits for the whole, and what is cut short leaves nothing.
+
+use super::*;
+use crate::bounds;
+use bulkhead_abi::syscall::{SEL_ACTIVITY, SEL_MEMORY};
+
+/// What is left of everything, and the endpoints of the chip.
+fn left(system: &mut System, chip: &mut Chip) -> (Vec<Vec<u64>>, BTreeMap<(u16, u16), Endpoint>) {
+    let selectors = [
+        SEL_TILES + 1,
+        SEL_TILES + 2,
+        SEL_MEMORIES + MEMORY,
+        SEL_KERNEL_MEMORY,
+    ];
+    let left = selectors.map(|selector| {
+        let query = Syscall::Query { selector };
+        call(system, chip, 1, query).unwrap()
+    });
+    (left.to_vec(), chip.endpoints.clone())
+}
+
+fn cut(source: u16, target: u16, size: u64) -> Syscall {
+    Syscall::CutMemory {
+        source,
+        target,
+        size,
+    }
+}
+
+const CONFIGURE: Syscall = Syscall::ConfigureTile {
+    tile: SEL_TILES + 2,
+    memory: 99,
+    tables: 10,
+};
+
+/// One step of anything; false if there is nothing to do.
+fn step(system: &mut System, chip: &mut Chip) -> bool {
+    if let Some((number, answer)) = chip.answer() {
+        system.tile_answered(chip, number, answer);
+        return true;
+    }
+    let level = (0..3).rev().find(|level| system.has_step(*level));
+    let Some(level) = level else { return false };
+    chip.effects = 0;
+    let before = system.space().steps();
+    system.step(chip, level);
+    let nodes = system.space().steps() - before;
+    assert!(nodes <= bounds::MAKING.nodes.into(), "{nodes} nodes");
+    assert!(chip.effects <= bounds::MAKING.effects);
+    true
+}
+
+#[test]
+fn a_call_that_configures_waits_for_calm_and_nobody_else_does() {
+    let (mut system, mut chip) = boot();
+    let id = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    start(&mut system, &mut chip, APP);
+    let receive = Syscall::CreateReceive {
+        target: 16,
+        slots: 2,
+        slot_size: 256,
+    };
+    call(&mut system, &mut chip, id, receive).unwrap();
+    chip.settled_at = 1000;
+    let active = activate(16, SEL_ACTIVITY, Some((SEL_MEMORY, 0)));
+    let caller = ticket(&system, id);
+    let outcome = system.call(&mut chip, caller, active);
+    assert!(matches!(outcome, Ok(Outcome::Later)));
+    assert!(!(0..3).any(|level| system.has_step(level)));
+    assert!(system.waits_for_calm());
+    // Others of the same priority and of higher ones are served, and revocations go on.
+    let own = Syscall::CreateSemaphore {
+        target: 60,
+        value: 0,
+    };
+    call(&mut system, &mut chip, 1, own).unwrap();
+    let gone = Syscall::Revoke {
+        selector: 60,
+        keep: 0,
+    };
+    call(&mut system, &mut chip, 1, gone).unwrap();
+    assert!(system.take_reply().is_none());
+    chip.now = 1000;
+    system.settle(&mut chip);
+    assert!(system.has_step(0));
+    finish(&mut system, &mut chip);
+    let (who, reply) = system.take_reply().unwrap();
+    assert_eq!(who, caller);
+    assert!(words(&reply).is_ok());
+    assert!(!system.has_jobs());
+    check(&mut system);
+}
+
+#[test]
+fn somebody_more_important_is_served_between_any_two_steps_of_a_creation() {
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    for request in [
+        cut(99, 201, 1 << 16),
+        Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: 202,
+            bytes: 4096,
+        },
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    let mut low = ticket(&system, 1);
+    low.level = 0;
+    let outcome = system.call(&mut chip, low, creation(200, SEL_TILES + 2, 0));
+    assert!(matches!(outcome, Ok(Outcome::Later)));
+    let mut steps = 0;
+    while step(&mut system, &mut chip) {
+        steps += 1;
+        let high = ticket(&system, 1);
+        let served = system.call(&mut chip, high, Syscall::Nothing {});
+        assert!(matches!(served, Ok(Outcome::Reply(_))));
+        check(&mut system);
+    }
+    assert!(steps > 8, "{steps}");
+    let (_, reply) = system.take_reply().unwrap();
+    assert_eq!(words(&reply).map(|words| words.len()), Ok(4));
+}
+
+/// The memory, the purse or the tile of what is being made is revoked after every number of steps.
+#[test]
+fn what_is_cut_short_leaves_nothing() {
+    let (mut cut_short, mut most) = (0, 0);
+    for revoked in [99, 201, 202, 203] {
+        for after in 0..40 {
+            let (mut system, mut chip) = boot();
+            let share = limited(203, 1_000_000, 4096);
+            let before = left(&mut system, &mut chip);
+            let mut asked = vec![cut(SEL_MEMORIES + MEMORY, 99, 1 << 20), share];
+            asked.push(CONFIGURE);
+            asked.push(cut(99, 201, 1 << 16));
+            asked.push(Syscall::DeriveKernelMemory {
+                source: SEL_KERNEL_MEMORY,
+                target: 202,
+                bytes: 4096,
+            });
+            asked.push(creation(200, 203, 0));
+            let (mut steps, mut done) = (0, false);
+            for request in asked {
+                // Another level than that of who revokes.
+                let mut caller = ticket(&system, 1);
+                caller.level = 1;
+                if system.call(&mut chip, caller, request).is_err() {
+                    break;
+                }
+                while !done && step(&mut system, &mut chip) {
+                    steps += 1;
+                    done = steps == after;
+                }
+                if done {
+                    break;
+                }
+                while system.take_reply().is_some() {}
+            }
+            most = most.max(steps);
+            cut_short += u32::from(done);
+            for selector in [revoked, 203, 202, 201, 99] {
+                let gone = Syscall::Revoke { selector, keep: 0 };
+                let _ = later(&mut system, &mut chip, 1, gone);
+                check(&mut system);
+            }
+            while step(&mut system, &mut chip) {}
+            while system.take_reply().is_some() {}
+            while system.take_report().is_some() {}
+            assert!(!system.has_jobs() && !system.is_asking());
+            chip.buckets.clear();
+            assert_eq!(
+                left(&mut system, &mut chip),
+                before,
+                "{revoked} after {after}"
+            );
+            if after % 10 == 9 {
+                // The tile can be used again.
+                let again = cut(SEL_MEMORIES + MEMORY, 99, 1 << 20);
+                call(&mut system, &mut chip, 1, again).unwrap();
+                call(&mut system, &mut chip, 1, CONFIGURE).unwrap();
+            }
+        }
+    }
+    println!("{cut_short} cut short, of {most} steps");
+    assert!(cut_short > 60);
+}
