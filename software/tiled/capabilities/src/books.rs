@@ -65,24 +65,15 @@ impl Space {
     pub fn alive(&self) -> impl Iterator<Item = (NodeId, Object)> + '_ {
         let nodes = self.nodes.iter().enumerate();
         let alive = nodes.filter(|(_, node)| node.state != State::Free);
-        // Marks of what happened in the past are no part of the books.
         alive.map(|(index, node)| {
-            let object = match node.object {
-                Object::Tile(tile) => Object::Tile(crate::Tile {
-                    least: [0; 2],
-                    ..tile
-                }),
-                Object::KernelMemory { left, given, .. } => Object::KernelMemory {
-                    least: 0,
-                    left,
-                    given,
-                },
-                Object::Memory(memory) => Object::Memory(crate::Memory {
-                    shared: false,
-                    ..memory
-                }),
-                other => other,
-            };
+            let mut object = node.object;
+            // Marks of what happened in the past are no part of the books.
+            match &mut object {
+                Object::Tile(tile) => tile.least = [0; 2],
+                Object::KernelMemory { least, .. } => *least = 0,
+                Object::Memory(memory) => memory.shared = false,
+                _ => {}
+            }
             (NodeId(index as u16), object)
         })
     }

@@ -26,7 +26,6 @@
 extern crate alloc;
 
 mod books;
-mod check;
 mod exchange;
 mod gate;
 mod links;
@@ -42,8 +41,11 @@ pub use books::Holding;
 pub use node::{EDGES, LEVELS, Node, NodeId, Slot};
 pub use object::{Memory, NO_OWNER, Object, QUOTAS, Quota, Receive, Request, Tile, UNREGULATED};
 pub use revoke::{Progress, Removed};
-pub use space::{Holder, HolderId, NODES_MAX, Space, Storage};
+pub use space::{Holder, HolderId, NODES_MAX, Space};
 
+#[cfg(any(test, feature = "laws"))]
+#[path = "tests/laws.rs"]
+mod laws;
 #[cfg(test)]
 mod tests;
 

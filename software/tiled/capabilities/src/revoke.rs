@@ -54,40 +54,10 @@ pub enum Progress {
 }
 
 impl Space {
-    /// Begins to revoke a capability of the caller with all that depends on it; with `keep`, only what depends on it.
-    ///
-    /// # Errors
-    /// [`Error::Busy`] if a revocation of this level is under way, [`Error::OutOfBounds`] for a level that there is not, and what every
-    /// operation says of its operands.
-    pub fn revoke(
-        &mut self,
-        level: usize,
-        caller: HolderId,
-        selector: u16,
-        keep: bool,
-    ) -> Result<()> {
-        let id = self.find(caller, selector)?;
-        self.remove(level, id, keep)
-    }
-
-    /// Begins to end an activity: all that it holds, and all that depends on that.
-    ///
-    /// # Errors
-    /// As [`revoke`](Self::revoke); [`Error::NoHolder`].
-    pub fn end_activity(&mut self, level: usize, holder: HolderId) -> Result<()> {
-        let record = self.holders.get(usize::from(holder.0));
-        let node = record.map(|h| h.node).filter(|node| node.is_some());
-        let node = node.ok_or(Error::NoHolder)?;
-        if holder == Self::KERNEL {
-            return Err(Error::NoHolder);
-        }
-        self.remove(level, node, false)
-    }
-
     /// Begins to remove a node that is known by its number.
     ///
     /// # Errors
-    /// As [`revoke`](Self::revoke).
+    /// [`Error::Busy`] if a revocation of this level is under way, [`Error::OutOfBounds`] for a level that there is not.
     pub fn remove(&mut self, level: usize, id: NodeId, keep: bool) -> Result<()> {
         match self.revocations.get(level) {
             Some(None) => {}
@@ -100,11 +70,6 @@ impl Space {
         node.via[level] = ROOT;
         self.revocations[level] = Some(Revocation { current: id, keep });
         Ok(())
-    }
-
-    /// Whether a revocation of this level is under way.
-    pub fn is_revoking(&self, level: usize) -> bool {
-        matches!(self.revocations.get(level), Some(Some(_)))
     }
 
     /// The node at which the revocation of a level stands.

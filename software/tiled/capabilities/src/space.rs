@@ -39,26 +39,6 @@ impl Holder {
     };
 }
 
-/// The memory of a [`Space`]: empty vectors, whose capacities are what there is room for. No more is ever allocated, and what is not used is
-/// not touched.
-#[derive(Debug)]
-pub struct Storage {
-    /// One for each capability; at most [`NODES_MAX`] are used.
-    pub nodes: Vec<Node>,
-    /// One for each activity, the kernel included.
-    pub holders: Vec<Holder>,
-}
-
-impl Storage {
-    /// Room for so many capabilities and activities.
-    pub fn with_room(nodes: usize, holders: usize) -> Self {
-        Self {
-            nodes: Vec::with_capacity(nodes),
-            holders: Vec::with_capacity(holders),
-        }
-    }
-}
-
 /// Capabilities that the numbers of nodes suffice for.
 pub const NODES_MAX: usize = 65_000;
 const _: () = assert!(NODES_MAX < ROOT as usize && ROOT < OFF_PATH);
@@ -114,15 +94,17 @@ impl Space {
     /// The kernel itself, holder of all objects that exist at boot.
     pub const KERNEL: HolderId = KERNEL;
 
-    /// An empty space: only the kernel, at place 0, with a purse that covers all nodes of the storage.
+    /// An empty space: only the kernel, at place 0, with a purse that covers all nodes. `nodes` is the room for capabilities, of which
+    /// [`NODES_MAX`] are used at most, `places` that for activities, the kernel included. No more is ever allocated than is reserved here,
+    /// and what is not used is not touched.
     ///
     /// # Panics
-    /// If the storage has no room for four nodes and a holder: a mistake of the kernel, at boot.
-    pub fn new(storage: Storage) -> Self {
-        let Storage { nodes, mut holders } = storage;
-        let usable = nodes.capacity().min(NODES_MAX);
-        let places = holders.capacity().min(usize::from(u16::MAX));
+    /// If there is no room for four nodes and a holder: a mistake of the kernel, at boot.
+    pub fn new(nodes: usize, places: u16) -> Self {
+        let usable = nodes.min(NODES_MAX);
         assert!(usable >= 4 && places > 0, "no memory for capabilities");
+        let nodes = Vec::with_capacity(usable);
+        let mut holders = Vec::with_capacity(places.into());
         holders.push(Holder::FREE);
         // Two nodes are the kernel's own: its activity and its purse.
         // All money is worth nodes, so whoever can pay gets one, whatever others did.
@@ -130,7 +112,7 @@ impl Space {
         let mut space = Self {
             nodes,
             holders,
-            room: (usable, places),
+            room: (usable, places.into()),
             free: NodeId::NONE,
             free_place: None,
             births: 0,

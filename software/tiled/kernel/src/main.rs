@@ -226,10 +226,10 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         if let Some((name, holder)) = found {
             let holding = system.space().holding(holder);
             let name = name.as_str();
-            unit.line(books::Entry { name, holding });
+            unit.line(format_args!("books: {name} has {holding:?}"));
         }
     }
-    system.take_back(unit);
+    root::take_back(system, unit);
     while system.take_reply().is_some() {}
     let until = unit.time() + CLOSING;
     while unit.time() < until && (system.has_jobs() || system.is_asking() || system.has_questions())
@@ -252,14 +252,17 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         while system.take_reply().is_some() {}
         report(system, unit);
     }
-    let missing = system.missing(then);
-    for what in &missing {
-        unit.line(format_args!("books: not as at boot: {what:?}"));
-    }
-    if missing.is_empty() {
+    let now = system.books();
+    let same = now == *then;
+    if same {
         unit.line("books: all is there that was there at boot");
+    } else {
+        for (_, less) in then.only_here(&now) {
+            unit.line(format_args!("books: not as at boot: {less:?}"));
+        }
+        unit.line(format_args!("books: now {now:?}"));
     }
-    missing.is_empty()
+    same
 }
 
 /// Does a piece of work between two markers, which cost a no-op each.

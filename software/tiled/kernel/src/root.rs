@@ -107,7 +107,7 @@ fn call(
 }
 
 /// Begins to take back the memory that the manager lived in, and the manager with it.
-pub(crate) fn take_back(system: &mut System, hardware: &mut impl Hardware) {
+pub fn take_back(system: &mut System, hardware: &mut impl Hardware) {
     for selector in [SELF, MEMORY, WINDOW] {
         // What is gone already is as good.
         let _ = system.call(hardware, OWN, Syscall::Revoke { selector, keep: 0 });

@@ -6,7 +6,7 @@ mod model;
 mod random;
 mod revocation;
 
-use crate::{HolderId, Progress, Space, Storage};
+use crate::{HolderId, Progress, Space};
 
 pub(crate) const KERNEL: HolderId = Space::KERNEL;
 /// Selectors under which the kernel holds what exists at boot.
@@ -21,8 +21,8 @@ pub(crate) fn space(nodes: usize) -> Space {
 }
 
 /// The same with room for `holders` activities.
-pub(crate) fn space_of(nodes: usize, holders: usize) -> Space {
-    let mut space = Space::new(Storage::with_room(nodes, holders));
+pub(crate) fn space_of(nodes: usize, holders: u16) -> Space {
+    let mut space = Space::new(nodes, holders);
     space.add_tile(TILE, 1, 100, 1000, None).unwrap();
     let regulated = Some((4_000_000_000, 65536));
     space.add_tile(SMALL_TILE, 2, 20, 50, regulated).unwrap();

@@ -9,7 +9,7 @@ use super::activities::Creation;
 use super::requests::{Creating, Then};
 use super::revoke::Job;
 use super::tiles::PAGE;
-use super::{System, Ticket, done};
+use super::{Outcome, System, Ticket, done};
 use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use crate::load::{self, Loading};
@@ -72,14 +72,6 @@ pub(super) struct Lighting {
     pub loading: Option<Box<Loading>>,
 }
 
-/// What a step left.
-enum Left {
-    /// There is more to do.
-    More,
-    /// It goes on elsewhere, or has been answered.
-    Nothing,
-}
-
 /// Stages of [`Equipping`] behind the four copies.
 const MAP: u8 = 4;
 const TABLES: u8 = 5;
@@ -133,46 +125,47 @@ impl System {
         hardware: &mut impl Hardware,
         making: Making,
     ) -> Option<Making> {
-        match making {
+        let (ticket, outcome, rest) = match making {
             Making::Call(ticket, call) => {
-                let outcome = self.call(hardware, ticket, call);
-                match outcome {
-                    Ok(super::Outcome::Reply(reply)) => self.answer(ticket, Ok(reply)),
-                    Ok(super::Outcome::Later) => {}
+                match self.call(hardware, ticket, call) {
+                    Ok(Outcome::Reply(reply)) => self.answer(ticket, Ok(reply)),
+                    Ok(Outcome::Later) => {}
                     Err(error) => self.answer(ticket, Err(error)),
                 }
-                None
+                return None;
             }
             Making::Channel(id, creating) => {
                 self.settled_in(hardware, id, creating);
-                None
+                return None;
             }
-            Making::Activity(mut equipping) => match self.equip_step(hardware, &mut equipping) {
-                Ok(Left::More) => Some(Making::Activity(equipping)),
-                Ok(Left::Nothing) => None,
-                Err(error) => {
+            Making::Activity(mut equipping) => {
+                let outcome = self.equip_step(hardware, &mut equipping);
+                if outcome.is_err() {
                     self.undo_activity(&equipping);
-                    self.answer(equipping.ticket, Err(error));
-                    None
                 }
-            },
-            Making::Tile(mut lighting) => match self.light_step(hardware, &mut lighting) {
-                Ok(Left::More) => Some(Making::Tile(lighting)),
-                Ok(Left::Nothing) => None,
-                Err(error) => {
+                (equipping.ticket, outcome, Making::Activity(equipping))
+            }
+            Making::Tile(mut lighting) => {
+                let outcome = self.light_step(hardware, &mut lighting);
+                if outcome.is_err() {
                     self.undo_window(hardware, &lighting);
-                    self.answer(lighting.ticket, Err(error));
-                    None
                 }
-            },
-        }
+                (lighting.ticket, outcome, Making::Tile(lighting))
+            }
+        };
+        let more = outcome.unwrap_or_else(|error| {
+            self.answer(ticket, Err(error));
+            false
+        });
+        more.then_some(rest)
     }
 
+    /// One step; whether there is another one.
     fn equip_step(
         &mut self,
         hardware: &mut impl Hardware,
         e: &mut Equipping,
-    ) -> Result<Left, SyscallError> {
+    ) -> Result<bool, SyscallError> {
         let target = self.activities.get(&e.id);
         let target = target.filter(|a| a.node == e.node && a.state == State::Creating);
         let is_there = self.space.is(e.node, e.birth);
@@ -204,7 +197,7 @@ impl System {
                     Err(_) => {
                         // Perhaps another window has some.
                         e.pool += 1;
-                        return Ok(Left::More);
+                        return Ok(true);
                     }
                 }
             }
@@ -234,11 +227,11 @@ impl System {
                     table_pages: pages,
                 };
                 self.ask_tile(hardware, e.id, request, Then::Created(creating));
-                return Ok(Left::Nothing);
+                return Ok(false);
             }
         }
         e.stage += 1;
-        Ok(Left::More)
+        Ok(true)
     }
 
     /// An activity that cannot be made leaves nothing, unless somebody is removing it already.
@@ -255,11 +248,12 @@ impl System {
         self.discard(e.node);
     }
 
+    /// One step; whether there is another one.
     fn light_step(
         &mut self,
         hardware: &mut impl Hardware,
         l: &mut Lighting,
-    ) -> Result<Left, SyscallError> {
+    ) -> Result<bool, SyscallError> {
         let is_there = self.space.is(l.shown.0, l.shown.1);
         if !is_there || !self.space.is(l.memory.0, l.memory.1) {
             return Err(SyscallError::Revoked);
@@ -288,7 +282,7 @@ impl System {
             READ => {
                 let Some(program) = l.program else {
                     self.answer(l.ticket, Ok(done()));
-                    return Ok(Left::Nothing);
+                    return Ok(false);
                 };
                 let image = load::parse(hardware, program).map_err(|_| SyscallError::NoModule)?;
                 let place = Region {
@@ -308,11 +302,11 @@ impl System {
                     };
                     self.jobs.start(l.ticket.level, job);
                 }
-                return Ok(Left::Nothing);
+                return Ok(false);
             }
         }
         l.stage += 1;
-        Ok(Left::More)
+        Ok(true)
     }
 
     /// A window that cannot be made is closed again, unless somebody has done that already.

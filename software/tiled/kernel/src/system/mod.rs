@@ -28,7 +28,7 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{
-    Holder, HolderId, Node, NodeId, Object, Request as QuotaRequest, Space, Storage,
+    Holder, HolderId, Node, NodeId, Object, Request as QuotaRequest, Space,
 };
 
 pub use activities::{Creation, NUMBERS_END};
@@ -127,11 +127,11 @@ pub struct System {
 }
 
 /// Activities at most, the kernel itself included: sixteen tiles with sixteen each.
-pub const HOLDERS: usize = 257;
+pub const HOLDERS: u16 = 257;
 /// Capabilities at most.
 pub const NODES: usize = 32_768;
 /// Bytes of memory that these take when all of them are in use.
-pub const ROOM: usize = NODES * size_of::<Node>() + HOLDERS * size_of::<Holder>();
+pub const ROOM: usize = NODES * size_of::<Node>() + HOLDERS as usize * size_of::<Holder>();
 /// Calls of a priority that may wait for something at once; the other slots stay free for calls that are answered at once.
 pub const WAITING_MAX: usize = 12;
 
@@ -144,7 +144,7 @@ impl System {
         modules: Vec<Module>,
         timebase: u64,
     ) -> Self {
-        let mut space = Space::new(Storage::with_room(NODES, HOLDERS));
+        let mut space = Space::new(NODES, HOLDERS);
         for tile in tiles.iter().filter(|t| t.id < SEL_TILES_MAX) {
             // Everything is there at boot; what does not fit cannot be given away, and its use is refused later.
             let endpoints = tile.endpoints.left() as u64;
@@ -197,9 +197,9 @@ impl System {
         self.activities.keys().copied()
     }
 
-    /// All tiles for activities.
-    pub fn tiles(&self) -> impl Iterator<Item = &Tile> {
-        self.tiles.iter()
+    /// Free endpoints of each tile.
+    pub fn free_endpoints(&self) -> impl Iterator<Item = usize> + '_ {
+        self.tiles.iter().map(|tile| tile.endpoints.left())
     }
 
     /// Those who wait for something, and what somebody is to be told.

@@ -1,12 +1,51 @@
 //! The laws: every quota is somewhere, exactly once; every list is whole.
 //!
 //! Why it exists: tests call this after every operation, and the kernel's tests after every call. What it deliberately does not
-//! know: how the state came about.
+//! know: how the state came about. It is no part of what runs on the chip.
 
+use crate::Error;
 use crate::gate::slots;
 use crate::node::{EXTRA, HOLDER, NO_SELECTOR, Node, NodeId, ORIGIN, Slot, State};
 use crate::object::{NO_OWNER, Object, QUOTAS, Quota, UNREGULATED};
 use crate::space::{HolderId, Space};
+
+/// Short ways for tests; the kernel knows what it removes by its number.
+impl Space {
+    /// Begins to revoke a capability of the caller with all that depends on it; with `keep`, only what depends on it.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if a revocation of this level is under way, [`Error::OutOfBounds`] for a level that there is not, and what every
+    /// operation says of its operands.
+    pub fn revoke(
+        &mut self,
+        level: usize,
+        caller: HolderId,
+        selector: u16,
+        keep: bool,
+    ) -> crate::Result<()> {
+        let id = self.find(caller, selector)?;
+        self.remove(level, id, keep)
+    }
+
+    /// Begins to end an activity: all that it holds, and all that depends on that.
+    ///
+    /// # Errors
+    /// As [`revoke`](Self::revoke); [`Error::NoHolder`].
+    pub fn end_activity(&mut self, level: usize, holder: HolderId) -> crate::Result<()> {
+        let record = self.holders.get(usize::from(holder.0));
+        let node = record.map(|h| h.node).filter(|node| node.is_some());
+        let node = node.ok_or(Error::NoHolder)?;
+        if holder == Self::KERNEL {
+            return Err(Error::NoHolder);
+        }
+        self.remove(level, node, false)
+    }
+
+    /// Whether a revocation of this level is under way.
+    pub fn is_revoking(&self, level: usize) -> bool {
+        matches!(self.revocations.get(level), Some(Some(_)))
+    }
+}
 
 impl Space {
     /// Looks at everything and says which law is broken, if one is. Takes long: for tests.
