@@ -58,8 +58,6 @@ pub struct Space {
     pub(crate) births: u64,
     pub(crate) steps: u64,
     pub(crate) revocations: [Option<Revocation>; LEVELS],
-    /// What the kernel's purse held in the beginning.
-    pub(crate) total: u64,
 }
 
 /// What a node needs to be made.
@@ -118,7 +116,6 @@ impl Space {
             births: 0,
             steps: 0,
             revocations: [None; LEVELS],
-            total,
         };
         let purse = space.boot_node(Object::KernelMemory {
             least: total,

@@ -5,7 +5,9 @@ use crate::bounds;
 use bulkhead_abi::syscall::{SEL_ACTIVITY, SEL_MEMORY};
 
 /// What is left of everything, and the endpoints of the chip.
-fn left(system: &mut System, chip: &mut Chip) -> (Vec<Vec<u64>>, BTreeMap<(u16, u16), Endpoint>) {
+type Left = (Vec<Vec<u64>>, BTreeMap<(u16, u16), Endpoint>);
+
+fn left(system: &mut System, chip: &mut Chip) -> Left {
     let selectors = [
         SEL_TILES + 1,
         SEL_TILES + 2,
