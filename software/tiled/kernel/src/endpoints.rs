@@ -93,12 +93,6 @@ impl EndpointTable {
         node.filter(|node| node.is_some())
     }
 
-    /// Whether an endpoint is in use; one that does not exist is.
-    pub fn is_used(&self, endpoint: u16) -> bool {
-        let word = self.used.get(usize::from(endpoint / WORD));
-        word.is_none_or(|word| word >> (endpoint % WORD) & 1 == 1)
-    }
-
     /// Free endpoints.
     pub fn left(&self) -> usize {
         self.used

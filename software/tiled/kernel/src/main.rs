@@ -225,8 +225,7 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         let found = system.activity(id).map(|a| (a.name, a.holder));
         if let Some((name, holder)) = found {
             let holding = system.space().holding(holder);
-            let name = name.as_str();
-            unit.line(format_args!("books: {name} has {holding:?}"));
+            unit.line(format_args!("books: {} has {holding:?}", name.as_str()));
         }
     }
     root::take_back(system, unit);

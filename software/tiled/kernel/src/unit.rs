@@ -8,10 +8,10 @@
 use crate::arch::{self, PAGE};
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::{
-    BUCKET_AMOUNT, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
-    DEVICE_ADDRESS, DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint,
-    ExternalOpcode, MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
-    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+    BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity, DEVICE_ADDRESS,
+    DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint, ExternalOpcode,
+    MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint, TILEMUX_ACTIVITY,
+    TLB_READ, TLB_WRITE,
 };
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::{
@@ -325,8 +325,8 @@ impl Hardware for Unit {
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {
         let base = BUCKETS + u64::from(bucket) * BUCKET_STRIDE;
         self.registers(tile, base + BUCKET_LIMIT, &[limit]);
-        self.registers(tile, base + BUCKET_AMOUNT, &[limit]);
-        self.registers(tile, base + BUCKET_RATE, &[rate]);
+        // The amount stands behind the rate.
+        self.registers(tile, base + BUCKET_RATE, &[rate, limit]);
     }
 
     fn give_device(&mut self, tile: u16, owner: (u16, u16), memory: (u64, u64, u64)) {

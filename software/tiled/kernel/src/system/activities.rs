@@ -257,33 +257,40 @@ impl System {
         if let Some(next) = creating.rest.iter_mut().rev().find_map(Option::take) {
             return self.ask_tile(hardware, id, next, Then::Created(creating));
         }
-        self.jobs.make(ticket.level, Making::Channel(id, creating));
+        self.jobs
+            .make(ticket.level, Making::Channel(id, creating, false));
     }
 
-    /// TileMux knows an activity and all about it: its channel to the kernel is opened, and it can be used.
-    pub(super) fn settled_in(&mut self, hardware: &mut impl Hardware, id: u16, creating: Creating) {
+    /// TileMux knows an activity and all about it: its channel to the kernel is opened, an endpoint in each step, and it can be used.
+    /// Whether there is another step.
+    pub(super) fn settle_in(
+        &mut self,
+        hardware: &mut impl Hardware,
+        id: u16,
+        creating: Creating,
+        opened: bool,
+    ) -> bool {
         let target = self.activities.get_mut(&id);
         let Some(target) = target.filter(|a| a.state == State::Creating) else {
             // What it is made of was revoked meanwhile.
-            return self.answer(creating.ticket, Err(SyscallError::Revoked));
+            self.answer(creating.ticket, Err(SyscallError::Revoked));
+            return false;
         };
-        target.state = State::Created;
-        target.is_known = true;
-        let (node, (send, receive)) = (target.node, target.syscalls);
-        let frequency = self.tiles[target.tile].frequency;
-        self.space.ready(node);
-        self.open_channel(hardware, id, creating.reply);
-        let mut reply = done();
-        reply.push(&[id.into(), send.into(), receive.into(), frequency]);
-        self.answer(creating.ticket, Ok(reply));
-    }
-
-    fn open_channel(&mut self, hardware: &mut impl Hardware, id: u16, reply: u64) {
-        let Some(target) = self.activities.get(&id) else {
-            return;
-        };
-        let tile = self.tiles[target.tile].id;
-        let send = SendEndpoint {
+        let (index, (send, receive)) = (target.tile, target.syscalls);
+        let tile = self.tiles[index].id;
+        if !opened {
+            let replies = ReceiveEndpoint {
+                activity: id,
+                reply_endpoints: NO_ENDPOINT,
+                buffer: target.physical + creating.reply,
+                slot_size: SYSCALL_SLOT,
+                slots: 1,
+                ..ReceiveEndpoint::default()
+            };
+            hardware.set_endpoint(tile, receive, Endpoint::Receive(replies));
+            return true;
+        }
+        let calls = SendEndpoint {
             activity: id,
             target_tile: self.kernel.tile,
             target_endpoint: self.kernel.syscalls[usize::from(target.priority)],
@@ -294,16 +301,16 @@ impl System {
             credit_endpoint: NO_ENDPOINT,
             reply: false,
         };
-        let receive = ReceiveEndpoint {
-            activity: id,
-            reply_endpoints: NO_ENDPOINT,
-            buffer: target.physical + reply,
-            slot_size: SYSCALL_SLOT,
-            slots: 1,
-            ..ReceiveEndpoint::default()
-        };
-        hardware.set_endpoint(tile, target.syscalls.0, Endpoint::Send(send));
-        hardware.set_endpoint(tile, target.syscalls.1, Endpoint::Receive(receive));
+        target.state = State::Created;
+        target.is_known = true;
+        let node = target.node;
+        self.space.ready(node);
+        hardware.set_endpoint(tile, send, Endpoint::Send(calls));
+        let mut reply = done();
+        let frequency = self.tiles[index].frequency;
+        reply.push(&[id.into(), send.into(), receive.into(), frequency]);
+        self.answer(creating.ticket, Ok(reply));
+        false
     }
 
     /// An activity that has not been started.

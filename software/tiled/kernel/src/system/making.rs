@@ -27,8 +27,8 @@ pub(super) enum Making {
     Call(Ticket, Syscall),
     /// An activity gets what every activity begins with.
     Activity(Box<Equipping>),
-    /// Its TileMux knows it; its channel to the kernel is opened.
-    Channel(u16, Creating),
+    /// Its TileMux knows it; its channel to the kernel is opened, where it receives first. Whether that is done.
+    Channel(u16, Creating, bool),
     /// A window, and TileMux with the first.
     Tile(Box<Lighting>),
 }
@@ -81,6 +81,8 @@ const CHANNEL: u8 = 6;
 const KEEP: u8 = 0;
 const GIVE_TABLES: u8 = 1;
 const READ: u8 = 2;
+/// The first part of what TileMux needs is there from the beginning.
+const SET_UP: u8 = 2;
 
 impl Making {
     /// Whether it configures an endpoint next.
@@ -134,9 +136,9 @@ impl System {
                 }
                 return None;
             }
-            Making::Channel(id, creating) => {
-                self.settled_in(hardware, id, creating);
-                return None;
+            Making::Channel(id, creating, opened) => {
+                let more = self.settle_in(hardware, id, creating, opened);
+                return more.then_some(Making::Channel(id, creating, true));
             }
             Making::Activity(mut equipping) => {
                 let outcome = self.equip_step(hardware, &mut equipping);
@@ -272,13 +274,12 @@ impl System {
                     .cut(l.caller, memory, own, TILEMUX_MEMORY, PAGE)?;
                 l.cut[0] = Some((kept, self.space.birth(kept)));
             }
-            KEEP => {}
             GIVE_TABLES if l.tables > 0 => {
                 let tables = self.space.cut(l.caller, memory, own, l.tables, PAGE)?;
                 l.cut[1] = Some((tables, self.space.birth(tables)));
                 self.tiles[l.tile].tables.push(tables);
             }
-            GIVE_TABLES => {}
+            KEEP | GIVE_TABLES => {}
             READ => {
                 let Some(program) = l.program else {
                     self.answer(l.ticket, Ok(done()));
@@ -292,8 +293,11 @@ impl System {
                 let loading = Loading::new(image, program, place, TILEMUX_BASE);
                 l.loading = Some(Box::new(loading.map_err(|_| SyscallError::NoModule)?));
             }
-            _ => {
-                self.set_up(hardware, l.tile, l.region);
+            stage => {
+                if self.set_up(hardware, l.tile, l.region, stage - SET_UP) {
+                    l.stage += 1;
+                    return Ok(true);
+                }
                 if let Some(loading) = l.loading.take() {
                     let job = Job::Load {
                         ticket: l.ticket,

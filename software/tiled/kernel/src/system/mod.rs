@@ -204,12 +204,8 @@ impl System {
 
     /// Those who wait for something, and what somebody is to be told.
     pub(crate) fn unfinished(&self) -> usize {
-        let calls = self.listeners.len() + self.sleepers.len() + self.replies.len();
-        calls
-            + self.events.len()
-            + (0..PRIORITIES)
-                .map(|l| self.services.waiting(l))
-                .sum::<usize>()
+        let calls = (0..PRIORITIES).map(|level| self.waiting(level));
+        calls.sum::<usize>() + self.replies.len() + self.events.len()
     }
 
     /// The tile of an activity.
@@ -343,6 +339,11 @@ impl System {
         reply.push(&[SyscallError::None as u64]);
         match call {
             Syscall::Nothing {} => {}
+            Syscall::Activate { .. } | Syscall::ConfigureTile { .. } | Syscall::SetPager { .. }
+                if self.puts_off(hardware, ticket, call) =>
+            {
+                return Ok(false);
+            }
             Syscall::DeriveTile {
                 source,
                 target,
@@ -397,9 +398,6 @@ impl System {
                 memory,
                 tables,
             } => {
-                if self.puts_off(hardware, ticket, call) {
-                    return Ok(false);
-                }
                 return settle(
                     self.configure_tile(hardware, ticket, caller, (tile, memory), tables),
                     reply,
@@ -487,9 +485,6 @@ impl System {
                 offset,
                 replies,
             } => {
-                if self.puts_off(hardware, ticket, call) {
-                    return Ok(false);
-                }
                 let buffer = (memory, offset, replies != 0);
                 let made = self.activate(hardware, caller, gate, activity, buffer)?;
                 reply.push(&made);
@@ -577,9 +572,6 @@ impl System {
                 address,
                 pages,
             } => {
-                if self.puts_off(hardware, ticket, call) {
-                    return Ok(false);
-                }
                 let activity = self.named(caller, activity)?;
                 return settle(
                     self.set_pager(hardware, ticket, caller, activity, gate, (address, pages)),

@@ -91,7 +91,7 @@ impl System {
             self.tiles[index].is_lit = true;
             self.tiles[index].lit_by = caller;
             // From now on TileMux can be asked; it looks when it runs.
-            self.open_requests(hardware, index);
+            self.set_up(hardware, index, region, 0);
         }
         let lighting = Lighting {
             ticket,
@@ -141,24 +141,15 @@ impl System {
         hardware.set_endpoint(tile.id, window, endpoint);
     }
 
-    /// Where a TileMux is asked.
-    fn open_requests(&mut self, hardware: &mut impl Hardware, index: usize) {
-        hardware.set_endpoint(
-            self.tiles[index].id,
-            REQUEST_ENDPOINT,
-            Endpoint::Receive(ReceiveEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                reply_endpoints: REQUEST_REPLIES,
-                buffer: TILEMUX_BUFFER,
-                slot_size: REQUEST_SLOT,
-                slots: REQUEST_SLOTS,
-                ..ReceiveEndpoint::default()
-            }),
-        );
-    }
-
-    /// The other channels of a TileMux, and its configuration.
-    pub(super) fn set_up(&mut self, hardware: &mut impl Hardware, index: usize, region: Region) {
+    /// A part of what a TileMux needs: where it is asked, its other channels, and its configuration, which is the last. Whether there is
+    /// another one.
+    pub(super) fn set_up(
+        &self,
+        hardware: &mut impl Hardware,
+        index: usize,
+        region: Region,
+        part: u8,
+    ) -> bool {
         let tile = &self.tiles[index];
         let send = |endpoint: u16, credits: u8, message_size: u16| {
             Endpoint::Send(SendEndpoint {
@@ -173,25 +164,38 @@ impl System {
                 reply: false,
             })
         };
-        let notify = send(self.kernel.notifications, UNLIMITED_CREDITS, REQUEST_SLOT);
-        hardware.set_endpoint(tile.id, NOTIFY_ENDPOINT, notify);
-        hardware.set_endpoint(
-            tile.id,
-            PRINT_ENDPOINT,
-            send(self.kernel.prints, 1, PRINT_SLOT),
-        );
-        hardware.set_endpoint(
-            tile.id,
-            PRINT_REPLY,
+        let receive = |reply_endpoints: u16, buffer: u64, slot_size: u16, slots: u8| {
             Endpoint::Receive(ReceiveEndpoint {
                 activity: TILEMUX_ACTIVITY,
-                reply_endpoints: NO_ENDPOINT,
-                buffer: TILEMUX_PRINT_BUFFER,
-                slot_size: PRINT_REPLY_SLOT,
-                slots: PRINT_REPLY_SLOTS,
+                reply_endpoints,
+                buffer,
+                slot_size,
+                slots,
                 ..ReceiveEndpoint::default()
-            }),
-        );
+            })
+        };
+        let (notifications, prints) = (self.kernel.notifications, self.kernel.prints);
+        let requests = (REQUEST_REPLIES, TILEMUX_BUFFER);
+        let printed = (NO_ENDPOINT, TILEMUX_PRINT_BUFFER);
+        let endpoints = [
+            (
+                REQUEST_ENDPOINT,
+                receive(requests.0, requests.1, REQUEST_SLOT, REQUEST_SLOTS),
+            ),
+            (
+                NOTIFY_ENDPOINT,
+                send(notifications, UNLIMITED_CREDITS, REQUEST_SLOT),
+            ),
+            (PRINT_ENDPOINT, send(prints, 1, PRINT_SLOT)),
+            (
+                PRINT_REPLY,
+                receive(printed.0, printed.1, PRINT_REPLY_SLOT, PRINT_REPLY_SLOTS),
+            ),
+        ];
+        if let Some((endpoint, value)) = endpoints.get(usize::from(part)) {
+            hardware.set_endpoint(tile.id, *endpoint, *value);
+            return true;
+        }
         let config = TileMuxConfig {
             tile: tile.id.into(),
             timebase: self.timebase,
@@ -200,6 +204,7 @@ impl System {
             harts: tile.harts.into(),
         };
         hardware.write(region, TILEMUX_CONFIG - TILEMUX_BASE, config.as_bytes());
+        false
     }
 
     /// TileMux is loaded: its hart starts.
