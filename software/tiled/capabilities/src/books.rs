@@ -7,52 +7,28 @@ use crate::node::{NodeId, State};
 use crate::object::{Object, QUOTAS};
 use crate::space::{HolderId, Space};
 
-/// What an activity has of what can run out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Holding {
-    /// Capabilities with a selector.
-    pub capabilities: u32,
-    /// Bytes of kernel memory that its own capabilities and those without a selector that it holds cost, whoever paid.
-    pub kernel_memory: u64,
-    /// Endpoints in use.
-    pub endpoints: u64,
-    /// Pages of page tables in use.
-    pub page_tables: u64,
-    /// Bytes of memory that it cut out and holds.
-    pub memory: u64,
-    /// Quotas of tiles that were moved to tile capabilities which it holds, see [`crate::Quota`].
-    pub quotas: [u64; QUOTAS],
-    /// Bytes of kernel memory that were moved to purses which it holds.
-    pub purses: u64,
-}
+/// Words of [`Space::holding`].
+pub const HOLDING: usize = 6 + QUOTAS;
 
 impl Space {
-    /// What an activity has.
-    pub fn holding(&self, holder: HolderId) -> Holding {
-        let mut all = Holding::default();
-        for (id, object) in self.alive() {
+    /// What an activity has of what can run out: capabilities with a selector; bytes of kernel memory that all that it holds costs,
+    /// whoever paid; endpoints; pages of page tables; bytes of memory that it cut out; bytes of kernel memory in purses; and the quotas
+    /// ([`crate::Quota`]) of tile capabilities that have their own.
+    pub fn holding(&self, holder: HolderId) -> [u64; HOLDING] {
+        let mut all = [0; HOLDING];
+        for (id, object) in self.alive().filter(|(id, _)| self.holder_of(*id) == holder) {
             let node = &self.nodes[id.index()];
-            if self.holder_of(id) != holder {
-                continue;
-            }
-            all.capabilities += u32::from(node.selector != crate::node::NO_SELECTOR);
-            all.kernel_memory += node.cost;
-            if node.copy {
-                continue;
-            }
+            all[0] += u64::from(node.selector != crate::node::NO_SELECTOR);
+            all[1] += node.cost;
             match object {
-                Object::Endpoint { count, .. } => all.endpoints += u64::from(count),
-                Object::Mapping { tables, .. } => all.page_tables += tables,
-                Object::Memory(memory) if memory.is_piece() => all.memory += memory.size,
-                Object::KernelMemory { given, .. } => all.purses += given,
+                _ if node.copy => {}
+                Object::Endpoint { count, .. } => all[2] += u64::from(count),
+                Object::Mapping { tables, .. } => all[3] += tables,
+                Object::Memory(memory) if memory.is_piece() => all[4] += memory.size,
+                Object::KernelMemory { given, .. } => all[5] += given,
                 Object::Tile(tile) => {
-                    for (sum, (owner, given)) in
-                        all.quotas.iter_mut().zip(tile.owner.iter().zip(tile.given))
-                    {
-                        *sum = match *owner == id {
-                            true => sum.saturating_add(given),
-                            false => *sum,
-                        };
+                    for quota in (0..QUOTAS).filter(|quota| tile.owner[*quota] == id) {
+                        all[6 + quota] = all[6 + quota].saturating_add(tile.given[quota]);
                     }
                 }
                 _ => {}

@@ -37,7 +37,7 @@ mod space;
 
 use bulkhead_abi::syscall::SyscallError;
 
-pub use books::Holding;
+pub use books::HOLDING;
 pub use node::{EDGES, LEVELS, Node, NodeId, Slot};
 pub use object::{Memory, NO_OWNER, Object, QUOTAS, Quota, Receive, Request, Tile, UNREGULATED};
 pub use revoke::{Progress, Removed};

@@ -22,14 +22,6 @@ pub struct Books {
     waiting: usize,
 }
 
-impl Books {
-    /// Capabilities that are not the same in the books of another moment.
-    pub fn only_here<'a>(&'a self, other: &'a Books) -> impl Iterator<Item = &'a (NodeId, Object)> {
-        let mine = self.capabilities.iter();
-        mine.filter(|entry| !other.capabilities.contains(entry))
-    }
-}
-
 impl System {
     /// The books of this moment.
     pub fn books(&mut self) -> Books {

@@ -22,4 +22,7 @@ pub mod system;
 pub mod tile;
 
 #[cfg(test)]
+#[path = "tests/costs.rs"]
+mod costs;
+#[cfg(test)]
 mod tests;

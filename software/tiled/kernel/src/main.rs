@@ -252,16 +252,11 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         report(system, unit);
     }
     let now = system.books();
-    let same = now == *then;
-    if same {
-        unit.line("books: all is there that was there at boot");
-    } else {
-        for (_, less) in then.only_here(&now) {
-            unit.line(format_args!("books: not as at boot: {less:?}"));
-        }
-        unit.line(format_args!("books: now {now:?}"));
+    match now == *then {
+        true => unit.line("books: all is there that was there at boot"),
+        false => unit.line(format_args!("books: now {now:?}, at boot {then:?}")),
     }
-    same
+    now == *then
 }
 
 /// Does a piece of work between two markers, which cost a no-op each.

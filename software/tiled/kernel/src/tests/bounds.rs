@@ -1,7 +1,7 @@
 //! Every call, step and agreement costs what [`crate::bounds`] says, at most.
 
 use super::*;
-use crate::bounds::{self, Bound};
+use crate::costs::{self as bounds, Bound};
 use bulkhead_abi::syscall::{Number, SYSCALL_WORDS};
 use std::collections::BTreeMap;
 

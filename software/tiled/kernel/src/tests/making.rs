@@ -1,7 +1,7 @@
 //! What is made in steps: nobody more important waits for the whole, and what is cut short leaves nothing.
 
 use super::*;
-use crate::bounds;
+use crate::costs as bounds;
 use bulkhead_abi::syscall::{SEL_ACTIVITY, SEL_MEMORY};
 
 /// What is left of everything, and the endpoints of the chip.

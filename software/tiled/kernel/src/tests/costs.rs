@@ -1,0 +1,81 @@
+//! What each system call costs at most, before it is answered or becomes a job.
+//!
+//! Why it exists: a caller waits for at most one piece of work of somebody else, so the largest piece is part of everybody's worst case.
+//! Tests hold the kernel to these numbers, and print beside them what was seen. What it deliberately does not know: cycles; they are
+//! measured on the chip.
+//!
+//! *Nodes* are capabilities and dependencies that are visited, as [`bulkhead_capabilities::Space::steps`] counts them; *effects* are
+//! accesses of the kernel's unit to other tiles: an endpoint read, configured or invalidated, a bucket, a request, a question, one
+//! piece of memory.
+
+use bulkhead_abi::memory_map::PMP_WINDOWS;
+use bulkhead_abi::syscall::{EXCHANGE_MAX, Number};
+use bulkhead_capabilities::{
+    ACTIVITY_STEPS, CUT_STEPS, LOOKUP_STEPS, MAKE_STEPS, QUOTAS, REVOKE_STEPS,
+};
+
+/// The largest cost of one piece of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Capabilities and dependencies that are visited.
+    pub nodes: u32,
+    /// Accesses to other tiles.
+    pub effects: u32,
+}
+
+const fn bound(nodes: u32, effects: u32) -> Bound {
+    Bound { nodes, effects }
+}
+
+const LOOKUP: u32 = LOOKUP_STEPS;
+/// A node that was made is thrown away again: gone to, removed, and the end is noticed.
+const UNDONE: u32 = 3 * REVOKE_STEPS;
+/// A copy: both ends are looked up.
+const COPY: u32 = MAKE_STEPS + 2 * LOOKUP;
+/// Servers that can be asked at once at most; if several are free, each is asked its next question.
+const LINES: u32 = 32;
+
+/// A step of a revocation.
+pub const REVOCATION: Bound = bound(REVOKE_STEPS, 3);
+/// A step of clearing memory.
+pub const CLEARING: Bound = bound(LOOKUP, 1);
+/// A step of making an activity or a window: a part is made; or all are thrown away again, of which an activity has eight, and a window is
+/// closed.
+pub const MAKING: Bound = bound(8 * UNDONE + CUT_STEPS + LOOKUP, 8);
+/// What a server agreed to: every capability is checked, and then copied; then servers are asked.
+pub const AGREEMENT: Bound = bound(EXCHANGE_MAX as u32 * 2 * COPY + 4 * LOOKUP, LINES);
+
+/// What a call costs at most before it is answered, or waits, or becomes a job of bounded steps.
+pub const fn of(call: Number) -> Bound {
+    match call {
+        Number::Nothing | Number::WaitEvent | Number::Report | Number::Senders => bound(0, 0),
+        Number::Query | Number::Usage | Number::Tell => bound(LOOKUP, 0),
+        Number::DeriveTile => bound(2 * LOOKUP + QUOTAS as u32 + MAKE_STEPS, 1),
+        Number::DeriveKernelMemory | Number::DeriveMemory => bound(LOOKUP + MAKE_STEPS, 0),
+        Number::CutMemory => bound(2 * LOOKUP + CUT_STEPS, 0),
+        Number::OpenModule => bound(2 * LOOKUP + MAKE_STEPS, 0),
+        // The window, and where TileMux is asked.
+        Number::ConfigureTile => bound(4 * LOOKUP + MAKE_STEPS, 2),
+        // The activity itself, and a bucket.
+        Number::CreateActivity => bound(6 * LOOKUP + ACTIVITY_STEPS, 1),
+        Number::Map | Number::Start => bound(LOOKUP, 1),
+        // A mapping, page tables out of some window's memory, an endpoint.
+        Number::SetPager => bound(
+            6 * LOOKUP + 2 * MAKE_STEPS + PMP_WINDOWS as u32 * CUT_STEPS + 3 * UNDONE,
+            2,
+        ),
+        Number::MapFrom => bound(4 * LOOKUP + MAKE_STEPS, 1),
+        // The endpoint is read, the unit told, TileMux asked.
+        Number::GiveDevice => bound(2 * LOOKUP, 3),
+        Number::Stop => bound(2 * LOOKUP, 0),
+        Number::Revoke => bound(2 * LOOKUP, 0),
+        Number::Deactivate => bound(2 * LOOKUP, 0),
+        Number::CreateReceive | Number::CreateSemaphore => bound(MAKE_STEPS, 0),
+        Number::CreateSend => bound(2 * LOOKUP + MAKE_STEPS, 0),
+        Number::Activate => bound(6 * LOOKUP + MAKE_STEPS, 1),
+        Number::Delegate | Number::Obtain => bound(LOOKUP + COPY, 0),
+        Number::CreateService => bound(2 * LOOKUP + MAKE_STEPS + UNDONE, 0),
+        Number::OpenSession | Number::Exchange => bound(4 * LOOKUP, LINES),
+        Number::SemaphoreDown | Number::SemaphoreUp => bound(LOOKUP, 0),
+    }
+}
