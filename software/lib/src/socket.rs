@@ -12,13 +12,13 @@ use crate::gate::{Message, MessageBuffer, ReceiveGate, SendGate};
 use crate::session::Session;
 use alloc::boxed::Box;
 use bulkhead_common::network::{
-    ACCEPT, ADDRESS, BIND, CLOSE, CONNECT, DATA, LISTEN, RECEIVE, RECEIVE_FROM, Reply, Request,
-    SEND, SEND_TO,
+    ACCEPT, ADDRESS, BIND, CLOSE, CONNECT, COUNTS, DATA, LISTEN, RECEIVE, RECEIVE_FROM, Reply,
+    Request, SEND, SEND_TO,
 };
 use bulkhead_common::status::Status;
 use zerocopy::{FromBytes, IntoBytes};
 
-pub use bulkhead_common::network::{DATA as DATA_MAX, address};
+pub use bulkhead_common::network::{Counts, DATA as DATA_MAX, address};
 
 /// Result of an operation on sockets.
 pub type Result<T> = core::result::Result<T, Status>;
@@ -98,6 +98,16 @@ impl Network {
         let mut mac = [0; 6];
         let reply = self.call(request(ADDRESS, 0), &[], &mut mac)?;
         Ok((reply.address, mac))
+    }
+
+    /// What the service did for frames that belong to no client.
+    ///
+    /// # Errors
+    /// What the service says.
+    pub fn counts(&mut self) -> Result<Counts> {
+        let mut counts = Counts::default();
+        self.call(request(COUNTS, 0), &[], counts.as_mut_bytes())?;
+        Ok(counts)
     }
 
     /// Opens a UDP socket at a port; 0 means any.

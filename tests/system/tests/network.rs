@@ -191,3 +191,49 @@ fn a_flood_of_frames_of_chance_brings_nobody_down() {
     assert!(received("flood") > 100, "{}", received("flood"));
     assert_eq!(finished.code(), 0);
 }
+
+/// What the probe says of the service at the end: frames of nobody, their time, dropped ones, their time, made room, time in all.
+fn counts(console: &str) -> Vec<u64> {
+    let line = console.lines().find(|l| l.contains("frames of nobody"));
+    let line = line.unwrap_or_else(|| panic!("{console}"));
+    line.split(|c: char| !c.is_ascii_digit())
+        .filter_map(|number| number.parse().ok())
+        .collect()
+}
+
+#[test]
+fn forged_openings_and_junk_keep_nobody_from_the_service() {
+    let finished = finished(system("network-openings"), &[], false);
+    let honest = variant(&finished.result, "honest");
+    for (variant, console) in finished.result.variants.iter().zip(&finished.consoles) {
+        println!(
+            "{}: {:?} {:?}",
+            variant.name,
+            worst(variant, "neighbour"),
+            worst(variant, "probe")
+        );
+        for line in console
+            .lines()
+            .filter(|l| l.contains("forged") || l.contains("nobody"))
+        {
+            println!("  {line}");
+        }
+        assert_eq!(variant.end, End::Exit { code: 0 }, "{console}");
+        assert_eq!(
+            (worst(variant, "neighbour").0, worst(variant, "probe").0),
+            (20, 400)
+        );
+        let [taken, time, dropped, drop_time, recycled, _, end] = counts(console)[..] else {
+            panic!("{console}");
+        };
+        // A fifth of the time, and a period's budget and a frame over.
+        assert!(time <= end / 5 + 220_000, "{time} of {end}");
+        match variant.name.as_str() {
+            "honest" => assert_eq!((dropped, recycled), (0, 0)),
+            "openings" => assert!(recycled > 50, "{recycled}"),
+            _ => assert!(dropped > 1000 && drop_time < end / 5, "{taken} {dropped}"),
+        }
+        // A request waits for few frames more than without a flood.
+        assert!(worst(variant, "probe").1 < worst(honest, "probe").1 + 400_000);
+    }
+}

@@ -1,6 +1,7 @@
 //! Asks the network service for small things, over and over: whether it lives, and how long it takes.
 //!
-//! Gates: `network` (send). Arguments: `runs` (100), `pause` between two (20us). Each round opens a socket, asks for the own address and
+//! Gates: `network` (send). Arguments: `runs` (100), `pause` between two (20us), `counts` (no): whether it says at the end what the
+//! service did for frames of nobody. Each round opens a socket, asks for the own address and
 //! closes the socket; it is a span.
 #![no_std]
 #![no_main]
@@ -31,6 +32,19 @@ fn ask() -> Result<()> {
         network.unbind(socket)?;
         marker::span_end(run);
         time::sleep_until(time::now() + pause);
+    }
+    if argument::text("counts") == Some("yes") {
+        let counts = network.counts()?;
+        println!(
+            "frames of nobody: {} in {} ns, {} dropped in {} ns, {} recycled, {} expired, after {} ns",
+            counts.taken,
+            counts.time,
+            counts.dropped,
+            counts.drop_time,
+            counts.recycled,
+            counts.expired,
+            time::now()
+        );
     }
     Ok(())
 }

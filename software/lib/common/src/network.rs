@@ -34,6 +34,8 @@ pub const RECEIVE: u64 = 8;
 pub const CLOSE: u64 = 9;
 /// Operation: the service's own address. Answer: the address, and its hardware address as data.
 pub const ADDRESS: u64 = 10;
+/// Operation: what was done for frames that belong to no client. Answer: [`Counts`] as data.
+pub const COUNTS: u64 = 11;
 
 /// A request. Its first word is the operation, as in every message to a service.
 #[derive(
@@ -71,6 +73,33 @@ pub struct Reply {
     pub port: u16,
     /// Bytes of data behind this.
     pub length: u16,
+}
+
+/// What a service did for frames that belong to no client.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct Counts {
+    /// Frames that the protocols saw.
+    pub taken: u64,
+    /// Nanoseconds for these.
+    pub time: u64,
+    /// Frames of anybody that were dropped because their account was empty, or asked for a connection that was being opened.
+    pub dropped: u64,
+    /// Nanoseconds for these.
+    pub drop_time: u64,
+    /// Connections that were being opened and made room for newer ones.
+    pub recycled: u64,
+    /// Connections that were being opened for too long.
+    pub expired: u64,
+}
+
+impl Counts {
+    /// As the data of an answer.
+    pub fn bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
 }
 
 /// An IPv4 address such as `10.0.0.1`.

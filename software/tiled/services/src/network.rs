@@ -5,7 +5,9 @@
 //! Gates: `interrupt` (receive; the card's), `priority-0`, ... (receive, with slots of 1536 bytes). Arguments: those of
 //! `lib::server`; `address` (such as `10.0.0.1/24`), `gateway` (none), `neighbours` (none): addresses
 //! that are greeted at the start, separated by blanks, `sockets` (8): sockets of a client at most, `buffer` (8192):
-//! bytes that a socket keeps for each direction. Clients need a session. It never ends.
+//! bytes that a socket keeps for each direction; `backlog` (4): connections that are being opened from outside, for each client, beside its
+//! listening sockets, and `handshake` (30s), after which one is given up; `strangers` (200us): time for frames that belong to no
+//! client, and `arrivals` (none): for those of each client, in every `frame-period` (1ms). Clients need a session. It never ends.
 //!
 //! Between two requests at most [`FRAMES`] frames are taken from the card, so a flood from the cable delays a request by no more
 //! than that.
@@ -24,7 +26,7 @@ use bulkhead_lib::server::{Client, Incoming, Server, Service};
 use bulkhead_lib::zerocopy::{FromBytes, IntoBytes};
 use bulkhead_lib::{argument, println, time};
 use bulkhead_network::protocol::address;
-use bulkhead_network::{Answer, Card, Options, Stack};
+use bulkhead_network::{Answer, Card, Options, Stack, Terms};
 use bulkhead_network_card::NetworkCard;
 
 bulkhead_lib::main!(main);
@@ -81,6 +83,11 @@ fn main() -> u64 {
         sockets: argument::value("sockets", 8),
         buffer: argument::value("buffer", 8192),
         seed: u64::from_le_bytes([mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], 0, 1]),
+        backlog: argument::value("backlog", 4),
+        handshake: argument::time("handshake", 30_000_000_000),
+        strangers: frames("strangers", 200_000),
+        arrivals: frames("arrivals", u64::MAX),
+        clock: time::now,
     };
     let mut service = NetworkService {
         stack: Stack::new(Ethernet(card), options, time::now()),
@@ -100,6 +107,19 @@ fn main() -> u64 {
         }
     }
     Server::from_environment().run(&mut service)
+}
+
+/// Time for frames: an argument such as `200us`, or `none`, in each `frame-period`.
+fn frames(name: &str, default: u64) -> Terms {
+    let budget = match argument::text(name) {
+        Some("none") => u64::MAX,
+        _ => argument::time(name, default),
+    };
+    Terms {
+        limit: u64::MAX,
+        budget,
+        period: argument::time("frame-period", 1_000_000).max(1),
+    }
 }
 
 struct NetworkService {

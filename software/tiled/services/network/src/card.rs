@@ -27,7 +27,11 @@ pub trait Card {
 }
 
 /// A card in the shape that the protocols want.
-pub(crate) struct Port<C>(pub RefCell<C>);
+pub(crate) struct Port<C> {
+    pub card: RefCell<C>,
+    /// The frame that they get next.
+    pub next: Option<Received>,
+}
 
 pub(crate) struct Arrived<'a, C: Card> {
     card: &'a RefCell<C>,
@@ -74,19 +78,14 @@ impl<C: Card> Device for Port<C> {
         C: 'a;
 
     fn receive(&mut self, _: Instant) -> Option<(Arrived<'_, C>, Leaving<'_, C>)> {
-        // Every frame may want an answer.
-        let card = self.0.get_mut();
-        if !card.can_send() {
-            return None;
-        }
-        let frame = card.receive()?;
-        let card = &self.0;
+        let frame = self.next.take()?;
+        let card = &self.card;
         Some((Arrived { card, frame }, Leaving(card)))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Leaving<'_, C>> {
-        let can = self.0.get_mut().can_send();
-        can.then_some(Leaving(&self.0))
+        let can = self.card.get_mut().can_send();
+        can.then_some(Leaving(&self.card))
     }
 
     fn capabilities(&self) -> DeviceCapabilities {

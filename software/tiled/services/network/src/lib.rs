@@ -17,6 +17,7 @@ mod stack;
 #[cfg(test)]
 mod tests;
 
+pub use bulkhead_common::account::Terms;
 pub use bulkhead_common::network as protocol;
 pub use bulkhead_common::status::Status;
 pub use card::Card;

@@ -6,17 +6,23 @@
 //! A client owns at most so many sockets, each with buffers of a fixed size, so nobody takes another one's memory. What is left
 //! of a closed connection belongs to nobody; there are at most [`ORPHANS`] of these, then the oldest is dropped.
 
+mod arrivals;
+mod backlog;
+
 use crate::card::{Card, Port};
 use crate::protocol::{
-    ACCEPT, ADDRESS, BIND, CLOSE, CONNECT, DATA, LISTEN, RECEIVE, RECEIVE_FROM, Reply, Request,
-    SEND, SEND_TO,
+    ACCEPT, ADDRESS, BIND, CLOSE, CONNECT, COUNTS, Counts, DATA, LISTEN, RECEIVE, RECEIVE_FROM,
+    Reply, Request, SEND, SEND_TO,
 };
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
+use arrivals::Accounts;
+use backlog::Pending;
+use bulkhead_common::account::Terms;
 use bulkhead_common::status::Status;
 use core::cell::RefCell;
-use smoltcp::iface::{Config, Interface, PollIngressSingleResult, SocketHandle, SocketSet};
+use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::{tcp, udp};
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{
@@ -54,6 +60,16 @@ pub struct Options {
     pub buffer: usize,
     /// Seed of initial sequence numbers.
     pub seed: u64,
+    /// Connections of a client that are being opened from outside at most, beside those at its listening sockets; 16 of all clients.
+    pub backlog: usize,
+    /// Nanoseconds until a connection that is being opened from outside is given up.
+    pub handshake: u64,
+    /// Time for frames that belong to no client.
+    pub strangers: Terms,
+    /// Time for frames that belong to a client, for each.
+    pub arrivals: Terms,
+    /// Nanoseconds since reset.
+    pub clock: fn() -> u64,
 }
 
 /// An answer to a request.
@@ -126,6 +142,8 @@ struct Entry {
     generation: u32,
     /// For listening.
     port: u16,
+    /// Since when somebody is connecting to it, if it listens.
+    half_open: Option<u64>,
 }
 
 struct Waiter<T> {
@@ -146,6 +164,9 @@ pub struct Stack<C: Card, T> {
     done: VecDeque<(T, Answer)>,
     options: Options,
     next_port: u16,
+    backlog: Vec<Pending>,
+    accounts: Accounts,
+    counts: Counts,
 }
 
 fn instant(now: u64) -> Instant {
@@ -161,7 +182,10 @@ impl<C: Card, T> Stack<C, T> {
     pub fn new(card: C, options: Options, now: u64) -> Self {
         let mut config = Config::new(EthernetAddress(options.mac).into());
         config.random_seed = options.seed;
-        let mut port = Port(RefCell::new(card));
+        let mut port = Port {
+            card: RefCell::new(card),
+            next: None,
+        };
         let mut interface = Interface::new(config, &mut port, instant(now));
         let (address, prefix) = options.address;
         interface.update_ip_addrs(|list| {
@@ -180,6 +204,9 @@ impl<C: Card, T> Stack<C, T> {
             generation: 0,
             waiting: Vec::new(),
             done: VecDeque::new(),
+            accounts: Accounts::new(&options, now),
+            backlog: Vec::new(),
+            counts: Counts::default(),
             options,
             next_port: ANY_PORT,
         }
@@ -211,7 +238,7 @@ impl<C: Card, T> Stack<C, T> {
 
     /// The card.
     pub fn card(&mut self) -> &mut C {
-        self.port.0.get_mut()
+        self.port.card.get_mut()
     }
 
     /// Requests that wait.
@@ -238,6 +265,9 @@ impl<C: Card, T> Stack<C, T> {
             LISTEN => self.listen(owner, &request),
             CLOSE => self.close(owner, &request, now),
             ADDRESS => Ok(Progress::Done(self.address())),
+            COUNTS => Ok(Progress::Done(
+                Answer::of(0, None).with(self.counts.bytes().to_vec()),
+            )),
             CONNECT => self.connect(owner, &mut request),
             SEND | SEND_TO if data.len() > DATA => Err(Status::BadRequest),
             _ => self.attempt(owner, &request, data),
@@ -272,6 +302,13 @@ impl<C: Card, T> Stack<C, T> {
                 self.orphan(index, now);
             }
         }
+        self.accounts.forget(owner);
+        self.drop_backlog(owner);
+    }
+
+    /// What was done for frames that belong to no client.
+    pub fn counts(&self) -> Counts {
+        self.counts
     }
 
     /// Takes at most `frames` frames from the card, sends what is to be sent, and answers what can be answered. Whether there may
@@ -280,20 +317,17 @@ impl<C: Card, T> Stack<C, T> {
         let time = instant(now);
         let (interface, sockets) = (&mut self.interface, &mut self.sockets);
         interface.poll_maintenance(time);
-        let mut left = frames;
-        while left > 0 {
-            match interface.poll_ingress_single(time, &mut self.port, sockets) {
-                PollIngressSingleResult::None => break,
-                _ => left -= 1,
-            }
-        }
+        let more = self.take_frames(time, frames);
+        let (interface, sockets) = (&mut self.interface, &mut self.sockets);
         interface.poll_egress(time, &mut self.port, sockets);
+        self.promote();
+        self.expire(now);
         self.reap(now);
         self.answer(now);
         // What was answered may have made room, or said something.
         let (interface, sockets) = (&mut self.interface, &mut self.sockets);
         interface.poll_egress(time, &mut self.port, sockets);
-        left == 0
+        more
     }
 
     /// When [`step`](Self::step) has something to do without a frame.
@@ -304,7 +338,7 @@ impl<C: Card, T> Stack<C, T> {
         let ends = self.entries.iter().flatten();
         let ends = ends.filter_map(|e| e.owner.err());
         let all = until.filter(|until| *until > 0).chain(ends).chain(polled);
-        all.min()
+        all.chain(self.next_expiry()).min()
     }
 
     fn entry(&self, owner: u16, socket: u64, kind: Kind) -> Result<&Entry, Status> {
@@ -347,6 +381,7 @@ impl<C: Card, T> Stack<C, T> {
             handle,
             generation,
             port,
+            half_open: None,
         });
         u64::from(generation) << 8 | place as u64
     }
@@ -412,6 +447,8 @@ impl<C: Card, T> Stack<C, T> {
             .map_err(|_| Status::BadRequest)?;
         let handle = self.sockets.add(socket);
         let id = self.enter(place, owner, Kind::Tcp, handle, request.port);
+        // Somebody may be waiting for it.
+        self.promote_one(place);
         Ok(Progress::Done(Answer::of(id, None)))
     }
 

@@ -1,12 +1,18 @@
 //! Two stacks at the ends of a cable, and one alone against a hostile one.
 
+use crate::card::FRAME;
 use crate::card::Received;
 use crate::protocol::*;
-use crate::{Answer, Card, Options, Stack, Status};
+use crate::{Answer, Card, Options, Stack, Status, Terms};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use proptest::prelude::*;
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{
+    IpProtocol, Ipv4Packet, Ipv4Repr, TcpControl, TcpPacket, TcpRepr, TcpSeqNumber,
+};
 use std::collections::VecDeque;
 
 const HERE: [u8; 4] = [10, 0, 0, 1];
@@ -41,16 +47,35 @@ impl Card for Wire {
     }
 }
 
-fn stack(address: [u8; 4]) -> Stack<Wire, u32> {
-    let options = Options {
+std::thread_local! {
+    /// The time, and by how much it goes on each time somebody looks.
+    static CLOCK: Cell<(u64, u64)> = const { Cell::new((1_000_000, 0)) };
+}
+
+fn clock() -> u64 {
+    let (now, step) = CLOCK.get();
+    CLOCK.set((now + step, step));
+    now
+}
+
+fn options(address: [u8; 4]) -> Options {
+    Options {
         mac: [2, 0, 0, 0, 0, address[3]],
         address: (address, 24),
         gateway: None,
         sockets: 4,
         buffer: 4096,
         seed: address[3].into(),
-    };
-    Stack::new(Wire::default(), options, 0)
+        backlog: 4,
+        handshake: 30_000_000_000,
+        strangers: Terms::NONE,
+        arrivals: Terms::NONE,
+        clock,
+    }
+}
+
+fn stack(address: [u8; 4]) -> Stack<Wire, u32> {
+    Stack::new(Wire::default(), options(address), 0)
 }
 
 /// Two stacks; what a frame suffers is decided by a number for each.
@@ -88,6 +113,7 @@ impl Pair {
     /// A tenth of a millisecond.
     fn tick(&mut self) {
         self.now += 100_000;
+        CLOCK.set((self.now, CLOCK.get().1));
         for side in 0..2 {
             while self.stacks[side].step(self.now, 4) {}
             while let Some(answer) = self.stacks[side].take() {
@@ -390,6 +416,220 @@ fn time_is_kept() {
     assert_eq!(pair.stacks[0].sockets(), 0);
 }
 
+/// A segment that opens a connection from anybody to a port of the second stack.
+fn opening(from: [u8; 4], port: u16, to: u16) -> Vec<u8> {
+    let tcp = TcpRepr {
+        src_port: port,
+        dst_port: to,
+        control: TcpControl::Syn,
+        seq_number: TcpSeqNumber(77),
+        ack_number: None,
+        window_len: 1000,
+        window_scale: None,
+        max_seg_size: Some(1460),
+        sack_permitted: false,
+        sack_ranges: [None, None, None],
+        timestamp: None,
+        payload: &[],
+    };
+    let ip = Ipv4Repr {
+        src_addr: from.into(),
+        dst_addr: THERE.into(),
+        next_header: IpProtocol::Tcp,
+        payload_len: tcp.buffer_len(),
+        hop_limit: 64,
+    };
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 0x66, 8, 0];
+    frame.resize(14 + ip.buffer_len() + tcp.buffer_len(), 0);
+    assert!(frame.len() <= FRAME);
+    let checksums = ChecksumCapabilities::default();
+    ip.emit(&mut Ipv4Packet::new_unchecked(&mut frame[14..]), &checksums);
+    tcp.emit(
+        &mut TcpPacket::new_unchecked(&mut frame[34..]),
+        &ip.src_addr.into(),
+        &ip.dst_addr.into(),
+        &checksums,
+    );
+    frame
+}
+
+impl Pair {
+    /// Forged segments that open connections, before the next tick.
+    fn forge(&mut self, count: u32, port: u16) {
+        for _ in 0..count {
+            let chance = self.draw() as u8 + self.draw() as u8;
+            let from = [10, 0, chance, 3 + self.draw() as u8];
+            let source = 1024 + (self.draw() * 100 + self.draw()) as u16;
+            let frame = opening(from, source, port);
+            self.stacks[1].card().arrived.push_back(frame);
+        }
+    }
+}
+
+#[test]
+fn forged_openings_keep_nobody_out() {
+    let mut pair = Pair::new(0);
+    for round in 0..20 {
+        let listening = pair.call(1, 7, to(LISTEN, 0, HERE, 80), &[]).reply.value;
+        pair.ask(1, 7, request(ACCEPT, listening), &[], 1);
+        // All places are taken, many times over.
+        for _ in 0..30 {
+            pair.forge(3, 80);
+            pair.tick();
+            assert!(pair.stacks[1].pending() <= 4);
+        }
+        // A round trip is two ticks, in which fewer come than there are places.
+        let until = pair.now + 50_000_000;
+        let connect = Request {
+            until,
+            ..to(CONNECT, 0, THERE, 80)
+        };
+        pair.ask(0, 3, connect, &[], 2);
+        let mut answer = None;
+        for _ in 0..400 {
+            pair.forge(1, 80);
+            pair.tick();
+            answer = answer.or(pair.answers[0].pop());
+            if !pair.answers[1].is_empty() {
+                break;
+            }
+        }
+        let (_, answer) = answer.unwrap_or_else(|| panic!("{round} {:?}", pair.answers));
+        assert_eq!(status(&answer), None, "round {round}");
+        let (_, accepted) = pair.answers[1].pop().expect("a connection");
+        assert_eq!((accepted.reply.status, accepted.reply.address), (0, HERE));
+        let sent = pair.call(0, 3, request(SEND, answer.reply.value), b"honest");
+        assert_eq!(sent.reply.value, 6);
+        let receive = Request {
+            length: 9,
+            ..request(RECEIVE, listening)
+        };
+        assert_eq!(pair.call(1, 7, receive, &[]).data, b"honest");
+        pair.call(0, 3, request(CLOSE, answer.reply.value), &[]);
+        pair.call(1, 7, request(CLOSE, listening), &[]);
+        for _ in 0..200 {
+            pair.tick();
+        }
+    }
+    assert!(pair.stacks[1].counts().recycled > 1000);
+    // Nothing is left of it when its time is over.
+    let listening = pair.call(1, 7, to(LISTEN, 0, HERE, 80), &[]).reply.value;
+    pair.forge(9, 80);
+    for _ in 0..310_000 {
+        pair.tick();
+    }
+    assert_eq!(pair.stacks[1].pending(), 0);
+    assert!(pair.stacks[1].counts().expired >= 5);
+    // The listening socket, too, is free again.
+    pair.ask(1, 7, request(ACCEPT, listening), &[], 1);
+    let client = pair.call(0, 3, to(CONNECT, 0, THERE, 80), &[]).reply;
+    assert_eq!(client.status, 0);
+    assert!(pair.wait(1, 1, 100).is_some());
+}
+
+#[test]
+fn openings_for_one_client_take_nothing_of_another() {
+    let mut pair = Pair::new(0);
+    pair.call(1, 7, to(LISTEN, 0, HERE, 80), &[]);
+    let quiet = pair.call(1, 8, to(LISTEN, 0, HERE, 81), &[]).reply.value;
+    pair.ask(1, 8, request(ACCEPT, quiet), &[], 1);
+    for _ in 0..100 {
+        pair.forge(8, 80);
+        pair.tick();
+    }
+    pair.ask(0, 3, to(CONNECT, 0, THERE, 81), &[], 2);
+    for _ in 0..20 {
+        pair.forge(8, 80);
+        pair.tick();
+    }
+    assert_eq!(pair.answers[1].len(), 1, "it is connected");
+    // Nobody listens there: what comes for it is refused, and nothing is kept.
+    let before = pair.stacks[1].pending();
+    pair.forge(8, 82);
+    pair.tick();
+    assert_eq!(pair.stacks[1].pending(), before);
+    // When the client is gone, so is all that was kept for it.
+    let now = pair.now;
+    pair.stacks[1].forget(7, now);
+    assert_eq!(pair.stacks[1].pending(), 0);
+}
+
+#[test]
+fn frames_of_nobody_have_their_own_time_and_not_more() {
+    let terms = Terms {
+        limit: u64::MAX,
+        budget: 200_000,
+        period: 1_000_000,
+    };
+    let mut pair = Pair::new(0);
+    let limited = Options {
+        strangers: terms,
+        ..options(THERE)
+    };
+    CLOCK.set((0, 0));
+    pair.stacks[1] = Stack::new(Wire::default(), limited, 0);
+    let server = pair.call(1, 7, to(BIND, 0, HERE, 7), &[]).reply.value;
+    let client = pair.call(0, 3, to(BIND, 0, HERE, 0), &[]).reply.value;
+    pair.call(0, 3, to(SEND_TO, client, THERE, 7), b"first");
+    pair.call(1, 7, request(RECEIVE_FROM, server), &[]);
+    // Each look at the clock takes 2 us, so each frame does; a hundred come in each tick.
+    let (begin, before) = (pair.now, pair.stacks[1].counts());
+    CLOCK.set((pair.now, 2_000));
+    for _ in 0..100 {
+        for _ in 0..100 {
+            let frame = vec![0x5A; 60];
+            pair.stacks[1].card().arrived.push_back(frame);
+        }
+        // A datagram of a client is behind all of them, and comes through.
+        pair.call(0, 3, to(SEND_TO, client, THERE, 7), b"again");
+        let got = pair.call(1, 7, request(RECEIVE_FROM, server), &[]);
+        assert_eq!(got.data, b"again");
+    }
+    let counts = pair.stacks[1].counts();
+    let periods = (pair.now - begin).div_ceil(terms.period) + 1;
+    let time = counts.time - before.time;
+    assert!(
+        time <= periods * terms.budget + 10_000,
+        "{time} ns in {periods} periods"
+    );
+    assert!(time >= (periods - 2) * terms.budget, "{counts:?}");
+    assert!(counts.dropped > 1000, "{counts:?}");
+    // What clients get is not counted there.
+    let words = pair.call(1, 7, request(COUNTS, 0), &[]).data;
+    assert_eq!(words.len(), 48);
+    assert_eq!(words[..8], counts.taken.to_le_bytes());
+}
+
+#[test]
+fn datagrams_for_a_client_take_its_time_and_no_other_clients() {
+    let mut pair = Pair::new(0);
+    let limited = Options {
+        arrivals: Terms {
+            limit: u64::MAX,
+            budget: 50_000,
+            period: 1_000_000,
+        },
+        ..options(THERE)
+    };
+    CLOCK.set((0, 0));
+    pair.stacks[1] = Stack::new(Wire::default(), limited, 0);
+    for (owner, port) in [(7, 7), (8, 8)] {
+        pair.call(1, owner, to(BIND, 0, HERE, port), &[]);
+    }
+    let client = pair.call(0, 3, to(BIND, 0, HERE, 0), &[]).reply.value;
+    CLOCK.set((pair.now, 10_000));
+    for _ in 0..10 {
+        pair.call(0, 3, to(SEND_TO, client, THERE, 7), b"flood");
+    }
+    let dropped = pair.stacks[1].counts().dropped;
+    assert!(dropped > 0);
+    pair.call(0, 3, to(SEND_TO, client, THERE, 8), b"other");
+    for _ in 0..3 {
+        pair.tick();
+    }
+    assert_eq!(pair.stacks[1].counts().dropped, dropped, "not the other's");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -422,7 +662,7 @@ proptest! {
                 3 => stack.forget(u16::from(b % 4), now),
                 _ => {
                     let request = Request {
-                        operation: u64::from(c % 12),
+                        operation: u64::from(c % 13),
                         socket: handles[usize::from(d) % handles.len()],
                         until: u64::from(e) * 1_000_000,
                         address: [10, 0, 0, 2],

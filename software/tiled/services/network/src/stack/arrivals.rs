@@ -1,0 +1,221 @@
+//! Frames that arrive: whose they are, and whose time they take.
+//!
+//! Why it exists: what comes over the cable comes unasked; without accounts, whoever sends frames has the service's time. A frame for
+//! a socket or connection of a client is on that client's account, every other one on an account of its own: requests for addresses,
+//! echo requests, connections to be opened, and what has no meaning. Who has used up an account has his frames dropped until its next
+//! period; a debt is paid from the periods after it. What it deliberately does not know: requests; their time is the server's affair.
+//!
+//! Dropping takes time, too. It is counted, but on no account: on one it would keep good frames out for as long as a flood lasts,
+//! and after it.
+
+use super::{Kind, Options, Stack, tcp};
+use crate::card::Card;
+use alloc::collections::BTreeMap;
+use bulkhead_common::account::{Account, Terms, Verdict};
+use smoltcp::time::Instant;
+use smoltcp::wire::{
+    EthernetFrame, EthernetProtocol, IpEndpoint, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket,
+    UdpPacket,
+};
+
+/// Time for frames, of each client and of nobody.
+pub(super) struct Accounts {
+    strangers: Account,
+    clients: BTreeMap<u16, Account>,
+    terms: Terms,
+}
+
+impl Accounts {
+    pub(super) fn new(options: &Options, now: u64) -> Self {
+        Self {
+            strangers: Account::new(options.strangers, now),
+            clients: BTreeMap::new(),
+            terms: options.arrivals,
+        }
+    }
+
+    pub(super) fn forget(&mut self, owner: u16) {
+        self.clients.remove(&owner);
+    }
+
+    /// The account of a client, or of nobody; none where there is no bound.
+    fn of(&mut self, owner: Option<u16>, now: u64) -> Option<&mut Account> {
+        match owner {
+            None => Some(&mut self.strangers),
+            Some(_) if self.terms.budget == u64::MAX => None,
+            Some(owner) => {
+                let terms = self.terms;
+                let entry = self.clients.entry(owner);
+                Some(entry.or_insert_with(|| Account::new(terms, now)))
+            }
+        }
+    }
+}
+
+/// What a frame is about, as far as its headers say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum About {
+    /// A datagram to a port.
+    Datagram(u16),
+    /// A segment to a port, and who sent it.
+    Segment {
+        port: u16,
+        remote: IpEndpoint,
+        /// It opens a connection.
+        opens: bool,
+    },
+    /// Anything else.
+    Other,
+}
+
+/// What a frame is about. Checksums are not looked at: a wrong one is found later, at the expense of the same account.
+pub(super) fn about(frame: &[u8], own: [u8; 4]) -> About {
+    let read = || {
+        let ethernet = EthernetFrame::new_checked(frame).ok()?;
+        if ethernet.ethertype() != EthernetProtocol::Ipv4 {
+            return None;
+        }
+        let packet = Ipv4Packet::new_checked(ethernet.payload()).ok()?;
+        if packet.dst_addr() != Ipv4Address::from(own) || packet.frag_offset() != 0 {
+            return None;
+        }
+        match packet.next_header() {
+            IpProtocol::Udp => {
+                let datagram = UdpPacket::new_checked(packet.payload()).ok()?;
+                Some(About::Datagram(datagram.dst_port()))
+            }
+            IpProtocol::Tcp => {
+                let segment = TcpPacket::new_checked(packet.payload()).ok()?;
+                Some(About::Segment {
+                    port: segment.dst_port(),
+                    remote: IpEndpoint::new(packet.src_addr().into(), segment.src_port()),
+                    opens: segment.syn() && !segment.ack(),
+                })
+            }
+            _ => None,
+        }
+    };
+    read().unwrap_or(About::Other)
+}
+
+/// Whose a frame is.
+struct Whose {
+    /// The client; nobody's otherwise.
+    owner: Option<u16>,
+    /// It opens a connection to a client that listens at this port.
+    opens: Option<(u16, u16)>,
+    /// It opens a connection that is being opened already.
+    again: bool,
+}
+
+impl<C: Card, T> Stack<C, T> {
+    fn whose(&self, about: About) -> Whose {
+        let nobody = Whose {
+            owner: None,
+            opens: None,
+            again: false,
+        };
+        let mut entries = self.entries.iter().flatten();
+        match about {
+            About::Other => nobody,
+            About::Datagram(port) => {
+                let found = entries.find(|e| e.kind == Kind::Udp && e.port == port);
+                let owner = found.and_then(|entry| entry.owner.ok());
+                Whose { owner, ..nobody }
+            }
+            About::Segment {
+                port,
+                remote,
+                opens,
+            } => {
+                let is_connected = |handle| {
+                    let socket = self.sockets.get::<tcp::Socket>(handle);
+                    socket.remote_endpoint() == Some(remote) && socket.is_active()
+                };
+                let streams = self.entries.iter().flatten();
+                let mut streams = streams.filter(|e| e.kind == Kind::Tcp && e.port == port);
+                let mut pending = self.backlog.iter().filter(|p| p.port == port);
+                if let Some(entry) = streams.clone().find(|e| is_connected(e.handle)) {
+                    let owner = entry.owner.ok();
+                    let again = opens;
+                    return Whose {
+                        owner: owner.filter(|_| !opens),
+                        again,
+                        ..nobody
+                    };
+                }
+                if let Some(pending) = pending.find(|p| is_connected(p.handle)) {
+                    return Whose {
+                        owner: Some(pending.owner).filter(|_| !opens),
+                        again: opens,
+                        ..nobody
+                    };
+                }
+                let listens = streams.find_map(|e| {
+                    let owner = e.owner.ok()?;
+                    self.is_early(e.handle).then_some((owner, port))
+                });
+                let opens = listens.filter(|_| opens);
+                Whose { opens, ..nobody }
+            }
+        }
+    }
+
+    /// Whether a socket listens, or somebody is connecting to it.
+    pub(super) fn is_early(&self, handle: super::SocketHandle) -> bool {
+        let state = self.sockets.get::<tcp::Socket>(handle).state();
+        matches!(state, tcp::State::Listen | tcp::State::SynReceived)
+    }
+
+    /// Takes at most so many frames from the card; whether there may be more.
+    pub(super) fn take_frames(&mut self, time: Instant, frames: usize) -> bool {
+        let clock = self.options.clock;
+        for _ in 0..frames {
+            // Every frame may want an answer.
+            if !self.card().can_send() {
+                return false;
+            }
+            let mut begin = clock();
+            let Some(frame) = self.card().receive() else {
+                return false;
+            };
+            let (buffer, start, bytes) = &frame;
+            let seen = buffer.get(*start..start + bytes).unwrap_or_default();
+            let whose = self.whose(about(seen, self.options.address.0));
+            let account = self.accounts.of(whose.owner, begin);
+            let has_time = account.is_none_or(|a| a.judge(begin, 0) == Verdict::Serve);
+            // What is being opened already is answered again by itself.
+            if !has_time || whose.again {
+                self.card().give_back(frame.0);
+                self.counts.dropped += 1;
+                self.counts.drop_time += clock() - begin;
+                continue;
+            }
+            if let Some((owner, port)) = whose.opens {
+                // What others have to say is not on this account.
+                let others = clock();
+                let (interface, sockets) = (&mut self.interface, &mut self.sockets);
+                interface.poll_egress(time, &mut self.port, sockets);
+                begin += clock() - others;
+                self.make_room(owner, port, begin);
+            }
+            self.port.next = Some(frame);
+            let (interface, sockets) = (&mut self.interface, &mut self.sockets);
+            interface.poll_ingress_single(time, &mut self.port, sockets);
+            if let Some((owner, port)) = whose.opens {
+                // Nothing else is to be sent, so this is the answer to it.
+                interface.poll_egress(time, &mut self.port, sockets);
+                self.note_half_open(owner, port, begin);
+            }
+            let end = clock();
+            if let Some(account) = self.accounts.of(whose.owner, end) {
+                account.charge(end, end - begin, end - begin);
+            }
+            if whose.owner.is_none() {
+                self.counts.taken += 1;
+                self.counts.time += end - begin;
+            }
+        }
+        true
+    }
+}
