@@ -221,7 +221,7 @@ fn forged_openings_and_junk_keep_nobody_from_the_service() {
         assert_eq!(variant.end, End::Exit { code: 0 }, "{console}");
         assert_eq!(
             (worst(variant, "neighbour").0, worst(variant, "probe").0),
-            (20, 400)
+            (60, 400)
         );
         let [taken, time, dropped, drop_time, recycled, _, end] = counts(console)[..] else {
             panic!("{console}");

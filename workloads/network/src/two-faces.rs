@@ -2,7 +2,7 @@
 //! forged ones: segments that open connections from senders that there are not, or frames without meaning.
 //!
 //! Gates: `interrupt` (receive; the card's). Arguments: `to` (10.0.0.1) and `mac` (the last byte of its hardware address; 6): the
-//! victim; `port` (9); `runs` (20): connections; `pause` (none): between two forged frames; `forged` (openings): or `junk`. Each
+//! victim; `port` (9); `runs` (60): connections; `pause` (none): between two forged frames; `forged` (openings): or `junk`. Each
 //! connection is a span, from its first segment to the sink's answer.
 #![no_std]
 #![no_main]
@@ -90,13 +90,12 @@ fn main() -> u64 {
         port: argument::value("port", 9),
         pause: pause.map(|_| argument::time("pause", 0)),
         junk: argument::text("forged") == Some("junk"),
-        // Whoever is to be met shall be there.
-        next: time::now() + 5_000_000,
+        next: time::now(),
         random: 88_172_645_463_325_252,
         forged: 0,
     };
     neighbour.stack.greet(victim);
-    let (runs, mut tries) = (argument::value("runs", 20u64), 0);
+    let (runs, mut tries) = (argument::value("runs", 60u64), 0);
     for run in 0..runs {
         marker::span_begin(run);
         loop {
