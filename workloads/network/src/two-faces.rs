@@ -78,6 +78,7 @@ fn main() -> u64 {
         backlog: 0,
         handshake: u64::MAX,
         strangers: Terms::NONE,
+        openings: Terms::NONE,
         arrivals: Terms::NONE,
         clock: time::now,
     };

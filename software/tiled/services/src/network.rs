@@ -6,8 +6,8 @@
 //! `lib::server`; `address` (such as `10.0.0.1/24`), `gateway` (none), `neighbours` (none): addresses
 //! that are greeted at the start, separated by blanks, `sockets` (8): sockets of a client at most, `buffer` (8192):
 //! bytes that a socket keeps for each direction; `backlog` (4): connections that are being opened from outside, for each client, beside its
-//! listening sockets, and `handshake` (30s), after which one is given up; `strangers` (200us): time for frames that belong to no
-//! client, and `arrivals` (none): for those of each client, in every `frame-period` (1ms). Clients need a session. It never ends.
+//! listening sockets, and `handshake` (30s), after which one is given up; `openings` (100us): time for frames that open connections to
+//! clients that listen, `strangers` (100us): for all others that belong to no client, and `arrivals` (none): for those of each client, in every `frame-period` (1ms). Clients need a session. It never ends.
 //!
 //! Between two requests at most [`FRAMES`] frames are taken from the card, so a flood from the cable delays a request by no more
 //! than that.
@@ -85,7 +85,8 @@ fn main() -> u64 {
         seed: u64::from_le_bytes([mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], 0, 1]),
         backlog: argument::value("backlog", 4),
         handshake: argument::time("handshake", 30_000_000_000),
-        strangers: frames("strangers", 200_000),
+        strangers: frames("strangers", 100_000),
+        openings: frames("openings", 100_000),
         arrivals: frames("arrivals", u64::MAX),
         clock: time::now,
     };

@@ -64,8 +64,10 @@ pub struct Options {
     pub backlog: usize,
     /// Nanoseconds until a connection that is being opened from outside is given up.
     pub handshake: u64,
-    /// Time for frames that belong to no client.
+    /// Time for frames that belong to no client, without those of the next account.
     pub strangers: Terms,
+    /// Time for frames that open connections to clients that listen.
+    pub openings: Terms,
     /// Time for frames that belong to a client, for each.
     pub arrivals: Terms,
     /// Nanoseconds since reset.

@@ -69,6 +69,7 @@ fn options(address: [u8; 4]) -> Options {
         backlog: 4,
         handshake: 30_000_000_000,
         strangers: Terms::NONE,
+        openings: Terms::NONE,
         arrivals: Terms::NONE,
         clock,
     }

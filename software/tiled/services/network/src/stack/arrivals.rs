@@ -1,8 +1,8 @@
 //! Frames that arrive: whose they are, and whose time they take.
 //!
 //! Why it exists: what comes over the cable comes unasked; without accounts, whoever sends frames has the service's time. A frame for
-//! a socket or connection of a client is on that client's account, every other one on an account of its own: requests for addresses,
-//! echo requests, connections to be opened, and what has no meaning. Who has used up an account has his frames dropped until its next
+//! a socket or connection of a client is on that client's account. Connections to be opened where somebody listens have an account, and all the rest
+//! has one: requests for addresses, echo requests, and what has no meaning. Who has used up an account has his frames dropped until its next
 //! period; a debt is paid from the periods after it. What it deliberately does not know: requests; their time is the server's affair.
 //!
 //! Dropping takes time, too. It is counted, but on no account: on one it would keep good frames out for as long as a flood lasts,
@@ -21,6 +21,8 @@ use smoltcp::wire::{
 /// Time for frames, of each client and of nobody.
 pub(super) struct Accounts {
     strangers: Account,
+    /// Of nobody, too, but somebody listens for it.
+    openings: Account,
     clients: BTreeMap<u16, Account>,
     terms: Terms,
 }
@@ -29,6 +31,7 @@ impl Accounts {
     pub(super) fn new(options: &Options, now: u64) -> Self {
         Self {
             strangers: Account::new(options.strangers, now),
+            openings: Account::new(options.openings, now),
             clients: BTreeMap::new(),
             terms: options.arrivals,
         }
@@ -39,8 +42,9 @@ impl Accounts {
     }
 
     /// The account of a client, or of nobody; none where there is no bound.
-    fn of(&mut self, owner: Option<u16>, now: u64) -> Option<&mut Account> {
-        match owner {
+    fn of(&mut self, whose: &Whose, now: u64) -> Option<&mut Account> {
+        match whose.owner {
+            None if whose.opens.is_some() => Some(&mut self.openings),
             None => Some(&mut self.strangers),
             Some(_) if self.terms.budget == u64::MAX => None,
             Some(owner) => {
@@ -182,7 +186,7 @@ impl<C: Card, T> Stack<C, T> {
             let (buffer, start, bytes) = &frame;
             let seen = buffer.get(*start..start + bytes).unwrap_or_default();
             let whose = self.whose(about(seen, self.options.address.0));
-            let account = self.accounts.of(whose.owner, begin);
+            let account = self.accounts.of(&whose, begin);
             let has_time = account.is_none_or(|a| a.judge(begin, 0) == Verdict::Serve);
             // What is being opened already is answered again by itself.
             if !has_time || whose.again {
@@ -208,7 +212,7 @@ impl<C: Card, T> Stack<C, T> {
                 self.note_half_open(owner, port, begin);
             }
             let end = clock();
-            if let Some(account) = self.accounts.of(whose.owner, end) {
+            if let Some(account) = self.accounts.of(&whose, end) {
                 account.charge(end, end - begin, end - begin);
             }
             if whose.owner.is_none() {
