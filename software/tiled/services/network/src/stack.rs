@@ -317,8 +317,7 @@ impl<C: Card, T> Stack<C, T> {
     /// be more frames.
     pub fn step(&mut self, now: u64, frames: usize) -> bool {
         let time = instant(now);
-        let (interface, sockets) = (&mut self.interface, &mut self.sockets);
-        interface.poll_maintenance(time);
+        self.interface.poll_maintenance(time);
         let more = self.take_frames(time, frames);
         let (interface, sockets) = (&mut self.interface, &mut self.sockets);
         interface.poll_egress(time, &mut self.port, sockets);
