@@ -257,6 +257,35 @@ fn a_piece_beside_the_region_is_refused() {
     assert!(told.contains("256"), "{told}");
 }
 
+/// A file that the service hands out in several pieces: the unit obtains the next one while it uses the one before.
+#[test]
+fn a_long_file_is_reached_piece_by_piece() {
+    let catalog = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../catalog/systems/accelerators-files.xml"
+    );
+    let text = std::fs::read_to_string(catalog).expect("the catalog");
+    let (first, last) = text.split_once("  <variant").expect("variants");
+    let (_, end) = last.rsplit_once("  <variant").expect("variants");
+    let text = format!("{first}  <variant{end}").replace(
+        "<argument name=\"by\" value=\"unit\"/>",
+        "<argument name=\"by\" value=\"unit\"/><argument name=\"height\" value=\"640\"/><argument name=\"runs\" value=\"2\"/>",
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("long.xml");
+    std::fs::write(&path, text).expect("it can be written");
+    let finished = finished(path, &[], false);
+    let hash = fnv(&edges(&image(256 * 640), 256));
+    let variant = &finished.result.variants[0];
+    let found = checks(variant, "camera");
+    assert_eq!(found, [hash], "{:?}", variant.incidents);
+    assert_eq!(checks(variant, "inspector")[0], hash);
+    println!(
+        "640 rows, two clients: {} cycles",
+        median(variant, "camera")
+    );
+}
+
 /// What a unit cannot do ends its job with a status, and nobody else's.
 #[test]
 fn files_that_are_not_there_and_units_gone_mad() {
