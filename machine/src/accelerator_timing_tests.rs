@@ -147,11 +147,10 @@ fn a_client_with_an_empty_bucket_delays_nobody_else() {
             client(&mut machine, number, 2, number, &request);
         }
         machine.run(RunLimit { ticks: 400_000_000 }, None);
-        let ends = [0, 1].map(|tile| match rival.is_none() && tile == 0 {
+        [0, 1].map(|tile| match rival.is_none() && tile == 0 {
             true => 0,
             false => answer(&machine, tile).0,
-        });
-        ends
+        })
     };
     let rate = 8 << 20;
     let [_, alone] = run(None, 0);
