@@ -453,6 +453,33 @@ impl Resolver {
         }
     }
 
+    /// The functions that an address is in by inlining, the innermost first, each with the place in it; the last one is the function of
+    /// [`Resolver::resolve`]. Empty if nothing is known.
+    pub fn inlined(&self, pc: u64) -> Vec<Location> {
+        let inside = |&(start, end): &(u64, u64)| (start..end).contains(&pc);
+        let lines = self.lines.as_ref();
+        let Some(lines) = lines.filter(|_| self.code.iter().any(inside)) else {
+            return Vec::new();
+        };
+        let Ok(mut frames) = lines.find_frames(pc).skip_all_loads() else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.and_then(|name| {
+                let raw = name.raw_name().ok()?;
+                Some(format!("{:#}", rustc_demangle::demangle(&raw)))
+            });
+            let place = frame.location;
+            all.push(Location {
+                function: name.map(|name| (name, 0)),
+                file: place.as_ref().and_then(|l| l.file).map(str::to_owned),
+                line: place.and_then(|l| l.line).filter(|&l| l != 0),
+            });
+        }
+        all
+    }
+
     fn function(&self, pc: u64) -> Option<(String, u64)> {
         let after = self.functions.partition_point(|f| f.0 <= pc);
         let nearest = self.functions[..after].last()?.0;

@@ -9,7 +9,7 @@
 
 use crate::boot_image::BootImage;
 use crate::error::Error;
-use crate::session;
+use crate::session::{self, Observed};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::Tick;
 use bulkhead_model::System;
@@ -41,10 +41,9 @@ pub struct Chips {
 }
 
 /// What a second chip has done.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherSeen {
-    /// What its kernel's tile printed.
-    pub console: String,
+    /// The same as of the first chip; `Limit` if it still ran.
+    pub observed: Box<Observed>,
     /// How it ended; none: it still ran.
     pub outcome: Option<Outcome>,
 }
@@ -175,9 +174,23 @@ impl Chips {
     /// What the second chip has done.
     pub fn other(&self) -> Option<OtherSeen> {
         let other = self.other.as_ref()?;
-        let console = other.machine.console(other.kernel_tile).unwrap_or(&[]);
-        Some(OtherSeen {
+        let machine = &other.machine;
+        let console = machine.console(other.kernel_tile).unwrap_or(&[]);
+        let observed = Observed {
+            outcome: other.outcome.unwrap_or(Outcome::Limit),
+            ticks: machine.now(),
+            markers: session::markers(machine),
+            ledger: machine.ledger().clone(),
+            statistics: machine.statistics(),
+            digest: session::hexadecimal(&machine.digest()),
             console: String::from_utf8_lossy(console).into_owned(),
+            trace: None,
+            other: None,
+            network_cards: machine.network_cards(),
+            slices: Vec::new(),
+        };
+        Some(OtherSeen {
+            observed: Box::new(observed),
             outcome: other.outcome,
         })
     }

@@ -259,6 +259,22 @@ fn remap(folders: &[(&Path, &str)]) -> String {
     format!("target.{TARGET}.rustflags=[{}]", flags.join(","))
 }
 
+/// A source file as users know it. The names that [`remap`] gives to folders are relative, so debug information has each file behind the
+/// folder of whatever package its code was inlined into: `bulkhead/software/lib/./src/main.rs` is `src/main.rs` of the user.
+pub fn source(file: &str) -> &str {
+    const ROOTS: [&str; 3] = ["/./", "/bulkhead/software/", "/cargo/registry/"];
+    let starts = ROOTS
+        .iter()
+        .filter_map(|root| Some((file.rfind(root)?, *root)));
+    let last = starts.max_by_key(|(at, _)| *at);
+    let file = match last {
+        Some((at, "/./")) => &file[at + 3..],
+        Some((at, _)) if !file.starts_with('/') => &file[at + 1..],
+        _ => file,
+    };
+    file.strip_prefix("./").unwrap_or(file)
+}
+
 /// Runs a build; gives the executables by package and binary.
 fn run(
     command: Command,
@@ -415,6 +431,37 @@ mod tests {
             flags,
             "target.riscv64gc-unknown-none-elf.rustflags=[\"--remap-path-prefix=/a/b=.\"]"
         );
+    }
+
+    #[test]
+    fn a_file_has_its_own_folder_and_not_that_of_who_inlined_it() {
+        for (told, meant) in [
+            ("./src/main.rs", "src/main.rs"),
+            ("bulkhead/software/lib/./src/main.rs", "src/main.rs"),
+            (
+                "./bulkhead/software/lib/src/gate.rs",
+                "bulkhead/software/lib/src/gate.rs",
+            ),
+            (
+                "bulkhead/software/lib/bulkhead/software/hal/src/probe.rs",
+                "bulkhead/software/hal/src/probe.rs",
+            ),
+            (
+                "bulkhead/software/lib/cargo/registry/src/index/heapless/src/vec.rs",
+                "cargo/registry/src/index/heapless/src/vec.rs",
+            ),
+            ("./software/lib/src/task.rs", "software/lib/src/task.rs"),
+            (
+                "workloads/control/src/sensor.rs",
+                "workloads/control/src/sensor.rs",
+            ),
+            (
+                "/rustc/abc/library/core/src/ptr/mod.rs",
+                "/rustc/abc/library/core/src/ptr/mod.rs",
+            ),
+        ] {
+            assert_eq!(source(told), meant, "{told}");
+        }
     }
 
     #[test]

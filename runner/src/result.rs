@@ -32,6 +32,10 @@ pub struct RunResult {
     pub added: Vec<AddedRun>,
     /// What was promised and whether it held.
     pub verdicts: Vec<Verdict>,
+    /// The same of the chip at the other end of the cable, in units of its own: its name stands for the system, and its variants are those
+    /// beside which it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Box<RunResult>>,
 }
 
 /// Inputs that decide the result completely.
@@ -320,5 +324,6 @@ impl RunResult {
     /// Every promise held.
     pub fn held(&self) -> bool {
         self.verdicts.iter().all(|verdict| verdict.held)
+            && self.peer.as_ref().is_none_or(|peer| peer.held())
     }
 }

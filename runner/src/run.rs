@@ -12,7 +12,7 @@ use crate::lonely::{self, Added};
 use crate::modules::boot_name;
 use crate::names::Names;
 use crate::place;
-use crate::programs::{Library, Program};
+use crate::programs::{Library, Program, source};
 use crate::progress::{Progress, Stage};
 use crate::report;
 use crate::result::{
@@ -20,8 +20,9 @@ use crate::result::{
 };
 use crate::session::{self, Counts, Observed, Plan};
 use crate::watch::{Log, Watcher};
-use bulkhead_machine::image::Resolver;
+use bulkhead_machine::image::{Location, Resolver};
 use bulkhead_machine::machine::Outcome;
+use bulkhead_model::system::Peer;
 use bulkhead_model::{LoadOptions, System, canonical, load_system};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
@@ -392,6 +393,7 @@ fn finish(
     let mut variants = Vec::new();
     let mut alone: Vec<Alone> = Vec::new();
     let (mut consoles, mut traces) = (Vec::new(), Vec::new());
+    let mut peers = Vec::new();
     for (job, seen) in jobs.iter().zip(observed) {
         let names = Names::new(&job.system, &seen.console);
         let mut variant = variant(job, &names, programs, &seen);
@@ -405,6 +407,12 @@ fn finish(
                 let found = bounds::alone(&job.system, &names, flow, &seen.slices, length);
                 alone.extend(found);
             }
+        }
+        if let (Some(peer), Some(other)) = (&job.system.peer, &seen.other) {
+            peers.push((
+                peer,
+                peer_variant(&job.name, &peer.system, programs, &other.observed),
+            ));
         }
         variants.push(variant);
         consoles.push(console(&job.system, seen.console, seen.other.as_ref()));
@@ -432,6 +440,7 @@ fn finish(
             variants,
             added: added.runs,
             verdicts,
+            peer: peer_result(options, programs, peers).map(Box::new),
         },
         consoles,
         traces,
@@ -480,16 +489,26 @@ pub(crate) fn variant(
     programs: &[Program],
     seen: &Observed,
 ) -> VariantResult {
+    read(&job.name, &job.system, names, programs, seen)
+}
+
+/// Reads off what happened on a chip.
+fn read(
+    name: &str,
+    system: &System,
+    names: &Names,
+    programs: &[Program],
+    seen: &Observed,
+) -> VariantResult {
     let locate = |application: &str, pc: u64| {
-        let app = job.system.apps.iter().find(|app| app.name == application)?;
+        let app = system.apps.iter().find(|app| app.name == application)?;
         let program = programs
             .iter()
             .find(|program| program.name == app.program)?;
-        Some(Resolver::new(&program.elf).resolve(pc).to_string())
+        Some(place_of(program, pc))
     };
-    let system = &job.system;
     VariantResult {
-        name: job.name.clone(),
+        name: name.to_owned(),
         ticks: seen.ticks,
         end: end(programs, seen.outcome),
         instructions: seen
@@ -510,12 +529,82 @@ pub(crate) fn variant(
     }
 }
 
+/// Where in the source a program counter lies. Of functions that were inlined into each other, the innermost that is neither the
+/// compiler's nor of a package of others; then the function that they are in.
+fn place_of(program: &Program, pc: u64) -> String {
+    let resolver = Resolver::new(&program.elf);
+    let named = |mut place: Location| {
+        place.file = place.file.map(|file| source(&file).to_owned());
+        place
+    };
+    let place = named(resolver.resolve(pc));
+    let mut frames = resolver.inlined(pc).into_iter().map(named);
+    let own = frames.find(|frame| {
+        let file = frame.file.as_deref();
+        file.is_some_and(|file| !file.starts_with('/') && !file.starts_with("cargo/"))
+    });
+    match (own, &place.function) {
+        (Some(own), Some((outer, _))) if own.function.as_ref().is_some_and(|f| f.0 != *outer) => {
+            format!("{own}, inlined into {outer}")
+        }
+        (Some(own), _) if own.file != place.file => Location {
+            function: place.function,
+            ..own
+        }
+        .to_string(),
+        _ => place.to_string(),
+    }
+}
+
 /// The console of both chips.
 fn console(system: &System, own: String, other: Option<&OtherSeen>) -> String {
     match (&system.peer, other) {
-        (Some(peer), Some(seen)) => format!("{own}--- {} ---\n{}", peer.name, seen.console),
+        (Some(peer), Some(seen)) => {
+            format!("{own}--- {} ---\n{}", peer.name, seen.observed.console)
+        }
         _ => own,
     }
+}
+
+/// What the peer did in a variant. What went wrong there stands with the first chip.
+fn peer_variant(
+    name: &str,
+    system: &System,
+    programs: &[Program],
+    seen: &Observed,
+) -> VariantResult {
+    let names = Names::new(system, &seen.console);
+    let mut variant = read(name, system, &names, programs, seen);
+    variant.incidents.clear();
+    bounds::add(system, &mut variant, &[], &[]);
+    variant
+}
+
+/// The results of the peer's chip.
+fn peer_result(
+    options: &Options,
+    programs: &[Program],
+    peers: Vec<(&Peer, VariantResult)>,
+) -> Option<RunResult> {
+    let (first, _) = peers.first()?;
+    let (name, system) = (first.name.clone(), &first.system);
+    let cycle = reference_cycle(system);
+    let mut verdicts = Vec::new();
+    for (peer, variant) in &peers {
+        verdicts.extend(bounds::verdicts(&peer.system, cycle, variant));
+    }
+    Some(RunResult {
+        schema: SCHEMA,
+        system: name,
+        platform: system.platform.name.clone(),
+        ticks_per_second: system.platform.ticks_per_second(),
+        cycle_ticks: cycle,
+        provenance: provenance(system, options, programs),
+        variants: peers.into_iter().map(|(_, variant)| variant).collect(),
+        added: Vec::new(),
+        verdicts,
+        peer: None,
+    })
 }
 
 /// What went wrong on the peer's chip.
@@ -523,9 +612,10 @@ fn peer_incidents(system: &System, seen: &Observed) -> Vec<Incident> {
     let (Some(peer), Some(other)) = (&system.peer, &seen.other) else {
         return Vec::new();
     };
-    let names = Names::new(&peer.system, &other.console);
+    let console = &other.observed.console;
+    let names = Names::new(&peer.system, console);
     let locate = |_: &str, _: u64| None;
-    let mut all = collect::incidents(&peer.system, &names, &other.console, &[], locate);
+    let mut all = collect::incidents(&peer.system, &names, console, &[], locate);
     if let Some(Outcome::Unhandled { tile, trap, .. }) = other.outcome {
         all.push(Incident {
             at: None,
@@ -549,7 +639,7 @@ fn end(programs: &[Program], outcome: Outcome) -> End {
             let place = programs
                 .iter()
                 .find(|program| program.name == KERNEL)
-                .map(|program| Resolver::new(&program.elf).resolve(trap.pc).to_string())
+                .map(|program| place_of(program, trap.pc))
                 .unwrap_or_default();
             End::Trap {
                 what: format!("tile {tile}: {} in {place}", crate::trap::describe(&trap)),

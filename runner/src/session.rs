@@ -202,11 +202,7 @@ pub fn execute_watched(
     // The digest is that of the machine alone, so that it does not depend on whether somebody watched.
     let trace = chips.first.take_observer().map(|observer| observer.bytes());
     let trace = trace.filter(|bytes| !bytes.is_empty());
-    let digest = chips
-        .digest()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest = hexadecimal(&chips.digest());
     let other = chips.other();
     let machine = &chips.first;
     Ok(Observed {
@@ -222,6 +218,10 @@ pub fn execute_watched(
         trace,
         slices,
     })
+}
+
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub(crate) fn counts(ledger: &Ledger) -> Counts {

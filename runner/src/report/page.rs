@@ -46,6 +46,12 @@ pub fn picture(svg: String) -> Markup {
 
 /// The report of a run.
 pub fn report(result: &RunResult) -> Result<String, Error> {
+    let title = format!("{} - Bulkhead", result.system);
+    Ok(page(&title, &chip(result)?))
+}
+
+/// The report of one chip, and of the one behind its cable.
+fn chip(result: &RunResult) -> Result<Markup, Error> {
     let flows: Vec<&str> = names(
         result
             .variants
@@ -58,7 +64,8 @@ pub fn report(result: &RunResult) -> Result<String, Error> {
             .iter()
             .flat_map(|v| v.spans.iter().map(|s| s.application.as_str())),
     );
-    let body = html! {
+    let peer = result.peer.as_ref().map(|peer| chip(peer)).transpose()?;
+    Ok(html! {
         h1 { (result.system) }
         p.soft { "on " (result.platform) "; " (result.variants.len()) " variants; cycles are those of the user tiles' harts ("
             (format!("{:.0} MHz", result.ticks_per_second as f64 / result.cycle_ticks.max(1) as f64 / 1e6)) ")" }
@@ -70,8 +77,8 @@ pub fn report(result: &RunResult) -> Result<String, Error> {
         (incident_section(result))
         (tile_section(result))
         (provenance_section(result))
-    };
-    Ok(page(&format!("{} - Bulkhead", result.system), &body))
+        @if let Some(peer) = peer { (peer) }
+    })
 }
 
 fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {

@@ -98,6 +98,7 @@ pub fn sample() -> RunResult {
             what: "loop within its deadline".to_owned(),
             held: false,
         }],
+        peer: None,
     }
 }
 

@@ -143,6 +143,9 @@ pub fn summary(result: &RunResult) -> String {
     spans(result, &mut out);
     requests(result, &mut out);
     endings(result, &mut out);
+    if let Some(peer) = &result.peer {
+        let _ = write!(out, "\nThe other chip: {}", summary(peer));
+    }
     out
 }
 

@@ -65,3 +65,32 @@ fn the_control_loop_goes_on_beside_every_attacker() {
     // A program faulted, and the command's exit code says so.
     assert_eq!(finished.code(), 4);
 }
+
+/// A user's own package: a helper that was inlined into `main`, and that into the library's start, does the damage.
+const BROKEN: &str = r#"#![no_std]
+#![no_main]
+bulkhead_lib::main!(main);
+#[inline(always)]
+fn look(at: u64) -> u64 {
+    unsafe { core::ptr::read_volatile(at as *const u64) }
+}
+fn main() -> u64 {
+    let at: u64 = bulkhead_lib::argument::value("at", 8);
+    look(at)
+}
+"#;
+
+#[test]
+fn a_fault_in_an_inlined_function_names_the_users_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = folder.path().join("broken");
+    let root = bulkhead_runner::place::root().expect("the checkout is there");
+    bulkhead_runner::new::create(&own, &root).expect("the folder is new");
+    std::fs::write(own.join("src/main.rs"), BROKEN).expect("it can be written");
+    let finished = finished(own.join("system.xml"), &[], false);
+    let incident = &finished.result.variants[0].incidents[0].what;
+    assert!(
+        incident.contains("look at src/main.rs:6, inlined into"),
+        "{incident}"
+    );
+}
