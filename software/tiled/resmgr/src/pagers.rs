@@ -174,7 +174,7 @@ pub fn introduce(
     };
     call("set a pager", &request)?;
     let activity = drafts[pager].selector;
-    let mut give = |source: u16, target: u16| {
+    let give = |source: u16, target: u16| {
         let request = Syscall::Delegate {
             activity,
             source,
