@@ -12,6 +12,7 @@ pub mod accelerator;
 pub mod boot;
 pub mod dtu;
 pub mod environment;
+mod field;
 pub mod file;
 pub mod marker;
 pub mod memory_map;

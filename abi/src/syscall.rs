@@ -6,13 +6,14 @@
 //! a [`SyscallError`] code and, if that is 0, the results.
 
 use crate::dtu::codes;
+use crate::field::Field;
 pub use crate::news::{News, Standing};
-use crate::words::{Name, Reader, Words};
+use crate::words::{Aligned, Name, Reader, Words};
 
 /// Words of a request or reply at most.
 pub const SYSCALL_WORDS: usize = 16;
 /// Words of a reply at most: the error code and the results.
-pub const REPLY_WORDS: usize = 10;
+pub const REPLY_WORDS: usize = 8;
 /// Bytes of a slot for requests and replies, header included.
 pub const SYSCALL_SLOT: u16 = 192;
 
@@ -130,45 +131,24 @@ codes! {
     }
 }
 
-/// A field of a request.
-trait Field: Sized {
-    fn put<const N: usize>(self, words: &mut Words<N>);
-    fn get(reader: &mut Reader) -> Option<Self>;
+/// What is done with a request, see [`Syscall::dispatch`].
+pub trait Handler {
+    /// Its outcome.
+    type Output;
+    /// Does it.
+    ///
+    /// # Errors
+    /// Why not.
+    fn handle(self, call: Syscall) -> Result<Self::Output, SyscallError>;
 }
 
-impl Field for u64 {
-    fn put<const N: usize>(self, words: &mut Words<N>) {
-        words.push(&[self]);
-    }
-    fn get(reader: &mut Reader) -> Option<Self> {
-        reader.word()
-    }
-}
+/// Gives the request itself.
+struct Given;
 
-impl Field for u16 {
-    fn put<const N: usize>(self, words: &mut Words<N>) {
-        words.push(&[self.into()]);
-    }
-    fn get(reader: &mut Reader) -> Option<Self> {
-        reader.half()
-    }
-}
-
-impl Field for u8 {
-    fn put<const N: usize>(self, words: &mut Words<N>) {
-        words.push(&[self.into()]);
-    }
-    fn get(reader: &mut Reader) -> Option<Self> {
-        reader.byte()
-    }
-}
-
-impl Field for Name {
-    fn put<const N: usize>(self, words: &mut Words<N>) {
-        words.push(&self.to_words());
-    }
-    fn get(reader: &mut Reader) -> Option<Self> {
-        reader.name()
+impl Handler for Given {
+    type Output = Syscall;
+    fn handle(self, call: Syscall) -> Result<Syscall, SyscallError> {
+        Ok(call)
     }
 }
 
@@ -185,23 +165,46 @@ macro_rules! calls {
         pub enum Syscall { $($(#[$doc])* $name { $($(#[$field_doc])* $field: $kind,)* },)+ }
 
         impl Syscall {
-            /// The request as words.
-            #[inline]
-            pub fn encode(&self) -> Words<SYSCALL_WORDS> {
-                let mut words = Words::new();
+            /// Gives the request as words, as many as it has, to an action. They never cross a page. Where the kind of the call is known
+            /// when this is compiled, nothing is left to decide when it runs.
+            #[inline(always)]
+            pub fn with_words<R>(&self, action: impl FnOnce(&[u64]) -> R) -> R {
                 match *self {
                     $(Syscall::$name { $($field,)* } => {
-                        words.push(&[$number]);
-                        $(Field::put($field, &mut words);)*
+                        let mut words = Aligned([0; 1 $(+ <$kind as Field>::WORDS)*]);
+                        words.0[0] = $number;
+                        let _rest = &mut words.0[1..];
+                        $(
+                            let (place, _rest) = _rest.split_at_mut(<$kind as Field>::WORDS);
+                            Field::put($field, place);
+                        )*
+                        action(&words.0)
                     })+
                 }
-                words
             }
 
-            fn fields(number: Number, _reader: &mut Reader) -> Option<Self> {
-                Some(match number {
-                    $(Number::$name => Syscall::$name { $($field: Field::get(_reader)?,)* },)+
+            /// The request as words.
+            pub fn encode(&self) -> Words<SYSCALL_WORDS> {
+                self.with_words(|request| {
+                    let mut words = Words::new();
+                    words.push(request);
+                    words
                 })
+            }
+
+            /// Gives the request that these words are to a handler. As [`decode`](Self::decode), but where the handler is inlined, every
+            /// kind of call has a path of its own: it is looked at once, and never stands in memory.
+            ///
+            /// # Errors
+            /// As for [`decode`](Self::decode), and those of the handler.
+            #[inline(always)]
+            pub fn dispatch<H: Handler>(words: &[u64], handler: H) -> Result<H::Output, SyscallError> {
+                let mut reader = Reader(words);
+                let missing = SyscallError::BadArgument;
+                match reader.word().ok_or(missing)? {
+                    $($number => handler.handle(Syscall::$name { $($field: Field::get(&mut reader).ok_or(missing)?,)* }),)+
+                    _ => Err(SyscallError::UnknownCall),
+                }
             }
         }
     };
@@ -531,15 +534,6 @@ calls! {
     }
 }
 
-impl Field for u32 {
-    fn put<const N: usize>(self, words: &mut Words<N>) {
-        words.push(&[self.into()]);
-    }
-    fn get(reader: &mut Reader) -> Option<Self> {
-        reader.word()?.try_into().ok()
-    }
-}
-
 codes! {
     /// Kinds of objects.
     ObjectKind: u64 {
@@ -713,12 +707,8 @@ impl Syscall {
     /// # Errors
     /// [`SyscallError::UnknownCall`] for an unknown number, [`SyscallError::BadArgument`] if a field is missing or
     /// does not fit its type. Whether the values make sense is for the kernel to judge.
-    #[inline]
     pub fn decode(words: &[u64]) -> Result<Self, SyscallError> {
-        let mut reader = Reader(words);
-        let number = reader.word().ok_or(SyscallError::BadArgument)?;
-        let number = Number::from_code(number).ok_or(SyscallError::UnknownCall)?;
-        Self::fields(number, &mut reader).ok_or(SyscallError::BadArgument)
+        Self::dispatch(words, Given)
     }
 }
 

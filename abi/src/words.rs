@@ -53,6 +53,11 @@ pub fn text(field: &[u8]) -> &str {
     core::str::from_utf8(&field[..end]).unwrap_or("")
 }
 
+/// Small data in one page, as messages must be: up to 128 bytes never cross one when aligned so.
+#[repr(C, align(128))]
+#[derive(Debug, Clone, Copy)]
+pub struct Aligned<T>(pub T);
+
 /// Writes words in order into a fixed buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Words<const N: usize> {
@@ -102,6 +107,7 @@ pub struct Reader<'a>(pub &'a [u64]);
 
 impl Reader<'_> {
     /// The next word.
+    #[inline]
     pub fn word(&mut self) -> Option<u64> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -109,11 +115,13 @@ impl Reader<'_> {
     }
 
     /// The next word, if it fits 16 bits.
+    #[inline]
     pub fn half(&mut self) -> Option<u16> {
         self.word()?.try_into().ok()
     }
 
     /// The next word, if it fits 8 bits.
+    #[inline]
     pub fn byte(&mut self) -> Option<u8> {
         self.word()?.try_into().ok()
     }

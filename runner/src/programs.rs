@@ -16,6 +16,9 @@ use std::process::{Command, Stdio};
 pub const TARGET: &str = "riscv64gc-unknown-none-elf";
 /// Cargo profile for programs of the chip.
 pub const PROFILE: &str = "chip";
+/// Lets the linker turn calls of two instructions, whose second one jumps to an address in a register, into one that says where it
+/// goes, as other toolchains for RISC-V do unasked. The compiler warns that its name for that may change.
+const RELAX: &str = "\"-Ctarget-feature=+relax\"";
 
 /// A program that is ready to be loaded.
 #[derive(Clone, PartialEq, Eq)]
@@ -248,13 +251,14 @@ fn known(metadata: &Value) -> BTreeMap<String, (String, String)> {
     found
 }
 
-/// Flags that keep this machine's folders out of programs, so that they are the same wherever they are built.
-fn remap(folders: &[(&Path, &str)]) -> String {
+/// Flags of the compiler. They keep this machine's folders out of programs, so that they are the same wherever they are built.
+fn flags(folders: &[(&Path, &str)]) -> String {
     let flags: Vec<String> = folders
         .iter()
         // A name with quotes cannot stand in Cargo's configuration; its program then has long paths, and works.
         .filter(|(from, _)| !from.display().to_string().contains(['"', '\\', '\'']))
         .map(|(from, to)| format!("\"--remap-path-prefix={}={to}\"", from.display()))
+        .chain([RELAX.to_owned()])
         .collect();
     format!("target.{TARGET}.rustflags=[{}]", flags.join(","))
 }
@@ -306,7 +310,7 @@ fn build(
         "--message-format",
         "json-render-diagnostics",
         "--config",
-        &remap(folders),
+        &flags(folders),
     ]);
     command.args(rest);
     if let Some(folder) = folder {
@@ -426,10 +430,10 @@ mod tests {
 
     #[test]
     fn odd_folders_are_left_out_of_the_flags() {
-        let flags = remap(&[(Path::new("/a/b"), "."), (Path::new("/a\"b"), "x")]);
+        let flags = flags(&[(Path::new("/a/b"), "."), (Path::new("/a\"b"), "x")]);
         assert_eq!(
             flags,
-            "target.riscv64gc-unknown-none-elf.rustflags=[\"--remap-path-prefix=/a/b=.\"]"
+            "target.riscv64gc-unknown-none-elf.rustflags=[\"--remap-path-prefix=/a/b=.\",\"-Ctarget-feature=+relax\"]"
         );
     }
 

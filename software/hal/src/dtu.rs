@@ -64,16 +64,103 @@ fn error(code: u8) -> DtuError {
     DtuError::from_code(code).unwrap_or(DtuError::UnknownCommand)
 }
 
+/// A send endpoint and the receive endpoint for replies, as a command names them: in bits 23..8 and 63..32.
+#[derive(Clone, Copy, Debug)]
+pub struct Line(u64);
+
+impl Line {
+    /// Over a send endpoint. The replies will come to `reply`.
+    #[inline(always)]
+    pub const fn new(endpoint: u16, reply: u16) -> Self {
+        Self((endpoint as u64) << 8 | (reply as u64) << 32)
+    }
+
+    /// The send endpoint.
+    #[inline(always)]
+    pub const fn endpoint(self) -> u16 {
+        (self.0 >> 8) as u16
+    }
+
+    /// Where replies come to.
+    #[inline(always)]
+    pub const fn reply(self) -> u16 {
+        (self.0 >> 32) as u16
+    }
+
+    /// Sends `data`. The receiver's reply will come with `label`.
+    ///
+    /// # Errors
+    /// What the unit says; [`DtuError::TranslationFault`] if the page of `data` is not in its TLB.
+    #[inline(always)]
+    pub fn send(self, data: &[u8], label: u64) -> Result<(), DtuError> {
+        write(dtu::ARGUMENT, label);
+        stage(data);
+        run(Command(self.0 | Opcode::Send as u64))
+    }
+}
+
 /// Sends `data` over a send endpoint. The receiver's reply will come to `reply` with `label`.
 ///
 /// # Errors
-/// What the unit says; [`DtuError::TranslationFault`] if the page of `data` is not in its TLB.
+/// As for [`Line::send`].
 #[inline(always)]
 pub fn send(endpoint: u16, data: &[u8], reply: u16, label: u64) -> Result<(), DtuError> {
-    write(dtu::ADDRESS, data.as_ptr() as u64);
+    Line::new(endpoint, reply).send(data, label)
+}
+
+/// A message in the buffer of a receive endpoint, as commands name it: the endpoint in bits 23..8, the offset in bits 63..32.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot(u64);
+
+impl Slot {
+    /// The message at an offset, as [`fetch`] gives it.
+    #[inline(always)]
+    pub const fn new(endpoint: u16, offset: u64) -> Self {
+        Self((endpoint as u64) << 8 | offset << 32)
+    }
+
+    #[inline(always)]
+    const fn command(self, opcode: Opcode) -> Command {
+        Command(self.0 | opcode as u64)
+    }
+
+    /// Replies and acknowledges the message.
+    ///
+    /// # Errors
+    /// As for [`send`].
+    #[inline(always)]
+    pub fn reply(self, data: &[u8]) -> Result<(), DtuError> {
+        stage(data);
+        self.reply_staged()
+    }
+
+    /// The same with what was named by [`stage`], if no other command came between.
+    ///
+    /// # Errors
+    /// As for [`send`].
+    #[inline(always)]
+    pub fn reply_staged(self) -> Result<(), DtuError> {
+        run(self.command(Opcode::Reply))
+    }
+
+    /// Frees it.
+    ///
+    /// # Errors
+    /// What the unit says.
+    #[inline(always)]
+    pub fn acknowledge(self) -> Result<(), DtuError> {
+        start(dtu::COMMAND, self.command(Opcode::Acknowledge).0);
+        skip();
+        wait()
+    }
+}
+
+/// Names the data of a reply ahead of time: while what decides about it is on its way from memory.
+#[inline(always)]
+pub fn stage(data: &[u8]) {
+    // The size is known sooner than the address more often than not.
     write(dtu::SIZE, data.len() as u64);
-    write(dtu::ARGUMENT, label);
-    run(Command::new(Opcode::Send, endpoint, reply.into()))
+    write(dtu::ADDRESS, data.as_ptr() as u64);
 }
 
 /// Replies to the message at `offset` of a receive endpoint and acknowledges it.
@@ -82,9 +169,7 @@ pub fn send(endpoint: u16, data: &[u8], reply: u16, label: u64) -> Result<(), Dt
 /// As for [`send`].
 #[inline(always)]
 pub fn reply(endpoint: u16, offset: u32, data: &[u8]) -> Result<(), DtuError> {
-    write(dtu::ADDRESS, data.as_ptr() as u64);
-    write(dtu::SIZE, data.len() as u64);
-    run(Command::new(Opcode::Reply, endpoint, offset))
+    Slot::new(endpoint, offset.into()).reply(data)
 }
 
 /// Reads from a memory endpoint. The buffer must not cross a page.
@@ -93,10 +178,25 @@ pub fn reply(endpoint: u16, offset: u32, data: &[u8]) -> Result<(), DtuError> {
 /// As for [`send`].
 #[inline(always)]
 pub fn read_memory(endpoint: u16, offset: u64, buffer: &mut [u8]) -> Result<(), DtuError> {
-    write(dtu::ADDRESS, buffer.as_mut_ptr() as u64);
-    write(dtu::SIZE, buffer.len() as u64);
+    read_memory_while(endpoint, offset, buffer, || ())
+}
+
+/// As [`read_memory`], doing something else until that is done.
+///
+/// # Errors
+/// As for [`send`].
+#[inline(always)]
+pub fn read_memory_while(
+    endpoint: u16,
+    offset: u64,
+    buffer: &mut [u8],
+    meanwhile: impl FnOnce(),
+) -> Result<(), DtuError> {
     write(dtu::ARGUMENT, offset);
-    run(Command::new(Opcode::Read, endpoint, 0))
+    stage(buffer);
+    start(dtu::COMMAND, Command::new(Opcode::Read, endpoint, 0).0);
+    meanwhile();
+    wait()
 }
 
 /// Writes to a memory endpoint. The data must not cross a page.
@@ -105,10 +205,25 @@ pub fn read_memory(endpoint: u16, offset: u64, buffer: &mut [u8]) -> Result<(), 
 /// As for [`send`].
 #[inline(always)]
 pub fn write_memory(endpoint: u16, offset: u64, data: &[u8]) -> Result<(), DtuError> {
-    write(dtu::ADDRESS, data.as_ptr() as u64);
-    write(dtu::SIZE, data.len() as u64);
+    write_memory_while(endpoint, offset, data, || ())
+}
+
+/// As [`write_memory`], doing something else until that is done.
+///
+/// # Errors
+/// As for [`send`].
+#[inline(always)]
+pub fn write_memory_while(
+    endpoint: u16,
+    offset: u64,
+    data: &[u8],
+    meanwhile: impl FnOnce(),
+) -> Result<(), DtuError> {
     write(dtu::ARGUMENT, offset);
-    run(Command::new(Opcode::Write, endpoint, 0))
+    stage(data);
+    start(dtu::COMMAND, Command::new(Opcode::Write, endpoint, 0).0);
+    meanwhile();
+    wait()
 }
 
 /// Fetches the next unread message of a receive endpoint: its offset in the buffer.
@@ -117,6 +232,15 @@ pub fn write_memory(endpoint: u16, offset: u64, data: &[u8]) -> Result<(), DtuEr
 /// What the unit says.
 #[inline(always)]
 pub fn fetch(endpoint: u16) -> Result<Option<u32>, DtuError> {
+    Ok(fetch_offset(endpoint)?.map(|offset| offset as u32))
+}
+
+/// As [`fetch`], for [`Slot::new`].
+///
+/// # Errors
+/// What the unit says.
+#[inline(always)]
+pub fn fetch_offset(endpoint: u16) -> Result<Option<u64>, DtuError> {
     // Nothing in memory must come before: the message is read through the offset that this gives.
     write(dtu::COMMAND, Command::new(Opcode::Fetch, endpoint, 0).0);
     skip();
@@ -126,7 +250,7 @@ pub fn fetch(endpoint: u16) -> Result<Option<u32>, DtuError> {
         let offset = read(dtu::ARGUMENT);
         if state.opcode() == 0 {
             return match state.error() {
-                0 => Ok((offset != dtu::NO_MESSAGE).then_some(offset as u32)),
+                0 => Ok((offset != dtu::NO_MESSAGE).then_some(offset)),
                 code => Err(error(code)),
             };
         }
@@ -139,7 +263,7 @@ pub fn fetch(endpoint: u16) -> Result<Option<u32>, DtuError> {
 /// # Errors
 /// What the unit says.
 #[inline(always)]
-pub fn fetch_timed(endpoint: u16) -> Result<(Option<u32>, u64), DtuError> {
+pub fn fetch_timed(endpoint: u16) -> Result<(Option<u64>, u64), DtuError> {
     write(dtu::COMMAND, Command::new(Opcode::Fetch, endpoint, 0).0);
     let time = time();
     loop {
@@ -147,7 +271,7 @@ pub fn fetch_timed(endpoint: u16) -> Result<(Option<u32>, u64), DtuError> {
         let offset = read(dtu::ARGUMENT);
         if state.opcode() == 0 {
             return match state.error() {
-                0 => Ok(((offset != dtu::NO_MESSAGE).then_some(offset as u32), time)),
+                0 => Ok(((offset != dtu::NO_MESSAGE).then_some(offset), time)),
                 code => Err(error(code)),
             };
         }
@@ -178,12 +302,7 @@ fn skip() {
 /// What the unit says.
 #[inline(always)]
 pub fn acknowledge(endpoint: u16, offset: u32) -> Result<(), DtuError> {
-    start(
-        dtu::COMMAND,
-        Command::new(Opcode::Acknowledge, endpoint, offset).0,
-    );
-    skip();
-    wait()
+    Slot::new(endpoint, offset.into()).acknowledge()
 }
 
 /// Sleeps until a message for `endpoint` ([`dtu::NO_ENDPOINT`]: any) is unread, `timeout` nanoseconds have passed (0: for ever)

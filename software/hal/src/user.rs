@@ -95,6 +95,39 @@ pub fn message_word(address: u64) -> Option<u64> {
     (header.length >= 8).then_some(word)
 }
 
+/// Length of a message's payload in bytes, and its first word, which means nothing if it is shorter. Both are under way at once.
+#[inline(always)]
+pub fn message_start(address: u64) -> (u16, u64) {
+    use bulkhead_abi::message::{HEADER_SIZE, Header};
+    // SAFETY: as for `message` and `message_word`. Volatile, so that what follows does not come first.
+    unsafe {
+        let header = address as *const Header;
+        let word = (address as *const u8).add(HEADER_SIZE).cast::<u64>();
+        let word = word.read_volatile();
+        ((&raw const (*header).length).read_volatile(), word)
+    }
+}
+
+/// The label of a message.
+#[inline(always)]
+pub fn message_label(address: u64) -> u64 {
+    use bulkhead_abi::message::Header;
+    // SAFETY: as for `message`. Volatile, so that what follows does not come first.
+    unsafe { (&raw const (*(address as *const Header)).label).read_volatile() }
+}
+
+/// The whole words of a message's payload. Slots are aligned to 64 bytes and the header has 32, so they can be read as words.
+#[inline(always)]
+pub fn message_words<'a>(address: u64) -> &'a [u64] {
+    use bulkhead_abi::message::HEADER_SIZE;
+    let (header, _) = message(address);
+    // SAFETY: as for `message`; every bit pattern is a number.
+    unsafe {
+        let words = (address as *const u8).add(HEADER_SIZE).cast();
+        core::slice::from_raw_parts(words, usize::from(header.length) / 8)
+    }
+}
+
 /// Defines the entry of an application in the crate that uses it: `_start` calls `bulkhead_start` of `lib`.
 #[macro_export]
 macro_rules! user_entry {

@@ -2,13 +2,10 @@
 //!
 //! Why it exists: a request is one line where it is made. What it deliberately does not know: protocols.
 
-use crate::gate::{Aligned, SendGate};
+use crate::gate::SendGate;
 use bulkhead_abi::dtu::DtuError;
 use bulkhead_common::message::{self, Buffer, Null, Request};
 use bulkhead_common::status::Status;
-
-/// A word of 0: the empty request, and the answer to it.
-pub(crate) static NOTHING: Aligned<[u8; 8]> = Aligned([0; 8]);
 
 /// A channel to a service.
 #[derive(Debug)]
@@ -65,13 +62,15 @@ impl Client {
     /// As for [`call`](Self::call).
     #[inline(always)]
     pub fn null(&mut self) -> Result<(), Status> {
-        // Nothing has to be written before this message is sent.
-        match self.gate.call(&NOTHING.0) {
+        match self.gate.call(self.buffer.request(&Null {})) {
             Ok(reply) => {
-                // The word comes while the unit frees the slot.
-                let word = reply.word();
+                // It comes while the unit frees the slot.
+                let start = reply.start();
                 reply.acknowledge();
-                message::outcome::<Null>(word, &[]).map(|_| ())
+                match start.is_null() {
+                    true => Ok(()),
+                    false => message::outcome::<Null>(start.word(), &[]).map(|_| ()),
+                }
             }
             Err(error) => Err(failed(error)),
         }

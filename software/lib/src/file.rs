@@ -7,7 +7,7 @@
 //! onto the file's extents, where the server has no part in it.
 
 use crate::client::{Client, failed};
-use crate::gate::SendGate;
+use crate::gate::{MemoryGate, SendGate, is_in_one_page};
 use crate::session::{self, Granted, Session};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -19,12 +19,15 @@ pub use bulkhead_common::file::{CREATE, Info, READ, TRUNCATE, WRITE};
 /// Result of an operation on files.
 pub type Result<T> = core::result::Result<T, Status>;
 
+/// Pieces of a file that are held at once: as many places in it can be used in turn without asking for anything.
+const HELD: usize = 4;
+
 /// A file service.
 #[derive(Debug)]
 pub struct Mount {
     client: Client,
     session: Option<Session>,
-    /// Selectors for pieces that are transferred; each open file holds one piece at a time.
+    /// Selectors for pieces that are transferred.
     places: Vec<u16>,
 }
 
@@ -37,7 +40,44 @@ pub struct File<'a> {
     position: u64,
     /// What the server knows of the size.
     committed: u64,
-    piece: Option<Piece>,
+    /// Pieces of it, at most [`HELD`], the oldest first.
+    held: Vec<Piece>,
+    /// The one that was used last.
+    window: Window,
+    /// What it says about the next transfer.
+    ahead: Ahead,
+}
+
+/// What every transfer needs to know, if it goes on where the last one ended.
+#[derive(Clone, Copy, Debug)]
+struct Ahead {
+    /// Bytes from the position on that can be read without any question.
+    readable: u64,
+    /// The same for writing.
+    writable: u64,
+    /// The position in the memory behind the gate.
+    offset: u64,
+    gate: MemoryGate,
+}
+
+impl Ahead {
+    const NONE: Self = Self {
+        readable: 0,
+        writable: 0,
+        offset: 0,
+        gate: MemoryGate::new(0, 0),
+    };
+
+    /// After a transfer of so many bytes.
+    #[inline(always)]
+    fn after(&self, length: u64) -> Self {
+        Self {
+            readable: self.readable.saturating_sub(length),
+            writable: self.writable.saturating_sub(length),
+            offset: self.offset + length,
+            gate: self.gate,
+        }
+    }
 }
 
 /// A file that stays open apart from its mount, so that several can.
@@ -47,7 +87,7 @@ pub struct Kept {
     size: u64,
     position: u64,
     committed: u64,
-    piece: Option<Piece>,
+    held: Vec<Piece>,
 }
 
 /// A part of the file that can be transferred without the server.
@@ -55,6 +95,40 @@ pub struct Kept {
 struct Piece {
     granted: Granted,
     writable: bool,
+}
+
+/// A range of a file and the memory in which it lies.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    start: u64,
+    end: u64,
+    gate: MemoryGate,
+    writable: bool,
+}
+
+impl Window {
+    /// Holds nothing.
+    const NONE: Self = Self {
+        start: 0,
+        end: 0,
+        gate: MemoryGate::new(0, 0),
+        writable: false,
+    };
+
+    /// Whether a position is in it and may be used so.
+    #[inline(always)]
+    fn holds(&self, position: u64, write: bool) -> bool {
+        (position >= self.start) & (position < self.end) & (self.writable | !write)
+    }
+
+    /// How much of so many bytes from a position on lies in it; nothing if the position does not.
+    #[inline(always)]
+    fn part(&self, position: u64, length: usize, write: bool) -> usize {
+        match self.holds(position, write) {
+            true => (self.end - position).min(length as u64) as usize,
+            false => 0,
+        }
+    }
 }
 
 /// An entry of a folder.
@@ -118,7 +192,9 @@ impl Mount {
             size: opened.size,
             position: 0,
             committed: opened.size,
-            piece: None,
+            held: Vec::new(),
+            window: Window::NONE,
+            ahead: Ahead::NONE,
         })
     }
 
@@ -129,7 +205,7 @@ impl Mount {
             size,
             position,
             committed,
-            piece,
+            held,
         } = kept;
         File {
             mount: self,
@@ -137,7 +213,9 @@ impl Mount {
             size,
             position,
             committed,
-            piece,
+            held,
+            window: Window::NONE,
+            ahead: Ahead::NONE,
         }
     }
 
@@ -190,11 +268,14 @@ impl Mount {
 }
 
 impl Piece {
-    /// Whether a position is in it and may be used so.
-    #[inline]
-    fn holds(&self, position: u64, write: bool) -> bool {
-        let [offset, length] = self.granted.words;
-        position.wrapping_sub(offset) < length && (self.writable || !write)
+    fn window(&self) -> Window {
+        let [start, length] = self.granted.words;
+        Window {
+            start,
+            end: start.saturating_add(length),
+            gate: self.granted.gate,
+            writable: self.writable,
+        }
     }
 }
 
@@ -207,25 +288,67 @@ impl File<'_> {
     /// Goes to a position.
     pub fn seek(&mut self, position: u64) {
         self.position = position;
+        self.ahead = Ahead::NONE;
     }
 
     /// Reads from the position on; gives how many bytes there were, 0 at the end.
     ///
     /// # Errors
     /// What the service says.
+    #[inline]
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        // Mostly it goes on in the piece at hand. No bytes at all are as many as there can be.
+        let length = buffer.len() as u64;
+        if length.wrapping_sub(1) < self.ahead.readable && is_in_one_page(buffer) {
+            let Self {
+                ahead, position, ..
+            } = self;
+            let (now, gate) = (*ahead, ahead.gate);
+            let read = gate.read_once(now.offset, buffer, || {
+                *position += length;
+                *ahead = now.after(length);
+            });
+            if read.is_ok() {
+                return Ok(buffer.len());
+            }
+            self.position -= length;
+            self.ahead = Ahead::NONE;
+        }
+        self.read_parts(buffer)
+    }
+
+    /// What the window says about the position.
+    fn look_ahead(&mut self) {
+        let Window {
+            start, end, gate, ..
+        } = self.window;
+        let position = self.position;
+        let until = |end: u64, write| match self.window.holds(position, write) {
+            true => end.saturating_sub(position),
+            false => 0,
+        };
+        self.ahead = Ahead {
+            readable: until(end.min(self.size), false),
+            writable: until(end, true),
+            offset: position.wrapping_sub(start),
+            gate,
+        };
+    }
+
+    #[inline(never)]
+    fn read_parts(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut done = 0;
         if self.mount.session.is_some() {
             let left = self.size.saturating_sub(self.position);
             let length = (buffer.len() as u64).min(left) as usize;
             while done < length {
-                let (granted, offset, available) = self.granted(false)?;
-                let part = (length - done).min(available);
+                let (part, offset) = self.part(length - done, false)?;
                 let target = &mut buffer[done..done + part];
-                granted.gate.read(offset, target).map_err(failed)?;
+                self.window.gate.read(offset, target).map_err(failed)?;
                 done += part;
                 self.position += part as u64;
             }
+            self.look_ahead();
             return Ok(done);
         }
         while done < buffer.len() {
@@ -252,18 +375,45 @@ impl File<'_> {
     ///
     /// # Errors
     /// What the service says; a part may have been written then.
+    #[inline]
     pub fn write(&mut self, data: &[u8]) -> Result<()> {
+        let length = data.len() as u64;
+        if length.wrapping_sub(1) < self.ahead.writable && is_in_one_page(data) {
+            let Self {
+                ahead,
+                position,
+                size,
+                ..
+            } = self;
+            let (now, gate, before) = (*ahead, ahead.gate, *size);
+            let written = gate.write_once(now.offset, data, || {
+                *position += length;
+                *size = before.max(*position);
+                *ahead = now.after(length);
+            });
+            if written.is_ok() {
+                return Ok(());
+            }
+            self.size = before;
+            self.position -= length;
+            self.ahead = Ahead::NONE;
+        }
+        self.write_parts(data)
+    }
+
+    #[inline(never)]
+    fn write_parts(&mut self, data: &[u8]) -> Result<()> {
         if self.mount.session.is_some() {
             let mut done = 0;
             while done < data.len() {
-                let (granted, offset, available) = self.granted(true)?;
-                let part = (data.len() - done).min(available);
+                let (part, offset) = self.part(data.len() - done, true)?;
                 let source = &data[done..done + part];
-                granted.gate.write(offset, source).map_err(failed)?;
+                self.window.gate.write(offset, source).map_err(failed)?;
                 done += part;
                 self.position += part as u64;
                 self.size = self.size.max(self.position);
             }
+            self.look_ahead();
             return Ok(());
         }
         for part in data.chunks(INLINE) {
@@ -279,41 +429,69 @@ impl File<'_> {
         Ok(())
     }
 
-    /// The piece that holds the position, the position in it, and how many bytes of it follow.
+    /// How much of so many bytes from the position on lies in one piece, and where in it.
     #[inline]
-    fn granted(&mut self, write: bool) -> Result<(&Granted, u64, usize)> {
-        let position = self.position;
-        let held = self.piece.as_ref();
-        if !held.is_some_and(|piece| piece.holds(position, write)) {
-            self.obtain(write)?;
+    fn part(&mut self, length: usize, write: bool) -> Result<(usize, u64)> {
+        let mut part = self.window.part(self.position, length, write);
+        if part == 0 {
+            // What it shows may be given up now.
+            (self.window, self.ahead) = (Window::NONE, Ahead::NONE);
+            self.window = self.find(write)?;
+            part = self.window.part(self.position, length, write);
         }
-        let granted = &self.piece.as_ref().ok_or(Status::BadReply)?.granted;
-        let [offset, length] = granted.words;
-        let within = position - offset;
-        Ok((granted, within, (length - within) as usize))
+        // A server that grants something else than was asked for.
+        (part > 0).then_some(()).ok_or(Status::BadReply)?;
+        Ok((part, self.position - self.window.start))
     }
 
-    /// Gets the piece that holds the position.
+    /// A piece that holds the position.
     #[cold]
-    fn obtain(&mut self, write: bool) -> Result<()> {
-        self.give_back();
-        let session = self.mount.session.as_ref().ok_or(Status::NoRights)?;
-        let place = match self.mount.places.pop() {
-            Some(place) => place,
-            None => session::selector()?,
-        };
-        let arguments = [self.handle, self.position, write.into()];
-        let granted = session.obtain(place, arguments);
-        if granted.is_err() {
-            self.mount.places.push(place);
+    fn find(&mut self, write: bool) -> Result<Window> {
+        let held = self.held.iter().map(Piece::window);
+        let mut held = held.filter(|window| window.holds(self.position, write));
+        match held.next() {
+            Some(window) => Ok(window),
+            None => self.obtain(write),
         }
+    }
+
+    /// Gets the piece that holds the position. Others are given up only for want of room, because that costs as much again.
+    fn obtain(&mut self, write: bool) -> Result<Window> {
+        let arguments = [self.handle, self.position, write.into()];
+        let held = &mut self.held;
+        let Mount {
+            session,
+            places: free,
+            ..
+        } = &mut *self.mount;
+        let session = session.as_ref().ok_or(Status::NoRights)?;
+        if held.len() == HELD {
+            free.push(held.remove(0).granted.release());
+        }
+        let granted = loop {
+            let place = match free.pop() {
+                Some(place) => place,
+                None => session::selector()?,
+            };
+            match session.obtain(place, arguments) {
+                Ok(granted) => break granted,
+                Err(status) => {
+                    free.push(place);
+                    // What is held may be all that the application may have.
+                    if status != Status::TooMany || held.is_empty() {
+                        return Err(status);
+                    }
+                    free.push(held.remove(0).granted.release());
+                }
+            }
+        };
         let piece = Piece {
-            granted: granted?,
+            granted,
             writable: write,
         };
-        let right = piece.holds(self.position, write);
-        self.piece = Some(piece);
-        right.then_some(()).ok_or(Status::BadReply)
+        let window = piece.window();
+        held.push(piece);
+        Ok(window)
     }
 
     /// Says how long the file is; what was written is kept then.
@@ -348,22 +526,21 @@ impl File<'_> {
             size: this.size,
             position: this.position,
             committed: this.committed,
-            piece: this.piece.take(),
-        }
-    }
-
-    /// Gives up the piece that is held.
-    fn give_back(&mut self) {
-        if let Some(piece) = self.piece.take() {
-            self.mount.places.push(piece.granted.release());
+            held: core::mem::take(&mut this.held),
         }
     }
 
     fn finish(&mut self) -> Result<()> {
         let committed = self.commit();
-        self.give_back();
         let handle = self.handle;
         let closed = self.mount.client.call(&file::Close { handle });
+        // A service that closes a file takes back all that it granted of it.
+        let held = core::mem::take(&mut self.held).into_iter();
+        let places = held.map(|piece| match closed {
+            Ok(_) => piece.granted.over(),
+            Err(_) => piece.granted.release(),
+        });
+        self.mount.places.extend(places);
         committed.and(closed.map(|_| ()))
     }
 }

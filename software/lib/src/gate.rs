@@ -13,8 +13,11 @@ use bulkhead_abi::environment::GateKind;
 use bulkhead_abi::message::{HEADER_SIZE, Header, MARKED, ONE_WAY, PLACED};
 use bulkhead_abi::syscall::Syscall;
 use bulkhead_abi::tilemux::Ecall;
-use bulkhead_hal::{dtu, user};
+use bulkhead_hal::dtu::{self, Line, Slot};
+use bulkhead_hal::user;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+pub use bulkhead_abi::words::Aligned;
 
 /// Result of an operation on a gate.
 pub type Result<T> = core::result::Result<T, DtuError>;
@@ -64,11 +67,6 @@ impl Default for MessageBuffer {
     }
 }
 
-/// Small data in one page: up to 128 bytes never cross one when aligned so.
-#[repr(C, align(128))]
-#[derive(Debug, Clone, Copy)]
-pub struct Aligned<T>(pub T);
-
 /// What a one-way message says beside its payload; it travels as the label of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
@@ -96,8 +94,7 @@ static ONE_WAY_USED: AtomicBool = AtomicBool::new(false);
 /// The sending end of a channel.
 #[derive(Clone, Copy, Debug)]
 pub struct SendGate {
-    endpoint: u16,
-    reply: u16,
+    line: Line,
     reply_buffer: u64,
 }
 
@@ -117,24 +114,23 @@ impl SendGate {
     pub fn find(name: &str) -> Option<Self> {
         let entry = argument::gate(name, GateKind::Send)?;
         let environment = user::environment();
-        Some(Self {
-            endpoint: entry.endpoint,
-            reply: environment.call_reply,
-            reply_buffer: environment.call_buffer,
-        })
+        Some(Self::new(
+            entry.endpoint,
+            environment.call_reply,
+            environment.call_buffer,
+        ))
     }
 
     pub(crate) const fn new(endpoint: u16, reply: u16, reply_buffer: u64) -> Self {
         Self {
-            endpoint,
-            reply,
+            line: Line::new(endpoint, reply),
             reply_buffer,
         }
     }
 
     /// Number of the endpoint.
     pub fn endpoint(&self) -> u16 {
-        self.endpoint
+        self.line.endpoint()
     }
 
     /// Sends a message; it must not cross a page. The receiver gives the credit back with [`Message::finish`] or a reply,
@@ -152,12 +148,12 @@ impl SendGate {
         // Replies to earlier messages would fill the buffer for replies. One for each message is enough: replies that were not
         // looked at and messages that were not answered are together as many as the credits at most, because their number
         // grows only when a message is sent while no reply is there.
-        if let Some(reply) = fetch(self.reply, self.reply_buffer)? {
+        if let Some(reply) = fetch(self.line.reply(), self.reply_buffer)? {
             reply.acknowledge();
         }
         ONE_WAY_USED.store(true, Ordering::Relaxed);
         repeat(message.as_ptr() as u64, TLB_READ, || {
-            dtu::send(self.endpoint, message, self.reply, label)
+            self.line.send(message, label)
         })
     }
 
@@ -168,7 +164,7 @@ impl SendGate {
     #[inline(always)]
     pub fn send_with_reply(&self, message: &[u8], reply: &ReceiveGate, label: u64) -> Result<()> {
         repeat(message.as_ptr() as u64, TLB_READ, || {
-            dtu::send(self.endpoint, message, reply.endpoint, label)
+            dtu::send(self.endpoint(), message, reply.endpoint, label)
         })
     }
 
@@ -183,7 +179,7 @@ impl SendGate {
         let label = LAST.fetch_add(1, Ordering::Relaxed);
         self.send_with_label(message, label)?;
         loop {
-            while let Some(answer) = fetch(self.reply, self.reply_buffer)? {
+            while let Some(answer) = fetch(self.line.reply(), self.reply_buffer)? {
                 if answer.label() == label {
                     return Ok(Some(answer));
                 }
@@ -192,14 +188,14 @@ impl SendGate {
                 ONE_WAY_USED.store(true, Ordering::Relaxed);
                 return Ok(None);
             }
-            time::wait(self.reply, moment);
+            time::wait(self.line.reply(), moment);
         }
     }
 
     /// Sends a message whose answer comes to the gate for answers to calls, with `label`.
     pub(crate) fn send_with_label(&self, message: &[u8], label: u64) -> Result<()> {
         repeat(message.as_ptr() as u64, TLB_READ, || {
-            dtu::send(self.endpoint, message, self.reply, label)
+            self.line.send(message, label)
         })
     }
 
@@ -217,7 +213,7 @@ impl SendGate {
             match self.send_one_way(message, mark.label()) {
                 // The credit comes with a reply to an earlier message.
                 // If there is nobody to send one any more, the kernel takes the endpoint away and ends the wait.
-                Err(DtuError::NoCredits) => time::nap(self.reply),
+                Err(DtuError::NoCredits) => time::nap(self.line.reply()),
                 other => return other,
             }
         }
@@ -233,8 +229,8 @@ impl SendGate {
         }
         loop {
             // To sleep first keeps the path free of branches; see `receive`.
-            time::nap_alone(self.reply);
-            if let Some(message) = fetch(self.reply, self.reply_buffer)? {
+            time::nap_alone(self.line.reply());
+            if let Some(message) = fetch(self.line.reply(), self.reply_buffer)? {
                 return Ok(message);
             }
             self.check_receiver()?;
@@ -245,11 +241,11 @@ impl SendGate {
     #[inline(never)]
     fn await_reply_shared(&self) -> Result<Message> {
         loop {
-            if let Some(message) = fetch(self.reply, self.reply_buffer)? {
+            if let Some(message) = fetch(self.line.reply(), self.reply_buffer)? {
                 return Ok(message);
             }
             self.check_receiver()?;
-            time::nap_shared(self.reply);
+            time::nap_shared(self.line.reply());
         }
     }
 
@@ -260,7 +256,7 @@ impl SendGate {
     #[cold]
     #[inline(never)]
     pub fn check_receiver(&self) -> Result<()> {
-        match dtu::send(self.endpoint, &[], self.reply, 0) {
+        match self.line.send(&[], 0) {
             Err(DtuError::InvalidEndpoint | DtuError::ForeignEndpoint) => {
                 Err(DtuError::ReceiverGone)
             }
@@ -275,7 +271,7 @@ impl SendGate {
     #[inline(always)]
     pub fn call(&self, message: &[u8]) -> Result<Message> {
         repeat(message.as_ptr() as u64, TLB_READ, || {
-            dtu::send(self.endpoint, message, self.reply, 0)
+            self.line.send(message, 0)
         })?;
         loop {
             let reply = self.await_reply()?;
@@ -288,12 +284,18 @@ impl SendGate {
 }
 
 /// Drops answers to messages of [`SendGate::send`], which would keep [`time::wait_any`] from sleeping.
+#[inline(always)]
 pub(crate) fn drop_answers() {
-    let environment = user::environment();
     if ONE_WAY_USED.load(Ordering::Relaxed) {
-        while let Ok(Some(answer)) = fetch(environment.call_reply, environment.call_buffer) {
-            drop(answer);
-        }
+        drop_all();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn drop_all() {
+    while let Some(answer) = fetch_answer() {
+        drop(answer);
     }
 }
 
@@ -367,13 +369,21 @@ impl ReceiveGate {
     /// What the DTU says.
     #[inline(always)]
     pub fn fetch_timed(&self) -> Result<Option<(Message, u64)>> {
+        self.fetch_timed_from(self.buffer)
+    }
+
+    /// Address of its buffer.
+    pub(crate) fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    /// As [`fetch_timed`](Self::fetch_timed), by somebody who has just read the address of the buffer.
+    #[inline(always)]
+    pub(crate) fn fetch_timed_from(&self, buffer: u64) -> Result<Option<(Message, u64)>> {
         loop {
             match dtu::fetch_timed(self.endpoint) {
                 Ok((Some(offset), time)) => {
-                    return Ok(Some((
-                        Message::at(self.endpoint, self.buffer, offset),
-                        time,
-                    )));
+                    return Ok(Some((Message::at(self.endpoint, buffer, offset), time)));
                 }
                 Ok((None, _)) => return Ok(None),
                 Err(error) => repair(error, 0, 0)?,
@@ -465,7 +475,7 @@ impl ReceiveGate {
 #[inline(always)]
 fn fetch(endpoint: u16, buffer: u64) -> Result<Option<Message>> {
     loop {
-        match dtu::fetch(endpoint) {
+        match dtu::fetch_offset(endpoint) {
             Ok(Some(offset)) => {
                 return Ok(Some(Message::at(endpoint, buffer, offset)));
             }
@@ -506,29 +516,71 @@ fn receive_shared(endpoint: u16, buffer: u64) -> Result<Message> {
 /// A received message; its slot is freed when it is replied to, acknowledged or dropped.
 #[derive(Debug)]
 pub struct Message {
-    /// Endpoint in bits 23..8, offset in the buffer in bits 63..32, as commands have them. Two words of one kind travel in registers; three of
-    /// different kinds are taken apart into bytes on the hot path.
-    place: u64,
+    /// Two words of one kind travel in registers; three of different kinds are taken apart into bytes on the hot path.
+    place: Slot,
     address: u64,
+}
+
+/// What a message begins with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    length: u16,
+    word: u64,
+}
+
+impl Start {
+    /// The first eight bytes of the payload as a number, if it has as many.
+    #[inline(always)]
+    pub fn word(self) -> Option<u64> {
+        (self.length >= 8).then_some(self.word)
+    }
+
+    /// Whether that is 0.
+    #[inline(always)]
+    pub fn is_null(self) -> bool {
+        (self.length >= 8) & (self.word == 0)
+    }
 }
 
 impl Message {
     #[inline(always)]
-    fn at(endpoint: u16, buffer: u64, offset: u32) -> Self {
+    fn at(endpoint: u16, buffer: u64, offset: u64) -> Self {
         Self {
-            place: u64::from(endpoint) << 8 | u64::from(offset) << 32,
-            address: buffer + u64::from(offset),
+            place: Slot::new(endpoint, offset),
+            address: buffer + offset,
         }
     }
 
+    /// What it begins with and the label of the channel, asked for at once.
     #[inline(always)]
-    fn endpoint(&self) -> u16 {
-        (self.place >> 8) as u16
+    pub(crate) fn head(&self) -> (Start, u64) {
+        let (length, word) = user::message_start(self.address);
+        (Start { length, word }, user::message_label(self.address))
     }
 
+    /// What it begins with.
     #[inline(always)]
-    fn offset(&self) -> u32 {
-        (self.place >> 32) as u32
+    pub(crate) fn start(&self) -> Start {
+        let (length, word) = user::message_start(self.address);
+        Start { length, word }
+    }
+
+    /// As [`reply`](Self::reply), with data that was staged.
+    #[inline(always)]
+    pub(crate) fn reply_staged(self, data: &[u8]) -> Result<()> {
+        match self.place.reply_staged() {
+            Ok(()) => {
+                core::mem::forget(self);
+                Ok(())
+            }
+            Err(_) => self.reply_again(data),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn reply_again(self, data: &[u8]) -> Result<()> {
+        self.reply(data)
     }
 
     /// The header that the DTU wrote.
@@ -555,6 +607,12 @@ impl Message {
         user::message_word(self.address)
     }
 
+    /// The whole words of the payload.
+    #[inline(always)]
+    pub fn words(&self) -> &[u64] {
+        user::message_words(self.address)
+    }
+
     /// What the sender put on it.
     pub(crate) fn mark(&self) -> Mark {
         let label = self.header().reply_label;
@@ -575,9 +633,7 @@ impl Message {
     /// What the DTU says.
     #[inline(always)]
     pub fn reply(self, data: &[u8]) -> Result<()> {
-        let result = repeat(data.as_ptr() as u64, TLB_READ, || {
-            dtu::reply(self.endpoint(), self.offset(), data)
-        });
+        let result = repeat(data.as_ptr() as u64, TLB_READ, || self.place.reply(data));
         if result.is_ok() {
             core::mem::forget(self);
         }
@@ -587,7 +643,7 @@ impl Message {
     /// Frees the slot without an answer, as a drop does, but where it is said.
     #[inline(always)]
     pub fn acknowledge(self) {
-        while dtu::acknowledge(self.endpoint(), self.offset()) == Err(DtuError::Aborted) {}
+        while self.place.acknowledge() == Err(DtuError::Aborted) {}
         core::mem::forget(self);
     }
 
@@ -605,7 +661,7 @@ impl Message {
 impl Drop for Message {
     #[inline(always)]
     fn drop(&mut self) {
-        while dtu::acknowledge(self.endpoint(), self.offset()) == Err(DtuError::Aborted) {}
+        while self.place.acknowledge() == Err(DtuError::Aborted) {}
     }
 }
 
@@ -649,6 +705,29 @@ impl MemoryGate {
         self.size
     }
 
+    /// Reads into a buffer in one page with one command, doing something else until that is done. Gives every error of the unit, also
+    /// such as another try would not have.
+    #[inline(always)]
+    pub(crate) fn read_once(
+        &self,
+        offset: u64,
+        buffer: &mut [u8],
+        meanwhile: impl FnOnce(),
+    ) -> Result<()> {
+        dtu::read_memory_while(self.endpoint, offset, buffer, meanwhile)
+    }
+
+    /// The same for writing.
+    #[inline(always)]
+    pub(crate) fn write_once(
+        &self,
+        offset: u64,
+        data: &[u8],
+        meanwhile: impl FnOnce(),
+    ) -> Result<()> {
+        dtu::write_memory_while(self.endpoint, offset, data, meanwhile)
+    }
+
     /// Reads from `offset` on, in as many commands as the buffer has pages.
     ///
     /// # Errors
@@ -684,6 +763,12 @@ impl MemoryGate {
         }
         Ok(())
     }
+}
+
+/// Whether data lies in one page.
+#[inline(always)]
+pub(crate) fn is_in_one_page(data: &[u8]) -> bool {
+    to_page_end(data.as_ptr() as u64, data.len()) == data.len()
 }
 
 /// Bytes up to the end of the page, at most `length`.

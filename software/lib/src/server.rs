@@ -25,6 +25,8 @@ use bulkhead_common::message::{self, Body, Buffer};
 use bulkhead_common::quantity;
 use bulkhead_common::status::Status;
 use bulkhead_common::waiting::Waiting;
+use bulkhead_hal::dtu;
+use core::sync::atomic::{AtomicU64, Ordering};
 use zerocopy::IntoBytes;
 
 pub use bulkhead_common::waiting::Client;
@@ -165,7 +167,12 @@ impl Drop for Incoming {
 struct Lane {
     gate: ReceiveGate,
     terms: Terms,
-    accounts: Box<[Account; CLIENTS]>,
+}
+
+/// Index of a client's account among those of his gate, if he has one.
+#[inline(always)]
+fn place(client: Client) -> Option<usize> {
+    (client.label < CLIENTS as u64).then_some(client.label as usize)
 }
 
 /// What was done about a request.
@@ -177,7 +184,21 @@ enum Outcome {
 /// The gates, accounts and delayed requests of a server.
 pub struct Server {
     lanes: Vec<Lane>,
+    /// Those of the clients of the first gate, which are found with one look less.
+    first: Box<[Account; CLIENTS]>,
+    /// Those of the clients of the other gates: as many for each.
+    lower: Vec<Account>,
     waiting: Waiting<Message>,
+    /// No client of the first gate has less left than this (nanoseconds): so nobody looks into his account before an empty request is
+    /// answered.
+    least: i64,
+    /// When that is looked for again at the earliest.
+    look_again: u64,
+    /// Where messages of the first gate lie. Read anew each time before the unit is asked, so that it is there when the unit answers; as
+    /// a plain number, it would be read when it is needed.
+    buffer: AtomicU64,
+    /// The answer to an empty request.
+    nothing: Aligned<[u8; 8]>,
     /// Where the kernel asks, if there are sessions.
     control: Option<ReceiveGate>,
     /// Under which selector they are offered.
@@ -255,27 +276,33 @@ impl Server {
     /// With these gates, the first with the highest priority, and the arguments of the description.
     ///
     /// # Panics
-    /// If an argument is no time.
+    /// If an argument is no time, or there is no gate.
     pub fn new(gates: impl IntoIterator<Item = ReceiveGate>) -> Self {
         Self::with("", gates)
     }
 
     fn with(service: &str, gates: impl IntoIterator<Item = ReceiveGate>) -> Self {
         let now = time::now();
-        let lane = |(priority, gate)| {
-            let terms = terms(service, priority);
-            Lane {
-                gate,
-                terms,
-                accounts: Box::new([Account::new(terms, now); CLIENTS]),
-            }
+        let lane = |(priority, gate)| Lane {
+            gate,
+            terms: terms(service, priority),
         };
         let lanes: Vec<Lane> = gates.into_iter().enumerate().map(lane).collect();
         let slots = lanes.iter().map(|lane| usize::from(lane.gate.slots()));
+        let of_lane = |lane: &Lane| [Account::new(lane.terms, now); CLIENTS];
+        let Some(first) = lanes.first().map(of_lane) else {
+            panic!("a server without a gate");
+        };
         Self {
             waiting: Waiting::with_capacity(slots.sum()),
+            least: first[0].clear_for(),
+            look_again: 0,
+            buffer: AtomicU64::new(lanes[0].gate.buffer()),
+            nothing: Aligned([0; 8]),
             control: None,
             offers: SEL_OFFERED,
+            first: Box::new(first),
+            lower: lanes[1..].iter().flat_map(of_lane).collect(),
             lanes,
         }
     }
@@ -298,8 +325,20 @@ impl Server {
 
     /// The account of a client, if there is one.
     pub fn account(&self, client: Client) -> Option<&Account> {
-        let lane = self.lanes.get(client.priority)?;
-        lane.accounts.get(usize::try_from(client.label).ok()?)
+        let label = place(client)?;
+        match client.priority.checked_sub(1) {
+            None => Some(&self.first[label]),
+            Some(lane) => self.lower.get(lane * CLIENTS + label),
+        }
+    }
+
+    #[inline(always)]
+    fn account_mut(&mut self, client: Client) -> Option<&mut Account> {
+        let label = place(client)?;
+        match client.priority.checked_sub(1) {
+            None => Some(&mut self.first[label]),
+            Some(lane) => self.lower.get_mut(lane * CLIENTS + label),
+        }
     }
 
     /// Serves for ever.
@@ -312,8 +351,9 @@ impl Server {
         let first = self.lanes[0].gate;
         loop {
             let alarm = service.alarm();
+            let room = self.room();
             self.sleep(alarm);
-            self.step(service, first);
+            self.step(service, first, room);
         }
     }
 
@@ -330,8 +370,8 @@ impl Server {
     /// Serves the most important request that there is, if there is one; gives the time at which there is something to do without
     /// one.
     pub(crate) fn turn(&mut self, service: &mut impl Service) -> Option<u64> {
-        let first = self.lanes[0].gate;
-        self.step(service, first);
+        let (first, room) = (self.lanes[0].gate, self.room());
+        self.step(service, first, room);
         let alarm = service.alarm();
         match self.waiting.is_empty() {
             true => alarm,
@@ -355,7 +395,7 @@ impl Server {
 
     /// Serves the most important request that there is, if there is one.
     #[inline(always)]
-    fn step<S: Service>(&mut self, service: &mut S, first: ReceiveGate) {
+    fn step<S: Service>(&mut self, service: &mut S, first: ReceiveGate, room: i64) {
         // The kernel's questions are short and as important as the most important client.
         if S::SESSIONS
             && let Some(control) = self.control
@@ -364,14 +404,12 @@ impl Server {
             return answer_kernel(service, question);
         }
         // A gate that fails would fail for ever; the others go on.
-        if let Ok(Some((message, begin))) = first.fetch_timed() {
-            if !self.waiting.is_empty()
-                && let Outcome::Served = self.serve_delayed(service, 0)
-            {
-                // Who was there before came first.
-                return self.take(service, 0, message, time::now());
-            }
-            return self.take(service, 0, message, begin);
+        let buffer = self.buffer.load(Ordering::Relaxed);
+        if let Ok(Some((message, begin))) = first.fetch_timed_from(buffer) {
+            return match room >= NULL_TIME as i64 {
+                true => self.take_first(service, message, begin),
+                false => self.take_behind(service, message, begin),
+            };
         }
         self.step_lower(service);
     }
@@ -387,31 +425,94 @@ impl Server {
             if priority > 0
                 && let Ok(Some((message, begin))) = self.lanes[priority].gate.fetch_timed()
             {
-                return self.take(service, priority, message, begin);
+                return self.take_any(service, priority, message, begin);
             }
         }
     }
 
-    /// The usual case is straight: nothing waits, and the client has enough left.
+    /// What every client of the first gate has left at least. Nothing while requests wait: those come first.
     #[inline(always)]
-    fn take(&mut self, service: &mut impl Service, priority: usize, message: Message, begin: u64) {
-        let operation = message.word().unwrap_or(MALFORMED);
-        let client = Client {
-            priority,
-            label: message.label(),
-        };
+    fn room(&self) -> i64 {
+        match self.waiting.is_empty() {
+            true => self.least,
+            false => 0,
+        }
+    }
+
+    /// The next request of the first gate while nothing waits. One that asks for nothing is answered at once.
+    #[inline(always)]
+    fn take_first(&mut self, service: &mut impl Service, message: Message, begin: u64) {
+        let (start, label) = message.head();
+        // While that comes from memory, the unit hears what an empty request is answered with.
+        dtu::stage(&self.nothing.0);
+        let client = Client { priority: 0, label };
+        if let Some(label) = place(client)
+            && start.is_null()
+        {
+            // A client that is gone, or that has no room for its answer, harms only itself.
+            let _ = message.reply_staged(&self.nothing.0);
+            let end = time::now();
+            let account = &mut self.first[label];
+            account.charge(end, end - begin, NULL_TIME);
+            self.least = self.least.min(account.clear_for());
+            return;
+        }
+        self.take(service, client, start.word(), message, begin);
+    }
+
+    /// The same while others wait, or may not have enough left.
+    #[inline(never)]
+    fn take_behind(&mut self, service: &mut impl Service, message: Message, mut begin: u64) {
+        if let Outcome::Served = self.serve_delayed(service, 0) {
+            // Who was there before came first.
+            begin = time::now();
+        }
+        self.take_any(service, 0, message, begin);
+    }
+
+    #[inline(always)]
+    fn take_any(
+        &mut self,
+        service: &mut impl Service,
+        priority: usize,
+        message: Message,
+        begin: u64,
+    ) {
+        let (start, label) = message.head();
+        let client = Client { priority, label };
+        self.take(service, client, start.word(), message, begin);
+    }
+
+    /// Looks for the account with the least, once in a period at most: nobody gets more in between.
+    #[cold]
+    fn look(&mut self, now: u64) {
+        if now >= self.look_again {
+            let least = self.first.iter().map(Account::clear_for).min();
+            self.least = least.unwrap_or(0);
+            self.look_again = now.saturating_add(self.lanes[0].terms.period);
+        }
+    }
+
+    #[inline(never)]
+    fn take(
+        &mut self,
+        service: &mut impl Service,
+        client: Client,
+        operation: Option<u64>,
+        message: Message,
+        begin: u64,
+    ) {
+        let operation = operation.unwrap_or(MALFORMED);
         let estimate = match operation {
             0 => NULL_TIME,
             operation => service.estimate(client, operation, message.rest()),
         };
-        let accounts = &mut self.lanes[priority].accounts;
-        // Without shortcuts between the conditions: three loads under way at once, one branch.
-        if let Some(account) = accounts.get_mut(client.label as usize)
-            && self.waiting.is_empty() & account.is_clear(estimate)
+        let empty = self.waiting.is_empty();
+        if let Some(account) = self.account_mut(client)
+            && empty & account.is_clear(estimate)
         {
             answer(service, client, operation, message);
-            let end = time::now();
-            account.charge(end, end - begin, estimate);
+            self.charge(client, begin, estimate);
         } else {
             self.take_slowly(service, client, operation, estimate, message);
         }
@@ -427,14 +528,14 @@ impl Server {
         estimate: u64,
         message: Message,
     ) {
-        let accounts = &mut self.lanes[client.priority].accounts;
-        let Some(account) = accounts.get_mut(client.label as usize) else {
+        let is_behind = self.waiting.has(client);
+        let Some(account) = self.account_mut(client) else {
             return refuse(message, Status::TooMany);
         };
         let begin = time::now();
         let verdict = match account.judge(begin, estimate) {
             // Nobody overtakes himself.
-            Verdict::Serve if self.waiting.has(client) => Verdict::Delay(begin),
+            Verdict::Serve if is_behind => Verdict::Delay(begin),
             verdict => verdict,
         };
         match verdict {
@@ -447,8 +548,23 @@ impl Server {
             }
             Verdict::Refuse => refuse(message, Status::TooLong),
         }
+        self.charge(client, begin, estimate);
+    }
+
+    /// Books what was done from `begin` till now.
+    fn charge(&mut self, client: Client, begin: u64, estimate: u64) {
         let end = time::now();
-        account.charge(end, end - begin, estimate);
+        let mut left = i64::MAX;
+        if let Some(account) = self.account_mut(client) {
+            account.charge(end, end - begin, estimate);
+            left = account.clear_for();
+        }
+        if client.priority == 0 {
+            self.least = self.least.min(left);
+        }
+        if self.least < NULL_TIME as i64 {
+            self.look(end);
+        }
     }
 
     #[cold]
@@ -464,7 +580,9 @@ impl Server {
             0 => NULL_TIME,
             operation => service.estimate(client, operation, message.rest()),
         };
-        let account = &mut self.lanes[priority].accounts[client.label as usize];
+        let Some(account) = self.account_mut(client) else {
+            return Outcome::Nothing;
+        };
         let verdict = account.judge(now, estimate);
         if let Verdict::Delay(until) = verdict {
             // It was due behind another one of this client, but its own time has not come yet.
@@ -479,8 +597,7 @@ impl Server {
         } else {
             answer(service, client, operation, message);
         }
-        let end = time::now();
-        account.charge(end, end - begin, estimate);
+        self.charge(client, begin, estimate);
         Outcome::Served
     }
 }
@@ -521,7 +638,7 @@ fn answer_kernel(service: &mut impl Service, question: Message) {
 fn answer(service: &mut impl Service, client: Client, operation: u64, message: Message) {
     if operation == 0 {
         // A client that is gone, or that has no room for its answer, harms only itself.
-        let _ = message.reply(&crate::client::NOTHING.0);
+        let _ = message.reply(&Aligned([0; 8]).0);
     } else {
         serve(service, client, operation, message);
     }

@@ -128,7 +128,13 @@ impl Session {
             offset: 0,
             replies: 0,
         };
-        let [endpoint, size, ..] = syscall::call(&request).map_err(refused)?;
+        let [endpoint, size, ..] = match syscall::call(&request) {
+            Ok(results) => results,
+            Err(error) => {
+                revoke(target);
+                return Err(refused(error));
+            }
+        };
         Ok(Granted {
             selector: target,
             gate: MemoryGate::new(endpoint as u16, size),
@@ -141,10 +147,15 @@ impl Granted {
     /// Gives it up; gives its selector back.
     pub fn release(self) -> u16 {
         // If the server has taken it away already, there is nothing to revoke.
-        let _ = syscall::call(&Syscall::Revoke {
+        let _ = syscall::complete(&Syscall::Revoke {
             selector: self.selector,
             keep: 0,
         });
+        self.selector
+    }
+
+    /// The server has taken it back; gives its selector back.
+    pub fn over(self) -> u16 {
         self.selector
     }
 }
@@ -202,10 +213,10 @@ pub fn derive(source: u16, target: u16, offset: u64, size: u64, rights: u8) -> R
         size,
         rights,
     };
-    syscall::call(&request).map(|_| ()).map_err(refused)
+    syscall::complete(&request).map_err(refused)
 }
 
 /// Takes back what was derived for somebody; when it returns, nobody can use it any more.
 pub fn revoke(selector: u16) {
-    let _ = syscall::call(&Syscall::Revoke { selector, keep: 0 });
+    let _ = syscall::complete(&Syscall::Revoke { selector, keep: 0 });
 }

@@ -3,7 +3,7 @@
 //! Why it exists: managers manage activities through this. What it deliberately does not know: which calls the kernel
 //! allows to whom.
 
-use crate::gate::{Aligned, SendGate};
+use crate::gate::{Message, SendGate};
 use bulkhead_abi::dtu::DtuError;
 use bulkhead_abi::syscall::{REPLY_WORDS, Syscall, SyscallError};
 use bulkhead_hal::user;
@@ -16,36 +16,65 @@ pub type Results = [u64; REPLY_WORDS - 1];
 ///
 /// # Errors
 /// What the kernel says; [`SyscallError::Refused`] if the channel to the kernel is broken.
+#[inline(always)]
 pub fn call(call: &Syscall) -> Result<Results, SyscallError> {
+    call.with_words(transact)
+}
+
+/// The same for a call without results.
+///
+/// # Errors
+/// As for [`call`].
+#[inline(always)]
+pub fn complete(call: &Syscall) -> Result<(), SyscallError> {
+    call.with_words(transact_only)
+}
+
+#[inline(never)]
+fn transact(request: &[u64]) -> Result<Results, SyscallError> {
+    let reply = exchange(request)?;
+    let (code, words) = reply.words().split_first().ok_or(SyscallError::Refused)?;
+    if *code != 0 {
+        return Err(failure(*code));
+    }
+    let mut results = [0; REPLY_WORDS - 1];
+    results.iter_mut().zip(words).for_each(|(r, w)| *r = *w);
+    Ok(results)
+}
+
+#[inline(never)]
+fn transact_only(request: &[u64]) -> Result<(), SyscallError> {
+    let reply = exchange(request)?;
+    // It comes while the unit frees the slot.
+    let start = reply.start();
+    reply.acknowledge();
+    match start.is_null() {
+        true => Ok(()),
+        false => Err(failure(start.word().unwrap_or(u64::MAX))),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn failure(code: u64) -> SyscallError {
+    SyscallError::from_code(code).unwrap_or(SyscallError::Refused)
+}
+
+/// Sends the words of a request, which lie in one page, and waits for the reply.
+#[inline(always)]
+fn exchange(request: &[u64]) -> Result<Message, SyscallError> {
     let environment = user::environment();
     let gate = SendGate::new(
         environment.syscall_send,
         environment.syscall_reply,
         environment.syscall_buffer,
     );
-    // The words come first in it, so none of them crosses a page.
-    let words = Aligned(call.encode());
-    let request = words.0.as_slice().as_bytes();
-    let reply = loop {
-        match gate.call(request) {
-            Ok(reply) => break reply,
+    loop {
+        match gate.call(request.as_bytes()) {
+            Ok(reply) => return Ok(reply),
             // The kernel's slots are shared by all; one becomes free soon.
             Err(DtuError::NoSpace) => {}
             Err(_) => return Err(SyscallError::Refused),
         }
-    };
-    let mut words = reply.payload().chunks_exact(8).map(|bytes| {
-        let mut word = [0; 8];
-        word.copy_from_slice(bytes);
-        u64::from_le_bytes(word)
-    });
-    match SyscallError::from_code(words.next().unwrap_or(u64::MAX)) {
-        Some(SyscallError::None) => {
-            let mut results = [0; REPLY_WORDS - 1];
-            results.iter_mut().zip(words).for_each(|(r, w)| *r = w);
-            Ok(results)
-        }
-        Some(error) => Err(error),
-        None => Err(SyscallError::Refused),
     }
 }

@@ -30,7 +30,8 @@ const NULL: &str = r#"<system name="null" platform="PLATFORM" duration="100ms" m
 
 #[test]
 fn a_null_request_costs_little_more_than_a_message() {
-    for platform in ["tiled-gem5", "tiled-fpga"] {
+    // Hundredths of a bare message.
+    for (platform, most) in [("tiled-gem5", 112), ("tiled-fpga", 114)] {
         let report = run(&NULL.replace("PLATFORM", platform));
         assert_eq!(report.code, Some(0), "{}", report.console);
         let (bare, served) = (median(report.spans(2)), median(report.spans(4)));
@@ -38,9 +39,9 @@ fn a_null_request_costs_little_more_than_a_message() {
             "{platform}: {bare} cycles bare, {served} served, {:.3}",
             served as f64 / bare as f64
         );
-        // Nobody looks at the bare message; a server must see who asks for what, and a client the outcome: two misses of
-        // the first-level cache, because the unit writes to the second.
-        assert!(served * 10 <= bare * 15, "{served} cycles, {bare} bare");
+        // Nobody looks at the bare message; a server must see who asks for what, and a client the outcome. On the FPGA's platform both
+        // are misses of the first-level cache, because the unit writes to the second; only the server has something else to do meanwhile.
+        assert!(served * 100 <= bare * most, "{served} cycles, {bare} bare");
     }
 }
 

@@ -13,9 +13,8 @@ const FILES: &str = r#"<system name="sessions" platform="tiled-gem5" duration="1
 
 #[test]
 fn files_are_read_as_fast_as_memory() {
-    // Tenths of the throughput of transfers of the same size. On the FPGA's platform the library's instructions for a block of 2 KiB
-    // take a third of the time.
-    for (platform, reading, writing) in [("tiled-gem5", 8, 3), ("tiled-fpga", 6, 2)] {
+    // Hundredths of the throughput of transfers of the same size.
+    for (platform, reading, writing) in [("tiled-gem5", 80, 45), ("tiled-fpga", 80, 27)] {
         let files = FILES.replace("tiled-gem5", platform);
         // Where the client's memory lies decides whether its lines share DRAM banks with the file: several places, and the middle one.
         let mut reads = Vec::new();
@@ -40,8 +39,8 @@ fn files_are_read_as_fast_as_memory() {
         );
         reads.sort_unstable();
         writes.sort_unstable();
-        assert!(raw[1] * 10 >= reads[2] * reading, "{platform}: reading");
-        assert!(raw[0] * 10 >= writes[2] * writing, "{platform}: writing");
+        assert!(raw[1] * 100 >= reads[2] * reading, "{platform}: reading");
+        assert!(raw[0] * 100 >= writes[2] * writing, "{platform}: writing");
     }
 }
 

@@ -83,6 +83,12 @@ impl Account {
         (estimate <= i64::MAX as u64) & (estimate as i64 <= self.clear)
     }
 
+    /// Nanoseconds for which [`is_clear`](Self::is_clear) says yes; it becomes less by [`charge`](Self::charge) only.
+    #[inline(always)]
+    pub fn clear_for(&self) -> i64 {
+        self.clear
+    }
+
     /// What is to be done with a request that takes `estimate` nanoseconds at most.
     pub fn judge(&mut self, now: u64, estimate: u64) -> Verdict {
         if estimate > self.terms.limit || estimate > self.terms.budget {

@@ -3,9 +3,12 @@
 //! Why it exists: calls are checked against this. What it deliberately does not know: what an activity computes.
 
 use crate::hardware::Region;
+use crate::system::label_caller;
+use alloc::collections::{BTreeMap, btree_map};
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::words::Name;
 use bulkhead_capabilities::{HolderId, NodeId};
+use core::cell::Cell;
 
 /// Where an activity is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,4 +58,176 @@ pub struct Activity {
     pub paged: Option<(u64, u64, u16)>,
     /// Endpoints for system calls: send, receive.
     pub syscalls: (u16, u16),
+}
+
+/// All activities by their numbers.
+///
+/// Every call begins with a look for its caller, so what was found is remembered, until anything about any activity may have changed.
+#[derive(Debug)]
+pub struct Activities {
+    all: BTreeMap<u16, Activity>,
+    /// Callers that were found, by the lower bits of their labels.
+    callers: [Cell<Caller>; CALLERS],
+}
+
+/// The label of a caller's messages, and his place among the holders.
+#[derive(Clone, Copy, Debug)]
+struct Caller {
+    label: u64,
+    holder: HolderId,
+}
+
+/// Nobody has this label: it has 48 bits.
+const NOBODY: Caller = Caller {
+    label: u64::MAX,
+    holder: HolderId(0),
+};
+
+const CALLERS: usize = 32;
+
+impl Activities {
+    /// None.
+    pub const fn new() -> Self {
+        Self {
+            all: BTreeMap::new(),
+            callers: [const { Cell::new(NOBODY) }; CALLERS],
+        }
+    }
+
+    /// The place among the holders of the activity whose messages have this label, if it may make calls.
+    #[inline(always)]
+    pub fn caller(&self, label: u64) -> Option<HolderId> {
+        let caller = self.callers[label as usize % CALLERS].get();
+        match caller.label == label {
+            true => Some(caller.holder),
+            false => self.find(label),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self, label: u64) -> Option<HolderId> {
+        let (id, generation) = label_caller(label);
+        let found = self.all.get(&id)?;
+        let holder = found.holder;
+        let lives = matches!(found.state, State::Created | State::Running);
+        if found.generation != generation || !lives {
+            return None;
+        }
+        self.callers[label as usize % CALLERS].set(Caller { label, holder });
+        Some(holder)
+    }
+
+    /// The one of a number.
+    pub fn get(&self, id: &u16) -> Option<&Activity> {
+        self.all.get(id)
+    }
+
+    /// Whether there is one of this number.
+    pub fn contains_key(&self, id: &u16) -> bool {
+        self.all.contains_key(id)
+    }
+
+    /// All of them with their numbers.
+    pub fn iter(&self) -> btree_map::Iter<'_, u16, Activity> {
+        self.all.iter()
+    }
+
+    /// All of them.
+    pub fn values(&self) -> btree_map::Values<'_, u16, Activity> {
+        self.all.values()
+    }
+
+    /// To change anything.
+    fn change(&mut self) -> &mut BTreeMap<u16, Activity> {
+        self.callers = [const { Cell::new(NOBODY) }; CALLERS];
+        &mut self.all
+    }
+
+    /// The one of a number, to be changed.
+    pub fn get_mut(&mut self, id: &u16) -> Option<&mut Activity> {
+        self.change().get_mut(id)
+    }
+
+    /// All of them, to be changed.
+    pub fn iter_mut(&mut self) -> btree_map::IterMut<'_, u16, Activity> {
+        self.change().iter_mut()
+    }
+
+    /// Adds one.
+    pub fn insert(&mut self, id: u16, activity: Activity) {
+        self.change().insert(id, activity);
+    }
+
+    /// Takes one out.
+    pub fn remove(&mut self, id: &u16) -> Option<Activity> {
+        self.change().remove(id)
+    }
+}
+
+impl Default for Activities {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::caller_label;
+    use proptest::prelude::*;
+
+    fn activity(generation: u32, holder: u16) -> Activity {
+        Activity {
+            name: Name::default(),
+            holder: HolderId(holder),
+            node: NodeId(0),
+            tile: 0,
+            creator: 0,
+            is_known: false,
+            generation,
+            selector: 0,
+            priority: 0,
+            state: State::Created,
+            region: Region {
+                tile: 0,
+                base: 0,
+                size: 0,
+            },
+            physical: 0,
+            cpu: None,
+            paged: None,
+            syscalls: (0, 0),
+        }
+    }
+
+    proptest! {
+        /// Who may call is who lives, whatever was found before.
+        #[test]
+        fn callers_are_those_that_live(steps in proptest::collection::vec((0u8..4, 0u16..4, 0u16..3, 0u32..2), 1..300)) {
+            let mut all = Activities::new();
+            for (count, (what, low, high, generation)) in steps.into_iter().enumerate() {
+                let id = 1 + low + high * CALLERS as u16;
+                match what {
+                    0 => all.insert(id, activity(generation, count as u16)),
+                    1 => drop(all.remove(&id)),
+                    2 => all.iter_mut().for_each(|(_, a)| a.state = State::Stopping),
+                    _ => {
+                        if let Some(found) = all.get_mut(&id) {
+                            found.state = State::Running;
+                        }
+                    }
+                }
+                for id in 0..3 * CALLERS as u16 {
+                    for generation in 0..2 {
+                        let plain = all.get(&id).filter(|a| a.generation == generation && a.state != State::Stopping);
+                        let plain = plain.map(|a| a.holder);
+                        let label = caller_label(id, generation);
+                        prop_assert_eq!(all.caller(label), plain);
+                        prop_assert_eq!(all.caller(label), plain);
+                    }
+                }
+            }
+        }
+    }
 }

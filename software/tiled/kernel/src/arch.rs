@@ -6,6 +6,7 @@
 use alloc::vec::Vec;
 use bulkhead_abi::boot::{BOOT_MAGIC, BOOT_VERSION, BootHeader, BootModule, BootTile};
 use bulkhead_abi::message::{HEADER_SIZE, Header};
+use bulkhead_abi::syscall::{PRIORITIES, SYSCALL_SLOT};
 use bulkhead_hal::heap::LocalHeap;
 use bulkhead_hal::{csr, device};
 use bulkhead_kernel::system::ROOM;
@@ -47,7 +48,7 @@ static ALLOCATOR: LocalHeap = LocalHeap::empty();
 #[repr(C, align(4096))]
 struct Memory {
     page: [u8; PAGE],
-    syscalls: [u8; 3 * 16 * 192],
+    syscalls: [u8; ALL_CALL_BYTES],
     prints: [u8; 32 * 192],
     notifications: [u8; 32 * 128],
     answers: [u8; 32 * 128],
@@ -60,7 +61,7 @@ static mut HEAP_MEMORY: MaybeUninit<[u64; HEAP / 8]> = MaybeUninit::uninit();
 
 static mut MEMORY: Memory = Memory {
     page: [0; PAGE],
-    syscalls: [0; 3 * 16 * 192],
+    syscalls: [0; ALL_CALL_BYTES],
     prints: [0; 32 * 192],
     notifications: [0; 32 * 128],
     answers: [0; 32 * 128],
@@ -118,6 +119,39 @@ fn panic(info: &core::panic::PanicInfo) -> ! {
     device::exit(2)
 }
 
+/// Slots for system calls of one priority.
+pub const CALL_SLOTS: u16 = 16;
+/// Bytes of the buffer for system calls of one priority: a page, so that a shift finds it.
+pub const CALL_BYTES: u64 = PAGE as u64;
+const _: () = assert!(CALL_SLOTS as u64 * SYSCALL_SLOT as u64 <= CALL_BYTES);
+const ALL_CALL_BYTES: usize = PRIORITIES * CALL_BYTES as usize;
+
+/// System calls where the unit puts them. Apart from the other buffers, so that a call can be read while the unit is used.
+pub struct Calls {
+    address: u64,
+}
+
+impl Calls {
+    /// Label and words of a fetched call of a priority.
+    #[inline(always)]
+    pub fn message(&self, level: usize, offset: u32) -> (u64, &[u64]) {
+        let address = self.address + level as u64 * CALL_BYTES + u64::from(offset);
+        // SAFETY: `Buffers::take` gave the address of the buffers of all priorities, and callers an offset from the unit, which wrote
+        // header and payload and leaves them alone until the reply; slots are aligned to 64 bytes. Volatile because the unit wrote
+        // behind the compiler's back.
+        unsafe {
+            let header = address as *const Header;
+            let (length, label) = (
+                (&raw const (*header).length).read_volatile(),
+                (&raw const (*header).label).read_volatile(),
+            );
+            let words = (address as *const u8).add(HEADER_SIZE).cast();
+            let words = core::slice::from_raw_parts(words, usize::from(length) / 8);
+            (label, words)
+        }
+    }
+}
+
 /// The memory that the kernel shares with its unit: receive buffers and one page for data on its way.
 pub struct Buffers {
     /// Address of the buffer for system calls.
@@ -135,17 +169,19 @@ pub struct Buffers {
 
 impl Buffers {
     /// The one set of buffers; called once.
-    pub fn take() -> Self {
-        // SAFETY: addresses only; what lies there is touched by the unit, and through this value.
+    pub fn take() -> (Self, Calls) {
+        // SAFETY: addresses only; what lies there is touched by the unit, and through these values.
         unsafe {
-            Self {
+            let buffers = Self {
                 syscalls: (&raw const MEMORY.syscalls) as u64,
                 prints: (&raw const MEMORY.prints) as u64,
                 notifications: (&raw const MEMORY.notifications) as u64,
                 answers: (&raw const MEMORY.answers) as u64,
                 servers: (&raw const MEMORY.servers) as u64,
                 page: (&raw const MEMORY.page) as u64,
-            }
+            };
+            let address = buffers.syscalls;
+            (buffers, Calls { address })
         }
     }
 
@@ -160,16 +196,6 @@ impl Buffers {
     pub fn fill(&mut self, data: &[u8]) -> &[u8] {
         let page = self.page(data.len());
         page.copy_from_slice(data);
-        page
-    }
-
-    /// The same for a few words.
-    #[inline(always)]
-    pub fn fill_words(&mut self, words: &[u64]) -> &[u8] {
-        let page = self.page(size_of_val(words));
-        for (to, word) in page.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-            *to = word.to_le_bytes();
-        }
         page
     }
 

@@ -11,9 +11,10 @@ mod arch;
 mod unit;
 
 use alloc::vec::Vec;
+use arch::Calls;
 use bulkhead_abi::boot::{BootTile, TILE_MEMORY, TILE_PROCESSING};
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, module_key};
-use bulkhead_abi::words;
+use bulkhead_abi::words::{self, Aligned};
 use bulkhead_hal::marker;
 use bulkhead_kernel::books::{self, Books};
 use bulkhead_kernel::bounds::{ANSWER, NOTIFICATION, STEP, TILE_ANSWER, WORK_BEGINS, WORK_ENDS};
@@ -21,7 +22,7 @@ use bulkhead_kernel::hardware::{Hardware, Region};
 use bulkhead_kernel::report::Stopped;
 use bulkhead_kernel::root::{self, Place};
 use bulkhead_kernel::system::{
-    KernelEndpoints, MemoryTile, Module, NUMBERS_END, Reply, System, Ticket, failed, label_caller,
+    KernelEndpoints, MemoryTile, Module, NUMBERS_END, Reply, System, Ticket, label_caller,
 };
 use bulkhead_kernel::tile::Tile;
 use unit::Unit;
@@ -73,7 +74,7 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
         panic!("the platform has no tile for activities")
     };
     let own = tiles.iter().find(|t| tile_of(t) == own_tile);
-    let mut unit = Unit::new(own_tile, users.iter().map(|t| t.id));
+    let (mut unit, calls) = Unit::new(own_tile, users.iter().map(|t| t.id));
     let kernel = KernelEndpoints {
         tile: own_tile,
         syscalls: unit::SYSCALLS,
@@ -96,7 +97,7 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
         Ok(manager) => manager,
         Err(error) => panic!("the root manager cannot be started: {error:?}"),
     };
-    serve(&mut system, &mut unit, manager, books)
+    serve(&mut system, &mut unit, &calls, (manager, books))
 }
 
 /// The whole pages between two bytes of a memory tile.
@@ -115,105 +116,179 @@ fn whole_pages(tile: u16, start: u64, end: u64) -> Region {
 /// One thing at a time, and that of the highest priority: a step of its job, or a call, in turn if there are both. Text comes when
 /// nothing else is to do, or only what has the lowest priority. Of what tiles and servers say, so much is heard between two things
 /// that none of them can keep the kernel from the callers.
-fn serve(system: &mut System, unit: &mut Unit, root: u16, books: Option<Books>) -> ! {
+///
+/// Mostly there is nothing but a call, or nothing at all. Two looks tell so, and whatever is not needed for the reply comes after it.
+fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<Books>)) -> ! {
     // The priority of the job that took a step last, if that was the last thing done.
     let mut stepped = None;
-    let mut reply = Reply::new();
+    let mut reply = Aligned(Reply::new());
     loop {
-        for _ in 0..HEARD {
-            let Some((tile, stopped)) = unit.notification() else {
-                break;
-            };
-            // What is no message at all names no activity that there can be.
-            let (activity, cause) = stopped.unwrap_or((NUMBERS_END, StopCause::Panic));
-            measured(NOTIFICATION, || {
-                system.notified(unit, tile, activity, cause)
-            });
-            report(system, unit);
-        }
-        for _ in 0..HEARD {
-            let Some((number, words)) = unit.server_answer() else {
-                break;
-            };
-            measured(ANSWER, || system.answered(unit, number, words.as_slice()));
-        }
-        let mut next = match system.has_questions() {
-            true => system.expire(unit.time()),
-            false => None,
+        let is_busy = system.is_busy();
+        let (unread, waiting) = unit.look();
+        let (mut level, of_level) = match waiting {
+            [lowest, 0, 0] => (0, lowest),
+            [_, middle, 0] => (1, middle),
+            [_, _, highest] => (2, highest),
         };
-        if system.is_asking() {
-            while let Some((number, answer)) = unit.answer() {
-                measured(TILE_ANSWER, || system.tile_answered(unit, number, answer));
-            }
-            next = system.expire_tiles(unit).into_iter().chain(next).min();
-            report(system, unit);
+        if unread == 0 && !is_busy {
+            unit.sleep(None);
+            continue;
         }
-        let mut worked = None;
-        let last = stepped.take();
-        let has_jobs = system.has_jobs();
-        if has_jobs {
-            system.settle(unit);
-        }
-        for level in (0..PRIORITIES).rev() {
-            let has_step = has_jobs && system.has_step(level);
-            if has_step && last != Some(level) {
-                measured(STEP, || system.step(unit, level));
-                (worked, stepped) = (Some(level), Some(level));
-                break;
-            }
-            if let Some((label, number, call, offset)) = unit.call(level) {
-                let (caller, generation) = label_caller(label);
-                let ticket = Ticket {
-                    caller,
-                    generation,
-                    level,
-                    offset,
-                };
-                measured(number, || {
-                    match call.and_then(|call| system.call_into(unit, ticket, call, &mut reply)) {
-                        Ok(true) => unit.reply(ticket, &reply),
-                        Ok(false) => {}
-                        Err(error) => unit.reply(ticket, &failed(error)),
-                    }
-                });
-                worked = Some(level);
-                break;
-            }
-            if has_step {
-                measured(STEP, || system.step(unit, level));
-                (worked, stepped) = (Some(level), Some(level));
-                break;
-            }
-        }
-        if worked.is_some() {
-            report(system, unit);
-            // A job may have closed sessions.
-            if system.has_questions() {
-                system.ask_next(unit);
-            }
-        }
-        while let Some((ticket, reply)) = system.take_reply() {
-            unit.reply(ticket, &reply);
-        }
-        if let Some(cause) = system.root_cause(root) {
-            let code = match cause {
-                StopCause::Exit(code) => code as u16,
-                _ => 1,
-            };
-            match &books {
-                None => arch::exit(code),
-                Some(then) => arch::exit(if close(system, unit, then) { code } else { 2 }),
-            }
-        }
-        if worked.is_none_or(|level| level == 0) {
-            match unit.text() {
-                Some(offset) => unit.print(system, offset),
-                None if worked.is_none() => {
-                    let calm = system.waits_for_calm().then(|| unit.settled_at());
-                    unit.sleep(next.into_iter().chain(calm).min());
+        // The calls of one priority are all that there is.
+        let is_plain = of_level != 0 && (unread == 1 || of_level.count_ones() == unread);
+        let mut next = None;
+        if is_busy || !is_plain {
+            let work;
+            (work, next) = prepare(system, unit, stepped);
+            match work {
+                Work::Call(chosen) => level = chosen,
+                Work::Step(done) => {
+                    stepped = Some(done);
+                    conclude(system, unit, &end, Some(done), next);
+                    continue;
                 }
-                None => {}
+                Work::Nothing => {
+                    stepped = None;
+                    conclude(system, unit, &end, None, next);
+                    continue;
+                }
             }
+        }
+        answer(system, unit, calls, level, &mut reply);
+        stepped = None;
+        if is_busy || !is_plain || system.is_busy() {
+            conclude(system, unit, &end, Some(level), next);
+        }
+    }
+}
+
+/// What there is to do.
+enum Work {
+    /// A call of this priority.
+    Call(usize),
+    /// A step of a job of this priority, which was done.
+    Step(usize),
+    Nothing,
+}
+
+/// Hears what tiles and servers say and finds the most important thing to do; a step of a job is done at once. Gives when something
+/// is due, too.
+#[inline(never)]
+fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> (Work, Option<u64>) {
+    for _ in 0..HEARD {
+        let Some((tile, stopped)) = unit.notification() else {
+            break;
+        };
+        // What is no message at all names no activity that there can be.
+        let (activity, cause) = stopped.unwrap_or((NUMBERS_END, StopCause::Panic));
+        measured(NOTIFICATION, || {
+            system.notified(unit, tile, activity, cause)
+        });
+        report(system, unit);
+    }
+    for _ in 0..HEARD {
+        let Some((number, words)) = unit.server_answer() else {
+            break;
+        };
+        measured(ANSWER, || system.answered(unit, number, words.as_slice()));
+    }
+    let mut next = match system.has_questions() {
+        true => system.expire(unit.time()),
+        false => None,
+    };
+    if system.is_asking() {
+        while let Some((number, answer)) = unit.answer() {
+            measured(TILE_ANSWER, || system.tile_answered(unit, number, answer));
+        }
+        next = system.expire_tiles(unit).into_iter().chain(next).min();
+        report(system, unit);
+    }
+    if system.has_jobs() {
+        system.settle(unit);
+    }
+    (choose(system, unit, stepped), next)
+}
+
+/// Not a step of the priority that took one last if there is a call.
+fn choose(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> Work {
+    for level in (0..PRIORITIES).rev() {
+        let has_step = system.has_step(level);
+        let is_first = has_step && stepped != Some(level);
+        if !is_first && unit.has_call(level) {
+            return Work::Call(level);
+        }
+        if has_step {
+            measured(STEP, || system.step(unit, level));
+            return Work::Step(level);
+        }
+    }
+    Work::Nothing
+}
+
+/// Carries out the next call of a priority and answers it, now or later.
+#[inline(always)]
+fn answer(
+    system: &mut System,
+    unit: &mut Unit,
+    calls: &Calls,
+    level: usize,
+    reply: &mut Aligned<Reply>,
+) {
+    let Some(offset) = unit.call(level) else {
+        return;
+    };
+    let (label, words) = calls.message(level, offset);
+    let (caller, generation) = label_caller(label);
+    let ticket = Ticket {
+        caller,
+        generation,
+        level,
+        offset,
+    };
+    measured(words.first().copied().unwrap_or(0), || {
+        if system.call_words(unit, ticket, words, &mut reply.0) {
+            unit.reply(ticket, reply);
+        }
+    });
+}
+
+/// What follows from work of a priority, or from none: questions, lines on the console, late replies, the end, texts, sleep until
+/// something is due.
+#[cold]
+#[inline(never)]
+fn conclude(
+    system: &mut System,
+    unit: &mut Unit,
+    (root, books): &(u16, Option<Books>),
+    worked: Option<usize>,
+    next: Option<u64>,
+) {
+    // A job may have closed sessions.
+    if worked.is_some() && system.has_questions() {
+        system.ask_next(unit);
+    }
+    report(system, unit);
+    while let Some((ticket, reply)) = system.take_reply() {
+        unit.reply_otherwise(ticket, reply);
+    }
+    if let Some(cause) = system.root_cause(*root) {
+        let code = match cause {
+            StopCause::Exit(code) => code as u16,
+            _ => 1,
+        };
+        match books {
+            None => arch::exit(code),
+            Some(then) => arch::exit(if close(system, unit, then) { code } else { 2 }),
+        }
+    }
+    if worked.is_none_or(|level| level == 0) {
+        match unit.text() {
+            Some(offset) => unit.print(system, offset),
+            None if worked.is_none() => {
+                let calm = system.waits_for_calm().then(|| unit.settled_at());
+                unit.sleep(next.into_iter().chain(calm).min());
+            }
+            None => {}
         }
     }
 }

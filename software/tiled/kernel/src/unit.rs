@@ -5,7 +5,7 @@
 //!
 //! The unit takes the kernel's addresses as they are, because it runs as [`TILEMUX_ACTIVITY`].
 
-use crate::arch::{self, PAGE};
+use crate::arch::{self, CALL_BYTES, CALL_SLOTS, Calls, PAGE};
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::{
     BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity, DEVICE_ADDRESS,
@@ -14,13 +14,11 @@ use bulkhead_abi::dtu::{
     TLB_READ, TLB_WRITE,
 };
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
-use bulkhead_abi::syscall::{
-    KERNEL_LABEL, PRIORITIES, SYSCALL_SLOT, SYSCALL_WORDS, StopCause, Syscall, SyscallError,
-};
+use bulkhead_abi::syscall::{KERNEL_LABEL, PRIORITIES, SYSCALL_SLOT, SYSCALL_WORDS, StopCause};
 use bulkhead_abi::tilemux::{
     PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_SLOT, Request, TileMuxError, decode_print, decode_stopped,
 };
-use bulkhead_abi::words::Words;
+use bulkhead_abi::words::{Aligned, Words};
 use bulkhead_hal::dtu;
 use bulkhead_kernel::console::Lines;
 use bulkhead_kernel::hardware::{Hardware, Region};
@@ -42,8 +40,6 @@ const SERVERS: u16 = NOTIFICATIONS + 3;
 const SCRATCH: u16 = NOTIFICATIONS + 4;
 /// Rights to reply to system calls.
 const SYSCALL_REPLIES: u16 = NOTIFICATIONS + 5;
-/// Slots for system calls of one priority.
-const CALL_SLOTS: u16 = 16;
 const SLOTS: u16 = 32;
 /// Rights to reply to text.
 const PRINT_REPLIES: u16 = SYSCALL_REPLIES + PRIORITIES as u16 * CALL_SLOTS;
@@ -53,9 +49,6 @@ const TILES: u16 = PRINT_REPLIES + SLOTS;
 /// Nothing that left a unit is on the network for longer than this, in nanoseconds: each of the eight requests of 512 bytes that every
 /// unit may have under way waits for those of all others on the slowest link of a platform at most once.
 const TRANSIT: u64 = 5_000;
-
-/// Bytes of the buffer for system calls of one priority.
-const CALL_BYTES: u64 = CALL_SLOTS as u64 * SYSCALL_SLOT as u64;
 
 /// The kernel's unit.
 pub struct Unit {
@@ -71,12 +64,13 @@ pub struct Unit {
 
 impl Unit {
     /// Configures the kernel's own endpoints.
-    pub fn new(own_tile: u16, tiles: impl Iterator<Item = u16>) -> Self {
+    pub fn new(own_tile: u16, tiles: impl Iterator<Item = u16>) -> (Self, Calls) {
         dtu::exchange_activity(CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0));
+        let (buffers, calls) = arch::Buffers::take();
         let mut unit = Self {
             own_tile,
             tiles: tiles.collect(),
-            buffers: arch::Buffers::take(),
+            buffers,
             console: Lines::default(),
             invalidated: 0,
             lines: 0,
@@ -121,7 +115,7 @@ impl Unit {
             dtu::set_endpoint(TILES + 2 * index as u16, &registers);
         }
         unit.lines = TILES + 2 * unit.tiles.len() as u16;
-        unit
+        (unit, calls)
     }
 
     /// Servers that can be asked at once if the kernel's unit has so many endpoints: as many as there are slots for answers.
@@ -193,17 +187,24 @@ impl Unit {
         Some((number, words))
     }
 
-    /// The next system call of a priority: the label of who calls, the number, the request, and the offset for
-    /// [`reply`](Self::reply).
+    /// Messages for the kernel that are not fetched yet, all in all, and a bit for each call among them, by priority.
     #[inline(always)]
-    pub fn call(&mut self, level: usize) -> Option<(u64, u64, Result<Syscall, SyscallError>, u32)> {
-        let offset = fetch(SYSCALLS[level])?;
-        let buffer = self.buffers.syscalls + level as u64 * CALL_BYTES;
-        // Read where it lies: nobody writes there before the reply.
-        let (label, payload) = self.buffers.message(buffer, offset);
-        let words = aligned_words(payload);
-        let number = words.first().copied().unwrap_or(0);
-        Some((label, number, Syscall::decode(words), offset))
+    pub fn look(&self) -> (u32, [u32; PRIORITIES]) {
+        // One after the other, and then their results: each takes as long as to wait for one.
+        let all = dtu::current_activity();
+        let calls = SYSCALLS.map(unread);
+        (all.messages().into(), calls)
+    }
+
+    /// Whether there is a call of a priority.
+    pub fn has_call(&self, level: usize) -> bool {
+        has_unread(FIRST + level as u16)
+    }
+
+    /// Fetches the next system call of a priority: its offset, for [`Calls::message`] and [`reply`](Self::reply).
+    #[inline(always)]
+    pub fn call(&mut self, level: usize) -> Option<u32> {
+        fetch_unread(FIRST + level as u16)
     }
 
     /// The next text: the offset for [`print`](Self::print).
@@ -223,13 +224,21 @@ impl Unit {
         dtu::sleep(NO_ENDPOINT, timeout);
     }
 
-    /// Answers a system call. A caller that is gone needs no answer.
-    pub fn reply(&mut self, ticket: Ticket, reply: &Reply) {
-        let data = self.buffers.fill_words(reply.as_slice());
-        let endpoint = SYSCALLS[ticket.level];
+    /// Answers a system call.
+    #[inline(always)]
+    pub fn reply(&mut self, ticket: Ticket, reply: &Aligned<Reply>) {
+        let data = reply.0.as_slice().as_bytes();
+        let endpoint = FIRST + ticket.level as u16;
         if dtu::reply(endpoint, ticket.offset, data).is_err() {
-            check(dtu::acknowledge(endpoint, ticket.offset));
+            drop_call(endpoint, ticket.offset);
         }
+    }
+
+    /// Answers a system call later, or with an error.
+    #[cold]
+    #[inline(never)]
+    pub fn reply_otherwise(&mut self, ticket: Ticket, reply: Reply) {
+        self.reply(ticket, &Aligned(reply));
     }
 
     /// Prints text and lets its tile send more.
@@ -426,6 +435,13 @@ impl Hardware for Unit {
     }
 }
 
+/// A caller that is gone needs no answer.
+#[cold]
+#[inline(never)]
+fn drop_call(endpoint: u16, offset: u32) {
+    check(dtu::acknowledge(endpoint, offset));
+}
+
 /// The next message of one of the kernel's endpoints. A look at the register costs a tenth of the command, and mostly there is
 /// nothing.
 #[inline(always)]
@@ -438,15 +454,27 @@ fn fetch(endpoint: u16) -> Option<u32> {
 
 #[inline(always)]
 fn has_unread(endpoint: u16) -> bool {
-    dtu::read(dtu::endpoint_offset(endpoint) + 3 * size_of::<u64>() as u64) >> 32 != 0
+    unread(endpoint) != 0
+}
+
+/// One bit for each message of an endpoint that is not fetched yet.
+#[inline(always)]
+fn unread(endpoint: u16) -> u32 {
+    (dtu::read(dtu::endpoint_offset(endpoint) + 3 * size_of::<u64>() as u64) >> 32) as u32
 }
 
 #[inline(always)]
 fn fetch_unread(endpoint: u16) -> Option<u32> {
     match dtu::fetch(endpoint) {
         Ok(offset) => offset,
-        Err(error) => panic!("endpoint {endpoint} of the kernel: {error:?}"),
+        Err(error) => broken(endpoint, error),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn broken(endpoint: u16, error: DtuError) -> ! {
+    panic!("endpoint {endpoint} of the kernel: {error:?}")
 }
 
 fn words_of(payload: &[u8]) -> Words<SYSCALL_WORDS> {

@@ -16,14 +16,14 @@ mod revoke;
 mod sessions;
 mod tiles;
 
-use crate::activity::{Activity, State};
+use crate::activity::{Activities, Activity, State};
 use crate::hardware::{Hardware, Region};
 use crate::tile::Tile;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{
-    Event, ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES,
-    SEL_TILES, SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
+    Event, Handler, ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES,
+    SEL_MODULES, SEL_TILES, SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
 };
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
@@ -97,7 +97,7 @@ pub struct MemoryTile {
 pub struct System {
     kernel: KernelEndpoints,
     tiles: Vec<Tile>,
-    activities: BTreeMap<u16, Activity>,
+    activities: Activities,
     /// Their numbers, by their places among the holders.
     numbers: Vec<u16>,
     modules: Vec<Module>,
@@ -166,7 +166,7 @@ impl System {
         Self {
             kernel,
             tiles,
-            activities: BTreeMap::new(),
+            activities: Activities::new(),
             numbers: Vec::new(),
             modules,
             space,
@@ -187,6 +187,13 @@ impl System {
         }
     }
 
+    /// Whether there is anything besides calls: jobs, questions, requests, replies or reports that wait.
+    #[inline(always)]
+    pub fn is_busy(&self) -> bool {
+        let waiting = self.asking | self.replies.len() | self.reports.len();
+        waiting | usize::from(self.has_jobs()) | self.services.questions != 0
+    }
+
     /// An activity.
     pub fn activity(&self, id: u16) -> Option<&Activity> {
         self.activities.get(&id)
@@ -194,7 +201,7 @@ impl System {
 
     /// All activities, by their numbers.
     pub fn numbers_in_use(&self) -> impl Iterator<Item = u16> + '_ {
-        self.activities.keys().copied()
+        self.activities.iter().map(|(id, _)| *id)
     }
 
     /// Free endpoints of each tile.
@@ -260,14 +267,14 @@ impl System {
     }
 
     /// The place of a caller among the holders. The kernel is one while it starts the root manager.
+    #[inline(always)]
     fn holder(&self, ticket: Ticket) -> Result<HolderId, SyscallError> {
         if ticket.caller == KERNEL_ACTIVITY {
             return Ok(Space::KERNEL);
         }
-        let found = self.activities.get(&ticket.caller);
-        let found = found.filter(|a| a.generation == ticket.generation);
-        let found = found.filter(|a| matches!(a.state, State::Created | State::Running));
-        Ok(found.ok_or(SyscallError::NotManager)?.holder)
+        let label = caller_label(ticket.caller, ticket.generation);
+        let found = self.activities.caller(label);
+        found.ok_or(SyscallError::NotManager)
     }
 
     /// The number of the activity at a place among the holders.
@@ -317,24 +324,53 @@ impl System {
         call: Syscall,
     ) -> Result<Outcome, SyscallError> {
         let mut reply = Reply::new();
-        Ok(match self.call_into(hardware, ticket, call, &mut reply)? {
+        let caller = (self.holder(ticket)?, &ticket);
+        Ok(match self.call_into(hardware, caller, call, &mut reply)? {
             true => Outcome::Reply(reply),
             false => Outcome::Later,
         })
     }
 
-    /// Carries out a call; true: what was asked is in `reply` now. The reply stays where it is on the way from here to the unit.
-    ///
-    /// # Errors
-    /// As for [`call`](Self::call).
-    pub fn call_into(
+    /// Carries out the call that these words are, as [`call`](Self::call) does; whether to answer it now. The answer is in `reply` then,
+    /// and stays there on the way to the unit.
+    #[inline(always)]
+    pub fn call_words(
         &mut self,
         hardware: &mut impl Hardware,
         ticket: Ticket,
+        words: &[u64],
+        reply: &mut Reply,
+    ) -> bool {
+        let outcome = match self.holder(ticket) {
+            Ok(caller) => {
+                let (system, ticket, reply) = (self, &ticket, &mut *reply);
+                let call = Carried {
+                    system,
+                    hardware,
+                    caller,
+                    ticket,
+                    reply,
+                };
+                Syscall::dispatch(words, call)
+            }
+            Err(error) => Err(error),
+        };
+        outcome.unwrap_or_else(|error| {
+            reply.clear();
+            reply.push(&[error as u64]);
+            true
+        })
+    }
+
+    #[inline(always)]
+    fn call_into(
+        &mut self,
+        hardware: &mut impl Hardware,
+        (caller, ticket): (HolderId, &Ticket),
         call: Syscall,
         reply: &mut Reply,
     ) -> Result<bool, SyscallError> {
-        let caller = self.holder(ticket)?;
+        let ticket = *ticket;
         reply.clear();
         reply.push(&[SyscallError::None as u64]);
         match call {
@@ -712,6 +748,25 @@ impl System {
             .derive_tile(caller, source, target, request, period)?;
         self.update_bucket(hardware, index, parent.owner);
         Ok(())
+    }
+}
+
+/// A call with all that it needs.
+struct Carried<'a, H> {
+    system: &'a mut System,
+    hardware: &'a mut H,
+    caller: HolderId,
+    ticket: &'a Ticket,
+    reply: &'a mut Reply,
+}
+
+impl<H: Hardware> Handler for Carried<'_, H> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn handle(self, call: Syscall) -> Result<bool, SyscallError> {
+        self.system
+            .call_into(self.hardware, (self.caller, self.ticket), call, self.reply)
     }
 }
 

@@ -194,7 +194,7 @@ impl System {
             hardware.give_device(tile.id, (0, 0), (0, 0, 0));
         }
         let cause = StopCause::TileLost;
-        for (&id, activity) in &mut self.activities {
+        for (&id, activity) in self.activities.iter_mut() {
             let here = activity.tile == index;
             if !here || matches!(activity.state, State::Creating | State::Stopped(_)) {
                 continue;

@@ -82,6 +82,8 @@ pub(super) struct Services {
     all: Vec<Service>,
     lines: Vec<bool>,
     next: u64,
+    /// Questions of all of them.
+    pub(super) questions: usize,
 }
 
 impl Services {
@@ -90,7 +92,13 @@ impl Services {
             all: Vec::new(),
             lines: vec![false; lines.into()],
             next: 1,
+            questions: 0,
         }
+    }
+
+    /// After any change of a queue.
+    fn count(&mut self) {
+        self.questions = self.all.iter().map(|s| s.queue.len()).sum();
     }
 
     /// Calls of a priority that wait for a server.
@@ -137,7 +145,7 @@ impl System {
     /// Whether anybody is to be asked or has been asked.
     #[inline]
     pub fn has_questions(&self) -> bool {
-        self.services.all.iter().any(|s| !s.queue.is_empty())
+        self.services.questions > 0
     }
 
     fn ask(
@@ -166,6 +174,7 @@ impl System {
                 until,
             });
         self.services.next += 1;
+        self.services.count();
         self.ask_next(hardware);
         Ok(Outcome::Later)
     }
@@ -244,6 +253,7 @@ impl System {
             } else {
                 // No room: the server gave the kernel's slot to somebody else, or closed its gate.
                 service.queue.remove(position);
+                self.services.count();
                 if let Some(ticket) = ticket {
                     self.answer(ticket, Err(SyscallError::Refused));
                 }
@@ -276,6 +286,7 @@ impl System {
                 self.answer(ticket, outcome);
             }
         }
+        self.services.count();
         self.ask_next(hardware);
     }
 
@@ -346,6 +357,7 @@ impl System {
                 asked == Some(question.number)
             });
         }
+        self.services.count();
         // Only closed sessions, of which nobody's patience ends.
         next = next.filter(|next| *next != u64::MAX);
         for ticket in late {
@@ -362,6 +374,7 @@ impl System {
         };
         let service = self.services.all.swap_remove(index);
         self.services.lines[usize::from(service.line)] = false;
+        self.services.count();
         for ticket in service.queue.iter().filter_map(|q| q.ticket) {
             self.answer(ticket, Err(SyscallError::Gone));
         }
@@ -382,6 +395,7 @@ impl System {
         if let Some(service) = all.find(|s| s.node == service) {
             service.close(number, ident);
             self.services.next += 1;
+            self.services.count();
         }
     }
 
@@ -399,6 +413,7 @@ impl System {
                 asked == Some(question.number)
             });
         }
+        self.services.count();
         gone
     }
 

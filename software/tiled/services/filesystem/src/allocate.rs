@@ -6,6 +6,10 @@ use crate::layout::{BITS, BLOCK, Extent, Superblock};
 use crate::transaction::{Block, Transactions};
 use crate::{Result, Status, Store};
 use core::ops::Range;
+use zerocopy::IntoBytes;
+
+/// Bits that are marked at once.
+const MARKED: u32 = 512;
 
 /// Looks for free blocks: those from `near` on if `near` is free, or else the first run that is long enough, or else the
 /// longest one. At most `wanted`.
@@ -19,27 +23,54 @@ pub fn find<S: Store>(
     near: Option<u32>,
     wanted: u32,
 ) -> Result<Extent> {
-    let mut map: Block = [0; BLOCK];
-    let mut best = Extent::default();
     // A run that reaches from one block of the bitmap into the next is found as two; they are merged when taken.
     if let Some(near) = near.filter(|&near| near < layout.blocks) {
-        store.read(layout.bitmap + near / BITS, 0, &mut map)?;
-        // No further than is wanted.
-        let end = (near % BITS).saturating_add(wanted).min(BITS);
-        let mut runs = runs(&map, near % BITS..end);
-        if let Some(run) = runs.next().filter(|run| run.start == near % BITS) {
-            let length = run.length.min(wanted).min(layout.blocks - near);
+        let length = run_at(store, layout, near, wanted)?;
+        if length > 0 {
+            let length = length.min(layout.blocks - near);
             return Ok(Extent {
                 start: near,
                 length,
             });
         }
     }
+    anywhere(store, layout, wanted)
+}
+
+/// Free blocks from one on, at most so many: those of a few bytes of the bitmap.
+fn run_at<S: Store>(
+    store: &mut Transactions<S>,
+    layout: &Superblock,
+    near: u32,
+    wanted: u32,
+) -> Result<u32> {
+    let mut words = [[0; 8]; 8];
+    let (block, bit) = (layout.bitmap + near / BITS, near % BITS);
+    // No further than is wanted, and than the block.
+    let first = bit / 64 * 64;
+    let end = bit.saturating_add(wanted).min(BITS) - first;
+    let end = end.min(words.as_bytes().len() as u32 * 8);
+    let bytes = &mut words.as_mut_bytes()[..end.div_ceil(64) as usize * 8];
+    store.read(block, first as usize / 8, bytes)?;
+    let run = runs(&words, bit - first..end).next();
+    Ok(run
+        .filter(|run| run.start == bit - first)
+        .map_or(0, |r| r.length))
+}
+
+/// The first run of free blocks that is long enough, or the longest one.
+fn anywhere<S: Store>(
+    store: &mut Transactions<S>,
+    layout: &Superblock,
+    wanted: u32,
+) -> Result<Extent> {
+    let mut map: Block = [0; BLOCK];
+    let mut best = Extent::default();
     let mut first = 0;
     while first < layout.blocks {
         store.read(layout.bitmap + first / BITS, 0, &mut map)?;
         let end = (layout.blocks - first).min(BITS);
-        for run in runs(&map, 0..end) {
+        for run in runs(map.as_chunks().0, 0..end) {
             let start = first + run.start;
             let end = (start + run.length).min(layout.blocks);
             let length = end.saturating_sub(start).min(wanted);
@@ -58,8 +89,8 @@ pub fn find<S: Store>(
     }
 }
 
-/// Runs of zeros in some bits of a bitmap.
-fn runs(map: &Block, bits: Range<u32>) -> impl Iterator<Item = Extent> + '_ {
+/// Runs of zeros in some bits of the words of a bitmap.
+fn runs(map: &[[u8; 8]], bits: Range<u32>) -> impl Iterator<Item = Extent> + '_ {
     let mut at = bits.start;
     core::iter::from_fn(move || {
         let start = next(map, at..bits.end, false)?;
@@ -73,10 +104,9 @@ fn runs(map: &Block, bits: Range<u32>) -> impl Iterator<Item = Extent> + '_ {
 }
 
 /// The first one of some bits that is set (or not).
-fn next(map: &Block, bits: Range<u32>, set: bool) -> Option<u32> {
+fn next(map: &[[u8; 8]], bits: Range<u32>, set: bool) -> Option<u32> {
     let Range { start: from, end } = bits;
-    let (words, _) = map.as_chunks::<8>();
-    let words = &words[..end.div_ceil(64) as usize];
+    let words = &map[..end.div_ceil(64) as usize];
     let flip = if set { 0 } else { u64::MAX };
     let mut index = (from / 64) as usize;
     // Bits before `from` do not count.
@@ -111,19 +141,22 @@ pub fn mark<S: Store>(
     }
     let mut at = extent.start;
     while at < extent.end() {
-        let end = extent.end().min((at / BITS + 1) * BITS);
+        // A few bytes at a time; they never reach into the next block of the bitmap.
+        let end = extent.end().min((at / MARKED + 1) * MARKED);
         let block = layout.bitmap + at / BITS;
-        let bytes = (at % BITS / 8) as usize..((end - 1) % BITS / 8 + 1) as usize;
-        let mut map: Block = [0; BLOCK];
-        store.read(block, bytes.start, &mut map[bytes.clone()])?;
-        for bit in at..end {
-            let (byte, mask) = ((bit % BITS / 8) as usize, 1 << (bit % 8));
+        let first = at / 8 * 8;
+        let mut map = [0; MARKED as usize / 8];
+        let map = &mut map[..(end - first).div_ceil(8) as usize];
+        let place = (first % BITS / 8) as usize;
+        store.read(block, place, map)?;
+        for bit in at - first..end - first {
+            let (byte, mask) = ((bit / 8) as usize, 1 << (bit % 8));
             if (map[byte] & mask != 0) == used {
                 return Err(Status::Corrupt);
             }
             map[byte] ^= mask;
         }
-        store.change(block, bytes.start, &map[bytes])?;
+        store.change(block, place, map)?;
         at = end;
     }
     Ok(())
@@ -152,7 +185,7 @@ mod tests {
                     _ => expected.push(Extent { start: bit, length: 1 }),
                 }
             }
-            prop_assert_eq!(runs(&map, from..end).collect::<Vec<_>>(), expected);
+            prop_assert_eq!(runs(map.as_chunks().0, from..end).collect::<Vec<_>>(), expected);
         }
     }
 }

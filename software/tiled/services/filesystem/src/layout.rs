@@ -25,6 +25,9 @@ pub const LOG_BLOCKS: usize = 12;
 pub const EXTENTS: usize = 29;
 /// Blocks that are added to a file at once at most; this bounds the time for their zeros.
 pub const GROW_MAX: u32 = 16;
+/// Times as many blocks as a file has that are added to it at once at most, where that takes no time for their zeros. What is not
+/// used comes back when the file is closed.
+pub const GROWTH: u32 = 3;
 /// Blocks of a folder at most.
 pub const FOLDER_BLOCKS: u32 = 64;
 /// Bytes of a name at most.

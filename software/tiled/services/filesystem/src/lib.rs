@@ -30,7 +30,9 @@ mod transaction;
 pub use bulkhead_common::status::Status;
 pub use check::Summary;
 pub use files::{Entry, FileSystem, Stat};
-pub use layout::{BLOCK, Extent, GROW_MAX, IMAGE_BLOCKS_MAX, Kind, NAME_MAX, ROOT, size_for};
+pub use layout::{
+    BLOCK, Extent, GROW_MAX, GROWTH, IMAGE_BLOCKS_MAX, Kind, NAME_MAX, ROOT, size_for,
+};
 pub use reserve::RESERVE;
 pub use serve::{Files, Grant, HANDLES};
 

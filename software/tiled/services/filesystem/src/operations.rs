@@ -5,7 +5,7 @@
 use crate::allocate;
 use crate::files::{FileSystem, is_name};
 use crate::layout::{
-    BLOCK, EXTENTS, Extent, FOLDER_BLOCKS, GROW_MAX, INODES, Inode, Kind, RawEntry,
+    BLOCK, EXTENTS, Extent, FOLDER_BLOCKS, GROW_MAX, GROWTH, INODES, Inode, Kind, RawEntry,
 };
 use crate::transaction::{Block, ZEROS};
 use crate::{Result, Status, Store};
@@ -111,31 +111,36 @@ impl<S: Store> FileSystem<S> {
         Ok(found)
     }
 
-    /// Makes a file at least `blocks` blocks long, by at most [`GROW_MAX`] blocks at a time, or by as many as it has if so many are
-    /// zeros already. Gives its blocks. Its size in bytes stays.
+    /// Makes a file at least `blocks` blocks long, by at most [`GROW_MAX`] blocks at a time, or by up to [`GROWTH`] times as many as it
+    /// has if so many are zeros already. Gives its blocks. Its size in bytes stays.
     ///
     /// # Errors
     /// [`Status::NoSpace`], [`Status::IsAFolder`].
     pub fn grow(&mut self, inode: u32, blocks: u32) -> Result<u32> {
-        let (mut data, kind) = self.live(inode)?;
+        let (data, kind) = self.live(inode)?;
         if kind == Kind::Folder {
             return Err(Status::IsAFolder);
         }
+        Ok(self.grow_file(inode, data, blocks)?.blocks())
+    }
+
+    /// The same for a file that was looked up already.
+    pub(crate) fn grow_file(&mut self, inode: u32, mut data: Inode, blocks: u32) -> Result<Inode> {
         let present = data.blocks();
         let clean = self.reserve.clean();
         let next = data.used().last().map_or(clean.start, |last| last.end());
         let quick = match next == clean.start {
-            true => clean.length.min(present),
+            true => clean.length.min(present.saturating_mul(GROWTH)),
             false => 0,
         };
         let wanted = blocks.saturating_sub(present).min(GROW_MAX.max(quick));
         if wanted == 0 {
-            return Ok(present);
+            return Ok(data);
         }
         self.all_or_nothing(|this| {
-            let added = this.add_extent(&mut data, wanted)?;
+            this.add_extent(&mut data, wanted)?;
             this.write_inode(inode, &data)?;
-            Ok(present + added.length)
+            Ok(data)
         })
     }
 

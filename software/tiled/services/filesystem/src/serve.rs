@@ -280,18 +280,20 @@ impl<S: Store> Files<S> {
     ) -> Result<Grant> {
         let handle = self.find(client, handle, if write { WRITE } else { READ })?;
         let index = u32::try_from(offset / BLOCK as u64).map_err(|_| Status::BadRequest)?;
-        let stat = self.system.stat(handle.inode)?;
-        if write && index >= stat.blocks {
-            if index > stat.blocks {
+        let mut data = self.system.inode(handle.inode)?;
+        let blocks = data.blocks();
+        if write && index >= blocks {
+            if index > blocks {
                 return Err(Status::NotFound);
             }
             // Long files grow in long steps.
-            let step = crate::GROW_MAX.max(stat.blocks);
-            self.system.grow(handle.inode, index.saturating_add(step))?;
-        } else if !write && offset >= stat.size {
+            let step = crate::GROW_MAX.max(blocks.saturating_mul(crate::GROWTH));
+            let wanted = index.saturating_add(step);
+            data = self.system.grow_file(handle.inode, data, wanted)?;
+        } else if !write && offset >= data.size {
             return Err(Status::NotFound);
         }
-        let Extent { start, length } = self.system.extent(handle.inode, index)?;
+        let Extent { start, length } = data.find(index).ok_or(Status::NotFound)?;
         Ok(Grant {
             store: u64::from(start) * BLOCK as u64,
             offset: u64::from(index) * BLOCK as u64,

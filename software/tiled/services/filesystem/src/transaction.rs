@@ -26,9 +26,28 @@ pub static ZEROS: Block = [0; BLOCK];
 #[derive(Debug)]
 struct Changed {
     block: u32,
+    /// What is in the part; the rest means nothing.
     data: Box<Block>,
     /// From the first to behind the last changed byte.
     part: Range<usize>,
+}
+
+impl Changed {
+    /// Makes the part reach as far as another one, too.
+    fn reach<S: Store>(&mut self, store: &mut S, other: &Range<usize>) -> Result<()> {
+        let Range { start, end } = self.part;
+        let at = place(self.block);
+        if other.start < start {
+            let before = &mut self.data[other.start..start];
+            store.read(at + other.start as u64, before)?;
+            self.part.start = other.start;
+        }
+        if other.end > end {
+            store.read(at + end as u64, &mut self.data[end..other.end])?;
+            self.part.end = other.end;
+        }
+        Ok(())
+    }
 }
 
 /// A store with the changes of the running operation.
@@ -102,13 +121,19 @@ impl<S: Store> Transactions<S> {
     /// # Errors
     /// What the store says.
     pub fn read(&mut self, block: u32, offset: usize, buffer: &mut [u8]) -> Result<()> {
-        match self.changed[..self.used].iter().find(|c| c.block == block) {
-            Some(Changed { data, .. }) => {
-                buffer.copy_from_slice(&data[offset..offset + buffer.len()]);
-                Ok(())
-            }
-            None => self.store.read(place(block) + offset as u64, buffer),
+        let end = offset + buffer.len();
+        let changed = self.changed[..self.used].iter().find(|c| c.block == block);
+        let part = changed.map_or(0..0, |c| c.part.clone());
+        if offset < part.start || end > part.end {
+            self.store.read(place(block) + offset as u64, buffer)?;
         }
+        let (start, end) = (part.start.max(offset), part.end.min(end));
+        if let Some(Changed { data, .. }) = changed
+            && start < end
+        {
+            buffer[start - offset..end - offset].copy_from_slice(&data[start..end]);
+        }
+        Ok(())
     }
 
     /// A value at an offset of a block.
@@ -131,20 +156,25 @@ impl<S: Store> Transactions<S> {
             .position(|c| c.block == block);
         let end = offset + data.len();
         let part = offset / 8 * 8..end.next_multiple_of(8);
-        let index = match known {
-            Some(index) => index,
+        let changed = match known {
+            Some(index) => {
+                let changed = &mut self.changed[index];
+                changed.reach(&mut self.store, &part)?;
+                changed
+            }
             None => {
-                let index = self.used;
-                let changed = self.changed.get_mut(index).ok_or(Status::TooMany)?;
+                let changed = self.changed.get_mut(self.used).ok_or(Status::TooMany)?;
                 changed.block = block;
                 changed.part = part.clone();
-                self.store.read(place(block), &mut changed.data[..])?;
+                // Only the words that are not changed wholly, and what lies between.
+                if part != (offset..end) {
+                    let at = place(block) + part.start as u64;
+                    self.store.read(at, &mut changed.data[part])?;
+                }
                 self.used += 1;
-                index
+                changed
             }
         };
-        let changed = &mut self.changed[index];
-        changed.part = changed.part.start.min(part.start)..changed.part.end.max(part.end);
         changed.data[offset..end].copy_from_slice(data);
         Ok(())
     }
