@@ -17,7 +17,7 @@ const SYSTEM: &str = r#"<system name="captured" platform="tiled-gem5" duration="
     <app name="actuator" tile="4" program="control/actuator"><rgate name="input" slots="4" slot-size="256B"/></app>
   </domain>
   <domain name="other">
-    <app name="calls" tile="7" program="latency/syscall"><argument name="runs" value="10000"/></app>
+    <app name="calls" tile="7" program="latency/syscall"><argument name="runs" value="22000"/></app>
     <app name="ping" tile="5" program="latency/ping" background="true"><sgate name="deaf" to="deaf"/></app>
     <app name="deaf" tile="6" program="adversary/deaf"><argument name="delay" value="3ms"/><rgate name="input"/></app>
   </domain>
@@ -36,7 +36,7 @@ fn unharmed(report: &Report) -> u64 {
     assert_eq!(report.flows().len(), 65);
     assert!(report.values(MarkerKind::DeadlineMiss, 4).is_empty());
     let calls = report.spans(7);
-    assert_eq!(calls.len(), 10_000);
+    assert_eq!(calls.len(), 22_000);
     calls[100..].iter().copied().max().unwrap_or(0)
 }
 
