@@ -11,16 +11,13 @@ use crate::gate::{MemoryGate, SendGate, is_in_one_page};
 use crate::session::{self, Granted, Session};
 use alloc::string::String;
 use alloc::vec::Vec;
-use bulkhead_common::file::{self, FOLDER, INLINE};
+use bulkhead_common::file::{self, FOLDER, INLINE, PIECES};
 use bulkhead_common::status::Status;
 
 pub use bulkhead_common::file::{CREATE, Info, READ, TRUNCATE, WRITE};
 
 /// Result of an operation on files.
 pub type Result<T> = core::result::Result<T, Status>;
-
-/// Pieces of a file that are held at once: as many places in it can be used in turn without asking for anything.
-const HELD: usize = 4;
 
 /// A file service.
 #[derive(Debug)]
@@ -40,7 +37,7 @@ pub struct File<'a> {
     position: u64,
     /// What the server knows of the size.
     committed: u64,
-    /// Pieces of it, at most [`HELD`], the oldest first.
+    /// Pieces of it, at most [`PIECES`], the oldest first.
     held: Vec<Piece>,
     /// The one that was used last.
     window: Window,
@@ -455,36 +452,35 @@ impl File<'_> {
         }
     }
 
-    /// Gets the piece that holds the position. Others are given up only for want of room, because that costs as much again.
+    /// Gets the piece that holds the position. The service takes back the oldest of too many itself.
     fn obtain(&mut self, write: bool) -> Result<Window> {
         let arguments = [self.handle, self.position, write.into()];
         let held = &mut self.held;
         let Mount {
-            session,
-            places: free,
-            ..
+            session, places, ..
         } = &mut *self.mount;
         let session = session.as_ref().ok_or(Status::NoRights)?;
-        if held.len() == HELD {
-            free.push(held.remove(0).granted.release());
-        }
         let granted = loop {
-            let place = match free.pop() {
+            let place = match places.pop() {
                 Some(place) => place,
                 None => session::selector()?,
             };
             match session.obtain(place, arguments) {
                 Ok(granted) => break granted,
                 Err(status) => {
-                    free.push(place);
-                    // What is held may be all that the application may have.
-                    if status != Status::TooMany || held.is_empty() {
+                    places.push(place);
+                    // Nobody knows which of the others are still there; and they may be all that the application may have.
+                    let was_empty = held.is_empty();
+                    places.extend(held.drain(..).map(|piece| piece.granted.release()));
+                    if status != Status::TooMany || was_empty {
                         return Err(status);
                     }
-                    free.push(held.remove(0).granted.release());
                 }
             }
         };
+        if held.len() == PIECES {
+            places.push(held.remove(0).granted.over());
+        }
         let piece = Piece {
             granted,
             writable: write,

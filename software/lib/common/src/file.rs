@@ -15,6 +15,8 @@ use bulkhead_abi::file::{CLOSE, COMMIT, OPEN};
 
 /// Bytes that one message can carry.
 pub const INLINE: usize = 216;
+/// Pieces of an open file that a client can access at once over its session: with another one, the service takes back the oldest.
+pub const PIECES: usize = 4;
 /// Bytes of a name at most.
 pub const NAME: usize = 56;
 

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use bulkhead_filesystem::{BLOCK, FileSystem, Files, Result, Status, Store};
 use bulkhead_lib::abi::syscall::{MAP_READ, MAP_WRITE};
 use bulkhead_lib::common::file::{
-    Close, Commit, List, MakeFolder, Open, Read, Remove, Stat, Write,
+    Close, Commit, List, MakeFolder, Open, PIECES, Read, Remove, Stat, Write,
 };
 use bulkhead_lib::common::message::Request;
 use bulkhead_lib::gate::MemoryGate;
@@ -30,9 +30,7 @@ const HANDLES: usize = 256;
 /// Activities that can have files open.
 const CLIENTS: usize = 64;
 /// Pieces that are granted at once.
-const GRANTS: usize = 64;
-/// Pieces of an open file that a client can access at once: the one that it uses and the next one.
-const PIECES: usize = 2;
+const GRANTS: usize = 128;
 
 /// The image in memory that only transfers reach.
 struct Disk(MemoryGate);
