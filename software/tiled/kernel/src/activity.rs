@@ -4,11 +4,12 @@
 
 use crate::hardware::Region;
 use crate::system::label_caller;
-use alloc::collections::{BTreeMap, btree_map};
+use alloc::collections::BTreeMap;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::words::Name;
 use bulkhead_capabilities::{HolderId, NodeId};
 use core::cell::Cell;
+use core::ops::{Deref, DerefMut};
 
 /// Where an activity is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,57 +118,21 @@ impl Activities {
         self.callers[label as usize % CALLERS].set(Caller { label, holder });
         Some(holder)
     }
+}
 
-    /// The one of a number.
-    pub fn get(&self, id: &u16) -> Option<&Activity> {
-        self.all.get(id)
-    }
+impl Deref for Activities {
+    type Target = BTreeMap<u16, Activity>;
 
-    /// Whether there is one of this number.
-    pub fn contains_key(&self, id: &u16) -> bool {
-        self.all.contains_key(id)
-    }
-
-    /// All of them with their numbers.
-    pub fn iter(&self) -> btree_map::Iter<'_, u16, Activity> {
-        self.all.iter()
-    }
-
-    /// All of them.
-    pub fn values(&self) -> btree_map::Values<'_, u16, Activity> {
-        self.all.values()
-    }
-
-    /// To change anything.
-    fn change(&mut self) -> &mut BTreeMap<u16, Activity> {
-        self.callers = [const { Cell::new(NOBODY) }; CALLERS];
-        &mut self.all
-    }
-
-    /// The one of a number, to be changed.
-    pub fn get_mut(&mut self, id: &u16) -> Option<&mut Activity> {
-        self.change().get_mut(id)
-    }
-
-    /// All of them, to be changed.
-    pub fn iter_mut(&mut self) -> btree_map::IterMut<'_, u16, Activity> {
-        self.change().iter_mut()
-    }
-
-    /// Adds one.
-    pub fn insert(&mut self, id: u16, activity: Activity) {
-        self.change().insert(id, activity);
-    }
-
-    /// Takes one out.
-    pub fn remove(&mut self, id: &u16) -> Option<Activity> {
-        self.change().remove(id)
+    fn deref(&self) -> &Self::Target {
+        &self.all
     }
 }
 
-impl Default for Activities {
-    fn default() -> Self {
-        Self::new()
+impl DerefMut for Activities {
+    /// Whoever changes anything may change who can call.
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.callers = [const { Cell::new(NOBODY) }; CALLERS];
+        &mut self.all
     }
 }
 
@@ -209,7 +174,7 @@ mod tests {
             for (count, (what, low, high, generation)) in steps.into_iter().enumerate() {
                 let id = 1 + low + high * CALLERS as u16;
                 match what {
-                    0 => all.insert(id, activity(generation, count as u16)),
+                    0 => drop(all.insert(id, activity(generation, count as u16))),
                     1 => drop(all.remove(&id)),
                     2 => all.iter_mut().for_each(|(_, a)| a.state = State::Stopping),
                     _ => {

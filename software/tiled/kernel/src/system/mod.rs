@@ -201,7 +201,7 @@ impl System {
 
     /// All activities, by their numbers.
     pub fn numbers_in_use(&self) -> impl Iterator<Item = u16> + '_ {
-        self.activities.iter().map(|(id, _)| *id)
+        self.activities.keys().copied()
     }
 
     /// Free endpoints of each tile.
