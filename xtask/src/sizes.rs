@@ -54,7 +54,7 @@ const TRUSTED: [&str; 4] = [
     "software/tiled/tilemux",
 ];
 /// The trusted parts are smaller than this, in lines of code.
-const CODE_MAX: usize = 9100;
+const CODE_MAX: usize = 9400;
 /// Less than this share of them is unsafe, in percent.
 const UNSAFE_MAX: usize = 3;
 
