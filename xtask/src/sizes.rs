@@ -150,7 +150,7 @@ mod tests {
         let together = trusted(&sizes);
         assert_eq!((together.code, together.unsafe_lines), (5000, 120));
         assert!(is_small(&together));
-        assert!(!is_small(&size(9000, 0)));
+        assert!(!is_small(&size(CODE_MAX, 0)));
         assert!(!is_small(&size(1000, 30)));
     }
 }
