@@ -46,15 +46,14 @@ fn add(sizes: &mut BTreeMap<String, Size>, file: &File) {
     }
 }
 
-/// What an application must trust: the kernel with its capabilities, TileMux, and their access to registers.
-const TRUSTED: [&str; 4] = [
-    "software/hal",
+/// The kernel with its capabilities, and TileMux. Their access to registers, which programs use as well, is a row of its own.
+const TRUSTED: [&str; 3] = [
     "software/tiled/capabilities",
     "software/tiled/kernel",
     "software/tiled/tilemux",
 ];
 /// The trusted parts are smaller than this, in lines of code.
-const CODE_MAX: usize = 9400;
+const CODE_MAX: usize = 9000;
 /// Less than this share of them is unsafe, in percent.
 const UNSAFE_MAX: usize = 3;
 
@@ -143,7 +142,7 @@ mod tests {
             ..Size::default()
         };
         let sizes = BTreeMap::from([
-            ("software/hal".to_owned(), size(1000, 100)),
+            ("software/tiled/tilemux".to_owned(), size(1000, 100)),
             ("software/tiled/kernel".to_owned(), size(4000, 20)),
             ("machine".to_owned(), size(20_000, 0)),
         ]);
