@@ -64,7 +64,7 @@ pub struct Activity {
 /// All activities by their numbers.
 ///
 /// Every call begins with a look for its caller, so what was found is remembered, until anything about any activity may have changed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Activities {
     all: BTreeMap<u16, Activity>,
     /// Callers that were found, by the lower bits of their labels.
@@ -78,23 +78,19 @@ struct Caller {
     holder: HolderId,
 }
 
-/// Nobody has this label: it has 48 bits.
-const NOBODY: Caller = Caller {
-    label: u64::MAX,
-    holder: HolderId(0),
-};
+impl Default for Caller {
+    /// Nobody has this label: it has 48 bits.
+    fn default() -> Self {
+        Self {
+            label: u64::MAX,
+            holder: HolderId(0),
+        }
+    }
+}
 
 const CALLERS: usize = 32;
 
 impl Activities {
-    /// None.
-    pub const fn new() -> Self {
-        Self {
-            all: BTreeMap::new(),
-            callers: [const { Cell::new(NOBODY) }; CALLERS],
-        }
-    }
-
     /// The place among the holders of the activity whose messages have this label, if it may make calls.
     #[inline(always)]
     pub fn caller(&self, label: u64) -> Option<HolderId> {
@@ -131,7 +127,7 @@ impl Deref for Activities {
 impl DerefMut for Activities {
     /// Whoever changes anything may change who can call.
     fn deref_mut(&mut self) -> &mut Self::Target {
-        self.callers = [const { Cell::new(NOBODY) }; CALLERS];
+        self.callers = Default::default();
         &mut self.all
     }
 }
@@ -170,7 +166,7 @@ mod tests {
         /// Who may call is who lives, whatever was found before.
         #[test]
         fn callers_are_those_that_live(steps in proptest::collection::vec((0u8..4, 0u16..4, 0u16..3, 0u32..2), 1..300)) {
-            let mut all = Activities::new();
+            let mut all = Activities::default();
             for (count, (what, low, high, generation)) in steps.into_iter().enumerate() {
                 let id = 1 + low + high * CALLERS as u16;
                 match what {

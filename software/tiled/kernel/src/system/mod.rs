@@ -8,6 +8,7 @@
 mod activities;
 mod clearing;
 mod devices;
+mod dispatch;
 mod gates;
 mod making;
 mod paging;
@@ -22,8 +23,8 @@ use crate::tile::Tile;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{
-    Event, Handler, ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES,
-    SEL_MODULES, SEL_TILES, SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
+    Event, ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES,
+    SEL_TILES, SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
 };
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
@@ -166,7 +167,7 @@ impl System {
         Self {
             kernel,
             tiles,
-            activities: Activities::new(),
+            activities: Activities::default(),
             numbers: Vec::new(),
             modules,
             space,
@@ -328,37 +329,6 @@ impl System {
         Ok(match self.call_into(hardware, caller, call, &mut reply)? {
             true => Outcome::Reply(reply),
             false => Outcome::Later,
-        })
-    }
-
-    /// Carries out the call that these words are, as [`call`](Self::call) does; whether to answer it now. The answer is in `reply` then,
-    /// and stays there on the way to the unit.
-    #[inline(always)]
-    pub fn call_words(
-        &mut self,
-        hardware: &mut impl Hardware,
-        ticket: Ticket,
-        words: &[u64],
-        reply: &mut Reply,
-    ) -> bool {
-        let outcome = match self.holder(ticket) {
-            Ok(caller) => {
-                let (system, ticket, reply) = (self, &ticket, &mut *reply);
-                let call = Carried {
-                    system,
-                    hardware,
-                    caller,
-                    ticket,
-                    reply,
-                };
-                Syscall::dispatch(words, call)
-            }
-            Err(error) => Err(error),
-        };
-        outcome.unwrap_or_else(|error| {
-            reply.clear();
-            reply.push(&[error as u64]);
-            true
         })
     }
 
@@ -748,25 +718,6 @@ impl System {
             .derive_tile(caller, source, target, request, period)?;
         self.update_bucket(hardware, index, parent.owner);
         Ok(())
-    }
-}
-
-/// A call with all that it needs.
-struct Carried<'a, H> {
-    system: &'a mut System,
-    hardware: &'a mut H,
-    caller: HolderId,
-    ticket: &'a Ticket,
-    reply: &'a mut Reply,
-}
-
-impl<H: Hardware> Handler for Carried<'_, H> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn handle(self, call: Syscall) -> Result<bool, SyscallError> {
-        self.system
-            .call_into(self.hardware, (self.caller, self.ticket), call, self.reply)
     }
 }
 

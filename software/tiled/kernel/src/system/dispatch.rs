@@ -1,0 +1,60 @@
+//! Calls as words.
+//!
+//! Why it exists: on the way from a message to the code of its call nothing is copied. What it deliberately does not know: calls.
+
+use super::{Reply, System, Ticket};
+use crate::hardware::Hardware;
+use bulkhead_abi::syscall::{Handler, Syscall, SyscallError};
+use bulkhead_capabilities::HolderId;
+
+impl System {
+    /// Carries out the call that these words are, as [`call`](Self::call) does; whether to answer it now. The answer is in `reply` then,
+    /// and stays there on the way to the unit.
+    #[inline(always)]
+    pub fn call_words(
+        &mut self,
+        hardware: &mut impl Hardware,
+        ticket: Ticket,
+        words: &[u64],
+        reply: &mut Reply,
+    ) -> bool {
+        let outcome = match self.holder(ticket) {
+            Ok(caller) => {
+                let (system, ticket, reply) = (self, &ticket, &mut *reply);
+                let call = Carried {
+                    system,
+                    hardware,
+                    caller,
+                    ticket,
+                    reply,
+                };
+                Syscall::dispatch(words, call)
+            }
+            Err(error) => Err(error),
+        };
+        outcome.unwrap_or_else(|error| {
+            reply.clear();
+            reply.push(&[error as u64]);
+            true
+        })
+    }
+}
+
+/// A call with all that it needs.
+struct Carried<'a, H> {
+    system: &'a mut System,
+    hardware: &'a mut H,
+    caller: HolderId,
+    ticket: &'a Ticket,
+    reply: &'a mut Reply,
+}
+
+impl<H: Hardware> Handler for Carried<'_, H> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn handle(self, call: Syscall) -> Result<bool, SyscallError> {
+        self.system
+            .call_into(self.hardware, (self.caller, self.ticket), call, self.reply)
+    }
+}
