@@ -64,6 +64,13 @@ pub const BUCKET_RATE: u64 = 0x00;
 pub const BUCKET_AMOUNT: u64 = 0x08;
 /// Bound of the amount in bytes.
 pub const BUCKET_LIMIT: u64 = 0x10;
+/// Bytes that machine mode may borrow from the bucket of the current activity; 0 after reset.
+pub const BORROWED: u64 = 0x2018;
+/// The value of [`BORROWED`] on a tile that activities share, so that TileMux can switch while a bucket is empty: 144 lines of 64 bytes, each of which pushes out two others at most. The activity does not go on before it
+/// has paid.
+pub const PRIVILEGED_CREDIT: u32 = 3 * 144 * 64;
+/// Lines on their way back to memory that a tile has under way at most (its write-back buffer).
+pub const WRITE_BACKS: u32 = 16;
 /// Number of token buckets in a unit (m3-rtas24, section V-D).
 pub const BUCKET_COUNT: usize = 4;
 

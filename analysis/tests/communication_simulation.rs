@@ -329,6 +329,7 @@ fn scenario(resources: &[(bool, bool)], shape: &Shape) -> NetworkScenario {
                     rate,
                     limit,
                     period: 100,
+                    credit: 0,
                 }),
                 classes: classes
                     .iter()
@@ -352,6 +353,7 @@ fn scenario(resources: &[(bool, bool)], shape: &Shape) -> NetworkScenario {
                             name: "c".into(),
                             charge,
                             charge_most: charge,
+                            pool: None,
                             outstanding,
                             demand: None,
                             least_round_trip: steps.iter().map(|s| s.latency).sum(),
@@ -483,6 +485,7 @@ proptest! {
             name: "c".into(),
             charge: n[6 + i],
             charge_most: n[6 + i],
+            pool: None,
             outstanding: slots[i],
             least_round_trip: n[9 + i],
             demand: None,
@@ -497,7 +500,7 @@ proptest! {
             sources: (0..3).map(|i| Source {
                 name: "s".into(),
                 tile: i as u16,
-                regulator: (i == 1).then_some(Regulator { rate: n[22], limit: n[23], period: n[20] }),
+                regulator: (i == 1).then_some(Regulator { rate: n[22], limit: n[23], period: n[20], credit: 0 }),
                 classes: vec![class(i)],
             }).collect(),
         };

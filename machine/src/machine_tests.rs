@@ -444,34 +444,6 @@ fn streams(memories: u16, of: &[u16]) -> Machine {
 }
 
 #[test]
-fn token_buckets_slow_cache_misses_down() {
-    let mut machine = Machine::new(&platform(PlatformKind::Tiled, 1, 1)).unwrap();
-    give_memory(&mut machine, 0, 100, 0);
-    // 64 MB/s: in 200 us at most 12800 bytes and the initial amount of 64.
-    machine
-        .unit_mut(0)
-        .unwrap()
-        .set_bucket(0, 0, 64_000_000, 64, 4096);
-    start(&mut machine, 0, &stream(0x14000));
-    assert_eq!(
-        machine.run(RunLimit { ticks: 800_000 }, None),
-        Outcome::Limit
-    );
-    let stats = machine.statistics();
-    let memory = &stats.memories[0].counters;
-    let bytes = memory.read_bytes + memory.written_bytes;
-    assert!(bytes <= 12_800 + 64 && bytes > 11_000, "{bytes}");
-    let owner = Owner::new(0, dtu::TILEMUX_ACTIVITY);
-    assert!(
-        machine
-            .ledger()
-            .bookings()
-            .iter()
-            .any(|b| b.victim == owner && b.resource == Resource::Bucket)
-    );
-}
-
-#[test]
 fn way_masks_are_kept() {
     let mut machine = Machine::new(&platform(PlatformKind::Tiled, 1, 1)).unwrap();
     machine.set_way_mask(0, Level::L2, 1).unwrap();
@@ -639,6 +611,8 @@ fn two_tiles_exchange_messages() {
 
 #[path = "machine_isolation_tests.rs"]
 mod isolation;
+#[path = "machine_regulation_tests.rs"]
+mod regulation;
 
 #[path = "second_hart_tests.rs"]
 mod second_hart;

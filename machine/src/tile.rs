@@ -117,6 +117,10 @@ struct Local {
     limit: Tick,
     signals: Vec<Signal>,
     deferred: Vec<Deferred>,
+    /// Since when an access of each hart waits for tokens, and when it asks again.
+    asked: [Option<(Tick, Tick)>; 2],
+    /// Ticks that the access which the hart makes now has waited for them.
+    admitted: Tick,
     line: u32,
     regulated: bool,
     /// There is a second hart.
@@ -232,6 +236,8 @@ impl Tile {
                 limit: Tick::MAX,
                 signals: Vec::new(),
                 deferred: Vec::new(),
+                asked: [None; 2],
+                admitted: 0,
                 line: caches.line(),
                 regulated: unit.is_some(),
                 second_hart: config.second_hart,
@@ -442,7 +448,7 @@ impl Tile {
         };
         let stop = self.hart.run(&mut bus, horizon);
         let idle = match stop {
-            Stop::Horizon | Stop::Device => None,
+            Stop::Horizon | Stop::Device | Stop::Tokens => None,
             Stop::Pending(_) => {
                 self.runnable = false;
                 None
@@ -592,6 +598,7 @@ impl Tile {
                 fabric
                     .ledger
                     .complete(packet.owner, packet.transaction, &packet.account, now);
+                self.written(now, packet.owner, fabric);
             }
             _ => {
                 if packet.kind.is_response() {
@@ -601,6 +608,20 @@ impl Tile {
                 }
                 self.with_unit(fabric, |unit, env| unit.packet(env, *packet));
             }
+        }
+    }
+
+    /// A line is back in memory: its place in the write-back buffer is free.
+    fn written(&mut self, now: Tick, owner: Owner, fabric: &mut Fabric) {
+        let mut lower = Below {
+            unit: self.unit.as_mut(),
+            local: &mut self.local,
+            fabric,
+        };
+        self.caches.written(now, owner, &mut lower, &mut self.done);
+        if !self.done.is_empty() {
+            self.after_caches();
+            self.tell_done(fabric);
         }
     }
 
@@ -653,10 +674,12 @@ impl Tile {
                 Signal::Line(line, level) => self.hart.set_interrupt(line, level, now),
                 Signal::Wake => self.hart.wake(now),
                 Signal::Start(pc) => {
+                    self.local.forget_asked();
                     self.hart.reset(pc, now);
                     self.stop_second();
                 }
                 Signal::Stop => {
+                    self.local.forget_asked();
                     self.hart.stop();
                     self.stop_second();
                 }

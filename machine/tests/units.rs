@@ -31,6 +31,7 @@ fn markers(machine: &Machine, tile: TileId, kind: u16) -> Vec<(u64, u64)> {
 fn transfers_and_misses() -> Program {
     let mut program = Program::default();
     program
+        .user()
         .unit()
         .li(S0, MEMORY_BASE + 0x4_0000)
         .addi(S1, S0, 0);
@@ -391,7 +392,7 @@ fn a_tile_may_send_to_itself() {
 }
 
 /// See the end of the next test.
-const GOLDEN: &str = "8f67e58b0b721e16a0630eed73db8e2d345b7a143fe0dee39ca7ac2a4cc034b2";
+const GOLDEN: &str = "68741d6c47bba3e240c851eb96b9f3b488584e44c5b73fadbfcea12bf66df7c9";
 
 #[test]
 fn a_trace_is_valid_repeatable_and_free() {

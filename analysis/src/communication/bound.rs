@@ -277,13 +277,27 @@ impl<'a> Contended<'a> {
         index: usize,
     ) -> Result<Option<Self>, CommunicationError> {
         let mut users = BTreeSet::new();
+        for id in counts.keys() {
+            let (_, class) = scenario.class(*id)?;
+            if class.steps.iter().any(|s| s.resource == Some(index)) {
+                users.insert(id.source);
+            }
+        }
+        // Where only one source of the sequence comes by, its own traffic is the sequence's own.
+        let only = (covers && users.len() == 1)
+            .then(|| users.first().copied())
+            .flatten();
         let (mut cap, mut own) = (0u128, 0u128);
+        let mut of_others = 0u128;
         let mut cap_method = Method::Order;
         for (&id, &count) in counts {
             let (_, class) = scenario.class(id)?;
             for step in class.steps.iter().filter(|s| s.resource == Some(index)) {
-                users.insert(id.source);
-                let (wait, method) = single(scenario, id, index, step.input)?;
+                let (wait, method) = single(scenario, id, index, step.input, None)?;
+                if only.is_some() {
+                    let (wait, _) = single(scenario, id, index, step.input, only)?;
+                    of_others = of_others.saturating_add(count.saturating_mul(wait));
+                }
                 cap = cap.saturating_add(count.saturating_mul(wait));
                 cap_method = method;
                 own = own.saturating_add(count.saturating_mul(u128::from(step.occupancy)));
@@ -292,10 +306,11 @@ impl<'a> Contended<'a> {
         if users.is_empty() {
             return Ok(None);
         }
-        // Where only one source of the sequence comes by, its own traffic is the sequence's own.
-        let only = (covers && users.len() == 1)
-            .then(|| users.first().copied())
-            .flatten();
+        // While one of its transactions waits for another one, that one is served: once, as it is the sequence's own. Everything else
+        // that it waits for is of others, and counted for the one that is before all others of the sequence in its queue.
+        if only.is_some() {
+            cap = cap.min(of_others.saturating_add(own));
+        }
         let mut own = if covers { own } else { 0 };
         let mut rivals: Vec<_> = rivals(scenario, index, None)
             .into_iter()
@@ -364,14 +379,18 @@ fn rivals(
     .collect()
 }
 
-/// Longest wait of one transaction at one resource.
+/// Longest wait of one transaction at one resource for others, without those of the source `except`.
 fn single(
     scenario: &NetworkScenario,
     id: TransactionId,
     resource: usize,
     input: u16,
+    except: Option<usize>,
 ) -> Result<(u128, Method), CommunicationError> {
-    let rivals = rivals(scenario, resource, Some(id));
+    let mut rivals = rivals(scenario, resource, Some(id));
+    if let Some(except) = except {
+        rivals.remove(except);
+    }
     let shared = &scenario.resources[resource];
     let tail = scenario.tail(resource);
     let down = |w| outages(shared.outage.as_ref(), w).saturating_add(tail);

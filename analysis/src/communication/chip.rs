@@ -8,8 +8,8 @@
 //! order of arrival and keeps rows open. A memory access is bounded as if it always found another row open, and as if
 //! nothing but the bursts of one access overlapped.
 
-use super::scenario::{Arbitration, Outage, Resource, Step, Ticks, TransactionClass};
-use bulkhead_abi::dtu::CHUNK_MAX;
+use super::scenario::{Arbitration, Outage, Pool, Resource, Step, Ticks, TransactionClass};
+use bulkhead_abi::dtu::{CHUNK_MAX, PRIVILEGED_CREDIT, WRITE_BACKS};
 use bulkhead_abi::message::HEADER_SIZE;
 use bulkhead_model::platform::{Dram, Dtu, Memory, Platform, Tile, Topology};
 use std::collections::BTreeMap;
@@ -19,6 +19,10 @@ use thiserror::Error;
 const CACHE: u16 = 0;
 const DMA: u16 = 1;
 const MESSAGE: u16 = 2;
+
+/// Lines that move because one is read, at most: it pushes one out of each level, and what leaves the first may need a place in the
+/// second.
+const LINES_A_FILL: u64 = 3;
 
 /// Why a chip cannot be analysed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -166,11 +170,20 @@ impl<'a> Chip<'a> {
     }
 
     /// Bytes of a line that the tile moves over the network, and how many it reads at once: what the first level's miss
-    /// registers and the data transfer unit's local accesses ask for, within the second level's.
+    /// registers and the data transfer unit's local accesses ask for, within the second level's. A hart fetches the lines of one
+    /// instruction at a time, two at most; a unit at the first level shares the registers of the data cache.
     fn line(&self, tile: &Tile) -> (u64, u32) {
         let first = || [&tile.l1i, &tile.l1d].into_iter().flatten();
-        let asked =
-            first().map(|c| c.mshrs).sum::<u32>() + tile.dtu.as_ref().map_or(0, |d| d.parallel);
+        let fetches = tile
+            .l1i
+            .as_ref()
+            .map_or(0, |c| c.mshrs.min(2 * tile.harts.max(1)));
+        let data = tile.l1d.as_ref().map_or(0, |c| c.mshrs);
+        let behind = tile
+            .dtu
+            .as_ref()
+            .filter(|d| !d.first_level || tile.l2.is_none());
+        let asked = fetches + data + behind.map_or(0, |d| d.parallel);
         match &tile.l2 {
             Some(l2) => (u64::from(l2.line), l2.mshrs.min(asked).max(1)),
             None => (
@@ -189,6 +202,54 @@ impl<'a> Chip<'a> {
         Ok(u32::try_from(CHUNK_MAX as u64 / line.max(1) + 1).unwrap_or(u32::MAX))
     }
 
+    /// Accesses that a hart of the tile has under way at most: loads, stores, and the lines of an instruction.
+    fn accesses(&self, tile: &Tile) -> u64 {
+        u64::from(tile.pipeline.load_buffer) + u64::from(tile.pipeline.store_buffer) + 2
+    }
+
+    /// Bytes that may leave the tile on credit of an activity's token bucket: what the unit posts, `local` of its chunks with every
+    /// block missing; what the accesses under way of its harts push out; and, if activities share the tile, what TileMux may borrow.
+    ///
+    /// Every line that is read pushes out two at most ([`Chip::line_write`]).
+    ///
+    /// # Errors
+    /// [`ChipError`] if the tile does not exist.
+    pub fn credit(&self, tile: u16, local: u32, shared: bool) -> Result<u64, ChipError> {
+        let borrowed = if shared { PRIVILEGED_CREDIT.into() } else { 0 };
+        Ok(borrowed + self.posted(tile, local)?)
+    }
+
+    /// Bytes that leave the tile because of what was paid for before. The lines that a hart's accesses read are paid themselves.
+    fn posted(&self, tile: u16, local: u32) -> Result<u64, ChipError> {
+        let found = self.tile(tile)?;
+        let (line, _) = self.line(found);
+        let unit = u64::from(local) * u64::from(self.lines_of_chunk(tile)?);
+        let pushed = u64::from(found.harts) * self.accesses(found) * (LINES_A_FILL - 1);
+        Ok(line * (LINES_A_FILL * unit + pushed))
+    }
+
+    /// Bytes by which what is posted and `lines` lines of TileMux can exceed what TileMux may borrow; `local` as for [`Chip::credit`].
+    ///
+    /// # Errors
+    /// [`ChipError`] if the tile does not exist.
+    pub fn beyond_credit(&self, tile: u16, local: u32, lines: u64) -> Result<u64, ChipError> {
+        let (line, _) = self.line(self.tile(tile)?);
+        let owed = line * LINES_A_FILL * lines + self.posted(tile, local)?;
+        Ok(owed.saturating_sub(PRIVILEGED_CREDIT.into()))
+    }
+
+    /// Ticks until the accesses under way of a hart are done, one after the other, with memory to itself.
+    ///
+    /// # Errors
+    /// [`ChipError`] if the tile or memory does not exist.
+    pub fn drain(&self, tile: u16, memory: u16) -> Result<u128, ChipError> {
+        let found = self.tile(tile)?;
+        let cycle = self.cycle(found.pipeline.clock.frequency.0);
+        let second = found.l2.as_ref().map_or(0, |l2| u64::from(l2.latency)) * cycle;
+        let read = self.line_read(tile, memory)?.uncontended() + u128::from(second);
+        Ok(read * u128::from(self.accesses(found)))
+    }
+
     /// A cache line read by a miss: from the request at the network interface to the data there.
     ///
     /// # Errors
@@ -198,24 +259,21 @@ impl<'a> Chip<'a> {
         self.memory_class("line read", tile, memory, line, false, CACHE, slots)
     }
 
-    /// A cache line written back. `unit_lines`: lines that the data transfer unit may at once put into the caches, each of
-    /// which may push one out.
-    ///
-    /// A miss puts one line into the second level, and a line that it pushes out of the first level may need a place
-    /// there too: two write-backs at most. A line read on the same way comes back after what was written before it, so
-    /// two for each miss register are under way.
+    /// A cache line written back. The tile's write-back buffer bounds how many are under way.
     ///
     /// # Errors
     /// [`ChipError`] if a tile does not exist.
-    pub fn line_write(
-        &self,
-        tile: u16,
-        memory: u16,
-        unit_lines: u32,
-    ) -> Result<TransactionClass, ChipError> {
-        let (line, slots) = self.line(self.tile(tile)?);
-        let slots = slots.saturating_mul(2).saturating_add(unit_lines);
-        self.memory_class("line write-back", tile, memory, line, true, CACHE, slots)
+    pub fn line_write(&self, tile: u16, memory: u16) -> Result<TransactionClass, ChipError> {
+        let (line, _) = self.line(self.tile(tile)?);
+        self.memory_class(
+            "line write-back",
+            tile,
+            memory,
+            line,
+            true,
+            CACHE,
+            WRITE_BACKS,
+        )
     }
 
     /// One chunk of a DMA transfer of `bytes` (a chunk at most); `slots` of them at once.
@@ -259,7 +317,31 @@ impl<'a> Chip<'a> {
         self.packet(&mut trip, plane, tile, memory, out, input);
         self.access(&mut trip, target, bytes, write, input == CACHE);
         self.packet(&mut trip, plane, memory, tile, back, CACHE);
-        Ok(trip.class(name, bytes, slots))
+        let mut class = trip.class(name, bytes, slots);
+        if input == CACHE {
+            class.pool = Some(if write { Pool::WriteBacks } else { Pool::Reads });
+        } else {
+            class.pool = Some(Pool::Command);
+            (class.charge, class.charge_most) = self.charged(tile, bytes)?;
+        }
+        Ok(class)
+    }
+
+    /// The least that the unit charges for a message: its header and a byte.
+    ///
+    /// # Errors
+    /// [`ChipError`] if the tile does not exist or has no data transfer unit.
+    pub fn charged_least(&self, tile: u16) -> Result<u64, ChipError> {
+        Ok(self.charged(tile, 1 + HEADER_SIZE as u64)?.0)
+    }
+
+    /// Bytes that the unit charges for `bytes` of a chunk, at least and at most: whole blocks, and one more where it does not begin
+    /// with a block.
+    fn charged(&self, tile: u16, bytes: u64) -> Result<(u64, u64), ChipError> {
+        let unit = self.tile(tile)?.dtu.as_ref();
+        let block = unit.map_or(1, |d| u64::from(d.block).max(1));
+        let aligned = bytes.div_ceil(block) * block;
+        Ok((aligned, aligned + block))
     }
 
     /// A message of `payload` bytes that fits into one packet: from the packet at the network interface to the
@@ -292,7 +374,10 @@ impl<'a> Chip<'a> {
         });
         trip.least += look;
         self.packet(&mut trip, Plane::Rest, to, from, 0, MESSAGE);
-        Ok(trip.class("message", wire, 1))
+        let mut class = trip.class("message", wire, 1);
+        class.pool = Some(Pool::Command);
+        (class.charge, class.charge_most) = self.charged(from, wire)?;
+        Ok(class)
     }
 
     /// Bytes of payload that fit into one packet of a message.
@@ -453,6 +538,7 @@ impl Trip {
             name: name.into(),
             charge,
             charge_most: charge,
+            pool: None,
             outstanding: slots.max(1),
             least_round_trip: self.least,
             demand: None,

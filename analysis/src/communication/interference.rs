@@ -3,10 +3,12 @@
 //! Works on occupancies seen from one resource (or from the lumped link, where a transaction occupies everything). It does
 //! not know paths or flows.
 
-use super::scenario::{Arbitration, Outage, Regulator, Source, Step, TransactionClass};
+use super::scenario::{Arbitration, Outage, Pool, Regulator, Source, Step, TransactionClass};
+use std::collections::BTreeMap;
 
 /// A source as one resource sees it.
 pub(super) struct Rival<'a> {
+    tile: u16,
     pub regulator: Option<&'a Regulator>,
     pub users: Vec<User<'a>>,
 }
@@ -50,6 +52,7 @@ impl<'a> Rival<'a> {
                 })
             });
         Self {
+            tile: source.tile,
             regulator: source.regulator.as_ref(),
             users: users.collect(),
         }
@@ -57,17 +60,19 @@ impl<'a> Rival<'a> {
 
     /// What was under way at some moment, at most.
     pub fn under_way(&self) -> u128 {
-        self.users
-            .iter()
-            .map(|u| u128::from(u.outstanding) * u.occupancy)
-            .sum()
+        at_once(std::slice::from_ref(self), |u| {
+            u128::from(u.outstanding) * u.occupancy
+        })
     }
 
     /// Service of the resource for this source in a window of length `window`, at most.
     pub fn in_window(&self, window: u128, ticks_per_second: u64) -> u128 {
         let mut tokens = self.regulator.map(|r| {
-            let largest = self.users.iter().map(|u| u.class.charge).max().unwrap_or(0);
-            tokens(r, window, ticks_per_second).saturating_add(u128::from(r.limit.max(largest)))
+            let charges = self.users.iter().map(|u| u.class.charge_most);
+            let largest = charges.max().unwrap_or(0);
+            tokens(r, window, ticks_per_second)
+                .saturating_add(u128::from(r.limit.max(largest)))
+                .saturating_add(r.credit.into())
         });
         // What was under way at the start, then as much as slots and demand allow of whatever costs the others most for
         // each token: the fractional knapsack, which is never below the best choice of whole transactions.
@@ -128,8 +133,8 @@ fn tokens(regulator: &Regulator, window: u128, ticks_per_second: u64) -> u128 {
 }
 
 /// The longest that a regulator holds back transactions, given as (count, charge), where `largest` is the largest charge
-/// of anything that passes the bucket. At the start it may be empty (or in debt, if a transaction may exceed its limit),
-/// and has just been refilled.
+/// of anything that passes the bucket. At the start it may be empty (or in debt, if a transaction may exceed its limit), may owe
+/// all of its credit, and has just been refilled.
 ///
 /// Each transaction by itself waits for `ceil(charge / refill)` refills at most. All together they wait only for what they
 /// take, if the limit has room for a refill above the largest charge, so that no refill is lost while one waits.
@@ -146,11 +151,16 @@ pub(super) fn own_bucket(
     let each = transactions.iter().fold(0u128, |sum, &(count, charge)| {
         sum.saturating_add(count.saturating_mul(refills(u128::from(charge) + debt)))
     });
+    let each = each.saturating_add(refills(regulator.credit.into()));
     let room = (u128::from(regulator.limit).saturating_sub(u128::from(largest))) * second >= gain;
     let together = if room && debt == 0 {
-        refills(transactions.iter().fold(0u128, |sum, &(count, charge)| {
-            sum.saturating_add(count.saturating_mul(charge.into()))
-        }))
+        refills(
+            transactions
+                .iter()
+                .fold(regulator.credit.into(), |sum: u128, &(count, charge)| {
+                    sum.saturating_add(count.saturating_mul(charge.into()))
+                }),
+        )
     } else {
         u128::MAX
     };
@@ -166,28 +176,49 @@ pub(super) fn outages(outage: Option<&Outage>, window: u128) -> u128 {
     })
 }
 
+/// The sum over all classes that may have something under way at once: of those that share slots, the most.
+fn at_once(rivals: &[Rival], amount: impl Fn(&User) -> u128) -> u128 {
+    let mut pools: BTreeMap<(u16, Pool), u128> = BTreeMap::new();
+    let mut sum = 0u128;
+    for (rival, user) in rivals
+        .iter()
+        .flat_map(|r| r.users.iter().map(move |u| (r, u)))
+    {
+        match user.class.pool {
+            Some(pool) => {
+                let most = pools.entry((rival.tile, pool)).or_default();
+                *most = amount(user).max(*most);
+            }
+            None => sum = sum.saturating_add(amount(user)),
+        }
+    }
+    pools
+        .values()
+        .fold(sum, |sum, most| sum.saturating_add(*most))
+}
+
 /// The order bound for one transaction that comes through `input`, without outages.
 pub(super) fn order_bound(arbitration: Arbitration, rivals: &[Rival], input: u16) -> u128 {
     match arbitration {
-        Arbitration::ArrivalOrder => rivals.iter().map(Rival::under_way).sum(),
+        Arbitration::ArrivalOrder => at_once(rivals, |u| u128::from(u.outstanding) * u.occupancy),
         Arbitration::RoundRobin => {
             let steps = || {
                 rivals
                     .iter()
                     .flat_map(|r| &r.users)
-                    .flat_map(|u| u.inputs.iter().map(move |&(i, o)| (u, i, o)))
+                    .flat_map(|u| u.inputs.iter().copied())
             };
-            let mut own_packets = 0u128;
-            let mut own_service = 0u128;
-            let mut others: std::collections::BTreeMap<u16, u128> = Default::default();
-            for (user, port, occupancy) in steps() {
-                if port == input {
-                    own_packets += u128::from(user.outstanding);
-                    own_service += u128::from(user.outstanding) * occupancy;
-                } else {
-                    let most = others.entry(port).or_default();
-                    *most = occupancy.max(*most);
-                }
+            let own = |user: &User, amount: fn(u128) -> u128| {
+                let here = user.inputs.iter().filter(|(port, _)| *port == input);
+                here.map(|&(_, occupancy)| u128::from(user.outstanding) * amount(occupancy))
+                    .sum()
+            };
+            let own_packets = at_once(rivals, |u| own(u, |_| 1));
+            let own_service = at_once(rivals, |u| own(u, |o| o));
+            let mut others: BTreeMap<u16, u128> = Default::default();
+            for (port, occupancy) in steps().filter(|(port, _)| *port != input) {
+                let most = others.entry(port).or_default();
+                *most = occupancy.max(*most);
             }
             // Before each packet of the own input, and before the victim, one of each other input.
             others.values().fold(own_service, |sum, most| {
@@ -234,6 +265,7 @@ mod tests {
             charge_most: charge,
             outstanding,
             least_round_trip: trip,
+            pool: None,
             demand: None,
             steps: vec![Step {
                 resource: Some(0),
@@ -278,10 +310,18 @@ mod tests {
             rate: 64,
             limit: 128,
             period: 1000,
+            credit: 0,
         };
         let s = source(Some(regulator), vec![class(64, 1, 1, 10, 0)]);
         assert_eq!(rival(&s).in_window(0, 1000), 40);
         assert_eq!(rival(&s).in_window(1000, 1000), 50);
+        // On credit, one line more.
+        let regulator = Regulator {
+            credit: 64,
+            ..regulator
+        };
+        let s = source(Some(regulator), vec![class(64, 1, 1, 10, 0)]);
+        assert_eq!(rival(&s).in_window(0, 1000), 50);
     }
 
     #[test]
@@ -298,16 +338,48 @@ mod tests {
     }
 
     #[test]
+    fn classes_that_share_slots_are_not_under_way_together() {
+        let mut classes = vec![
+            class(1, 8, 0, 5, 0),
+            class(1, 1, 0, 30, 0),
+            class(1, 2, 0, 1, 0),
+        ];
+        let bound = |classes: &[TransactionClass]| {
+            let s = source(None, classes.to_vec());
+            let fifo = order_bound(Arbitration::ArrivalOrder, &[rival(&s)], 0);
+            (fifo, order_bound(Arbitration::RoundRobin, &[rival(&s)], 0))
+        };
+        assert_eq!(bound(&classes), (72, 72));
+        classes[0].pool = Some(Pool::Command);
+        classes[1].pool = Some(Pool::Command);
+        // The greater of 8 * 5 and 30, and the third.
+        assert_eq!(bound(&classes), (42, 42));
+        // Of two sources on a tile the same; on two tiles each has its own.
+        let mut sources = [source(None, classes.clone()), source(None, classes)];
+        let both = |sources: &[Source]| {
+            let rivals: Vec<_> = sources.iter().map(rival).collect();
+            order_bound(Arbitration::ArrivalOrder, &rivals, 0)
+        };
+        assert_eq!(both(&sources), 44);
+        sources[1].tile = 1;
+        assert_eq!(both(&sources), 84);
+    }
+
+    #[test]
     fn empty_bucket_holds_back() {
         // 10 bytes every 100 ticks; 64 bytes need 7 refills. Two of them 13 if nothing is lost, else 7 each.
         let mut regulator = Regulator {
             rate: 100,
             limit: 64,
             period: 100,
+            credit: 0,
         };
         assert_eq!(own_bucket(&regulator, &[(1, 64)], 64, 1000), 700);
         assert_eq!(own_bucket(&regulator, &[(2, 64)], 64, 1000), 1400);
         regulator.limit = 74;
         assert_eq!(own_bucket(&regulator, &[(2, 64)], 64, 1000), 1300);
+        // 36 bytes owed: 164 in all.
+        regulator.credit = 36;
+        assert_eq!(own_bucket(&regulator, &[(2, 64)], 64, 1000), 1700);
     }
 }

@@ -33,7 +33,8 @@ pub use bound::{
 };
 pub use chip::{Chip, ChipError};
 pub use scenario::{
-    Arbitration, CommunicationError, Demand, NetworkScenario, Outage, Regulator, Resource, Source,
-    Step, Ticks, TransactionClass, TransactionId,
+    Arbitration, CommunicationError, Demand, NetworkScenario, Outage, Pool, Regulator, Resource,
+    Source, Step, Ticks, TransactionClass, TransactionId,
 };
+pub(crate) use system::local_chunks;
 pub use system::{Kind, Profile, SystemBounds, SystemError};

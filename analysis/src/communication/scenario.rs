@@ -74,6 +74,8 @@ pub struct Regulator {
     pub limit: u64,
     /// Ticks between two refills, positive.
     pub period: Ticks,
+    /// Bytes that may leave before they are paid for, on top of `limit`; while that much is owed, nothing else leaves.
+    pub credit: u64,
 }
 
 /// Transactions of a kind: the same steps, the same size.
@@ -81,18 +83,31 @@ pub struct Regulator {
 pub struct TransactionClass {
     /// Name for reports, such as `line read`.
     pub name: String,
-    /// Bytes that one takes from the token bucket, at least: what lets its source send the most of them.
+    /// Bytes that one takes from the token bucket at least.
     pub charge: u64,
-    /// Bytes that one takes at most: what lets its source wait longest.
+    /// Bytes that one takes from it at most.
     pub charge_most: u64,
     /// Transactions of this class that the source has under way at most.
     pub outstanding: u32,
     /// Least time from the start of one to the start of the next on the same slot; 0 if unknown.
     pub least_round_trip: Ticks,
+    /// Whose slots they are, if classes of the same tile share them.
+    pub pool: Option<Pool>,
     /// What is known of how many there are, beyond the token bucket.
     pub demand: Option<Demand>,
     /// What one does, in order.
     pub steps: Vec<Step>,
+}
+
+/// Parts of a tile whose slots all of its classes of that kind share, whoever on the tile they belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pool {
+    /// Miss registers.
+    Reads,
+    /// The write-back buffer.
+    WriteBacks,
+    /// The one command of the data transfer unit: transfers or a message.
+    Command,
 }
 
 /// At most `count` transactions belong to each period, and each of them is over (the resources that it used included) at

@@ -5,19 +5,19 @@
 //! because they are periodic and it was declared or measured, comes as [`Profile`]s.
 //!
 //! # Assumptions, which [`SystemBounds::assumptions`] repeats for the report
-//! Start-up is over; kernel and resource managers answer system calls only, and their own traffic is not counted;
-//! a tile has at most two write-backs under way for each miss register of its last cache.
+//! Start-up is over; kernel and resource managers answer system calls only, and their own traffic is not counted.
 
 use super::bound::{Bound, FlowBound, Stage, Work, flow_bound, transaction_bound};
 use super::chip::{Chip, ChipError};
 use super::scenario::{
-    CommunicationError, Demand, NetworkScenario, Regulator, Source, Ticks, TransactionClass,
+    CommunicationError, Demand, NetworkScenario, Regulator, Source, Step, Ticks, TransactionClass,
     TransactionId,
 };
 use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_abi::message::HEADER_SIZE;
 use bulkhead_model::System;
 use bulkhead_model::platform::Cache;
+use bulkhead_model::system::App;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -335,7 +335,6 @@ impl<'a> SystemBounds<'a> {
         let mut all = vec![
             "start-up is over; the kernel and the resource managers only answer system calls"
                 .to_string(),
-            "a tile has at most two write-backs under way for each miss register".to_string(),
         ];
         for (&app, profile) in &self.profiles {
             if let Some(task) = self.system.apps.get(app).and_then(|a| a.task.as_ref()) {
@@ -378,6 +377,13 @@ impl<'a> SystemBounds<'a> {
         Ok(TransactionId { source: app, class })
     }
 
+    /// Whether activities share a tile.
+    fn shares(&self, tile: u16) -> bool {
+        let apps = self.system.apps.iter().filter(|a| a.tile == tile);
+        let managers = self.system.managers.iter().filter(|m| m.tile == tile);
+        apps.count() + managers.count() > 1
+    }
+
     /// What one application may do with memory.
     fn add_app(&mut self, chip: &Chip, index: usize) -> Result<(), SystemError> {
         let app = &self.system.apps[index];
@@ -391,16 +397,7 @@ impl<'a> SystemBounds<'a> {
             classes.push(class);
         };
         add(Some(Kind::LineRead), chip.line_read(tile, memory)?);
-        let reads = app.mgates.iter().filter(|g| g.read).count();
-        let unit_lines = if reads == 0 {
-            0
-        } else {
-            chip.dtu(tile)?.outstanding * chip.lines_of_chunk(tile)?
-        };
-        add(
-            Some(Kind::LineWrite),
-            chip.line_write(tile, memory, unit_lines)?,
-        );
+        add(Some(Kind::LineWrite), chip.line_write(tile, memory)?);
         for gate in &app.mgates {
             let slots = chip.dtu(tile)?.outstanding;
             for (allowed, write, kind) in [
@@ -413,8 +410,8 @@ impl<'a> SystemBounds<'a> {
                         Some(kind),
                         chip.dma(tile, gate.memory_tile, chunk, write, slots)?,
                     );
-                    // The last chunk of a command may be small, and there is one command at a time. It takes few tokens
-                    // and costs others nearly as much as a large one.
+                    // The last chunk of a command may be small, and there is one command at a time. It takes the tokens of a block
+                    // at least, and costs others as much as a large one at most.
                     let mut small = chip.dma(tile, gate.memory_tile, 1, write, 1)?;
                     let steps = chip.dma(tile, gate.memory_tile, chunk, write, 1)?.steps;
                     small.steps = steps;
@@ -431,6 +428,7 @@ impl<'a> SystemBounds<'a> {
                     rate: limit.noc.0,
                     limit: limit.burst.0,
                     period,
+                    credit: chip.credit(tile, local_chunks(chip, app)?, self.shares(tile))?,
                 })
             }
             None => None,
@@ -458,8 +456,9 @@ impl<'a> SystemBounds<'a> {
             let slots = card.parallel.saturating_mul(2).saturating_add(1);
             let mut read = chip.line_read(app.tile, app.memory_tile)?;
             read.outstanding = slots;
-            let mut write = chip.line_write(app.tile, app.memory_tile, 0)?;
-            write.outstanding = slots.saturating_mul(2);
+            // Its own accesses; where it passes the first level, it shares that cache's registers, which are counted, too.
+            read.pool = None;
+            let write = chip.line_write(app.tile, app.memory_tile)?;
             let classes = vec![read, write];
             // It is charged to whoever is current on the tile, and to nobody while nobody is: in front of the own requests in the one
             // case, unregulated in the other.
@@ -492,7 +491,7 @@ impl<'a> SystemBounds<'a> {
             regulator: None,
             classes: vec![
                 chip.line_read(tile, memory.id)?,
-                chip.line_write(tile, memory.id, 0)?,
+                chip.line_write(tile, memory.id)?,
             ],
         });
         let id = TransactionId {
@@ -543,10 +542,16 @@ impl<'a> SystemBounds<'a> {
             let mut class =
                 chip.message(self.system.apps[from].tile, tile, payload, hit, missing)?;
             // The shortest message takes fewest tokens. Packets of one that is longer than a packet follow each other.
-            class.charge = 1 + HEADER_SIZE as u64;
+            class.charge = chip.charged_least(self.system.apps[from].tile)?;
             class.outstanding = u32::try_from(slot.div_ceil(CHUNK_MAX as u64))
                 .unwrap_or(u32::MAX)
                 .max(1);
+            if let Some(to) = to
+                && self.system.apps[to].limit.is_some()
+            {
+                // What storing it moves at its receiver is not paid by the receiver's bucket.
+                class.steps.extend(self.stored(chip, to, payload)?);
+            }
             classes.push((from, to, class));
         }
         for (from, to, class) in classes {
@@ -559,6 +564,26 @@ impl<'a> SystemBounds<'a> {
             self.apply_demand(app);
         }
         Ok(())
+    }
+
+    /// What others wait for because a message is stored at an application: all of its blocks are read and push out two others each. Its
+    /// own time for that is [`Self::store`].
+    fn stored(&self, chip: &Chip, to: usize, payload: u64) -> Result<Vec<Step>, SystemError> {
+        let app = &self.system.apps[to];
+        let block = u64::from(chip.dtu(app.tile)?.block);
+        let count = blocks(payload, block);
+        let read = chip.line_read(app.tile, app.memory_tile)?;
+        let write = chip.line_write(app.tile, app.memory_tile)?;
+        let mut steps = Vec::new();
+        for (class, count) in [(read, count), (write, 2 * count)] {
+            let contended = class.steps.into_iter().filter(|s| s.resource.is_some());
+            steps.extend(contended.map(|step| Step {
+                occupancy: step.occupancy.saturating_mul(count),
+                latency: 0,
+                ..step
+            }));
+        }
+        Ok(steps)
     }
 
     /// Ticks to store a message of one packet at `tile`: with every block in the caches, and with every block missing.
@@ -674,6 +699,15 @@ impl<'a> SystemBounds<'a> {
             });
         }
     }
+}
+
+/// Chunks of an application whose blocks its tile may move before they are paid for: all that a command has under way, and one where
+/// it has messages only.
+pub(crate) fn local_chunks(chip: &Chip, app: &App) -> Result<u32, ChipError> {
+    Ok(match app.mgates.is_empty() {
+        true => 1,
+        false => chip.dtu(app.tile)?.outstanding.max(1),
+    })
 }
 
 /// Transactions of a job.

@@ -7,7 +7,9 @@
 //! Rules. First-level hits cost what the hart's schedule assumed. A first-level miss asks the second level at once, which
 //! answers after its latency. Second-level misses for a line that is already on its way join it; otherwise they take a miss
 //! register, or wait for one in order. Lines are put into the caches when they arrive. The levels are neither inclusive nor
-//! exclusive: dirty lines that leave the first level go to the second, those that leave the second go below. The DTU reads
+//! exclusive: dirty lines that leave the first level go to the second, those that leave the second go below, where a buffer holds
+//! them until they are written ([`WRITE_BACKS`]). A miss begins only while the buffer has room for all that the misses under way can
+//! push out, so that a line which arrives never waits. The DTU reads
 //! and writes through the second level, and its writes take the line out of the first; or, as the platform says or without a
 //! second level, through the first-level data cache, whose miss registers it shares with the hart then. Either way its writes
 //! take the line out of the instruction cache, and a write of a whole line needs no read.
@@ -17,6 +19,7 @@ use crate::config::{CacheConfig, UnitPort};
 use crate::ledger::{Ledger, Level, Resource};
 use crate::noc::Account;
 use crate::types::{Owner, Tick};
+use bulkhead_abi::dtu::WRITE_BACKS;
 use std::collections::VecDeque;
 
 /// What lies below the caches of a tile.
@@ -24,8 +27,9 @@ pub trait Lower {
     /// Starts to read the line at `address`, not before `at`; [`Hierarchy::complete`] gets the `tag` with it. The account is
     /// up to date until `at`. False: the tile may not read there, and nothing was started.
     fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) -> bool;
-    /// Writes the line at `address` back, not before `at`. Nobody waits for it.
-    fn write_back(&mut self, at: Tick, address: u64, owner: Owner);
+    /// Writes the line at `address` back, not before `at`. Nobody waits for it. True: it is under way, and
+    /// [`Hierarchy::written`] will tell its end.
+    fn write_back(&mut self, at: Tick, address: u64, owner: Owner) -> bool;
     /// Where waits are booked.
     fn ledger(&mut self) -> &mut Ledger;
 }
@@ -65,6 +69,17 @@ pub enum Outcome {
     Pending(u32),
 }
 
+/// Where an access finds its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// In the first level, or on its way there.
+    First,
+    /// In the second level.
+    Second,
+    /// Below the caches.
+    Below,
+}
+
 /// A miss register.
 #[derive(Clone, Debug)]
 struct Miss {
@@ -81,7 +96,12 @@ struct Blocked {
     line: u64,
     owner: Owner,
     waiter: Waiter,
+    /// The unit writes the whole line.
+    whole: bool,
 }
+
+/// Lines that a line which arrives can push out to memory.
+const PUSHED_OUT: usize = 2;
 
 /// A line read from below has arrived: for whom, and who had pushed it out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +175,8 @@ pub struct Hierarchy {
     misses: Vec<Miss>,
     /// Busy ones among them.
     busy: usize,
+    /// Lines on their way back to memory.
+    posted: usize,
     blocked: VecDeque<Blocked>,
     next_token: u32,
     line: u32,
@@ -194,6 +216,7 @@ impl Hierarchy {
                 outer_mshrs
             ],
             busy: 0,
+            posted: 0,
             blocked: VecDeque::new(),
             next_token: 0,
             line: l1d.line,
@@ -257,6 +280,23 @@ impl Hierarchy {
                     cache.set_way_mask(mask);
                 }
             }
+        }
+    }
+
+    /// Where an access of the hart to the line that contains `address` would find it. Changes nothing.
+    pub fn reach(&self, address: u64, fetch: bool) -> Reach {
+        let first = match fetch {
+            true => &self.instructions,
+            false => &self.data,
+        };
+        let line = self.data.cache.line_of(address);
+        let under_way = || self.busy > 0 && self.misses.iter().any(|m| m.busy && m.line == line);
+        if first.cache.contains(line) || under_way() {
+            Reach::First
+        } else if self.second.as_ref().is_some_and(|(c, _)| c.contains(line)) {
+            Reach::Second
+        } else {
+            Reach::Below
         }
     }
 
@@ -334,6 +374,10 @@ impl Hierarchy {
             let (first, level, _) = self.first(waiter);
             first.forget_fills(start);
             if first.fills.len() + under_way < first.mshrs {
+                if !self.may_push_out() {
+                    self.block(start, line, owner, waiter, false);
+                    return Outcome::Pending(token);
+                }
                 break;
             }
             // All miss registers are taken. One that waits for the second level gets free at a known moment.
@@ -345,7 +389,7 @@ impl Hierarchy {
                     start = free;
                 }
                 None => {
-                    self.block(start, line, owner, waiter);
+                    self.block(start, line, owner, waiter, false);
                     return Outcome::Pending(token);
                 }
             }
@@ -356,13 +400,46 @@ impl Hierarchy {
         }
     }
 
-    fn block(&mut self, since: Tick, line: u64, owner: Owner, waiter: Waiter) {
+    /// Whether the write-back buffer has room for what one more line can push out.
+    #[inline]
+    fn may_push_out(&self) -> bool {
+        PUSHED_OUT * (self.busy + 1) + self.posted <= WRITE_BACKS as usize
+    }
+
+    fn block(&mut self, since: Tick, line: u64, owner: Owner, waiter: Waiter, whole: bool) {
         self.blocked.push_back(Blocked {
             since,
             line,
             owner,
             waiter,
+            whole,
         });
+    }
+
+    /// A line is on its way back to memory.
+    fn write_back<L: Lower>(&mut self, now: Tick, address: u64, owner: Owner, lower: &mut L) {
+        self.write_backs += 1;
+        self.posted += usize::from(lower.write_back(now, address, owner));
+    }
+
+    /// A line of `owner` has been written to memory, or was lost on the way. Adds whoever waited for its place and is done to `done`.
+    pub fn written<L: Lower>(
+        &mut self,
+        now: Tick,
+        owner: Owner,
+        lower: &mut L,
+        done: &mut Vec<(Waiter, Tick)>,
+    ) {
+        self.posted = self.posted.saturating_sub(1);
+        if !self.blocked.is_empty() {
+            self.first_level_changed = true;
+            self.retry(now, owner, lower, done);
+        }
+    }
+
+    /// Lines on their way back to memory.
+    pub fn write_backs_under_way(&self) -> usize {
+        self.posted
     }
 
     /// Joins a line that is already on its way.
@@ -464,7 +541,7 @@ impl Hierarchy {
         lower: &mut L,
     ) -> Option<Tick> {
         let Some(slot) = self.misses.iter().position(|m| !m.busy) else {
-            self.block(since, line, owner, waiter);
+            self.block(since, line, owner, waiter, false);
             return None;
         };
         let mut account = Account::new(since);
@@ -507,15 +584,11 @@ impl Hierarchy {
                 if !cache.mark_dirty(evicted.address) {
                     let victim = cache.fill(evicted.address, true, evicted.owner);
                     if let Some(v) = victim.filter(|v| v.dirty) {
-                        self.write_backs += 1;
-                        lower.write_back(now, v.address, owner);
+                        self.write_back(now, v.address, owner, lower);
                     }
                 }
             }
-            None => {
-                self.write_backs += 1;
-                lower.write_back(now, evicted.address, owner);
-            }
+            None => self.write_back(now, evicted.address, owner, lower),
         }
     }
 
@@ -531,8 +604,7 @@ impl Hierarchy {
             && let Some(evicted) = cache.fill(line, dirty, owner)
             && evicted.dirty
         {
-            self.write_backs += 1;
-            lower.write_back(now, evicted.address, owner);
+            self.write_back(now, evicted.address, owner, lower);
         }
     }
 
@@ -607,14 +679,14 @@ impl Hierarchy {
             // access goes on at the known moment at which one gets free. Only misses come back here.
             let mut start = now;
             first.forget_fills(start);
-            while !unit && first.fills.len() + under_way >= first.mshrs {
+            while !unit && !b.whole && first.fills.len() + under_way >= first.mshrs {
                 let Some(free) = first.fills.iter().map(|f| f.1).min() else {
                     return;
                 };
                 start = free;
                 first.forget_fills(start);
             }
-            if self.misses.iter().all(|m| m.busy) {
+            if self.misses.iter().all(|m| m.busy) || !self.may_push_out() {
                 return;
             }
             self.blocked.pop_front();
@@ -625,15 +697,10 @@ impl Hierarchy {
                 .ledger()
                 .book(b.owner, holder, Resource::Mshr(level), start - since);
             let ready = if unit {
-                if self
-                    .second
-                    .as_mut()
-                    .is_some_and(|(c, _)| c.access(b.line, write))
-                {
-                    Some(start)
-                } else {
-                    self.request(since, start, b.line, b.owner, b.waiter, None, lower)
-                }
+                self.unit_second(since, start, &b, lower)
+            } else if b.whole {
+                self.fill_first(start, b.line, b.owner, b.waiter, lower);
+                Some(start)
             } else if self.first(b.waiter).0.cache.access(b.line, write) {
                 Some(start)
             } else {
@@ -645,99 +712,14 @@ impl Hierarchy {
         }
     }
 
-    /// An access of the DTU within a line. `Some`: done at that moment; otherwise the token comes back as
-    /// [`Waiter::Unit`].
-    #[allow(clippy::too_many_arguments)]
-    pub fn unit_access<L: Lower>(
-        &mut self,
-        now: Tick,
-        address: u64,
-        bytes: u32,
-        write: bool,
-        owner: Owner,
-        token: u32,
-        lower: &mut L,
-    ) -> Option<Tick> {
-        let line = self.data.cache.line_of(address);
-        let waiter = Waiter::Unit { token, write };
-        let whole = write && bytes == self.line && address == line;
-        if self.unit_first {
-            return self.unit_access_first(now, line, whole, owner, waiter, lower);
-        }
-        let ready = now + self.second.as_ref().map_or(0, |(_, latency)| *latency);
-        let mut present = self.data.cache.contains(line);
-        if write {
-            self.first_level_changed |= self.instructions.cache.invalidate(line).is_some();
-            if let Some(dirty) = self.data.cache.invalidate(line) {
-                self.first_level_changed = true;
-                // What the first level had written is merged; without it, memory still has the line.
-                present = dirty;
-                if dirty {
-                    self.fill_second(now, line, true, owner, lower);
-                }
-            }
-        }
-        if let Some((cache, _)) = &mut self.second {
-            cache.set_owner(owner);
-            present |= cache.access(line, write);
-        }
-        if present {
-            return Some(ready);
-        }
-        if whole {
-            self.fill_second(now, line, true, owner, lower);
-            return Some(ready);
-        }
-        if self.join(line, waiter) {
-            return None;
-        }
-        let culprit = self
-            .second
-            .as_mut()
-            .and_then(|(c, _)| c.culprit(line, owner));
-        self.request(ready, ready, line, owner, waiter, culprit, lower)
-    }
-
-    fn unit_access_first<L: Lower>(
-        &mut self,
-        now: Tick,
-        line: u64,
-        whole: bool,
-        owner: Owner,
-        waiter: Waiter,
-        lower: &mut L,
-    ) -> Option<Tick> {
-        let (first, _, write) = self.first(waiter);
-        let ready = now + first.latency;
-        first.cache.set_owner(owner);
-        let hit = first.hit(now, line, write);
-        if write {
-            self.instructions.cache.invalidate(line);
-        }
-        // Also a hit changes which line of its set was used last: the hart must ask again.
-        self.first_level_changed = true;
-        match hit {
-            Some(Outcome::Ready(at)) => return Some(ready.max(at)),
-            Some(_) => return Some(ready),
-            None => {}
-        }
-        if whole {
-            self.fill_first(now, line, owner, waiter, lower);
-            return Some(ready);
-        }
-        // The cache has looked, and asks further.
-        match self.miss(ready, line, owner, waiter, lower) {
-            Outcome::Ready(at) => Some(at),
-            Outcome::Hit => Some(ready),
-            Outcome::Pending(_) => None,
-        }
-    }
-
     /// Misses under way.
     pub fn misses_under_way(&self) -> usize {
         self.busy
     }
 }
+
+#[path = "hierarchy_unit.rs"]
+mod unit;
 
 #[cfg(test)]
 #[path = "hierarchy_tests.rs"]

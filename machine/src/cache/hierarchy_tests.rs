@@ -24,6 +24,8 @@ struct Below {
     writes: Vec<(Tick, u64)>,
     accounts: Vec<Account>,
     ledger: Ledger,
+    /// Lines that are written back stay under way.
+    holds: bool,
 }
 
 impl Lower for Below {
@@ -33,8 +35,9 @@ impl Lower for Below {
         self.accounts.push(account);
         address < 1 << 40
     }
-    fn write_back(&mut self, at: Tick, address: u64, _: Owner) {
+    fn write_back(&mut self, at: Tick, address: u64, _: Owner) -> bool {
         self.writes.push((at, address));
+        self.holds
     }
     fn ledger(&mut self) -> &mut Ledger {
         &mut self.ledger
@@ -448,5 +451,98 @@ mod conservation {
                 prop_assert_eq!(b.tile.misses_under_way(), 0);
             }
         }
+    }
+}
+
+#[test]
+fn the_write_back_buffer_is_bounded() {
+    let mut b = Bench::new();
+    b.below.holds = true;
+    let most = WRITE_BACKS as usize;
+    // Stores to lines of everywhere push out dirty lines; nothing is written as long as nobody says so.
+    let mut at = 0;
+    let mut blocked = None;
+    for i in 0..200u64 {
+        at += 1000;
+        let outcome = b.data(at, 0x1_0000 + i * 64, true, A);
+        assert!(b.tile.write_backs_under_way() + 2 * b.tile.misses_under_way() <= most);
+        match outcome {
+            Outcome::Pending(token) if b.below.reads.is_empty() => {
+                blocked = Some(token);
+                break;
+            }
+            Outcome::Pending(_) => b.complete(at + 100),
+            _ => {}
+        }
+    }
+    let token = blocked.expect("the buffer fills up");
+    assert_eq!(b.tile.write_backs_under_way(), most - 1);
+    // One place is not enough for what a line can push out; two are. The wait is booked.
+    b.done.clear();
+    b.tile.written(at + 300, A, &mut b.below, &mut b.done);
+    assert_eq!(
+        (b.below.reads.len(), b.tile.write_backs_under_way()),
+        (1, most - 2)
+    );
+    b.complete(at + 500);
+    let waiter = Waiter::Data { token, write: true };
+    assert_eq!(b.done, [(waiter, at + 500)]);
+    let booked = b.below.ledger.bookings();
+    assert!(
+        booked
+            .iter()
+            .any(|b| b.resource == Resource::Mshr(Level::L1d) && b.ticks == 300)
+    );
+}
+
+proptest::proptest! {
+    /// Whatever hart and unit do, through whichever level: never more lines on their way back than the buffer holds, and everybody is
+    /// served in the end.
+    #[test]
+    fn no_program_fills_more_than_the_buffer(
+        first in proptest::prelude::any::<bool>(),
+        steps in proptest::collection::vec((0u8..6, 0u64..160, proptest::prelude::any::<bool>()), 1..400),
+    ) {
+        let mut b = Bench::with(if first { UnitPort::First } else { UnitPort::Second });
+        b.below.holds = true;
+        let (mut asked, mut answered, mut written) = (0usize, 0, 0);
+        let settle = |b: &mut Bench, answered: &mut usize| {
+            *answered += b.done.len();
+            b.done.clear();
+        };
+        let mut now = 0;
+        for (token, (kind, line, write)) in steps.into_iter().enumerate() {
+            now += 7;
+            let address = 0x1_0000 + line * 64;
+            match kind {
+                0 | 1 => asked += usize::from(matches!(b.data(now, address, write, A), Outcome::Pending(_))),
+                2 | 3 => {
+                    let bytes = if kind == 2 { 64 } else { 16 };
+                    let done = b.tile.unit_access(now, address, bytes, write, B, token as u32, &mut b.below);
+                    asked += usize::from(done.is_none());
+                }
+                4 if !b.below.reads.is_empty() => b.complete(now),
+                5 if written < b.below.writes.len() => {
+                    written += 1;
+                    b.tile.written(now, A, &mut b.below, &mut b.done);
+                }
+                _ => {}
+            }
+            settle(&mut b, &mut answered);
+            proptest::prop_assert!(b.tile.write_backs_under_way() <= WRITE_BACKS as usize);
+            proptest::prop_assert_eq!(b.tile.write_backs_under_way(), b.below.writes.len() - written);
+        }
+        while written < b.below.writes.len() || !b.below.reads.is_empty() {
+            now += 7;
+            if b.below.reads.is_empty() {
+                written += 1;
+                b.tile.written(now, A, &mut b.below, &mut b.done);
+            } else {
+                b.complete(now);
+            }
+            settle(&mut b, &mut answered);
+            proptest::prop_assert!(b.tile.write_backs_under_way() <= WRITE_BACKS as usize);
+        }
+        proptest::prop_assert_eq!(asked, answered);
     }
 }

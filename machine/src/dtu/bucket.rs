@@ -3,8 +3,32 @@
 //! Why it exists: regulation is a promise about bytes over time, so its arithmetic is exact: a level counts bytes times
 //! ticks a second, and a refill adds rate times ticks, both integers, so nothing is ever rounded away. A bucket does not
 //! know packets, queues or activities.
+//!
+//! Two may wait in line: the hart with one access, and the unit with one chunk. Who waits has taken nothing yet and may leave the
+//! line ([`Bucket::withdraw`]), so that a hart can take an interrupt in place of an access that waits. What cannot wait any more,
+//! because it belongs to something that has already happened (a line that is pushed out, a block of a chunk that was let through,
+//! what TileMux needs to switch), is taken on credit ([`Bucket::take`]): the level falls below zero, and whoever asks next waits
+//! until that is paid.
 
 use crate::types::Tick;
+
+/// Who waits for tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiter {
+    /// The tile's first hart, with an access that left the caches.
+    Hart,
+    /// The unit, with a chunk of a command.
+    Unit,
+}
+
+/// A place in line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    waiter: Waiter,
+    bytes: u32,
+    /// The moment that it was told.
+    at: Tick,
+}
 
 /// One bucket. Refills happen at multiples of the refill period, counted from reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,15 +37,16 @@ pub struct Bucket {
     rate: u64,
     /// Bound of the level in bytes.
     limit: u64,
-    /// Level at `as_of`, in bytes times ticks a second; negative while an oversized request is paid off.
+    /// Level at `as_of`, in bytes times ticks a second; negative while something taken on credit is paid off.
     level: i128,
-    /// The moment that the level is for. It lies in the future after a request that has to wait, and then the next
-    /// request queues behind it.
+    /// The moment that the level is for: the latest that anybody has asked at.
     as_of: Tick,
     /// Ticks between two refills.
     period: Tick,
     /// Ticks a second.
     scale: u64,
+    /// Who waits, in order; one place for each kind of waiter.
+    line: [Option<Place>; 2],
 }
 
 impl Bucket {
@@ -34,10 +59,12 @@ impl Bucket {
             as_of: 0,
             period: period.max(1),
             scale: ticks_per_second.max(1),
+            line: [None; 2],
         }
     }
 
     /// Whether requests can be delayed.
+    #[inline]
     pub fn regulates(&self) -> bool {
         self.rate != 0
     }
@@ -52,15 +79,14 @@ impl Bucket {
         self.limit
     }
 
-    /// Whole bytes in the bucket; negative while an oversized request is paid off. If requests wait: what is left behind
-    /// the last of them.
+    /// Whole bytes in the bucket; negative while something taken on credit is paid off.
     pub fn amount(&mut self, now: Tick) -> i64 {
         self.settle(now);
         let bytes = self.level.div_euclid(i128::from(self.scale));
         bytes.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
     }
 
-    /// Changes the rate. A request that already waits keeps its moment, and others stay behind it until the amount is set.
+    /// Changes the rate. Who waits looks again at the moment that he was told.
     pub fn set_rate(&mut self, now: Tick, rate: u64) {
         self.settle(now);
         self.rate = rate;
@@ -78,31 +104,114 @@ impl Bucket {
         self.as_of = now;
     }
 
-    /// Takes `bytes` and tells when they may leave; requests leave in the order of the calls.
+    /// Takes `bytes` if they are there and nobody is before this waiter.
     ///
     /// A request of more bytes than the limit can never be covered. It leaves when the bucket is full and takes the level
     /// below zero: the rate still holds over time, and the burst is the request instead of the limit.
-    pub fn charge(&mut self, now: Tick, bytes: u32) -> Tick {
+    ///
+    /// # Errors
+    /// When to ask again, after `now`: the earliest moment at which the bytes can be there. Until then, the waiter has its place in
+    /// line; [`Bucket::withdraw`] gives it up.
+    pub fn ask(&mut self, now: Tick, waiter: Waiter, bytes: u32) -> Result<(), Tick> {
         if self.rate == 0 {
-            return now;
+            self.withdraw(waiter);
+            return Ok(());
         }
         self.settle(now);
-        let cost = i128::from(bytes) * i128::from(self.scale);
-        let needed = cost.min(i128::from(self.limit) * i128::from(self.scale));
-        let mut release = self.as_of.max(now);
-        if self.level < needed {
-            // Refills happen at multiples of the period; each brings the same quantum.
-            let quantum = i128::from(self.rate) * i128::from(self.period);
-            let refills = (needed - self.level + quantum - 1) / quantum;
-            let tick =
-                (i128::from(release / self.period) + refills).saturating_mul(self.period.into());
-            release = u64::try_from(tick).unwrap_or(Tick::MAX);
-            self.level += refills * quantum;
-            self.clamp();
+        if now < self.as_of {
+            // The hart, which runs ahead of the unit within a block, has asked for a later moment.
+            return Err(self.stand(Place {
+                waiter,
+                bytes,
+                at: self.as_of,
+            }));
         }
-        self.level -= cost;
-        self.as_of = release;
-        release
+        let before = match self.line[0] {
+            // Who does not come when it is his turn has gone on without asking.
+            Some(first) if first.waiter != waiter && first.at < now => {
+                self.withdraw(first.waiter);
+                None
+            }
+            Some(first) if first.waiter != waiter => Some(first),
+            _ => None,
+        };
+        // Who is first takes his bytes before the bucket has those of the second, which may be more than it ever holds at once.
+        let ahead = before.map_or(0, |first| self.cost(first.bytes));
+        let cost = self.cost(bytes);
+        let needed = self.needed(cost);
+        let missing = needed.saturating_add(ahead) - self.level;
+        if missing <= 0 {
+            self.level -= cost;
+            self.withdraw(waiter);
+            return Ok(());
+        }
+        let at = self
+            .refilled(missing)
+            .max(before.map_or(0, |first| first.at.saturating_add(1)));
+        Err(self.stand(Place { waiter, bytes, at }))
+    }
+
+    /// Stands in line, or stays there; gives the moment of the place.
+    fn stand(&mut self, place: Place) -> Tick {
+        let mut line = self.line.iter_mut().flatten();
+        match line.find(|old| old.waiter == place.waiter) {
+            Some(old) => *old = place,
+            None => self.line[usize::from(self.line[0].is_some())] = Some(place),
+        }
+        place.at
+    }
+
+    /// Gives up a place in line.
+    pub fn withdraw(&mut self, waiter: Waiter) {
+        if self.line[0].is_some_and(|first| first.waiter == waiter) {
+            self.line = [self.line[1], None];
+        } else if self.line[1].is_some_and(|second| second.waiter == waiter) {
+            self.line[1] = None;
+        }
+    }
+
+    /// Takes `bytes` that cannot wait, on credit if they are not there.
+    pub fn take(&mut self, now: Tick, bytes: u32) {
+        if self.rate != 0 {
+            self.settle(now);
+            self.level -= self.cost(bytes);
+        }
+    }
+
+    /// Whether the bucket owes no more than `credit` bytes.
+    ///
+    /// # Errors
+    /// When to ask again, after `now`.
+    pub fn solvent(&mut self, now: Tick, credit: u32) -> Result<(), Tick> {
+        if self.rate == 0 {
+            return Ok(());
+        }
+        self.settle(now);
+        let missing = -self.level - self.cost(credit);
+        if missing <= 0 {
+            Ok(())
+        } else {
+            Err(self.refilled(missing))
+        }
+    }
+
+    fn cost(&self, bytes: u32) -> i128 {
+        i128::from(bytes) * i128::from(self.scale)
+    }
+
+    /// What must be there for something that costs `cost`.
+    fn needed(&self, cost: i128) -> i128 {
+        cost.min(i128::from(self.limit) * i128::from(self.scale))
+    }
+
+    /// When refills will have brought `missing`, which is positive. Refills happen at multiples of the period; each brings the same
+    /// quantum.
+    fn refilled(&self, missing: i128) -> Tick {
+        let quantum = i128::from(self.rate) * i128::from(self.period);
+        let refills = (missing + quantum - 1) / quantum;
+        let tick =
+            (i128::from(self.as_of / self.period) + refills).saturating_mul(self.period.into());
+        u64::try_from(tick).unwrap_or(Tick::MAX)
     }
 
     /// Brings the level up to `now`, unless it is for a later moment.
@@ -143,10 +252,23 @@ mod tests {
         bucket
     }
 
+    /// When `bytes` leave that somebody alone asks for at `now`, and again whenever he was told to.
+    fn charge(bucket: &mut Bucket, now: Tick, bytes: u32) -> Tick {
+        let mut at = now;
+        while let Err(later) = bucket.ask(at, Waiter::Hart, bytes) {
+            assert!(later > at || later == Tick::MAX);
+            if later == Tick::MAX {
+                return later;
+            }
+            at = later;
+        }
+        at
+    }
+
     #[test]
     fn without_rate_nothing_waits() {
         let mut bucket = bucket(0, 0, 0);
-        assert_eq!(bucket.charge(77, 1 << 20), 77);
+        assert_eq!(charge(&mut bucket, 77, 1 << 20), 77);
     }
 
     #[test]
@@ -154,24 +276,24 @@ mod tests {
         // 8 MiB/s = 8388608 B/s: a refill brings 8388608 * 2000 / 4e9 = 4.194304 bytes.
         // 512 bytes from an empty bucket need ceil(512 / 4.194304) = ceil(122.07) = 123 refills: tick 123 * 2000.
         let mut first = bucket(8 << 20, 0, 4096);
-        assert_eq!(first.charge(0, 512), 246_000);
+        assert_eq!(charge(&mut first, 0, 512), 246_000);
         // Left: 123 * 4.194304 - 512 = 3.899 bytes. The next needs ceil(508.1006 / 4.194304) = 122 more: refill 245.
-        assert_eq!(first.charge(0, 512), 490_000);
+        assert_eq!(charge(&mut first, 0, 512), 490_000);
         // From tick 1999 the first refill is at 2000 as well.
-        assert_eq!(bucket(8 << 20, 0, 4096).charge(1999, 1), 2000);
+        assert_eq!(charge(&mut bucket(8 << 20, 0, 4096), 1999, 1), 2000);
         // At tick 2000 the refill of that moment is already in: the level is 0 at 2000 if it was set there.
         let mut late = bucket(8 << 20, 0, 4096);
         late.set_amount(2000, 0);
-        assert_eq!(late.charge(2000, 1), 4000);
+        assert_eq!(charge(&mut late, 2000, 1), 4000);
     }
 
     #[test]
     fn an_amount_leaves_at_once_and_the_limit_bounds_it() {
         let mut bucket = bucket(8 << 20, 1024, 1024);
-        assert_eq!(bucket.charge(10, 512), 10);
-        assert_eq!(bucket.charge(11, 512), 11);
+        assert_eq!(charge(&mut bucket, 10, 512), 10);
+        assert_eq!(charge(&mut bucket, 11, 512), 11);
         // Empty at 11: 64 bytes need ceil(64 / 4.194304) = ceil(15.26) = 16 refills.
-        assert_eq!(bucket.charge(11, 64), 32_000);
+        assert_eq!(charge(&mut bucket, 11, 64), 32_000);
         // After a second it is full, not more.
         assert_eq!(bucket.amount(4_000_000_000), 1024);
     }
@@ -182,7 +304,7 @@ mod tests {
         // 1 * 2000 / 4e9 bytes, so a byte takes 2e6 refills = 4e9 ticks.
         let mut bucket = bucket(1, 0, 16);
         for second in 1..=3600 {
-            assert_eq!(bucket.charge(0, 1), second * 4_000_000_000);
+            assert_eq!(charge(&mut bucket, 0, 1), second * 4_000_000_000);
         }
     }
 
@@ -191,18 +313,18 @@ mod tests {
         // Limit 100, full. 512 bytes leave at once (full) and leave -412. The next byte waits until level 1:
         // ceil(413 / 4.194304) = ceil(98.47) = 99 refills.
         let mut bucket = bucket(8 << 20, 100, 100);
-        assert_eq!(bucket.charge(0, 512), 0);
+        assert_eq!(charge(&mut bucket, 0, 512), 0);
         assert_eq!(bucket.amount(0), -412);
-        assert_eq!(bucket.charge(0, 1), 198_000);
+        assert_eq!(charge(&mut bucket, 0, 1), 198_000);
     }
 
     #[test]
     fn absurd_registers_do_not_overflow() {
         let mut bucket = bucket(u64::MAX, u64::MAX, u64::MAX);
-        bucket.charge(u64::MAX, u32::MAX);
+        charge(&mut bucket, u64::MAX, u32::MAX);
         bucket.set_rate(u64::MAX, 1);
         bucket.set_amount(u64::MAX, 0);
-        assert_eq!(bucket.charge(u64::MAX, u32::MAX), u64::MAX);
+        assert_eq!(charge(&mut bucket, u64::MAX, u32::MAX), u64::MAX);
         bucket.amount(u64::MAX);
     }
 
@@ -218,7 +340,7 @@ mod tests {
             let (mut now, mut releases) = (0, Vec::new());
             for (gap, bytes) in requests {
                 now += gap;
-                let release = bucket.charge(now, bytes);
+                let release = charge(&mut bucket, now, bytes);
                 prop_assert!(release >= now);
                 prop_assert!(releases.last().is_none_or(|&(last, _)| last <= release), "order");
                 releases.push((release, u128::from(bytes)));
@@ -263,7 +385,7 @@ mod tests {
                 }
                 level -= cost;
                 last = at;
-                prop_assert_eq!(bucket.charge(now, bytes), at);
+                prop_assert_eq!(charge(&mut bucket, now, bytes), at);
             }
         }
     }

@@ -178,35 +178,61 @@ impl Dtu {
                 Stage::Todo if inbound && transfer.under_way() < outstanding => {}
                 _ => return,
             }
-            let now = env.now();
-            let bytes = transfer.chunks[index].charged;
-            transfer.asked = now;
+            transfer.asked = env.now();
             transfer.chunks[index].stage = Stage::Waiting;
-            let bucket = run.bucket;
-            let release = self.charge_bucket(env, bucket, bytes);
-            if release > now {
-                env.observe(Observation::Wait {
-                    victim: owner,
-                    culprit: owner,
-                    resource: DtuResource::Bucket,
-                    from: now,
-                    until: release,
-                });
-                schedule_late(env, release, DtuEvent::Release(serial));
+            if !self.ask_and_emit(env) {
                 return;
             }
-            self.emit(env);
         }
     }
 
-    /// The token bucket lets the waiting chunk pass.
-    pub(super) fn released<E: Env>(&mut self, env: &mut E, serial: u32) {
-        if self
-            .running
-            .as_ref()
-            .is_some_and(|run| run.serial == serial)
+    /// Asks for the tokens of the chunk that waits, and sends it. False: it goes on waiting.
+    fn ask_and_emit<E: Env>(&mut self, env: &mut E) -> bool {
+        let Some(run) = &mut self.running else {
+            return false;
+        };
+        let (serial, bucket) = (run.serial, run.bucket);
+        let Some(chunk) = run.transfer().and_then(|transfer| transfer.waiting()) else {
+            return false;
+        };
+        let bytes = chunk.charged;
+        match self.ask_chunk(env, bucket, bytes) {
+            Ok(()) => {
+                self.book_bucket(env);
+                self.emit(env);
+                true
+            }
+            Err(later) => {
+                schedule_late(env, later, DtuEvent::Release(serial));
+                false
+            }
+        }
+    }
+
+    /// Books the time that the waiting chunk has waited for its tokens.
+    fn book_bucket<E: Env>(&mut self, env: &mut E) {
+        let Some(run) = &mut self.running else { return };
+        let owner = run.owner;
+        if let Some(from) = run.transfer().map(|transfer| transfer.asked)
+            && from < env.now()
         {
-            self.emit(env);
+            env.observe(Observation::Wait {
+                victim: owner,
+                culprit: owner,
+                resource: DtuResource::Bucket,
+                from,
+                until: env.now(),
+            });
+        }
+    }
+
+    /// The moment has come at which the token bucket may let the waiting chunk pass.
+    pub(super) fn released<E: Env>(&mut self, env: &mut E, serial: u32) {
+        let current = |run: &mut Running| {
+            let running = run.serial == serial;
+            running && run.transfer().is_some_and(|t| t.stop.is_none())
+        };
+        if self.running.as_mut().is_some_and(current) && self.ask_and_emit(env) {
             self.advance(env);
         }
     }
@@ -456,6 +482,7 @@ impl Dtu {
             return;
         };
         self.local.cancel(run.serial);
+        self.withdraw_chunk(run.bucket);
         self.command = with_error(run.command.0 & !0xFF, error);
         env.observe(Observation::CommandEnd {
             opcode: run.opcode,
@@ -470,7 +497,13 @@ impl Dtu {
             Phase::Start => self.finish(env, DtuError::Aborted),
             Phase::Sleep(_) => self.end_sleep(env, DtuError::Aborted),
             Phase::Transfer(transfer) => {
+                let waits = transfer.stop.is_none() && transfer.waiting().is_some();
                 transfer.stop.get_or_insert(DtuError::Aborted);
+                let bucket = run.bucket;
+                if waits {
+                    self.book_bucket(env);
+                    self.withdraw_chunk(bucket);
+                }
                 self.check_end(env);
             }
         }

@@ -18,7 +18,7 @@ mod tests;
 mod tlb;
 mod transfer;
 
-pub use bucket::Bucket;
+pub use bucket::{Bucket, Waiter};
 pub use device::DeviceGrant;
 pub use env::*;
 
@@ -33,6 +33,7 @@ use command::Running;
 use endpoints::EndpointFile;
 use local::{JobId, LocalPort};
 use receive::ReceiveUnit;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tlb::Tlb;
 
@@ -46,6 +47,14 @@ pub struct Dtu {
 
     endpoints: EndpointFile,
     buckets: Vec<Bucket>,
+    /// Bytes of each bucket whose tokens the hart has taken and that have not left yet.
+    paid: Vec<u64>,
+    /// Bucket bits of activities that were current.
+    bucket_bits: BTreeMap<u16, u8>,
+    /// The bucket of the current activity regulates.
+    regulates: bool,
+    /// Bytes that machine mode may borrow.
+    borrowed: u32,
     tlb: Tlb,
     local: LocalPort,
     receive: ReceiveUnit,
@@ -102,6 +111,10 @@ impl Dtu {
             kinds,
             endpoints: EndpointFile::new(config.endpoints),
             buckets: vec![bucket; config.buckets.into()],
+            paid: vec![0; config.buckets.into()],
+            bucket_bits: BTreeMap::new(),
+            regulates: false,
+            borrowed: 0,
             tlb: Tlb::new(config.tlb_entries),
             local: LocalPort::new(config.block, config.parallel),
             receive: ReceiveUnit::default(),
@@ -151,6 +164,7 @@ impl Dtu {
             bucket.set_amount(now, amount.min(greatest));
             bucket.set_limit(now, limit.min(greatest));
         }
+        self.note_regulation();
     }
 
     /// The moment of an event that the unit asked for has come.
@@ -274,22 +288,96 @@ impl Dtu {
         self.epoch
     }
 
-    /// Charges the token bucket of the current activity with `bytes` of cache traffic and tells when they may leave.
-    /// The caller books the wait.
-    pub fn charge(&mut self, now: Tick, bytes: u32) -> Tick {
-        match self.bucket_index(self.current_bucket) {
-            Some(index) => self.buckets[index].charge(now, bytes),
-            None => now,
+    /// Whether an access of the hart can be held back: the bucket of the current activity regulates.
+    #[inline]
+    pub fn regulates(&self) -> bool {
+        self.regulates
+    }
+
+    /// To be called when a bucket or the current activity has changed.
+    fn note_regulation(&mut self) {
+        let current = self.bucket_index(self.current_bucket);
+        self.regulates = current.is_some_and(|index| self.buckets[index].regulates());
+    }
+
+    /// The hart asks for the tokens of an access of the current activity that will leave the tile, of `bytes` bytes. They are taken
+    /// now, and the next `bytes` that leave are paid ([`Dtu::pay`]).
+    ///
+    /// # Errors
+    /// When to ask again; until then the access waits in line, unless it is [withdrawn](Dtu::withdraw).
+    pub fn ask(&mut self, now: Tick, bytes: u32) -> Result<(), Tick> {
+        let Some(index) = self.bucket_index(self.current_bucket) else {
+            return Ok(());
+        };
+        self.buckets[index].ask(now, Waiter::Hart, bytes)?;
+        if self.buckets[index].regulates() {
+            self.paid[index] += u64::from(bytes);
+        }
+        Ok(())
+    }
+
+    /// The hart does not wait any more.
+    pub fn withdraw(&mut self) {
+        if let Some(index) = self.bucket_index(self.current_bucket) {
+            self.buckets[index].withdraw(Waiter::Hart);
         }
     }
 
-    /// Bytes in the token bucket of the current activity, if there is one; for traces.
-    pub fn bucket_level(&mut self, now: Tick) -> Option<(u8, i64)> {
-        let index = self.bucket_index(self.current_bucket)?;
+    /// Sets what machine mode may borrow, as the chip's boot ROM does.
+    pub fn set_borrowed(&mut self, bytes: u32) {
+        self.borrowed = bytes;
+    }
+
+    /// Whether the current activity owes its bucket nothing, or, for machine mode, no more than that may borrow. `bytes` that will
+    /// leave the tile are taken then, as in [`Dtu::ask`], but do not have to be there.
+    ///
+    /// # Errors
+    /// When to ask again.
+    pub fn solvent(&mut self, now: Tick, machine: bool, bytes: u32) -> Result<(), Tick> {
+        let Some(index) = self.bucket_index(self.current_bucket) else {
+            return Ok(());
+        };
+        let credit = if machine { self.borrowed } else { 0 };
+        let bucket = &mut self.buckets[index];
+        bucket.solvent(now, credit)?;
+        if bucket.regulates() {
+            bucket.take(now, bytes);
+            self.paid[index] += u64::from(bytes);
+        }
+        Ok(())
+    }
+
+    /// A cache line leaves the tile on behalf of `owner`: paid before, or on credit. What somebody on another tile causes here (a
+    /// message that is stored) was paid there.
+    pub fn pay(&mut self, now: Tick, owner: Owner, bytes: u32) {
+        let Some(index) = self.bucket_of(owner) else {
+            return;
+        };
+        let before = self.paid[index].min(bytes.into());
+        self.paid[index] -= before;
+        self.buckets[index].take(now, bytes - before as u32);
+    }
+
+    /// Bytes in the token bucket of an owner, if it regulates; for traces.
+    pub fn bucket_level(&mut self, now: Tick, owner: Owner) -> Option<(u8, i64)> {
+        let index = self.bucket_of(owner)?;
         let bucket = &mut self.buckets[index];
         bucket
             .regulates()
             .then(|| (index as u8, bucket.amount(now)))
+    }
+
+    /// The bucket that an activity of this tile had when it was the current one last.
+    fn bucket_of(&self, owner: Owner) -> Option<usize> {
+        if owner.tile != self.tile {
+            return None;
+        }
+        let bits = if owner.activity == self.activity {
+            self.current_bucket
+        } else {
+            *self.bucket_bits.get(&owner.activity)?
+        };
+        self.bucket_index(bits)
     }
 
     /// The bucket that these bits mean. On a unit with fewer buckets they wrap around, so that no choice of bits escapes.
@@ -297,14 +385,22 @@ impl Dtu {
         usize::from(bits).checked_rem(self.buckets.len())
     }
 
-    fn charge_bucket<E: Env>(&mut self, env: &mut E, bits: u8, bytes: u32) -> Tick {
+    /// A chunk of a command asks for its tokens.
+    fn ask_chunk<E: Env>(&mut self, env: &mut E, bits: u8, bytes: u32) -> Result<(), Tick> {
         let now = env.now();
         let Some(index) = self.bucket_index(bits) else {
-            return now;
+            return Ok(());
         };
-        let release = self.buckets[index].charge(now, bytes);
+        let outcome = self.buckets[index].ask(now, Waiter::Unit, bytes);
         self.observe_bucket(env, index as u8);
-        release
+        outcome
+    }
+
+    /// A chunk does not wait any more.
+    fn withdraw_chunk(&mut self, bits: u8) {
+        if let Some(index) = self.bucket_index(bits) {
+            self.buckets[index].withdraw(Waiter::Unit);
+        }
     }
 
     fn observe_bucket<E: Env>(&mut self, env: &mut E, index: u8) {

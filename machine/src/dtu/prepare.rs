@@ -81,7 +81,7 @@ impl Dtu {
                 },
             },
             physical,
-            chunks: split_message(size),
+            chunks: split_message(size, self.config.block),
             asked: 0,
             stop: None,
         })
@@ -121,7 +121,7 @@ impl Dtu {
                 origin: Origin::Reply(right),
             },
             physical,
-            chunks: split_message(size),
+            chunks: split_message(size, self.config.block),
             asked: 0,
             stop: None,
         })
@@ -169,7 +169,7 @@ impl Dtu {
                 read,
             },
             physical,
-            chunks: split_memory(size),
+            chunks: split_memory(last - size, size, self.config.block),
             asked: 0,
             stop: None,
         })

@@ -144,6 +144,7 @@ impl Dtu {
             TIMER_EXPIRED => self.timer_expired.into(),
             FEATURES => self.features,
             EXTERNAL_ARGUMENT => self.external_argument,
+            BORROWED => self.borrowed.into(),
             DEVICE_ADDRESS..=DEVICE_OWNER => self.device[(offset - DEVICE_ADDRESS) as usize / 8],
             _ => {
                 if let Some((bucket, field)) = self.bucket_register(offset) {
@@ -180,8 +181,10 @@ impl Dtu {
     /// Whether the kernel may write here.
     fn is_external(&self, offset: u64) -> bool {
         let device = matches!(offset, DEVICE_ADDRESS..=DEVICE_OWNER);
-        matches!(offset, FEATURES | EXTERNAL_COMMAND | EXTERNAL_ARGUMENT)
-            || device
+        matches!(
+            offset,
+            FEATURES | EXTERNAL_COMMAND | EXTERNAL_ARGUMENT | BORROWED
+        ) || device
             || self.bucket_register(offset).is_some()
             || self.endpoint_register(offset).is_some()
     }
@@ -191,6 +194,7 @@ impl Dtu {
         let now = env.now();
         match offset {
             FEATURES => self.features = value & FEATURE_PRIVILEGED,
+            BORROWED => self.borrowed = value.min(u32::MAX.into()) as u32,
             EXTERNAL_ARGUMENT => self.external_argument = value,
             EXTERNAL_COMMAND => self.external_command(env, value),
             DEVICE_ADDRESS..=DEVICE_OWNER => {
@@ -208,6 +212,7 @@ impl Dtu {
                         BUCKET_AMOUNT => register.set_amount(now, value.min(greatest)),
                         _ => register.set_limit(now, value.min(greatest)),
                     }
+                    self.note_regulation();
                     self.observe_bucket(env, bucket as u8);
                 } else if let Some((endpoint, word)) = self.endpoint_register(offset) {
                     self.endpoints.set_word(endpoint, word, value);
@@ -255,6 +260,7 @@ impl Dtu {
         (self.privileged_argument, self.privileged_argument2) = (0, 0);
         self.privileged_error = DtuError::None;
         self.set_activity(env, TILEMUX_ACTIVITY, 0);
+        self.bucket_bits.clear();
         self.timer_serial = self.timer_serial.wrapping_add(1);
         self.timer_expired = false;
         self.core_request = 0;
@@ -308,7 +314,9 @@ impl Dtu {
 
     fn set_activity<E: Env>(&mut self, env: &mut E, activity: u16, bucket: u8) {
         let from = std::mem::replace(&mut self.activity, activity);
+        self.bucket_bits.insert(from, self.current_bucket);
         self.current_bucket = bucket;
+        self.note_regulation();
         self.endpoints.silence(activity);
         if from != activity {
             env.observe(Observation::ActivityChanged { from, to: activity });

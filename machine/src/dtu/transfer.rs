@@ -35,7 +35,7 @@ pub struct Chunk {
     pub offset: u64,
     /// Bytes of payload.
     pub bytes: u32,
-    /// Bytes that are charged: with the header, where the chunk carries it.
+    /// Bytes that are charged: those of all blocks that the chunk touches, with the header where the chunk carries it.
     pub charged: u32,
     pub stage: Stage,
     pub data: Option<Box<[u8]>>,
@@ -84,6 +84,11 @@ impl Transfer {
         matches!(self.target, Target::Memory { read: true, .. })
     }
 
+    /// The chunk that waits for its tokens.
+    pub fn waiting(&self) -> Option<&Chunk> {
+        self.chunks.iter().find(|c| c.stage == Stage::Waiting)
+    }
+
     pub fn under_way(&self) -> u32 {
         let idle = |chunk: &&Chunk| !matches!(chunk.stage, Stage::Todo | Stage::Done);
         self.chunks.iter().filter(idle).count() as u32
@@ -95,8 +100,17 @@ pub fn flow(tile: TileId, tag: u32) -> u64 {
     u64::from(tile) << 32 | u64::from(tag >> CHUNK_BITS)
 }
 
-/// Cuts a message so that no packet carries more than a chunk of header and payload.
-pub fn split_message(payload: u64) -> Vec<Chunk> {
+/// Bytes of the blocks that a range touches. A memory works for a whole block even if one byte of it is wanted.
+fn touched(start: u64, end: u64, block: u32) -> u32 {
+    let block = u64::from(block.max(1));
+    let first = start / block * block;
+    (end.saturating_sub(first))
+        .div_ceil(block)
+        .saturating_mul(block) as u32
+}
+
+/// Cuts a message so that no packet carries more than a chunk of header and payload. It is charged as if it began with a block.
+pub fn split_message(payload: u64, block: u32) -> Vec<Chunk> {
     let (header, chunk) = (HEADER_SIZE as u64, CHUNK_MAX as u64);
     let total = payload + header;
     (0..total.div_ceil(chunk))
@@ -106,7 +120,7 @@ pub fn split_message(payload: u64) -> Vec<Chunk> {
             Chunk {
                 offset: first - header,
                 bytes: (end - first) as u32,
-                charged: (end - start) as u32,
+                charged: touched(start, end, block),
                 stage: Stage::Todo,
                 data: None,
             }
@@ -114,19 +128,45 @@ pub fn split_message(payload: u64) -> Vec<Chunk> {
         .collect()
 }
 
-/// Cuts a memory transfer into chunks.
-pub fn split_memory(size: u64) -> Vec<Chunk> {
+/// Cuts a memory transfer at `address` of the memory into chunks.
+pub fn split_memory(address: u64, size: u64, block: u32) -> Vec<Chunk> {
     let chunk = CHUNK_MAX as u64;
     (0..size.div_ceil(chunk))
         .map(|i| {
             let bytes = (size - i * chunk).min(chunk) as u32;
+            let start = address.saturating_add(i * chunk);
             Chunk {
                 offset: i * chunk,
                 bytes,
-                charged: bytes,
+                charged: touched(start, start.saturating_add(bytes.into()), block),
                 stage: Stage::Todo,
                 data: None,
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn charges(chunks: &[Chunk]) -> Vec<(u32, u32)> {
+        chunks.iter().map(|c| (c.bytes, c.charged)).collect()
+    }
+
+    #[test]
+    fn whole_blocks_are_charged() {
+        let memory = |address, size| charges(&split_memory(address, size, 64));
+        assert_eq!(memory(0, 1), [(1, 64)]);
+        assert_eq!(memory(63, 2), [(2, 128)]);
+        assert_eq!(memory(128, 1024), [(512, 512), (512, 512)]);
+        // 512 bytes that begin within a block touch nine.
+        assert_eq!(memory(8, 520), [(512, 576), (8, 64)]);
+        assert_eq!(memory(u64::MAX - 1, 1), [(1, 64)]);
+        // A byte and its header of 32 bytes are one block; 2016 bytes with it four chunks.
+        assert_eq!(charges(&split_message(1, 64)), [(1, 64)]);
+        assert_eq!(charges(&split_message(33, 64)), [(33, 128)]);
+        let long = charges(&split_message(2016, 64));
+        assert_eq!(long.iter().map(|c| c.1).sum::<u32>(), 2048);
+    }
 }

@@ -73,6 +73,32 @@ pub trait Bus {
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing;
     /// Timing of one data access that lies within one cache line.
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing;
+    /// Whether accesses may have to wait for tokens of a bandwidth regulator, so that the hart must ask [`Bus::admit`].
+    #[inline]
+    fn regulates(&self) -> bool {
+        false
+    }
+    /// Whether an access may be made now; `user`: not in machine mode. Nothing has left the tile as long as it may not, so the hart
+    /// may [withdraw](Bus::withdraw) it and do something else.
+    ///
+    /// # Errors
+    /// When to ask again, after `now`.
+    fn admit(&mut self, now: Tick, physical: u64, fetch: bool, user: bool) -> Result<(), Tick> {
+        let _ = (now, physical, fetch, user);
+        Ok(())
+    }
+    /// Whether the hart may go on in user mode: nothing is owed that was taken on credit for whom it runs.
+    ///
+    /// # Errors
+    /// When to ask again, after `now`.
+    fn solvent(&mut self, now: Tick) -> Result<(), Tick> {
+        let _ = now;
+        Ok(())
+    }
+    /// The hart has left what waited in [`Bus::admit`] or [`Bus::solvent`].
+    fn withdraw(&mut self, now: Tick) {
+        let _ = now;
+    }
     /// Functional read of memory (not devices), little endian, zero-extended.
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault>;
     /// Functional write of the low `bytes` of `value`.

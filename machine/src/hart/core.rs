@@ -60,6 +60,32 @@ pub enum Exit {
     Suspend(Stop),
 }
 
+/// What an access that waits for tokens is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// Instructions, or going on in user mode.
+    Fetch,
+    /// A load or an atomic operation.
+    Load,
+    /// A store.
+    Store,
+    /// A read of a page table.
+    Walk,
+}
+
+/// An access that waits for tokens of a bandwidth regulator before anything of it has left the hart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TokenWait {
+    /// Since when.
+    pub since: Tick,
+    /// When the hart asks again.
+    pub until: Tick,
+    /// Of the operation, in ticks after the start of the block.
+    pub offset: Tick,
+    /// What for.
+    pub purpose: Purpose,
+}
+
 /// Whether the hart runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
@@ -133,6 +159,12 @@ pub struct Core {
     pub fetches: [Option<u32>; 2],
     /// Arrival of the latest interrupt.
     pub interrupt_arrival: Tick,
+    /// An access that waits for tokens.
+    pub tokens: Option<TokenWait>,
+    /// The first line of an access to two, if it was admitted and the second waits; otherwise no address of a line.
+    pub admitted: u64,
+    /// The hart has left machine mode and not looked yet whether it may go on.
+    pub resumes: bool,
 }
 
 impl Core {
@@ -179,6 +211,9 @@ impl Core {
             walk: None,
             fetches: [None; 2],
             interrupt_arrival: 0,
+            tokens: None,
+            admitted: NO_LINE,
+            resumes: false,
         }
     }
 
@@ -324,6 +359,90 @@ impl Core {
         self.stores.clear();
         self.walk = None;
         self.fetches = [None; 2];
+        self.tokens = None;
+        self.admitted = NO_LINE;
+    }
+
+    /// [`Core::admit`] for an access that may reach into a second line: what the first has been given is not asked for again.
+    pub fn admit_both<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        first: u64,
+        second: Option<u64>,
+        purpose: Purpose,
+        offset: Tick,
+    ) -> Result<(), Exit> {
+        let line = first & self.line_mask;
+        if self.admitted != line {
+            self.admit(bus, first, purpose, offset)?;
+        }
+        if let Some(second) = second {
+            self.admitted = line;
+            self.admit(bus, second, purpose, offset)?;
+        }
+        self.admitted = NO_LINE;
+        Ok(())
+    }
+
+    /// Before an access that is not surely in the first level: waits for tokens of a bandwidth regulator, if there is one. The
+    /// operation has had no effect yet.
+    #[inline]
+    pub fn admit<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        physical: u64,
+        purpose: Purpose,
+        offset: Tick,
+    ) -> Result<(), Exit> {
+        if !bus.regulates() {
+            return Ok(());
+        }
+        let now = self.base + offset;
+        let user = self.privilege != Privilege::Machine;
+        let fetch = purpose == Purpose::Fetch;
+        bus.admit(now, physical, fetch, user)
+            .map_err(|until| self.wait_for_tokens(now, until, offset, purpose))
+    }
+
+    /// Stops at an operation until there may be tokens.
+    pub fn wait_for_tokens(
+        &mut self,
+        since: Tick,
+        until: Tick,
+        offset: Tick,
+        purpose: Purpose,
+    ) -> Exit {
+        self.tokens = Some(TokenWait {
+            since,
+            until,
+            offset,
+            purpose,
+        });
+        Exit::Suspend(Stop::Tokens)
+    }
+
+    /// At the start of a block after a return from machine mode: waits until what was borrowed is paid.
+    #[cold]
+    pub fn may_resume<B: Bus>(&mut self, bus: &mut B) -> Result<(), Stop> {
+        if bus.regulates()
+            && let Err(until) = bus.solvent(self.base)
+        {
+            self.wait_for_tokens(self.base, until, 0, Purpose::Fetch);
+            return Err(Stop::Tokens);
+        }
+        self.resumes = false;
+        Ok(())
+    }
+
+    /// Spends the time of a wait for tokens up to `at`.
+    pub fn spend_tokens(&mut self, wait: TokenWait, at: Tick) {
+        let lost = self.delay_until(at, wait.offset);
+        *match wait.purpose {
+            Purpose::Fetch => &mut self.statistics.stall_fetch,
+            Purpose::Load => &mut self.statistics.stall_load,
+            Purpose::Store => &mut self.statistics.stall_store,
+            Purpose::Walk => &mut self.statistics.stall_translation,
+        } += lost;
     }
 
     /// Ends WFI or sleep at `at`.

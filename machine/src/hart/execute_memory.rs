@@ -5,7 +5,7 @@
 
 use super::Stop;
 use super::bus::{Access, Bus, Timing};
-use super::core::{Core, Exception, Exit};
+use super::core::{Core, Exception, Exit, Purpose};
 use super::isa::{Op, a};
 use super::mmu::access_fault;
 use super::pmp::Need;
@@ -34,10 +34,10 @@ impl Core {
                 let Ok(value) = bus.read_place(quick.memory, quick.offset, BYTES as u8) else {
                     return Err(Self::fault(Need::Read, address));
                 };
-                self.statistics.loads += 1;
                 if !self.lines.load_hits(physical) {
-                    self.time_load(bus, op, physical, Access::Load);
+                    self.time_load(bus, op, physical)?;
                 }
+                self.statistics.loads += 1;
                 Ok(value)
             }
             _ => self.load_slowly(bus, op, address, BYTES),
@@ -59,6 +59,10 @@ impl Core {
                 if self.stores.is_full() {
                     self.wait_store_room(1, op.cycle as Tick * self.costs.cycle)?;
                 }
+                let hits = self.lines.store_hits(physical);
+                if !hits {
+                    self.admit_store(bus, op, physical)?;
+                }
                 if bus
                     .write_place(quick.memory, quick.offset, BYTES as u8, value)
                     .is_err()
@@ -66,7 +70,7 @@ impl Core {
                     return Err(Self::fault(Need::Write, address));
                 }
                 self.statistics.stores += 1;
-                if !self.lines.store_hits(physical) {
+                if !hits {
                     self.time_store(bus, op, physical);
                 }
                 Ok(())
@@ -75,22 +79,42 @@ impl Core {
         }
     }
 
-    /// Asks for the timing of a load (or atomic access) and lets its destination wait if it is not a hit.
+    /// Asks for the timing of a load and lets its destination wait if it is not a hit; before, waits for tokens.
     #[inline(never)]
-    fn time_load<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, access: Access) {
+    fn time_load<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) -> Result<(), Exit> {
+        let offset = op.cycle as Tick * self.costs.cycle;
+        match self.lines.timing(self.base + offset, physical, false) {
+            Some(Timing::Hit) => {}
+            Some(timing) => self.note_load(bus, timing, op.masks().1),
+            None => {
+                self.admit(bus, physical, Purpose::Load, offset)?;
+                self.time_admitted(bus, op, physical, Access::Load);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the timing of a load (or atomic access) that waits for no tokens.
+    #[inline]
+    fn time_admitted<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, access: Access) {
         let now = self.base + op.cycle as Tick * self.costs.cycle;
-        let known = if access == Access::Load {
-            self.lines.timing(now, physical, false)
-        } else {
-            None
-        };
-        let timing = known.unwrap_or_else(|| {
-            let timing = bus.data(now, physical, access);
-            self.lines.note(physical, timing, false);
-            timing
-        });
+        let timing = bus.data(now, physical, access);
+        self.lines.note(physical, timing, false);
         if timing != Timing::Hit {
             self.note_load(bus, timing, op.masks().1);
+        }
+    }
+
+    /// Before a store that does not surely hit writes anything.
+    #[inline]
+    fn admit_store<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) -> Result<(), Exit> {
+        if !bus.regulates() {
+            return Ok(());
+        }
+        let offset = op.cycle as Tick * self.costs.cycle;
+        match self.lines.timing(self.base + offset, physical, true) {
+            Some(_) => Ok(()),
+            None => self.admit(bus, physical, Purpose::Store, offset),
         }
     }
 
@@ -157,10 +181,10 @@ impl Core {
             let value = bus
                 .read(first, bytes as u8)
                 .map_err(|_| Self::fault(Need::Read, address))?;
-            self.statistics.loads += 1;
             if !self.lines.load_hits(first) {
-                self.time_load(bus, op, first, Access::Load);
+                self.time_load(bus, op, first)?;
             }
+            self.statistics.loads += 1;
             return Ok(value);
         }
         let mut value = 0;
@@ -172,13 +196,15 @@ impl Core {
                 .map_err(|_| Self::fault(Need::Read, address.wrapping_add(i)))?;
             value |= byte << (8 * i);
         }
+        let last = byte_address(first, second, in_page, bytes - 1);
+        let crosses = last & self.line_mask != first & self.line_mask;
+        self.admit_both(bus, first, crosses.then_some(last), Purpose::Load, offset)?;
         self.statistics.loads += 1;
         // One access for each byte, of which only those that begin a line can miss.
         self.base += (bytes - 1) * self.costs.cycle;
-        self.time_load(bus, op, first, Access::Load);
-        let last = byte_address(first, second, in_page, bytes - 1);
-        if last & self.line_mask != first & self.line_mask {
-            self.time_load(bus, op, last, Access::Load);
+        self.time_admitted(bus, op, first, Access::Load);
+        if crosses {
+            self.time_admitted(bus, op, last, Access::Load);
         }
         Ok(value)
     }
@@ -207,6 +233,9 @@ impl Core {
         let aligned = address & (bytes - 1) == 0;
         self.wait_store_room(if aligned { 1 } else { 2 }, offset)?;
         if aligned {
+            if !self.lines.store_hits(first) {
+                self.admit_store(bus, op, first)?;
+            }
             bus.write(first, bytes as u8, value)
                 .map_err(|_| Self::fault(Need::Write, address))?;
             self.statistics.stores += 1;
@@ -216,6 +245,9 @@ impl Core {
             return Ok(());
         }
         let in_page = 0x1000 - (address & 0xfff);
+        let last = byte_address(first, second, in_page, bytes - 1);
+        let crosses = last & self.line_mask != first & self.line_mask;
+        self.admit_both(bus, first, crosses.then_some(last), Purpose::Store, offset)?;
         for i in 0..bytes {
             let physical = byte_address(first, second, in_page, i);
             bus.write(physical, 1, value >> (8 * i))
@@ -224,8 +256,7 @@ impl Core {
         self.statistics.stores += 1;
         self.base += (bytes - 1) * self.costs.cycle;
         self.time_store(bus, op, first);
-        let last = byte_address(first, second, in_page, bytes - 1);
-        if last & self.line_mask != first & self.line_mask {
+        if crosses {
             self.time_store(bus, op, last);
         }
         Ok(())
@@ -326,6 +357,11 @@ impl Core {
         }
     }
 
+    fn admit_atomic<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) -> Result<(), Exit> {
+        let offset = op.cycle as Tick * self.costs.cycle;
+        self.admit(bus, physical, Purpose::Load, offset)
+    }
+
     /// LR. Its reservation is the address and the value: a store-conditional succeeds if the value is still there.
     pub fn load_reserved<B: Bus>(
         &mut self,
@@ -334,11 +370,12 @@ impl Core {
         address: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Read)?;
+        self.admit_atomic(bus, op, physical)?;
         let value = bus
             .read(physical, a::bytes(op))
             .map_err(|_| Self::fault(Need::Read, address))?;
         self.statistics.loads += 1;
-        self.time_load(bus, op, physical, Access::Atomic);
+        self.time_admitted(bus, op, physical, Access::Atomic);
         self.reservation = Some((physical, value));
         self.x[op.rd as usize & 63] = extend(op, value);
         Ok(())
@@ -359,10 +396,11 @@ impl Core {
             .map_err(|_| Self::fault(Need::Write, address))?;
         let success = self.reservation == Some((physical, now));
         if success {
+            self.admit_atomic(bus, op, physical)?;
             bus.write(physical, bytes, value)
                 .map_err(|_| Self::fault(Need::Write, address))?;
             self.statistics.stores += 1;
-            self.time_load(bus, op, physical, Access::Atomic);
+            self.time_admitted(bus, op, physical, Access::Atomic);
         }
         self.reservation = None;
         self.x[op.rd as usize & 63] = !success as u64;
@@ -378,6 +416,7 @@ impl Core {
         operand: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Write)?;
+        self.admit_atomic(bus, op, physical)?;
         let bytes = a::bytes(op);
         let fault = |_| Self::fault(Need::Write, address);
         let old = extend(op, bus.read(physical, bytes).map_err(fault)?);
@@ -385,7 +424,7 @@ impl Core {
         bus.write(physical, bytes, new).map_err(fault)?;
         self.statistics.loads += 1;
         self.statistics.stores += 1;
-        self.time_load(bus, op, physical, Access::Atomic);
+        self.time_admitted(bus, op, physical, Access::Atomic);
         self.x[op.rd as usize & 63] = old;
         Ok(())
     }

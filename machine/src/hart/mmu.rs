@@ -8,7 +8,7 @@
 use super::Stop;
 use super::bus::{Access, Bus, Place, Timing};
 use super::config::HartConfig;
-use super::core::{Core, Exception, Exit, Privilege};
+use super::core::{Core, Exception, Exit, Privilege, Purpose};
 use super::csr::status;
 use super::pmp::Need;
 use super::trap::cause;
@@ -401,6 +401,11 @@ impl Core {
             return Err(Exit::Suspend(Stop::Pending(token)));
         }
         while self.timed_walk && walk.next < walk.count {
+            if let Err(exit) = self.admit(bus, walk.entries[walk.next], Purpose::Walk, walk.offset)
+            {
+                self.walk = Some(walk);
+                return Err(exit);
+            }
             let now = self.base + walk.offset;
             let timing = bus.data(now, walk.entries[walk.next], Access::Walk);
             walk.next += 1;

@@ -38,7 +38,7 @@ pub use statistics::HartStatistics;
 pub use self::core::Privilege;
 
 use self::block::{BlockCache, read_instruction};
-use self::core::{Core, Exception, Exit, Mode};
+use self::core::{Core, Exception, Exit, Mode, NO_LINE, Purpose, TokenWait};
 use self::execute::{End, run_blocks};
 use self::pmp::Need;
 use crate::types::Tick;
@@ -66,6 +66,9 @@ pub enum Stop {
     Device,
     /// The hart needs the completion of this token.
     Pending(u32),
+    /// An access of the next operation waits for tokens of a bandwidth regulator until `Hart::time()`, unless an interrupt is taken
+    /// before.
+    Tokens,
     /// In WFI: an interrupt continues it.
     WaitForInterrupt,
     /// Asleep by a device write: `Hart::wake` or an enabled interrupt continues it.
@@ -153,6 +156,9 @@ impl Hart {
 
     /// The next moment at which the hart acts. While it waits for an interrupt, a wake-up or a token: when it began to wait.
     pub fn time(&self) -> Tick {
+        if let Some(wait) = &self.core.tokens {
+            return wait.until;
+        }
         match &self.resume {
             Some(Resume::Operation(block, index)) => {
                 let offset = self.blocks.operations(self.blocks.block(*block))[*index].cycle
@@ -175,6 +181,9 @@ impl Hart {
             Mode::Dead(trap) => return Stop::Unhandled(trap),
         }
         self.core.check_epoch(bus);
+        if !self.end_token_wait(bus) {
+            return Stop::Tokens;
+        }
         loop {
             let (first, start) = match self.next_operation(bus) {
                 Ok(next) => next,
@@ -202,6 +211,32 @@ impl Hart {
         }
     }
 
+    /// Goes on after a wait for tokens, or leaves what waited for an interrupt. False: it is too early.
+    fn end_token_wait<B: Bus>(&mut self, bus: &mut B) -> bool {
+        let Some(wait) = self.core.tokens else {
+            return true;
+        };
+        if wait.until >= self.core.horizon {
+            return false;
+        }
+        if self.core.interrupt_arrival <= wait.until && self.core.interrupt().is_some() {
+            // Nothing of the operation has happened: it begins a block of its own when the hart comes back to it.
+            let pc = self.pc();
+            self.core.tokens = None;
+            self.core.admitted = NO_LINE;
+            bus.withdraw(wait.until);
+            self.core.spend_tokens(wait, wait.until);
+            self.core.base += wait.offset;
+            self.core.pc = pc;
+            self.core.walk = None;
+            self.resume = None;
+        } else {
+            self.core.tokens = None;
+            self.core.spend_tokens(wait, wait.until);
+        }
+        true
+    }
+
     /// The block and operation with which the hart goes on.
     fn next_operation<B: Bus>(&mut self, bus: &mut B) -> Result<(usize, usize), Stop> {
         loop {
@@ -227,6 +262,9 @@ impl Hart {
                             Some(stop) => return Err(stop),
                             None => continue,
                         }
+                    }
+                    if self.core.resumes {
+                        self.core.may_resume(bus)?;
                     }
                 }
             }
@@ -266,9 +304,11 @@ impl Hart {
         let line = physical & core.line_mask;
         let straddles = self.blocks.block(block).straddles;
         if line != core.fetch_line || straddles {
+            let next = second.unwrap_or(line + !core.line_mask + 1);
+            core.admit_both(bus, physical, straddles.then_some(next), Purpose::Fetch, 0)?;
             let first = core.fetch(bus, physical);
             let second = if straddles {
-                core.fetch(bus, second.unwrap_or(line + !core.line_mask + 1))
+                core.fetch(bus, next)
             } else {
                 None
             };
@@ -356,6 +396,12 @@ impl Hart {
         csr.mip_lines = (csr.mip_lines & !(1 << bit)) | (level as u64) << bit;
         if level {
             self.core.interrupt_arrival = self.core.interrupt_arrival.max(at);
+            if let Some(wait) = self.core.tokens
+                && self.core.interrupt().is_some()
+            {
+                let until = wait.until.min(at.max(wait.since));
+                self.core.tokens = Some(TokenWait { until, ..wait });
+            }
             if matches!(self.core.mode, Mode::Waiting | Mode::Sleeping)
                 && self.core.interrupt_wakes()
             {

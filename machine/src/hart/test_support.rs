@@ -143,6 +143,12 @@ pub struct FlatBus {
     /// Instead of made-up latencies: an LRU cache with 16 sets of two lines each (with
     /// the tick of their arrival), oldest first.
     pub cache: Option<Vec<Vec<(u64, Tick)>>>,
+    /// If not 0: a regulator lets one access pass in so many ticks.
+    pub distance: Tick,
+    /// When it lets the next pass.
+    pub next_token: Tick,
+    /// Accesses that were withdrawn.
+    pub withdrawn: u32,
 }
 
 impl FlatBus {
@@ -161,6 +167,9 @@ impl FlatBus {
             token: 0,
             epoch: 0,
             cache: None,
+            distance: 0,
+            next_token: 0,
+            withdrawn: 0,
         }
     }
 
@@ -218,6 +227,19 @@ impl FlatBus {
 }
 
 impl Bus for FlatBus {
+    fn regulates(&self) -> bool {
+        self.distance != 0
+    }
+    fn admit(&mut self, now: Tick, _: u64, _: bool, user: bool) -> Result<(), Tick> {
+        if now < self.next_token && user {
+            return Err(self.next_token);
+        }
+        self.next_token = now + self.distance;
+        Ok(())
+    }
+    fn withdraw(&mut self, _: Tick) {
+        self.withdrawn += 1;
+    }
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing {
         if self.constant != 0 {
             return Timing::Hit;

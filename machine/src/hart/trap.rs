@@ -127,6 +127,7 @@ impl Core {
                 (old & !(status::MPIE | status::MIE | status::MPP)) | mpie | previous << 11;
             (self.csr.mcause, self.csr.mepc, self.csr.mtval) = (cause, pc, value);
             self.privilege = Privilege::Machine;
+            self.resumes = false;
         }
         self.contexts_changed();
         self.pc = target;
@@ -176,6 +177,7 @@ impl Core {
         }
         self.csr.mstatus = new;
         self.privilege = previous;
+        self.resumes = previous != Privilege::Machine;
         self.reservation = None;
         self.contexts_changed();
     }

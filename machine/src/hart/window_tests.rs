@@ -154,6 +154,7 @@ fn drive(
     seed: u64,
     timers: &[Tick],
     cached_sets: Option<u32>,
+    distance: Tick,
     mut width: impl FnMut() -> Tick,
 ) -> Outcome {
     let config = HartConfig {
@@ -167,6 +168,7 @@ fn drive(
     hart.set_data_sets(cached_sets.unwrap_or(1));
     hart.reset(BASE, 7);
     let mut bus = FlatBus::new(&assembler.bytes(), seed);
+    bus.distance = distance;
     bus.cache = cached_sets.map(|_| vec![Vec::new(); 16]);
     // Identity: 512 pages from BASE, and a superpage with the device.
     bus.set_word(ROOT + 16, ((ROOT + 0x1000) >> 12) << 10 | 1);
@@ -205,7 +207,7 @@ fn drive(
         }
         let horizon = bus.limit().min(hart.time() + width());
         match hart.run(&mut bus, horizon) {
-            Stop::Horizon | Stop::Device => {}
+            Stop::Horizon | Stop::Device | Stop::Tokens => {}
             Stop::Pending(_) => waiting = true,
             Stop::WaitForInterrupt | Stop::Sleep if !bus.events.is_empty() => waiting = true,
             Stop::Sleep => hart.wake(hart.time() + 100),
@@ -237,11 +239,12 @@ proptest! {
         seed in 0u64..1000,
         timers in prop::collection::vec(300u64..8000, 0..4),
         width in 1u64..60,
+        distance in prop_oneof![Just(0u64), 1u64..400],
     ) {
         let assembler = program(&steps, rounds);
-        let wide = drive(&assembler, seed, &timers, None, || 1 << 40);
+        let wide = drive(&assembler, seed, &timers, None, distance, || 1 << 40);
         let mut state = seed | 1;
-        let narrow = drive(&assembler, seed, &timers, None, || {
+        let narrow = drive(&assembler, seed, &timers, None, distance, || {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             1 + (state >> 33) % width
         });
@@ -257,8 +260,8 @@ proptest! {
         rounds in 1i32..8,
     ) {
         let assembler = program(&steps, rounds);
-        let mut few = drive(&assembler, 0, &[], Some(1), || 1 << 40);
-        let mut many = drive(&assembler, 0, &[], Some(16), || 1 << 40);
+        let mut few = drive(&assembler, 0, &[], Some(1), 0, || 1 << 40);
+        let mut many = drive(&assembler, 0, &[], Some(16), 0, || 1 << 40);
         prop_assert!(many.data.len() <= few.data.len());
         few.data.clear();
         many.data.clear();

@@ -1,13 +1,14 @@
 //! What lies below a tile's caches: the windows of its data transfer unit, the token bucket, and the network.
 //!
 //! Why it exists: a line that no cache has leaves the tile here, checked and charged. It does not know what the caches do
-//! with the answer.
+//! with the answer. Nothing waits for tokens here: the hart has waited before it asked the caches (`TileBus::admit`), and
+//! what nobody waits for is charged on credit.
 
 use super::{Deferred, FROM_NETWORK, Local, TileEvent};
 use crate::cache::Lower;
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
-use crate::ledger::{Ledger, Resource};
+use crate::ledger::Ledger;
 use crate::noc::{Account, Packet, PacketKind, Transaction};
 use crate::types::{Owner, Tick};
 
@@ -24,23 +25,18 @@ impl Below<'_> {
         self.unit.is_none() && self.local.regulated
     }
 
-    /// The moment at which the token bucket lets a line pass; its wait is booked.
-    fn charge(&mut self, at: Tick, owner: Owner, account: &mut Account) -> Tick {
-        let bytes = self.local.line;
+    /// Charges a line that leaves.
+    fn pay(&mut self, at: Tick, owner: Owner) {
         let Some(unit) = &mut self.unit else {
-            return at;
+            return;
         };
-        let leave = unit.charge(at, bytes).max(at);
-        self.fabric
-            .ledger
-            .wait(account, owner, owner, Resource::Bucket, leave - at);
+        unit.pay(at, owner, self.local.line);
         if let Some(observer) = &mut self.fabric.observer
-            && let Some((bucket, bytes)) = unit.bucket_level(at)
+            && let Some((bucket, bytes)) = unit.bucket_level(at, owner)
         {
             let level = crate::dtu::Observation::BucketLevel { bucket, bytes };
             observer.unit(at, self.local.id, &level);
         }
-        leave
     }
 
     pub fn request_line(
@@ -49,17 +45,17 @@ impl Below<'_> {
         address: u64,
         owner: Owner,
         tag: u32,
-        mut account: Account,
+        account: Account,
     ) {
         let bytes = self.local.line;
-        let leave = self.charge(at, owner, &mut account);
+        self.pay(at, owner);
         let (destination, address) = match self.local.window(address, 1, false) {
             Some((window, address)) => (window.tile, address),
             // The window was closed meanwhile; the line still has to come back to its miss register.
             None => (self.local.id, u64::MAX),
         };
         let mut packet = Packet::request(
-            leave,
+            at,
             self.local.id,
             destination,
             owner,
@@ -75,22 +71,22 @@ impl Below<'_> {
                 bytes,
             };
             let refusal = TileEvent::Packet(Box::new(packet.response(kind)));
-            self.local.queue.push(leave, FROM_NETWORK, refusal);
+            self.local.queue.push(at, FROM_NETWORK, refusal);
             return;
         }
-        self.local.send(leave, packet, self.fabric);
+        self.local.send(at, packet, self.fabric);
     }
 
-    pub fn write_line(&mut self, at: Tick, address: u64, owner: Owner) {
+    /// False: the line is lost, and not under way.
+    pub fn write_line(&mut self, at: Tick, address: u64, owner: Owner) -> bool {
         // A line whose window was closed meanwhile is lost, as on hardware.
         let Some((window, target)) = self.local.window(address, 1, true) else {
-            return;
+            return false;
         };
         let destination = window.tile;
-        let mut account = Account::new(at);
-        let leave = self.charge(at, owner, &mut account);
-        let mut packet = Packet::request(
-            leave,
+        self.pay(at, owner);
+        let packet = Packet::request(
+            at,
             self.local.id,
             destination,
             owner,
@@ -102,16 +98,27 @@ impl Below<'_> {
                 data: None,
             },
         );
-        packet.account = account;
-        self.local.send(leave, packet, self.fabric);
+        self.local.send(at, packet, self.fabric);
+        true
     }
 }
 
 impl Lower for Below<'_> {
-    fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) -> bool {
+    fn read(
+        &mut self,
+        at: Tick,
+        address: u64,
+        owner: Owner,
+        tag: u32,
+        mut account: Account,
+    ) -> bool {
         if self.local.window(address, 1, false).is_none() {
             return false;
         }
+        // The access has waited for its tokens, which is booked already.
+        let waited = std::mem::take(&mut self.local.admitted);
+        account.started -= waited;
+        account.waited += waited;
         if self.deferring() {
             self.local.deferred.push(Deferred::Read {
                 at,
@@ -126,13 +133,17 @@ impl Lower for Below<'_> {
         true
     }
 
-    fn write_back(&mut self, at: Tick, address: u64, owner: Owner) {
+    fn write_back(&mut self, at: Tick, address: u64, owner: Owner) -> bool {
+        if self.local.window(address, 1, true).is_none() {
+            return false;
+        }
         if self.deferring() {
             self.local
                 .deferred
                 .push(Deferred::Write { at, address, owner });
+            true
         } else {
-            self.write_line(at, address, owner);
+            self.write_line(at, address, owner)
         }
     }
 

@@ -3,12 +3,13 @@
 use super::card::{self, with_card};
 use super::{Below, End, Local, MARKERS_MAX, Signal, TileEnv};
 use crate::cache::Hierarchy;
-use crate::cache::hierarchy::Outcome;
+use crate::cache::hierarchy::{Outcome, Reach};
 use crate::device::clint::ClintEffect;
 use crate::device::{HtifEffect, exit_code};
 use crate::dtu::{Dtu, WriteEffect};
 use crate::fabric::Fabric;
 use crate::hart::{Access, Bus, BusFault, DeviceRead, DeviceWrite, InterruptLine, Place, Timing};
+use crate::ledger::Resource;
 use crate::observe::Marker;
 use crate::timeline::Event;
 use crate::types::{Owner, Tick};
@@ -48,6 +49,7 @@ impl TileBus<'_> {
             fabric: self.fabric,
         };
         let timing = timing(self.caches.fetch_miss(now, physical, owner, &mut lower));
+        self.local.admitted = 0;
         self.note(timing)
     }
 
@@ -72,6 +74,7 @@ impl TileBus<'_> {
             self.caches
                 .data_miss(now, physical, write, owner, &mut lower),
         );
+        self.local.admitted = 0;
         self.note(timing)
     }
 
@@ -105,6 +108,63 @@ impl TileBus<'_> {
                 Timing::Pending(HOST_TOKEN)
             }
         }
+    }
+
+    /// Lets an access wait at the hart until the token bucket allows it.
+    ///
+    /// The hart's privilege decides, as the attribute of a bus does (AxPROT of AXI, IHI 0022): what applications do waits until the
+    /// bucket has the bytes of a line that leaves the tile; a first-level miss that the second level answers may push out dirty
+    /// lines and waits until nothing is owed. TileMux, which must get an application off the hart, may borrow what the kernel
+    /// allowed.
+    #[cold]
+    #[inline(never)]
+    fn admit_regulated(
+        &mut self,
+        now: Tick,
+        physical: u64,
+        fetch: bool,
+        user: bool,
+    ) -> Result<(), Tick> {
+        let reach = self.caches.reach(physical, fetch);
+        let Some(unit) = self.unit.as_deref_mut() else {
+            return Ok(());
+        };
+        let outcome = match (reach, user) {
+            (Reach::First, _) => Ok(()),
+            (Reach::Second, _) => unit.solvent(now, !user, 0),
+            (Reach::Below, true) => unit.ask(now, self.local.line),
+            (Reach::Below, false) => unit.solvent(now, true, self.local.line),
+        };
+        self.asked(now, outcome)
+    }
+
+    /// Notes since when the hart waits for tokens, and books the wait when it is over.
+    fn asked(&mut self, now: Tick, outcome: Result<(), Tick>) -> Result<(), Tick> {
+        let hart = usize::from(self.second);
+        let mut before = self.local.asked[hart].take();
+        self.local.admitted = 0;
+        if let Some((since, until)) = before
+            && until < now
+        {
+            // It did not ask again when its time had come: what it waited for was there by itself.
+            self.book_tokens(until - since);
+            before = None;
+        }
+        let since = before.map_or(now, |(since, _)| since);
+        match outcome {
+            Ok(()) => {
+                self.book_tokens(now - since);
+                self.local.admitted = now - since;
+            }
+            Err(until) => self.local.asked[hart] = Some((since, until)),
+        }
+        outcome
+    }
+
+    fn book_tokens(&mut self, waited: Tick) {
+        let owner = self.local.owner;
+        let ledger = &mut self.fabric.ledger;
+        ledger.book(owner, owner, Resource::Bucket, waited);
     }
 
     fn store_to_host(&mut self, now: Tick, physical: u64, value: u64) {
@@ -172,6 +232,34 @@ fn within(physical: u64, base: u64, size: u64) -> Option<u64> {
 }
 
 impl Bus for TileBus<'_> {
+    #[inline]
+    fn regulates(&self) -> bool {
+        let waits = self.local.asked[usize::from(self.second)].is_some();
+        waits || self.unit.as_deref().is_some_and(Dtu::regulates)
+    }
+
+    fn admit(&mut self, now: Tick, physical: u64, fetch: bool, user: bool) -> Result<(), Tick> {
+        self.admit_regulated(now, physical, fetch, user)
+    }
+
+    fn solvent(&mut self, now: Tick) -> Result<(), Tick> {
+        let unit = self.unit.as_deref_mut();
+        let outcome = unit.map_or(Ok(()), |unit| unit.solvent(now, false, 0));
+        let outcome = self.asked(now, outcome);
+        self.local.admitted = 0;
+        outcome
+    }
+
+    fn withdraw(&mut self, now: Tick) {
+        let _ = self.asked(now, Ok(()));
+        self.local.admitted = 0;
+        if let Some(unit) = self.unit.as_deref_mut()
+            && !self.second
+        {
+            unit.withdraw();
+        }
+    }
+
     #[inline]
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing {
         match self.caches.fetch_hit(now, physical) {

@@ -6,9 +6,9 @@ use super::{Below, Deferred, End, FROM_NETWORK, Local, TileEvent, Window};
 use crate::cache::Hierarchy;
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
-use crate::noc::{Packet, PacketKind};
+use crate::noc::{Packet, PacketKind, Transaction};
 use crate::timeline::Event;
-use crate::types::Tick;
+use crate::types::{Owner, Tick};
 use bulkhead_abi::dtu::{Endpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
 
@@ -17,6 +17,11 @@ impl Local {
     #[inline]
     pub(super) fn next_event(&self) -> Tick {
         self.queue.next_time().min(self.timer_at)
+    }
+
+    /// The hart is reset or stopped: nothing of it waits for tokens any more.
+    pub(super) fn forget_asked(&mut self) {
+        self.asked = [None; 2];
     }
 
     #[inline]
@@ -116,9 +121,22 @@ impl Local {
                     tag,
                     account,
                 } => lower.request_line(at, address, owner, tag, account),
-                Deferred::Write { at, address, owner } => lower.write_line(at, address, owner),
+                Deferred::Write { at, address, owner } => {
+                    if !lower.write_line(at, address, owner) {
+                        self.lose_line(at, owner);
+                    }
+                }
             }
         }
+    }
+
+    /// The window of a line on its way back was closed before it left: its place in the write-back buffer gets free.
+    fn lose_line(&mut self, at: Tick, owner: Owner) {
+        let kind = PacketKind::WriteResponse { error: true };
+        let transaction = Transaction::CacheWrite;
+        let lost = Packet::request(at, self.id, self.id, owner, 0, transaction, kind);
+        let lost = TileEvent::Packet(Box::new(lost));
+        self.queue.push(at.max(self.now), FROM_NETWORK, lost);
     }
 
     /// Sends a packet at `at`.

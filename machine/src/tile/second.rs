@@ -64,7 +64,7 @@ impl Tile {
             other: first,
         };
         match second.hart.run(&mut bus, horizon.min(first)) {
-            Stop::Horizon | Stop::Device => {}
+            Stop::Horizon | Stop::Device | Stop::Tokens => {}
             Stop::Pending(_) | Stop::WaitForInterrupt | Stop::Sleep | Stop::Halted => {
                 second.runnable = false;
             }

@@ -102,6 +102,18 @@ impl Program {
     pub fn mret(&mut self) -> &mut Self {
         self.word(0x3020_0073)
     }
+    /// What follows runs in user mode, which may access everything. Uses `T0`.
+    pub fn user(&mut self) -> &mut Self {
+        self.li(T0, u64::MAX >> 10)
+            .csr(1, 0x3b0, T0)
+            .li(T0, 0x1f)
+            .csr(1, 0x3a0, T0);
+        // auipc
+        self.word(T0 << 7 | 0x17)
+            .addi(T0, T0, 16)
+            .csr(1, 0x341, T0)
+            .mret()
+    }
     pub fn marker(&mut self, rs: u32, kind: u32) -> &mut Self {
         self.word(kind << 20 | rs << 15 | 2 << 12 | 0x13)
     }

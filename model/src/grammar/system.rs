@@ -385,7 +385,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "noc",
                 Rate,
                 "none",
-                "Traffic: messages, transfers and cache misses. Rate of the token bucket, or `none`. Below a manager: on each of its tiles.",
+                "Traffic: messages, transfers and cache lines, in whole blocks of 64 bytes. Rate of the token bucket, or `none`. Below a manager: on each of its tiles.",
             ),
             default(
                 "burst",

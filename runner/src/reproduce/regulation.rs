@@ -20,6 +20,8 @@ const VICTIM: &str = "victim";
 const LINE: u64 = 64;
 /// The victim beside limited hogs: at most so many times as slow as alone (the paper's Figure 5a, 1 percent).
 const VICTIM_KEPT: f64 = 1.01;
+/// The task beside limited hogs on its tile, in the same way: they push its lines out, which a bucket does not prevent.
+const TASK_KEPT: f64 = 1.1;
 /// What the victim suffers from hogs without a limit, at least.
 const VICTIM_HARMED: f64 = 1.5;
 
@@ -147,6 +149,14 @@ pub fn claims(all: &[Regulation]) -> Vec<Claim> {
                 ),
                 factor <= VICTIM_KEPT,
             );
+            let factor = one.task / alone.task.max(1e-9);
+            claim(
+                format!(
+                    "task on the hogs' tile, {}: {factor:.3} times the worst alone, {TASK_KEPT} allowed",
+                    one.variant
+                ),
+                factor <= TASK_KEPT,
+            );
         } else {
             claim(
                 format!(
@@ -213,7 +223,7 @@ mod tests {
         vec![
             one("alone", 40.0, 100.0, vec![]),
             one("off", 130.0, 400.0, vec![hog(None, 90_000)]),
-            one("hogs", 60.0, 100.5, vec![hog(Some(8 << 20), 1001)]),
+            one("hogs", 41.0, 100.5, vec![hog(Some(8 << 20), 1001)]),
         ]
     }
 

@@ -214,7 +214,7 @@ pub fn run(image: &[u8], tests: usize, delays: Option<u64>) -> Result<Vec<u8>, E
             };
         }
         match stop {
-            Stop::Horizon | Stop::Device => {}
+            Stop::Horizon | Stop::Device | Stop::Tokens => {}
             Stop::Pending(wanted) => {
                 while let Some((at, token)) = bus.under_way.pop_first() {
                     hart.complete(token, at);

@@ -64,7 +64,7 @@ fn what_cannot_be_kept_is_refused() {
     let text = refusal(system("priorities"), &["urgent/cpu@quota=400us"]);
     assert_eq!(
         text,
-        "greedy: `slow` on tile 2 may need 5653 us for its quota, later than its deadline of 5000 us"
+        "greedy: `slow` on tile 2 may need 5658 us for its quota, later than its deadline of 5000 us"
     );
     let text = refusal(system("priorities"), &["urgent/cpu@quota=440us"]);
     assert_eq!(

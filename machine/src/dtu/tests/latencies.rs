@@ -178,7 +178,9 @@ fn the_bucket_delays_chunks_and_books_the_wait() {
     assert_eq!((account.started, account.waited), (40, 1_953_960));
     // Cache misses draw from the same bucket. Level after the read: 977 * 0.524288 - 512 = 0.229; a line of 64 bytes
     // needs ceil(63.771 / 0.524288) = 122 more refills after the one at 1_954_000.
-    assert_eq!(world.units[1].charge(1_954_000, 64), 1_954_000 + 122 * 2000);
+    let later = 1_954_000 + 122 * 2000;
+    assert_eq!(world.units[1].ask(1_954_000, 64), Err(later));
+    assert_eq!(world.units[1].ask(later, 64), Ok(()));
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub trait Hardware {
     fn invalidate_endpoint(&mut self, tile: u16, endpoint: u16);
     /// Sets a token bucket of a tile: bytes a second, bytes at once.
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64);
+    /// Lets machine mode of a tile borrow so many bytes from its token buckets.
+    fn set_borrowed(&mut self, tile: u16, bytes: u64);
     /// Gives the device of a tile to an activity: its receive endpoint, and first virtual address, tile-physical address and bytes
     /// of the memory that the device may use. Without bytes nobody has it.
     fn give_device(&mut self, tile: u16, owner: (u16, u16), memory: (u64, u64, u64));

@@ -54,6 +54,8 @@ pub struct Tile {
     pub device: Option<u16>,
     /// The tile capability whose rate each token bucket has; bucket 0 does not regulate.
     pub buckets: [Option<NodeId>; BUCKET_COUNT],
+    /// Activities share it: TileMux may borrow from the buckets.
+    pub is_shared: bool,
 }
 
 impl Tile {
@@ -79,6 +81,7 @@ impl Tile {
             budgets: Vec::new(),
             device: None,
             buckets: [None; BUCKET_COUNT],
+            is_shared: false,
         }
     }
 

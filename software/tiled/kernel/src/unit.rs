@@ -8,10 +8,10 @@
 use crate::arch::{self, CALL_BYTES, CALL_SLOTS, Calls, PAGE};
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::{
-    BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity, DEVICE_ADDRESS,
-    DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint, ExternalOpcode,
-    MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint, TILEMUX_ACTIVITY,
-    TLB_READ, TLB_WRITE,
+    BORROWED, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
+    DEVICE_ADDRESS, DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint,
+    ExternalOpcode, MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
+    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
 };
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::{KERNEL_LABEL, PRIORITIES, SYSCALL_SLOT, SYSCALL_WORDS, StopCause};
@@ -336,6 +336,10 @@ impl Hardware for Unit {
         self.registers(tile, base + BUCKET_LIMIT, &[limit]);
         // The amount stands behind the rate.
         self.registers(tile, base + BUCKET_RATE, &[rate, limit]);
+    }
+
+    fn set_borrowed(&mut self, tile: u16, bytes: u64) {
+        self.registers(tile, BORROWED, &[bytes]);
     }
 
     fn give_device(&mut self, tile: u16, owner: (u16, u16), memory: (u64, u64, u64)) {

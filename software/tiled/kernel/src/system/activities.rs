@@ -10,7 +10,7 @@ use super::{Outcome, System, Ticket, caller_label, done};
 use crate::activity::{Activity, State};
 use crate::hardware::{Hardware, Region};
 use alloc::boxed::Box;
-use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint};
+use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEndpoint};
 use bulkhead_abi::syscall::{
     ABOUT, Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SEL_ACTIVITY, SYSCALL_SLOT,
     StopCause, SyscallError, TOLD_MAX,
@@ -101,6 +101,10 @@ impl System {
             self.space
                 .create_activity(caller, plan.target, plan.tile, plan.purse, plan.memory)?;
         let (id, generation) = self.number_for_new();
+        if !self.tiles[index].is_shared && self.activities.values().any(|a| a.tile == index) {
+            self.tiles[index].is_shared = true;
+            hardware.set_borrowed(self.tiles[index].id, PRIVILEGED_CREDIT.into());
+        }
         self.enter(
             id,
             Activity {

@@ -56,8 +56,8 @@ pub const fn of(call: Number) -> Bound {
         Number::OpenModule => bound(2 * LOOKUP + MAKE_STEPS, 0),
         // The window, and where TileMux is asked.
         Number::ConfigureTile => bound(4 * LOOKUP + MAKE_STEPS, 2),
-        // The activity itself, and a bucket.
-        Number::CreateActivity => bound(6 * LOOKUP + ACTIVITY_STEPS, 1),
+        // The activity itself, a bucket, and what TileMux may borrow.
+        Number::CreateActivity => bound(6 * LOOKUP + ACTIVITY_STEPS, 2),
         Number::Map | Number::Start => bound(LOOKUP, 1),
         // A mapping, page tables out of some window's memory, an endpoint.
         Number::SetPager => bound(

@@ -55,6 +55,7 @@ pub struct Chip {
     pub full: Vec<u16>,
     pub asked: Vec<Asked>,
     /// Every time that a device was given or taken: tile, owner, memory.
+    pub borrowed: Vec<(u16, u64)>,
     pub devices: Vec<(u16, (u16, u16), (u64, u64, u64))>,
     pub refuse: bool,
     pub now: u64,
@@ -83,6 +84,10 @@ impl Hardware for Chip {
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {
         self.effects += 1;
         self.buckets.insert((tile, bucket), (rate, limit));
+    }
+    fn set_borrowed(&mut self, tile: u16, bytes: u64) {
+        self.effects += 1;
+        self.borrowed.push((tile, bytes));
     }
     fn give_device(&mut self, tile: u16, owner: (u16, u16), memory: (u64, u64, u64)) {
         self.effects += 1;

@@ -1,0 +1,218 @@
+//! Token buckets and harts: what is let through, who waits, and how an interrupt gets a hart off an access that waits.
+
+use super::isolation::in_pieces;
+use super::*;
+use bulkhead_abi::dtu::PRIVILEGED_CREDIT;
+use bulkhead_abi::memory_map::{CLINT_BASE, CLINT_MTIME, CLINT_MTIMECMP};
+
+/// Marks what the timer's handler has taken.
+const TAKEN: u16 = 0x101;
+const T3: u32 = 28;
+const T4: u32 = 29;
+/// Cycles of the timer between two interrupts: 20 us.
+const DISTANCE: i32 = 200;
+
+impl Program {
+    fn csrw(&mut self, csr: u32, rs: u32) -> &mut Self {
+        self.word(csr << 20 | rs << 15 | 1 << 12 | 0x73)
+    }
+
+    /// The rest runs in user mode, with access to everything. A timer interrupt every [`DISTANCE`] is taken in machine mode and marked
+    /// with its number, if wanted.
+    fn user(&mut self, timer: bool) -> &mut Self {
+        self.li(T0, 0x1f).li(T1, u64::MAX >> 10);
+        self.csrw(0x3b0, T1).csrw(0x3a0, T0);
+        self.li(T3, CLINT_BASE + CLINT_MTIMECMP).addi(T4, ZERO, 0);
+        // auipc
+        self.word(T0 << 7 | 0x17);
+        let base = self.here() - 1;
+        self.addi(T1, T0, 0);
+        let handler_at = self.here() - 1;
+        self.csrw(0x305, T1);
+        if timer {
+            self.li(T2, CLINT_BASE + CLINT_MTIME)
+                .load(T2, T2, 0)
+                .addi(T2, T2, DISTANCE)
+                .store(T2, T3, 0)
+                .addi(T1, ZERO, 0x80)
+                .csrw(0x304, T1);
+        }
+        self.addi(T0, T0, 0);
+        let rest_at = self.here() - 1;
+        self.csrw(0x341, T0).csrw(0x300, ZERO).word(0x3020_0073);
+        let here = self.here();
+        let to = |at: usize| ((here - base) * 4) as u32 + at as u32;
+        self.0[handler_at] |= to(0) << 20;
+        // The handler: marks, sets the timer again, returns.
+        self.addi(T4, T4, 1).marker(T4, TAKEN.into());
+        self.addi(T2, T2, DISTANCE)
+            .store(T2, T3, 0)
+            .word(0x3020_0073);
+        let here = self.here();
+        self.0[rest_at] |= (((here - base) * 4) as u32) << 20;
+        self
+    }
+}
+
+/// Streams in user mode, 80 KiB again and again: a load, and a store if `store`.
+fn hog(store: bool, timer: bool) -> Program {
+    let mut p = Program::default();
+    p.user(timer);
+    p.li(S0, MEMORY_BASE + 0x10000)
+        .li(S1, MEMORY_BASE + 0x24000);
+    let pass = p.here();
+    p.addi(A0, S0, 0);
+    let again = p.here();
+    p.load(A1, A0, 0);
+    if store {
+        p.addi(A1, A1, 1).store(A1, A0, 0);
+    }
+    p.addi(A0, A0, 64);
+    p.branch(4, A0, S1, again);
+    p.branch(0, ZERO, ZERO, pass);
+    p
+}
+
+fn regulated(program: &Program, rate: u64, amount: u64, limit: u64) -> Machine {
+    let mut machine = Machine::new(&platform(PlatformKind::Tiled, 1, 1)).unwrap();
+    give_memory(&mut machine, 0, 100, 0);
+    let unit = machine.unit_mut(0).unwrap();
+    unit.set_bucket(0, 0, rate, amount, limit);
+    start(&mut machine, 0, program);
+    machine
+}
+
+fn moved(machine: &Machine) -> u64 {
+    let memory = &machine.statistics().memories[0].counters;
+    memory.read_bytes + memory.written_bytes
+}
+
+fn waited(machine: &Machine) -> Tick {
+    let owner = Owner::new(0, dtu::TILEMUX_ACTIVITY);
+    let bookings = machine.ledger().bookings();
+    let mine = bookings
+        .iter()
+        .filter(|b| b.victim == owner && b.culprit == owner && b.resource == Resource::Bucket);
+    mine.map(|b| b.ticks).sum()
+}
+
+#[test]
+fn token_buckets_slow_cache_misses_down() {
+    // 64 MB/s: in 200 us at most 12800 bytes and the initial amount of 64; two lines may be pushed out for the last.
+    let mut machine = regulated(&hog(true, false), 64_000_000, 64, 4096);
+    assert_eq!(
+        machine.run(RunLimit { ticks: 800_000 }, None),
+        Outcome::Limit
+    );
+    let bytes = moved(&machine);
+    assert!(bytes <= 12_800 + 64 + 2 * 64 && bytes > 11_000, "{bytes}");
+    // Nearly all of the time is a wait for tokens, and booked as that.
+    let waited = waited(&machine);
+    assert!((700_000..=800_000).contains(&waited), "{waited}");
+}
+
+#[test]
+fn machine_mode_borrows_and_no_more() {
+    let mut machine = regulated(&stream(0x14000), 64_000_000, 64, 4096);
+    machine.unit_mut(0).unwrap().set_borrowed(PRIVILEGED_CREDIT);
+    machine.run(RunLimit { ticks: 800_000 }, None);
+    let bytes = moved(&machine);
+    let credit = u64::from(PRIVILEGED_CREDIT);
+    // The last lines before the credit was gone: as many as there are miss registers, each pushing out two.
+    let posted = 8 * 2 * 64;
+    assert!(bytes > 11_000 + credit, "{bytes}");
+    assert!(bytes <= 12_800 + 64 + credit + posted, "{bytes}");
+    // Where the kernel allows nothing, it waits as applications do.
+    let mut machine = regulated(&stream(0x14000), 64_000_000, 64, 4096);
+    machine.run(RunLimit { ticks: 800_000 }, None);
+    let bytes = moved(&machine);
+    assert!(
+        (11_000..=12_800 + 64 + 64 + posted).contains(&bytes),
+        "{bytes}"
+    );
+}
+
+/// How long after the timer each of its interrupts was taken.
+fn delays(machine: &Machine) -> Vec<Tick> {
+    let markers = machine.markers();
+    let taken: Vec<_> = markers.iter().filter(|m| m.kind == TAKEN).collect();
+    let distance = DISTANCE as Tick * 400;
+    let first = taken.first().map_or(0, |m| m.tick);
+    // The timer's grid: the first is late by less than a distance.
+    let phase = first / 400 * 400;
+    let delay = |m: &&Marker| {
+        (m.tick + distance)
+            .saturating_sub(phase + (m.value - 1) * distance)
+            .saturating_sub(distance)
+    };
+    taken.iter().map(delay).collect()
+}
+
+#[test]
+fn an_interrupt_gets_the_hart_off_an_access_that_waits() {
+    // 64 KB/s: a line takes a millisecond, 50 interrupts.
+    for store in [false, true] {
+        let mut machine = regulated(&hog(store, true), 64_000, 64, 4096);
+        machine.unit_mut(0).unwrap().set_borrowed(PRIVILEGED_CREDIT);
+        machine.run(RunLimit { ticks: 16_000_000 }, None);
+        let delays = delays(&machine);
+        assert!(delays.len() > 150, "{}", delays.len());
+        // A bucket that cannot be left would cost up to 4 000 000 ticks; a memory access takes a few hundred.
+        let worst = delays.iter().max().copied().unwrap_or(0);
+        assert!(worst < 2000, "{worst}");
+        // What is withdrawn has taken no tokens, and what waits goes on with its place: 4 ms bring 256 bytes.
+        let bytes = moved(&machine);
+        let credit = u64::from(PRIVILEGED_CREDIT);
+        assert!(
+            bytes >= 64 + 3 * 64 && bytes <= 64 + 256 + credit,
+            "{bytes}"
+        );
+    }
+}
+
+#[test]
+fn an_access_that_is_withdrawn_is_made_again_and_only_once() {
+    // The counter in memory is incremented by every turn; without an access twice or not at all, the sum of all words is the number
+    // of turns.
+    let turns = |timer: bool| {
+        let mut p = Program::default();
+        p.user(timer);
+        p.li(S0, MEMORY_BASE + 0x10000)
+            .li(S1, MEMORY_BASE + 0x24000)
+            .addi(A0, S0, 0);
+        let again = p.here();
+        p.load(A1, A0, 0).addi(A1, A1, 1).store(A1, A0, 0);
+        // amoadd.d a1, a1, (a0)
+        p.word(A1 << 20 | A0 << 15 | 3 << 12 | A1 << 7 | 0x2f);
+        p.addi(A0, A0, 64);
+        p.branch(4, A0, S1, again);
+        let end = p.here();
+        p.branch(0, ZERO, ZERO, end);
+        let mut machine = regulated(&p, 32_000_000, 64, 4096);
+        machine.run(RunLimit { ticks: 40_000_000 }, None);
+        let mut words = Vec::new();
+        for line in 0..0x500u64 {
+            let at = 0x10000 + line as usize * 64;
+            let memory = machine.memory(100).unwrap();
+            words.push(memory[at..].first_chunk().map(|w| u64::from_le_bytes(*w)));
+        }
+        words
+    };
+    assert!(turns(false).iter().all(|word| *word == Some(2)));
+    assert_eq!(turns(true), turns(false));
+}
+
+#[test]
+fn windows_do_not_change_withdrawals() {
+    let begin = || regulated(&hog(true, true), 4_000_000, 64, 4096);
+    let mut whole = begin();
+    whole.run(RunLimit { ticks: 2_400_000 }, None);
+    let mut pieces = begin();
+    assert_eq!(in_pieces(&mut pieces, 2_400_000), Outcome::Limit);
+    assert_eq!(whole.markers(), pieces.markers());
+    assert_eq!(whole.digest(), pieces.digest());
+    let mut seen = begin();
+    seen.watch(0, None).unwrap();
+    seen.run(RunLimit { ticks: 2_400_000 }, None);
+    assert_eq!(whole.digest(), seen.digest());
+}
