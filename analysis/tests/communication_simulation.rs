@@ -342,6 +342,7 @@ fn scenario(resources: &[(bool, bool)], shape: &Shape) -> NetworkScenario {
                                 input: (s / 2) as u16 + if r > first { 10 } else { 0 },
                                 occupancy,
                                 tail: 0,
+                                elsewhere: false,
                                 latency: if r % 2 == 0 { occupancy } else { 3 },
                             }))
                             .collect();
@@ -490,8 +491,8 @@ proptest! {
             least_round_trip: n[9 + i],
             demand: None,
             steps: vec![
-                Step { resource: Some(0), input: i as u16, occupancy: n[12 + i], tail: n[15 + i], latency: n[18 + i] },
-                Step { resource: Some(1 + i / 2 * 6), input: 0, occupancy: n[12 + i], tail: 0, latency: n[18 + i] },
+                Step { resource: Some(0), input: i as u16, occupancy: n[12 + i], tail: n[15 + i], elsewhere: false, latency: n[18 + i] },
+                Step { resource: Some(1 + i / 2 * 6), input: 0, occupancy: n[12 + i], tail: 0, elsewhere: false, latency: n[18 + i] },
             ],
         };
         let scenario = NetworkScenario {

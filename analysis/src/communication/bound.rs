@@ -279,7 +279,7 @@ impl<'a> Contended<'a> {
         let mut users = BTreeSet::new();
         for id in counts.keys() {
             let (_, class) = scenario.class(*id)?;
-            if class.steps.iter().any(|s| s.resource == Some(index)) {
+            if class.own_steps(index).next().is_some() {
                 users.insert(id.source);
             }
         }
@@ -292,7 +292,7 @@ impl<'a> Contended<'a> {
         let mut cap_method = Method::Order;
         for (&id, &count) in counts {
             let (_, class) = scenario.class(id)?;
-            for step in class.steps.iter().filter(|s| s.resource == Some(index)) {
+            for step in class.own_steps(index) {
                 let (wait, method) = single(scenario, id, index, step.input, None)?;
                 if only.is_some() {
                     let (wait, _) = single(scenario, id, index, step.input, only)?;

@@ -370,6 +370,7 @@ impl<'a> Chip<'a> {
             input: 0,
             occupancy: look + store.max(store_missing),
             tail: 0,
+            elsewhere: false,
             latency: look + store,
         });
         trip.least += look;
@@ -465,6 +466,7 @@ impl<'a> Chip<'a> {
                 input,
                 occupancy: busy,
                 tail: 0,
+                elsewhere: false,
                 latency,
             });
             trip.least += latency;
@@ -506,6 +508,7 @@ impl<'a> Chip<'a> {
             input: 0,
             occupancy,
             tail: recovery,
+            elsewhere: false,
             latency: service,
         });
         trip.least += u64::from(dram.cas) * cycle + aligned * burst;

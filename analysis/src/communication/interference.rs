@@ -20,7 +20,9 @@ pub(super) struct User<'a> {
     pub outstanding: u64,
     /// Ticks of the resource for one transaction.
     pub occupancy: u128,
-    /// (input, occupancy) of each of its steps at the resource.
+    /// Of that, what is under way in its own slots.
+    pub own: u128,
+    /// (input, occupancy) of each of its own steps at the resource.
     pub inputs: Vec<(u16, u128)>,
 }
 
@@ -38,16 +40,19 @@ impl<'a> Rival<'a> {
             .enumerate()
             .filter_map(|(index, class)| {
                 let used = steps(class);
-                let inputs: Vec<_> = used.iter().map(|s| (s.input, occupancy(s))).collect();
+                let all = used.iter().map(|s| occupancy(s)).sum();
+                let own = used.iter().filter(|s| !s.elsewhere);
+                let inputs: Vec<_> = own.map(|s| (s.input, occupancy(s))).collect();
                 let own = u64::from(except == Some(index));
                 // At one moment only jobs that are not over have anything under way.
                 let demanded = class.demand.map_or(u128::MAX, |d| d.in_window(0));
                 let most = u128::from(class.outstanding).min(demanded) as u64;
                 let outstanding = most.saturating_sub(own);
-                (!inputs.is_empty() && outstanding > 0).then(|| User {
+                (!used.is_empty() && outstanding > 0).then(|| User {
                     class,
                     outstanding,
-                    occupancy: inputs.iter().map(|(_, o)| o).sum(),
+                    occupancy: all,
+                    own: inputs.iter().map(|(_, o)| o).sum(),
                     inputs,
                 })
             });
@@ -61,7 +66,7 @@ impl<'a> Rival<'a> {
     /// What was under way at some moment, at most.
     pub fn under_way(&self) -> u128 {
         at_once(std::slice::from_ref(self), |u| {
-            u128::from(u.outstanding) * u.occupancy
+            u128::from(u.outstanding) * u.own
         })
     }
 
@@ -200,7 +205,7 @@ fn at_once(rivals: &[Rival], amount: impl Fn(&User) -> u128) -> u128 {
 /// The order bound for one transaction that comes through `input`, without outages.
 pub(super) fn order_bound(arbitration: Arbitration, rivals: &[Rival], input: u16) -> u128 {
     match arbitration {
-        Arbitration::ArrivalOrder => at_once(rivals, |u| u128::from(u.outstanding) * u.occupancy),
+        Arbitration::ArrivalOrder => at_once(rivals, |u| u128::from(u.outstanding) * u.own),
         Arbitration::RoundRobin => {
             let steps = || {
                 rivals
@@ -272,6 +277,7 @@ mod tests {
                 input,
                 occupancy,
                 tail: 0,
+                elsewhere: false,
                 latency: occupancy,
             }],
         }

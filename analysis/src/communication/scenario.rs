@@ -144,6 +144,9 @@ pub struct Step {
     /// How much of the occupancy may lie after the end of the whole transaction, when its source may issue the next
     /// (such as the recovery of a memory bank after a write). 0 if the resource is always left before.
     pub tail: Ticks,
+    /// It is the work of another source (lines that storing a message moves at its receiver), whose slots are under way for it: it
+    /// counts where tokens say how often it happens, and nobody waits for it in the name of this transaction.
+    pub elsewhere: bool,
     /// Longest time from winning the resource (or reaching the step) to reaching the next step.
     pub latency: Ticks,
 }
@@ -156,6 +159,7 @@ impl Step {
             input: 0,
             occupancy: 0,
             tail: 0,
+            elsewhere: false,
             latency,
         }
     }
@@ -282,6 +286,12 @@ impl NetworkScenario {
 }
 
 impl TransactionClass {
+    /// Steps at a resource that the transaction itself takes.
+    pub(super) fn own_steps(&self, resource: usize) -> impl Iterator<Item = &Step> {
+        let here = self.steps.iter();
+        here.filter(move |s| s.resource == Some(resource) && !s.elsewhere)
+    }
+
     /// Time without any contention.
     pub fn uncontended(&self) -> u128 {
         self.steps.iter().map(|s| u128::from(s.latency)).sum()

@@ -580,6 +580,7 @@ impl<'a> SystemBounds<'a> {
             steps.extend(contended.map(|step| Step {
                 occupancy: step.occupancy.saturating_mul(count),
                 latency: 0,
+                elsewhere: true,
                 ..step
             }));
         }
