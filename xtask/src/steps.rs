@@ -239,7 +239,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
     let mut steps = vec![
         over(
             "host crates",
-            &["test", "--quiet"],
+            &["test", "--quiet", "--no-fail-fast"],
             select(&packages, |p| {
                 !for_the_chip(p) && !is_test(p) && !for_python(p)
             }),
@@ -247,7 +247,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
         ),
         over(
             "pure crates of the chip",
-            &["test", "--quiet", "--lib"],
+            &["test", "--quiet", "--no-fail-fast", "--lib"],
             select(&packages, |p| for_the_chip(p) && p.host_tests),
             &[],
         ),
@@ -260,7 +260,14 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
     ];
     for package in packages.iter().filter(|package| is_test(package)) {
         // Whole systems run for many simulated milliseconds: they need the optimised simulator.
-        let arguments = ["test", "--quiet", "--release", "-p", &package.name];
+        let arguments = [
+            "test",
+            "--quiet",
+            "--no-fail-fast",
+            "--release",
+            "-p",
+            &package.name,
+        ];
         let name: &'static str = match package.folder.rsplit('/').next() {
             Some("conformance") => "conformance",
             Some("system") => "whole systems",
