@@ -267,10 +267,7 @@ impl Server {
         let gates = entries
             .iter()
             .map(|gate| ReceiveGate::new(gate.endpoint, gate.size as u8, gate.buffer));
-        Self {
-            offers: offers.unwrap_or(SEL_OFFERED),
-            ..Self::with(service, gates)
-        }
+        Self::with(service, gates, offers.unwrap_or(SEL_OFFERED))
     }
 
     /// With these gates, the first with the highest priority, and the arguments of the description.
@@ -278,10 +275,10 @@ impl Server {
     /// # Panics
     /// If an argument is no time, or there is no gate.
     pub fn new(gates: impl IntoIterator<Item = ReceiveGate>) -> Self {
-        Self::with("", gates)
+        Self::with("", gates, SEL_OFFERED)
     }
 
-    fn with(service: &str, gates: impl IntoIterator<Item = ReceiveGate>) -> Self {
+    fn with(service: &str, gates: impl IntoIterator<Item = ReceiveGate>, offers: u16) -> Self {
         let now = time::now();
         let lane = |(priority, gate)| Lane {
             gate,
@@ -289,8 +286,11 @@ impl Server {
         };
         let lanes: Vec<Lane> = gates.into_iter().enumerate().map(lane).collect();
         let slots = lanes.iter().map(|lane| usize::from(lane.gate.slots()));
-        let of_lane = |lane: &Lane| [Account::new(lane.terms, now); CLIENTS];
-        let Some(first) = lanes.first().map(of_lane) else {
+        // Made where they stay: an array of them is a quarter of a small stack.
+        let of_lane = |lane: &Lane| core::iter::repeat_n(Account::new(lane.terms, now), CLIENTS);
+        let first: Option<Vec<Account>> = lanes.first().map(|lane| of_lane(lane).collect());
+        let first = first.and_then(|all| Box::<[Account; CLIENTS]>::try_from(all).ok());
+        let Some(first) = first else {
             panic!("a server without a gate");
         };
         Self {
@@ -300,8 +300,8 @@ impl Server {
             buffer: AtomicU64::new(lanes[0].gate.buffer()),
             nothing: Aligned([0; 8]),
             control: None,
-            offers: SEL_OFFERED,
-            first: Box::new(first),
+            offers,
+            first,
             lower: lanes[1..].iter().flat_map(of_lane).collect(),
             lanes,
         }
