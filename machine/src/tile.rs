@@ -119,6 +119,8 @@ struct Local {
     deferred: Vec<Deferred>,
     /// Since when an access of each hart waits for tokens, and when it asks again.
     asked: [Option<(Tick, Tick)>; 2],
+    /// The bucket of the current activity regulates, or a hart waits for tokens.
+    holds_back: bool,
     /// Ticks that the access which the hart makes now has waited for them.
     admitted: Tick,
     line: u32,
@@ -237,6 +239,7 @@ impl Tile {
                 signals: Vec::new(),
                 deferred: Vec::new(),
                 asked: [None; 2],
+                holds_back: false,
                 admitted: 0,
                 line: caches.line(),
                 regulated: unit.is_some(),

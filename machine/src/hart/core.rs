@@ -386,7 +386,7 @@ impl Core {
 
     /// Before an access that is not surely in the first level: waits for tokens of a bandwidth regulator, if there is one. The
     /// operation has had no effect yet.
-    #[inline]
+    #[inline(never)]
     pub fn admit<B: Bus>(
         &mut self,
         bus: &mut B,

@@ -12,6 +12,9 @@ use super::pmp::Need;
 use super::trap::cause;
 use crate::types::Tick;
 
+/// An access waits for tokens ([`Core::admit`]).
+const TOKENS: Exit = Exit::Suspend(Stop::Tokens);
+
 impl Core {
     fn fault(need: Need, address: u64) -> Exit {
         Exit::Trap(Exception {
@@ -34,8 +37,8 @@ impl Core {
                 let Ok(value) = bus.read_place(quick.memory, quick.offset, BYTES as u8) else {
                     return Err(Self::fault(Need::Read, address));
                 };
-                if !self.lines.load_hits(physical) {
-                    self.time_load(bus, op, physical)?;
+                if !self.lines.load_hits(physical) && !self.time_load(bus, op, physical) {
+                    return Err(TOKENS);
                 }
                 self.statistics.loads += 1;
                 Ok(value)
@@ -60,8 +63,8 @@ impl Core {
                     self.wait_store_room(1, op.cycle as Tick * self.costs.cycle)?;
                 }
                 let hits = self.lines.store_hits(physical);
-                if !hits {
-                    self.admit_store(bus, op, physical)?;
+                if !hits && bus.regulates() && !self.admit_store(bus, op, physical) {
+                    return Err(TOKENS);
                 }
                 if bus
                     .write_place(quick.memory, quick.offset, BYTES as u8, value)
@@ -79,19 +82,21 @@ impl Core {
         }
     }
 
-    /// Asks for the timing of a load and lets its destination wait if it is not a hit; before, waits for tokens.
+    /// Asks for the timing of a load and lets its destination wait if it is not a hit. False: it waits for tokens first.
     #[inline(never)]
-    fn time_load<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) -> Result<(), Exit> {
+    fn time_load<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) -> bool {
         let offset = op.cycle as Tick * self.costs.cycle;
         match self.lines.timing(self.base + offset, physical, false) {
             Some(Timing::Hit) => {}
             Some(timing) => self.note_load(bus, timing, op.masks().1),
             None => {
-                self.admit(bus, physical, Purpose::Load, offset)?;
+                if bus.regulates() && self.admit(bus, physical, Purpose::Load, offset).is_err() {
+                    return false;
+                }
                 self.time_admitted(bus, op, physical, Access::Load);
             }
         }
-        Ok(())
+        true
     }
 
     /// Asks for the timing of a load (or atomic access) that waits for no tokens.
@@ -105,17 +110,13 @@ impl Core {
         }
     }
 
-    /// Before a store that does not surely hit writes anything.
-    #[inline]
-    fn admit_store<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) -> Result<(), Exit> {
-        if !bus.regulates() {
-            return Ok(());
-        }
+    /// Before a store that does not surely hit writes anything. False: it waits for tokens.
+    #[cold]
+    #[inline(never)]
+    fn admit_store<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) -> bool {
         let offset = op.cycle as Tick * self.costs.cycle;
-        match self.lines.timing(self.base + offset, physical, true) {
-            Some(_) => Ok(()),
-            None => self.admit(bus, physical, Purpose::Store, offset),
-        }
+        let known = self.lines.timing(self.base + offset, physical, true);
+        known.is_some() || self.admit(bus, physical, Purpose::Store, offset).is_ok()
     }
 
     /// Asks for the timing of a store and gives it a place in the store buffer if it is not a hit.
@@ -181,8 +182,8 @@ impl Core {
             let value = bus
                 .read(first, bytes as u8)
                 .map_err(|_| Self::fault(Need::Read, address))?;
-            if !self.lines.load_hits(first) {
-                self.time_load(bus, op, first)?;
+            if !self.lines.load_hits(first) && !self.time_load(bus, op, first) {
+                return Err(TOKENS);
             }
             self.statistics.loads += 1;
             return Ok(value);
@@ -233,8 +234,9 @@ impl Core {
         let aligned = address & (bytes - 1) == 0;
         self.wait_store_room(if aligned { 1 } else { 2 }, offset)?;
         if aligned {
-            if !self.lines.store_hits(first) {
-                self.admit_store(bus, op, first)?;
+            let regulated = bus.regulates() && !self.lines.store_hits(first);
+            if regulated && !self.admit_store(bus, op, first) {
+                return Err(TOKENS);
             }
             bus.write(first, bytes as u8, value)
                 .map_err(|_| Self::fault(Need::Write, address))?;
@@ -358,6 +360,9 @@ impl Core {
     }
 
     fn admit_atomic<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) -> Result<(), Exit> {
+        if !bus.regulates() {
+            return Ok(());
+        }
         let offset = op.cycle as Tick * self.costs.cycle;
         self.admit(bus, physical, Purpose::Load, offset)
     }

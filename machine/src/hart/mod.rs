@@ -305,7 +305,9 @@ impl Hart {
         let straddles = self.blocks.block(block).straddles;
         if line != core.fetch_line || straddles {
             let next = second.unwrap_or(line + !core.line_mask + 1);
-            core.admit_both(bus, physical, straddles.then_some(next), Purpose::Fetch, 0)?;
+            if bus.regulates() {
+                core.admit_both(bus, physical, straddles.then_some(next), Purpose::Fetch, 0)?;
+            }
             let first = core.fetch(bus, physical);
             let second = if straddles {
                 core.fetch(bus, next)

@@ -234,8 +234,7 @@ fn within(physical: u64, base: u64, size: u64) -> Option<u64> {
 impl Bus for TileBus<'_> {
     #[inline]
     fn regulates(&self) -> bool {
-        let waits = self.local.asked[usize::from(self.second)].is_some();
-        waits || self.unit.as_deref().is_some_and(Dtu::regulates)
+        self.local.holds_back
     }
 
     fn admit(&mut self, now: Tick, physical: u64, fetch: bool, user: bool) -> Result<(), Tick> {

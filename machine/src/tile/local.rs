@@ -52,6 +52,7 @@ impl Local {
     }
 
     pub(super) fn synchronise(&mut self, unit: &Dtu, caches: &mut Hierarchy, fabric: &Fabric) {
+        self.holds_back = unit.regulates() || self.asked.iter().any(Option::is_some);
         let owner = unit.current_owner();
         if owner != self.owner {
             self.owner = owner;
