@@ -289,6 +289,7 @@ impl<'a> Contended<'a> {
             .flatten();
         let (mut cap, mut own) = (0u128, 0u128);
         let mut of_others = 0u128;
+        let mut least = u128::MAX;
         let mut cap_method = Method::Order;
         for (&id, &count) in counts {
             let (_, class) = scenario.class(id)?;
@@ -301,11 +302,14 @@ impl<'a> Contended<'a> {
                 cap = cap.saturating_add(count.saturating_mul(wait));
                 cap_method = method;
                 own = own.saturating_add(count.saturating_mul(u128::from(step.occupancy)));
+                least = least.min(step.occupancy.into());
             }
         }
         if users.is_empty() {
             return Ok(None);
         }
+        // For the one that is served last none of the others waits.
+        own = own.saturating_sub(least);
         // While one of its transactions waits for another one, that one is served: once, as it is the sequence's own. Everything else
         // that it waits for is of others, and counted for the one that is before all others of the sequence in its queue.
         if only.is_some() {
