@@ -26,7 +26,7 @@ fn touch(name: &str, tile: u16, more: &str) -> String {
 /// work; and a page of a file that is open. What docs/promises.md promises.
 const USUAL: u64 = 11_000;
 const WORST: u64 = 30_000;
-const FILE: u64 = 16_000;
+const FILE: u64 = 22_000;
 
 #[test]
 fn the_catalogs_system_works_and_its_faults_are_bounded() {
@@ -66,7 +66,7 @@ fn the_catalogs_system_works_and_its_faults_are_bounded() {
     // Beside the first one, for which the file is opened, and the second one, which came to be printed.
     assert!(file[6] <= FILE, "{file:?}");
     // Faults are answered in order: whoever comes waits for the other client's at most.
-    assert!(shared[31] <= alone[31] + file[7], "{shared:?} {file:?}");
+    assert!(shared[31] <= WORST + file[7], "{shared:?} {file:?}");
     assert!(alone[16] > lazy[16]);
     let printed = reports[1].printed("mapped");
     assert_eq!(printed, ["a text that nobody has looked at"]);
