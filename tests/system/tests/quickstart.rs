@@ -71,10 +71,7 @@ fn a_flow_that_no_variant_runs_alone_is_measured_alone_in_a_run_of_its_own() {
     let hog = requests.find(|r| r.application == "hog" && r.kind == "cache miss");
     let hog = hog.expect("it reads");
     let bound = hog.bound.as_ref().expect("with a limit").ticks;
-    assert!(
-        hog.worst < bound && hog.worst * 20 > bound,
-        "{} of {bound}",
-        hog.worst
-    );
+    // A hart waits for tokens before it asks, so what is observed of a request no longer has that wait in it.
+    assert!(hog.worst < bound, "{} of {bound}", hog.worst);
     assert!(result.held(), "{:?}", result.verdicts);
 }
