@@ -1,6 +1,7 @@
 //! Every activity killed at every point of a scripted session: after every call, answer and step of the kernel, in every way in which
 //! an activity can end. Nothing but the victim and what it made is gone, everybody else is answered, all quota comes back.
 
+use super::making::{Left, left};
 use super::*;
 use crate::activity::State;
 use crate::system::PATIENCE;
@@ -255,9 +256,6 @@ struct Play {
     told: BTreeMap<String, u64>,
 }
 
-/// What the root manager has left, and the endpoints of the chip.
-type Left = (Vec<Vec<u64>>, BTreeMap<(u16, u16), Endpoint>);
-
 impl Play {
     fn new(kill: Option<(usize, Actor, Kill)>) -> (Self, Left) {
         let (mut system, mut chip) = boot();
@@ -311,17 +309,7 @@ impl Play {
     }
 
     fn left(&mut self) -> Left {
-        let selectors = [
-            SEL_TILES + 1,
-            SEL_TILES + 2,
-            SEL_MEMORIES + MEMORY,
-            SEL_KERNEL_MEMORY,
-        ];
-        let left = selectors.map(|selector| {
-            let query = Syscall::Query { selector };
-            call(&mut self.system, &mut self.chip, 1, query).unwrap()
-        });
-        (left.to_vec(), self.chip.endpoints.clone())
+        left(&mut self.system, &mut self.chip)
     }
 
     fn is_alive(&self, actor: Actor) -> bool {

@@ -5,9 +5,9 @@ use crate::costs as bounds;
 use bulkhead_abi::syscall::{SEL_ACTIVITY, SEL_MEMORY};
 
 /// What is left of everything, and the endpoints of the chip.
-type Left = (Vec<Vec<u64>>, BTreeMap<(u16, u16), Endpoint>);
+pub(super) type Left = (Vec<Vec<u64>>, BTreeMap<(u16, u16), Endpoint>);
 
-fn left(system: &mut System, chip: &mut Chip) -> Left {
+pub(super) fn left(system: &mut System, chip: &mut Chip) -> Left {
     let selectors = [
         SEL_TILES + 1,
         SEL_TILES + 2,
