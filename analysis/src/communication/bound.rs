@@ -345,8 +345,10 @@ impl<'a> Contended<'a> {
     /// Longest wait here if the whole sequence takes `window`.
     fn wait(&self, window: u128) -> (u128, Method) {
         let resource = &self.scenario.resources[self.index];
+        // What was over before the sequence began, an earlier sequence of the same source, say, may still be served.
         let start = self
             .own
+            .saturating_add(self.scenario.tail(self.index))
             .saturating_add(outages(resource.outage.as_ref(), window));
         let sum = self.rivals.iter().fold(start, |sum, r| {
             sum.saturating_add(r.in_window(window, self.scenario.ticks_per_second))
