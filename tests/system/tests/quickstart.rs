@@ -1,6 +1,50 @@
-//! The quickstart shows what it is for: disturbance without regulation, none worth naming with it, bounds that hold.
+//! The quickstart shows what it is for: disturbance without regulation, none worth naming with it, bounds that hold. And the
+//! README shows what it prints.
+//!
+//! `BLESS=1 cargo test --release -p bulkhead-whole-system-tests --test quickstart` writes the README's table and pictures anew.
 
+use bulkhead_runner::report::{page, table};
+use bulkhead_runner::result::RunResult;
 use bulkhead_whole_system_tests::{finished, system, variant};
+use std::fs::{read_to_string, write};
+use std::path::Path;
+
+/// The README's table and pictures are those of this result.
+fn the_readme_shows(result: &RunResult) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let current = |file: &str, expected: String| {
+        let file = root.join(file);
+        if std::env::var_os("BLESS").is_some() {
+            write(&file, expected).unwrap();
+        } else if read_to_string(&file).unwrap() != expected {
+            panic!("BLESS=1 writes {} anew", file.display());
+        }
+    };
+    let heading = "End-to-end latency";
+    let block = |text: &str, end: &str| {
+        let start = text.find(heading).expect("the table is there");
+        let length = text[start..].find(end).expect("and ends");
+        start..start + length
+    };
+    let printed = table::summary(result);
+    let readme = read_to_string(root.join("README.md")).unwrap();
+    let mut expected = readme.clone();
+    expected.replace_range(block(&readme, "\n```"), &printed[block(&printed, "\n\n")]);
+    current("README.md", expected);
+
+    let report = page::report(result).unwrap();
+    let plots: Vec<&str> = report.split("<svg ").skip(1).collect();
+    let names = ["latency", "blame"];
+    for (name, plot) in names.iter().zip([plots.first(), plots.last()]) {
+        let (plot, _) = plot.unwrap().split_once("</svg>").expect("it ends");
+        let size = plot.split('"').nth(1).expect("its size").split(' ');
+        let size: Vec<&str> = size.collect();
+        // Alone in a file a picture needs a size of its own.
+        let (width, height) = (size[2], size[3]);
+        let picture = format!("<svg width=\"{width}\" height=\"{height}\" {plot}</svg>\n");
+        current(&format!("docs/pictures/quickstart-{name}.svg"), picture);
+    }
+}
 
 #[test]
 fn regulation_protects_the_loop_and_every_promise_holds() {
@@ -48,6 +92,7 @@ fn regulation_protects_the_loop_and_every_promise_holds() {
     );
     assert!(result.held(), "{:?}", result.verdicts);
     assert_eq!(finished.code(), 0);
+    the_readme_shows(result);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 #![no_main]
 
 use bulkhead_lib::abi::network::{FRAME_MAX, INTERRUPT_GATE};
-use bulkhead_lib::common::network::address;
+use bulkhead_lib::common::network::{Card, address};
 use bulkhead_lib::gate::ReceiveGate;
 use bulkhead_lib::{argument, println, time};
 use bulkhead_network_card::NetworkCard;

@@ -26,25 +26,8 @@ const OWN: [u8; 4] = [10, 0, 0, 2];
 /// Nanoseconds until it tries a connection again.
 const PATIENCE: u64 = 2_000_000;
 
-struct Ethernet(NetworkCard);
-
-impl Card for Ethernet {
-    fn receive(&mut self) -> Option<(Box<[u8]>, usize, usize)> {
-        self.0.receive()
-    }
-    fn give_back(&mut self, buffer: Box<[u8]>) {
-        self.0.give_back(buffer);
-    }
-    fn can_send(&mut self) -> bool {
-        self.0.can_send()
-    }
-    fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) {
-        let _ = self.0.send(bytes, fill);
-    }
-}
-
 struct Neighbour {
-    stack: Stack<Ethernet, ()>,
+    stack: Stack<NetworkCard, ()>,
     interrupt: ReceiveGate,
     victim: [u8; 4],
     mac: u8,
@@ -84,7 +67,7 @@ fn main() -> u64 {
     };
     let pause = argument::text("pause").filter(|text| *text != "none");
     let mut neighbour = Neighbour {
-        stack: Stack::new(Ethernet(card), options, time::now()),
+        stack: Stack::new(card, options, time::now()),
         interrupt: ReceiveGate::named(INTERRUPT_GATE),
         victim,
         mac: argument::value("mac", 6),
@@ -171,7 +154,7 @@ impl Neighbour {
     fn step(&mut self) {
         while let Ok(Some(message)) = self.interrupt.fetch() {
             drop(message);
-            self.stack.card().0.acknowledge();
+            self.stack.card().acknowledge();
         }
         self.stack.step(time::now(), 4);
         let Some(pause) = self.pause else { return };

@@ -10,7 +10,7 @@ use bulkhead_lib::common::message;
 use bulkhead_lib::common::message::Request;
 use bulkhead_lib::server::{Client, Incoming, Server, Service};
 use bulkhead_lib::{common::status::Status, time};
-use protocol::{Add, Keep, Work};
+use protocol::{Add, Keep, Work, add};
 
 bulkhead_lib::main!(main);
 
@@ -32,12 +32,7 @@ impl Service for Example {
 
     fn serve(&mut self, request: Incoming) {
         match request.operation() {
-            Add::OPERATION => {
-                let sum = request.body::<Add>().and_then(|Add { first, second }| {
-                    first.checked_add(second).ok_or(Status::BadRequest)
-                });
-                request.answer(sum);
-            }
+            Add::OPERATION => add(request),
             Work::OPERATION => {
                 let work = request.body::<Work>();
                 let done = work.map(|work| {

@@ -9,7 +9,7 @@ mod protocol;
 use bulkhead_lib::common::message::Request;
 use bulkhead_lib::common::status::Status;
 use bulkhead_lib::server::{Client, Incoming, Server, Service};
-use protocol::{Add, Keep};
+use protocol::{Add, Keep, add};
 
 bulkhead_lib::main!(main);
 
@@ -28,12 +28,7 @@ impl Service for Fragile {
 
     fn serve(&mut self, request: Incoming) {
         match request.operation() {
-            Add::OPERATION => {
-                let sum = request.body::<Add>().and_then(|Add { first, second }| {
-                    first.checked_add(second).ok_or(Status::BadRequest)
-                });
-                request.answer(sum);
-            }
+            Add::OPERATION => add(request),
             Keep::OPERATION => panic!("told to stop"),
             _ => request.fail(Status::UnknownOperation),
         }

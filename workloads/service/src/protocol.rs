@@ -1,8 +1,11 @@
 //! What the example service understands.
 //!
-//! Why it exists: service and clients include this file. What it deliberately does not know: gates.
+//! Why it exists: services and clients include this file. What it deliberately does not know: gates.
 
 #![allow(dead_code, reason = "not every program uses all of it")]
+
+use bulkhead_lib::common::status::Status;
+use bulkhead_lib::server::Incoming;
 
 bulkhead_lib::common::requests! {
     /// Adds two numbers.
@@ -21,4 +24,12 @@ bulkhead_lib::common::requests! {
     }
     /// Never answers, and answers when asked again by anybody.
     Keep = 3 -> u64 {}
+}
+
+/// Answers a request to add.
+pub fn add(request: Incoming) {
+    let sum = request
+        .body::<Add>()
+        .and_then(|Add { first, second }| first.checked_add(second).ok_or(Status::BadRequest));
+    request.answer(sum);
 }

@@ -18,6 +18,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bulkhead_abi::memory_map::NETWORK_CARD_SIZE;
 use bulkhead_abi::network::{CARD_ADDRESS, FRAME_HEADER, FRAME_MAX};
+use bulkhead_common::network::{Card, Received};
 use core::ptr::NonNull;
 use virtio_drivers::device::net::VirtIONetRaw;
 use virtio_drivers::transport::mmio::MmioTransport;
@@ -122,34 +123,6 @@ impl NetworkCard {
         self.queues.ack_interrupt();
     }
 
-    /// Gives the card a buffer to receive into; one that is too small, or too many, is dropped.
-    pub fn give_back(&mut self, mut buffer: Box<[u8]>) {
-        // SAFETY: the buffer stays in `receiving`, untouched, until the card is done with it.
-        let token = unsafe { self.queues.receive_begin(&mut buffer) };
-        if let Ok(token) = token
-            && let Some(place) = self.receiving.get_mut(usize::from(token))
-        {
-            *place = Some(buffer);
-        }
-    }
-
-    /// The oldest frame that has arrived: its buffer, where it begins there, and its bytes. The buffer goes back by
-    /// [`give_back`](Self::give_back).
-    pub fn receive(&mut self) -> Option<(Box<[u8]>, usize, usize)> {
-        loop {
-            let token = self.queues.poll_receive()?;
-            let mut buffer = self.receiving.get_mut(usize::from(token))?.take()?;
-            // SAFETY: this is the buffer that was given with this token.
-            let received = unsafe { self.queues.receive_complete(token, &mut buffer) };
-            match received {
-                Ok((start, bytes)) if start + bytes <= buffer.len() => {
-                    return Some((buffer, start, bytes));
-                }
-                _ => self.give_back(buffer),
-            }
-        }
-    }
-
     /// Takes the buffers of frames that have left back.
     fn reclaim(&mut self) {
         while let Some(token) = self.queues.poll_transmit() {
@@ -167,17 +140,42 @@ impl NetworkCard {
             }
         }
     }
+}
 
-    /// Whether a frame can be sent.
-    pub fn can_send(&mut self) -> bool {
+impl Card for NetworkCard {
+    fn receive(&mut self) -> Option<Received> {
+        loop {
+            let token = self.queues.poll_receive()?;
+            let mut buffer = self.receiving.get_mut(usize::from(token))?.take()?;
+            // SAFETY: this is the buffer that was given with this token.
+            let received = unsafe { self.queues.receive_complete(token, &mut buffer) };
+            match received {
+                Ok((start, bytes)) if start + bytes <= buffer.len() => {
+                    return Some((buffer, start, bytes));
+                }
+                _ => self.give_back(buffer),
+            }
+        }
+    }
+
+    fn give_back(&mut self, mut buffer: Box<[u8]>) {
+        // SAFETY: the buffer stays in `receiving`, untouched, until the card is done with it.
+        let token = unsafe { self.queues.receive_begin(&mut buffer) };
+        if let Ok(token) = token
+            && let Some(place) = self.receiving.get_mut(usize::from(token))
+        {
+            *place = Some(buffer);
+        }
+    }
+
+    fn can_send(&mut self) -> bool {
         if self.spare.is_empty() || !self.queues.can_send() {
             self.reclaim();
         }
         !self.spare.is_empty() && self.queues.can_send()
     }
 
-    /// Sends a frame of so many bytes, at most [`FRAME_MAX`], which `fill` writes. False if that is not possible.
-    pub fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool {
+    fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool {
         if bytes > FRAME_MAX || !self.can_send() {
             return false;
         }

@@ -1,12 +1,14 @@
 //! The protocol of the network service.
 //!
 //! Why it exists: sockets live in the service, and what is sent and received travels inside of messages, a frame's worth at
-//! most. What it deliberately does not know: how the service keeps sockets, and frames.
+//! most; who has a card sees it as a [`Card`]. What it deliberately does not know: how the service keeps sockets, what frames
+//! hold, and how a card is driven.
 //!
 //! A message is a [`Request`] and up to [`DATA`] bytes; its answer a [`Reply`] and as many. The gates of the service need slots
 //! of [`SLOT`] bytes. A request that cannot be answered yet, such as one to receive, is answered when it can be, or with
 //! [`Status::Timeout`](crate::status::Status::Timeout) when its time is over. Times are nanoseconds since reset.
 
+use alloc::boxed::Box;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Bytes of data in one message at most: what a UDP datagram in one Ethernet frame of 1500 bytes holds.
@@ -36,6 +38,22 @@ pub const CLOSE: u64 = 9;
 pub const ADDRESS: u64 = 10;
 /// Operation: what was done for frames that belong to no client. Answer: [`Counts`] as data.
 pub const COUNTS: u64 = 11;
+
+/// A received frame: a buffer of the card, where the frame begins in it, and its bytes.
+pub type Received = (Box<[u8]>, usize, usize);
+
+/// A network card.
+pub trait Card {
+    /// The oldest frame that has arrived; its buffer goes back by [`give_back`](Self::give_back).
+    fn receive(&mut self) -> Option<Received>;
+    /// Gives the card a buffer to receive into; one that is too small, or too many, is dropped.
+    fn give_back(&mut self, buffer: Box<[u8]>);
+    /// Whether a frame can be sent.
+    fn can_send(&mut self) -> bool;
+    /// Sends a frame of so many bytes, at most [`FRAME_MAX`](bulkhead_abi::network::FRAME_MAX), which `fill` writes. False if
+    /// that is not possible: then it is lost like any frame.
+    fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool;
+}
 
 /// A request. Its first word is the operation, as in every message to a service.
 #[derive(

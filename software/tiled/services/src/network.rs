@@ -38,27 +38,6 @@ const REQUEST: u64 = 60_000;
 /// Activities that can have a session.
 const SESSIONS: usize = 64;
 
-struct Ethernet(NetworkCard);
-
-impl Card for Ethernet {
-    fn receive(&mut self) -> Option<(Box<[u8]>, usize, usize)> {
-        self.0.receive()
-    }
-
-    fn give_back(&mut self, buffer: Box<[u8]>) {
-        self.0.give_back(buffer);
-    }
-
-    fn can_send(&mut self) -> bool {
-        self.0.can_send()
-    }
-
-    fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) {
-        // What does not leave is lost like any frame.
-        let _ = self.0.send(bytes, fill);
-    }
-}
-
 fn main() -> u64 {
     let Some(own) = argument::text("address").and_then(network) else {
         println!("argument `address`: an address such as `10.0.0.1/24` is needed");
@@ -91,7 +70,7 @@ fn main() -> u64 {
         clock: time::now,
     };
     let mut service = NetworkService {
-        stack: Stack::new(Ethernet(card), options, time::now()),
+        stack: Stack::new(card, options, time::now()),
         interrupt: ReceiveGate::named(INTERRUPT_GATE),
         sessions: Vec::with_capacity(SESSIONS),
         buffer: Box::new(MessageBuffer::new()),
@@ -124,7 +103,7 @@ fn frames(name: &str, default: u64) -> Terms {
 }
 
 struct NetworkService {
-    stack: Stack<Ethernet, Incoming>,
+    stack: Stack<NetworkCard, Incoming>,
     interrupt: ReceiveGate,
     /// Activities with a session.
     sessions: Vec<u16>,
@@ -201,7 +180,7 @@ impl Service for NetworkService {
         }
         if rung {
             // The slot is free again, and the card can ring for what comes from now on.
-            self.stack.card().0.acknowledge();
+            self.stack.card().acknowledge();
         }
         let now = time::now();
         let more = self.stack.step(now, FRAMES);

@@ -3,28 +3,11 @@
 //! Why it exists: the protocols take a frame and may answer it in the same step, so both need the card at once. What it
 //! deliberately does not know: queues.
 
-use alloc::boxed::Box;
+use bulkhead_abi::network::FRAME_MAX;
+use bulkhead_common::network::{Card, Received};
 use core::cell::RefCell;
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
-
-/// Bytes of a frame at most, with its header of 14.
-pub const FRAME: usize = 1514;
-
-/// A received frame: a buffer of the card, where the frame begins in it, and its bytes.
-pub type Received = (Box<[u8]>, usize, usize);
-
-/// A network card.
-pub trait Card {
-    /// The oldest frame that has arrived.
-    fn receive(&mut self) -> Option<Received>;
-    /// Takes the buffer of a received frame back.
-    fn give_back(&mut self, buffer: Box<[u8]>);
-    /// Whether a frame can be sent.
-    fn can_send(&mut self) -> bool;
-    /// Sends a frame of so many bytes, which `fill` writes.
-    fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8]));
-}
 
 /// A card in the shape that the protocols want.
 pub(crate) struct Port<C> {
@@ -91,7 +74,7 @@ impl<C: Card> Device for Port<C> {
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ethernet;
-        capabilities.max_transmission_unit = FRAME;
+        capabilities.max_transmission_unit = FRAME_MAX;
         capabilities
     }
 }

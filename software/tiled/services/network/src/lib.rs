@@ -19,6 +19,6 @@ mod tests;
 
 pub use bulkhead_common::account::Terms;
 pub use bulkhead_common::network as protocol;
+pub use bulkhead_common::network::Card;
 pub use bulkhead_common::status::Status;
-pub use card::Card;
 pub use stack::{Answer, Options, Stack};

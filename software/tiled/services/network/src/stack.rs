@@ -9,7 +9,7 @@
 mod arrivals;
 mod backlog;
 
-use crate::card::{Card, Port};
+use crate::card::Port;
 use crate::protocol::{
     ACCEPT, ADDRESS, BIND, CLOSE, CONNECT, COUNTS, Counts, DATA, LISTEN, RECEIVE, RECEIVE_FROM,
     Reply, Request, SEND, SEND_TO,
@@ -20,6 +20,7 @@ use alloc::vec::Vec;
 use arrivals::Accounts;
 use backlog::Pending;
 use bulkhead_common::account::Terms;
+use bulkhead_common::network::Card;
 use bulkhead_common::status::Status;
 use core::cell::RefCell;
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};

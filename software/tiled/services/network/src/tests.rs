@@ -1,12 +1,12 @@
 //! Two stacks at the ends of a cable, and one alone against a hostile one.
 
-use crate::card::FRAME;
-use crate::card::Received;
 use crate::protocol::*;
 use crate::{Answer, Card, Options, Stack, Status, Terms};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use bulkhead_abi::network::FRAME_MAX;
+use bulkhead_common::network::Received;
 use core::cell::Cell;
 use proptest::prelude::*;
 use smoltcp::phy::ChecksumCapabilities;
@@ -40,10 +40,11 @@ impl Card for Wire {
     fn can_send(&mut self) -> bool {
         self.left.len() < 8
     }
-    fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) {
+    fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool {
         let mut frame = vec![0; bytes];
         fill(&mut frame);
         self.left.push_back(frame);
+        true
     }
 }
 
@@ -442,7 +443,7 @@ fn opening(from: [u8; 4], port: u16, to: u16) -> Vec<u8> {
     };
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 0x66, 8, 0];
     frame.resize(14 + ip.buffer_len() + tcp.buffer_len(), 0);
-    assert!(frame.len() <= FRAME);
+    assert!(frame.len() <= FRAME_MAX);
     let checksums = ChecksumCapabilities::default();
     ip.emit(&mut Ipv4Packet::new_unchecked(&mut frame[14..]), &checksums);
     tcp.emit(

@@ -9,9 +9,9 @@
 //! and after it.
 
 use super::{Kind, Options, Stack, tcp};
-use crate::card::Card;
 use alloc::collections::BTreeMap;
 use bulkhead_common::account::{Account, Terms, Verdict};
+use bulkhead_common::network::Card;
 use smoltcp::time::Instant;
 use smoltcp::wire::{
     EthernetFrame, EthernetProtocol, IpEndpoint, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket,

@@ -7,7 +7,7 @@
 //! frames.
 
 use super::{Kind, Stack, tcp};
-use crate::card::Card;
+use bulkhead_common::network::Card;
 use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::Socket;
 
