@@ -7,9 +7,6 @@
 #![no_std]
 #![no_main]
 
-extern crate alloc;
-
-use alloc::boxed::Box;
 use bulkhead_lib::abi::network::INTERRUPT_GATE;
 use bulkhead_lib::common::account::Terms;
 use bulkhead_lib::common::network::{CLOSE, CONNECT, RECEIVE, Request, SEND, address};

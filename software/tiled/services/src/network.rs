@@ -26,7 +26,7 @@ use bulkhead_lib::server::{Client, Incoming, Server, Service};
 use bulkhead_lib::zerocopy::{FromBytes, IntoBytes};
 use bulkhead_lib::{argument, println, time};
 use bulkhead_network::protocol::address;
-use bulkhead_network::{Answer, Card, Options, Stack, Terms};
+use bulkhead_network::{Answer, Options, Stack, Terms};
 use bulkhead_network_card::NetworkCard;
 
 bulkhead_lib::main!(main);
