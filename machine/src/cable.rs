@@ -135,7 +135,7 @@ mod tests {
     fn a_good_cable_only_delays() {
         let mut cable = cable(Faults::default());
         for end in 0..1000 {
-            let frame: Frame = Box::new([1, 2]);
+            let frame = Frame::from(vec![1, 2]);
             assert_eq!(cable.carry(end, frame.clone()), vec![(end + 100, frame)]);
         }
     }
@@ -151,7 +151,7 @@ mod tests {
         let mut cable = cable(faults);
         let (mut lost, mut twice, mut late) = (0, 0, 0);
         for _ in 0..100_000 {
-            let arrivals = cable.carry(0, Box::new([]));
+            let arrivals = cable.carry(0, Frame::default());
             match arrivals.len() {
                 0 => lost += 1,
                 n => {
@@ -183,7 +183,7 @@ mod tests {
             };
             let mut direction = Direction::new(&config, number);
             (0..64)
-                .map(|_| direction.carry(0, Box::new([])).len())
+                .map(|_| direction.carry(0, Frame::default()).len())
                 .collect::<Vec<_>>()
         };
         assert_eq!(fate(0), fate(0));

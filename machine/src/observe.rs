@@ -6,6 +6,7 @@
 //! Reports of one tile, of the links and of the banks each come in an order of their own; moments of different sources are
 //! not sorted against each other, because tiles run in windows.
 
+use crate::device::network::{Fate, Frame};
 use crate::dram::BankActivity;
 use crate::dtu::Observation;
 use crate::noc::LinkActivity;
@@ -51,6 +52,8 @@ pub trait Observer: Send {
     fn activity(&mut self, at: Tick, owner: Owner);
     /// Software marked something.
     fn marker(&mut self, marker: &Marker);
+    /// Something became of a frame at a tile's network card, or on the cable behind it. Not everybody asks.
+    fn frame(&mut self, _at: Tick, _tile: TileId, _frame: &Frame, _fate: Fate) {}
     /// The trace as bytes, for the file and for the run's digest. The machine calls it after the run.
     fn bytes(&self) -> Vec<u8>;
 }

@@ -31,6 +31,8 @@ struct Other {
     cables: Vec<(u16, u16)>,
     /// How it ended, if it has.
     outcome: Option<Outcome>,
+    /// Ends by its software that do not end it.
+    passed_over: u32,
 }
 
 /// One chip or two.
@@ -91,6 +93,7 @@ impl Chips {
                 window: (delay * common / SECOND).max(1),
                 cables: cables.collect(),
                 outcome: None,
+                passed_over: 0,
             })),
         })
     }
@@ -131,10 +134,17 @@ impl Chips {
                 let there = RunLimit {
                     ticks: ticks(until, theirs),
                 };
-                match other.machine.run(there, None) {
-                    Outcome::Limit => {}
-                    Outcome::Idle { .. } => other.machine.advance(there.ticks),
-                    ended => other.outcome = Some(ended),
+                loop {
+                    match other.machine.run(there, None) {
+                        Outcome::Limit => {}
+                        Outcome::Idle { .. } => other.machine.advance(there.ticks),
+                        Outcome::Exit { .. } if other.passed_over > 0 => {
+                            other.passed_over -= 1;
+                            continue;
+                        }
+                        ended => other.outcome = Some(ended),
+                    }
+                    break;
                 }
             }
             for frame in self.first.take_outgoing() {
@@ -192,6 +202,42 @@ impl Chips {
         Some(OtherSeen {
             observed: Box::new(observed),
             outcome: other.outcome,
+        })
+    }
+
+    /// The machine of a chip: 0 is the first one; 1 the second one, if there are two.
+    pub fn machine(&self, chip: usize) -> &Machine {
+        match &self.other {
+            Some(other) if chip > 0 => &other.machine,
+            _ => &self.first,
+        }
+    }
+
+    /// The same, to watch it.
+    pub fn machine_mut(&mut self, chip: usize) -> &mut Machine {
+        match &mut self.other {
+            Some(other) if chip > 0 => &mut other.machine,
+            _ => &mut self.first,
+        }
+    }
+
+    /// Lets the second chip go on where its software says that it has ended, so often.
+    pub fn pass_over_ends(&mut self, ends: u32) {
+        if let Some(other) = &mut self.other {
+            other.passed_over = ends;
+        }
+    }
+
+    /// How the second chip ended, if it has.
+    pub fn other_outcome(&self) -> Option<Outcome> {
+        self.other.as_ref().and_then(|other| other.outcome)
+    }
+
+    /// The first tick of the first chip that is not before this one of the second chip.
+    pub fn first_tick(&self, ticks_there: Tick) -> Tick {
+        self.other.as_ref().map_or(ticks_there, |other| {
+            let (ours, theirs) = other.factors;
+            ticks(u128::from(ticks_there) * theirs, ours)
         })
     }
 

@@ -10,6 +10,8 @@ use bulkhead_model::system::Argument;
 
 /// Program that takes the place of others.
 pub const ADVERSARY: &str = "adversary/any";
+/// The same for who has a network card.
+pub const ADVERSARY_WITH_CARD: &str = "adversary/card";
 
 /// Puts sleeping adversaries into the places of all applications that `keeps` does not hold. They keep tiles, memory, limits and
 /// gates, because that is what an attacker in their place would have. Gives the indices of those that were replaced.

@@ -315,7 +315,7 @@ pub fn looked_at(
 }
 
 /// What lies in memory when the chip starts.
-pub(crate) fn image(system: &System, programs: &[Program]) -> Result<BootImage, Error> {
+fn image(system: &System, programs: &[Program]) -> Result<BootImage, Error> {
     let find = |name: &str| {
         programs
             .iter()
@@ -339,8 +339,11 @@ pub(crate) fn image(system: &System, programs: &[Program]) -> Result<BootImage, 
     )
 }
 
-fn job(name: String, system: System, programs: &[Program], traces: bool) -> Result<Job, Error> {
-    // Of a peer, the modules that its own system needs.
+/// What lies in the memories of a system's chip and its peer's: of each the modules that it needs itself.
+pub(crate) fn images(
+    system: &System,
+    programs: &[Program],
+) -> Result<(BootImage, Option<BootImage>), Error> {
     let image_of = |system: &System| {
         let alone = System {
             peer: None,
@@ -350,7 +353,11 @@ fn job(name: String, system: System, programs: &[Program], traces: bool) -> Resu
     };
     let peer = system.peer.as_ref();
     let peer_image = peer.map(|peer| image_of(&peer.system)).transpose()?;
-    let image = image_of(&system)?;
+    Ok((image_of(system)?, peer_image))
+}
+
+fn job(name: String, system: System, programs: &[Program], traces: bool) -> Result<Job, Error> {
+    let (image, peer_image) = images(&system, programs)?;
     let per_second = system.platform.ticks_per_second();
     let alone = system.flows.iter().any(|flow| {
         let members = bounds::members_of(&system, flow);

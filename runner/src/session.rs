@@ -18,8 +18,7 @@ use bulkhead_machine::ledger::Ledger;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_machine::statistics::Statistics;
-use bulkhead_machine::trace::{TraceOptions, Tracer};
-
+use bulkhead_machine::trace::{Chip, TraceOptions, Tracer};
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use std::collections::BTreeMap;
@@ -156,11 +155,21 @@ pub fn execute_watched(
     if let Some(watcher) = watcher {
         machine.set_observer(Some(Box::new(watcher)));
     } else if plan.trace {
-        let mut tracer = Tracer::new(&config, TraceOptions::default());
-        for (owner, name) in Names::new(system, "").all() {
-            tracer.name_activity(owner, &name);
+        let mut here = Chip::default();
+        if let Some(peer) = &system.peer {
+            here.peer = peer.name.clone();
         }
-        machine.set_observer(Some(Box::new(tracer)));
+        machine.set_observer(Some(Box::new(tracer(system, machine, here))));
+        if let Some(peer) = &system.peer {
+            let machine = chips.machine_mut(1);
+            let there = Chip {
+                number: 1,
+                heading: peer.name.clone(),
+                peer: system.name.clone(),
+            };
+            let tracer = tracer(&peer.system, machine, there);
+            machine.set_observer(Some(Box::new(tracer)));
+        }
     }
 
     let per_microsecond = (config.ticks_per_second / 1_000_000).max(1);
@@ -200,8 +209,13 @@ pub fn execute_watched(
         .map_err(|error| machine_error(&error))?;
     let console = String::from_utf8_lossy(console).into_owned();
     // The digest is that of the machine alone, so that it does not depend on whether somebody watched.
-    let trace = chips.first.take_observer().map(|observer| observer.bytes());
-    let trace = trace.filter(|bytes| !bytes.is_empty());
+    let here = chips.first.take_observer();
+    // Of one chip there is nothing left to take.
+    let there = chips.machine_mut(1).take_observer();
+    // Two traces one behind the other are one.
+    let traces = here.into_iter().chain(there);
+    let trace = traces.flat_map(|observer| observer.bytes());
+    let trace = Some(trace.collect::<Vec<u8>>()).filter(|bytes| !bytes.is_empty());
     let digest = hexadecimal(&chips.digest());
     let other = chips.other();
     let machine = &chips.first;
@@ -218,6 +232,19 @@ pub fn execute_watched(
         trace,
         slices,
     })
+}
+
+/// A tracer for a chip, with the names of its activities.
+fn tracer(system: &System, machine: &Machine, chip: Chip) -> Tracer {
+    let options = TraceOptions {
+        chip,
+        ..TraceOptions::default()
+    };
+    let mut tracer = Tracer::new(machine.config(), options);
+    for (owner, name) in Names::new(system, "").all() {
+        tracer.name_activity(owner, &name);
+    }
+    tracer
 }
 
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {

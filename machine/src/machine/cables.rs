@@ -7,7 +7,7 @@
 use super::Machine;
 use crate::cable::Direction;
 use crate::config::PlatformConfig;
-use crate::device::network::{CardCounters, Frame};
+use crate::device::network::{CardCounters, Fate, Frame};
 use crate::types::{Tick, TileId};
 
 /// Frames for other chips that are kept: far more than a window of time can bring.
@@ -81,7 +81,16 @@ impl Machine {
     pub(super) fn carry(&mut self) {
         for end in &mut self.cables.ends {
             for (left, frame) in self.tiles[end.tile].take_frames() {
-                for (at, frame) in end.direction.carry(left, frame) {
+                let origin = self.fabric.observer.is_some().then(|| frame.clone());
+                let arrivals = end.direction.carry(left, frame);
+                if let (Some(observer), Some(frame)) = (&mut self.fabric.observer, origin) {
+                    match arrivals.len() {
+                        0 => observer.frame(left, end.id, &frame, Fate::Lost),
+                        1 => {}
+                        _ => observer.frame(left, end.id, &frame, Fate::Doubled),
+                    }
+                }
+                for (at, frame) in arrivals {
                     let Some(to) = end.to else {
                         let tile = end.id;
                         // Where nobody steps another chip, nobody takes them.
@@ -107,7 +116,8 @@ impl Machine {
 
     /// A frame of another chip arrives at a tile's card, not before the moment up to which the machine has run. Without a card
     /// nothing happens.
-    pub fn frame(&mut self, tile: TileId, at: Tick, frame: Frame) {
+    pub fn frame(&mut self, tile: TileId, at: Tick, mut frame: Frame) {
+        frame.foreign = true;
         let found = self.tiles.iter_mut().find(|t| t.id() == tile);
         if let Some(tile) = found.filter(|t| t.card().is_some()) {
             tile.deliver_frame(at, frame);

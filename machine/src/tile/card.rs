@@ -5,7 +5,7 @@
 
 use super::{Below, FROM_CABLE, FROM_CARD, Local, Signal, Tile, TileEnv, TileEvent};
 use crate::cache::Hierarchy;
-use crate::device::network::{CardEvent, Confinement, Frame, NetworkCard, Ports};
+use crate::device::network::{CardEvent, Confinement, DropReason, Fate, Frame, NetworkCard, Ports};
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
 use crate::hart::InterruptLine;
@@ -92,7 +92,9 @@ impl Ports for CardPorts<'_> {
         self.local.queue.push(at, FROM_CARD, TileEvent::Card(event));
     }
 
-    fn transmit(&mut self, at: Tick, frame: Frame) {
+    fn transmit(&mut self, at: Tick, mut frame: Frame) {
+        frame.tile = self.local.id;
+        self.fate(&frame, Fate::Sent { left: at });
         self.local.card.sent.push((at, frame));
     }
 
@@ -104,6 +106,12 @@ impl Ports for CardPorts<'_> {
         self.fabric
             .ledger
             .book(self.owner, self.owner, resource, ticks);
+    }
+
+    fn fate(&mut self, frame: &Frame, fate: Fate) {
+        if let Some(observer) = &mut self.fabric.observer {
+            observer.frame(self.local.now, self.local.id, frame, fate);
+        }
     }
 }
 
@@ -138,6 +146,9 @@ pub(super) fn with_card<R>(
         owner,
     };
     let result = act(&mut card, &mut ports);
+    for frame in card.take_forgotten() {
+        ports.fate(&frame, Fate::Dropped(DropReason::Stopped));
+    }
     let line = card.take_line();
     local.card.card = Some(card);
     if let Some(unit) = unit {

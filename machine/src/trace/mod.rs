@@ -2,12 +2,13 @@
 //!
 //! Why it exists: a table says that a request waited, a picture says what else happened then. It turns reports of the
 //! machine into tracks: what each hart does and for which activity, commands of its data transfer unit, messages as
-//! arrows between tiles, levels of token buckets, work of links and DRAM banks, utilisation of links, and markers of the
-//! software. It cannot influence the machine, and the same run gives the same bytes.
+//! arrows between tiles, levels of token buckets, work of links and DRAM banks, utilisation of links, frames of network cards
+//! as arrows over their cables, and markers of the software. It cannot influence the machine, and the same run gives the same bytes.
 //!
 //! Timestamps are nanoseconds, rounded down; each event carries its exact tick as an argument. The file's size is
 //! bounded: events that find no room are counted, and a track at the end of the file says so.
 
+mod frames;
 pub mod proto;
 mod writer;
 
@@ -17,6 +18,7 @@ mod tests;
 pub use writer::{Event, Flow, Track, Value, Weight, Writer};
 
 use crate::config::PlatformConfig;
+use crate::device::network::{Fate, Frame};
 use crate::dram::BankActivity;
 use crate::dtu::Observation;
 use crate::noc::topology::Shape;
@@ -41,6 +43,19 @@ pub struct TraceOptions {
     /// Period and length, in ticks, of the spans in which single packets, banks and bucket levels are recorded: a long run
     /// can then be looked at everywhere. `None`: always, until half of the bytes are used up.
     pub sample: Option<(Tick, Tick)>,
+    /// Which chip of several.
+    pub chip: Chip,
+}
+
+/// A chip among those that cables join. Traces of all of them are one file when they stand one behind the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chip {
+    /// 0 or 1.
+    pub number: u8,
+    /// The track that all others lie under; empty: none.
+    pub heading: String,
+    /// Name of the chip at the other end of the cable.
+    pub peer: String,
 }
 
 impl Default for TraceOptions {
@@ -51,6 +66,7 @@ impl Default for TraceOptions {
             until: Tick::MAX,
             interval: 10_000,
             sample: None,
+            chip: Chip::default(),
         }
     }
 }
@@ -72,6 +88,7 @@ struct TileTracks {
     commands: Track,
     messages: Track,
     markers: Track,
+    card: Option<frames::CardTracks>,
     buckets: BTreeMap<u8, Track>,
     lanes: Vec<(Track, Option<Open>)>,
     state: HartState,
@@ -104,10 +121,12 @@ pub struct Tracer {
 impl Tracer {
     /// A tracer for a platform. Tracks exist from the start, so their order is that of the configuration.
     pub fn new(config: &PlatformConfig, options: TraceOptions) -> Self {
-        let mut writer = Writer::new(options.limit, config.ticks_per_second);
+        let chip = &options.chip;
+        let mut writer = Writer::new(options.limit, config.ticks_per_second, chip.number.into());
+        let root = (!chip.heading.is_empty()).then(|| writer.track(&chip.heading, None));
         let mut tiles = BTreeMap::new();
         for tile in &config.tiles {
-            let group = writer.track(&format!("tile {}", tile.id), None);
+            let group = writer.track(&format!("tile {}", tile.id), root);
             let mut child = |name: &str| writer.track(name, Some(group));
             let tracks = TileTracks {
                 group,
@@ -115,6 +134,10 @@ impl Tracer {
                 commands: child("DTU commands"),
                 messages: child("messages"),
                 markers: child("markers"),
+                card: tile
+                    .network_card
+                    .is_some()
+                    .then(|| frames::CardTracks::new(&mut child)),
                 buckets: BTreeMap::new(),
                 lanes: Vec::new(),
                 state: HartState::Halted,
@@ -124,7 +147,7 @@ impl Tracer {
         }
         let mut banks = BTreeMap::new();
         for memory in &config.memories {
-            let group = writer.track(&format!("memory {}", memory.id), None);
+            let group = writer.track(&format!("memory {}", memory.id), root);
             for bank in 0..memory.dram.banks.min(u16::MAX.into()) as u16 {
                 let track = writer.track(&format!("bank {bank}"), Some(group));
                 banks.insert((memory.id, bank), track);
@@ -134,7 +157,7 @@ impl Tracer {
         places.extend(config.tiles.iter().map(|t| (t.id, t.router)));
         places.extend(config.memories.iter().map(|m| (m.id, m.router)));
         let shape = Shape::new(config.network.topology, &places);
-        let network = writer.track("network", None);
+        let network = writer.track("network", root);
         let links = shape.links.iter().map(|link| {
             let name = format!("{} to {}", node(link.from), node(link.to));
             LinkTracks {
@@ -180,6 +203,11 @@ impl Tracer {
             .sample
             .is_none_or(|(period, length)| at % period.max(1) < length);
         sampled && self.wanted(at)
+    }
+
+    /// What tells this chip's flows from those of the other one.
+    fn chip_flow(&self) -> u64 {
+        u64::from(self.options.chip.number & 1) << CHIP_FLOWS
     }
 
     fn owner_name(&self, owner: Owner) -> String {
@@ -378,8 +406,10 @@ fn marker_name(kind: u16) -> &'static str {
     }
 }
 
-/// Flows of messages and of markers must not share numbers.
+/// Flows of messages, of frames and of markers must not share numbers.
 const MARKER_FLOWS: u64 = 1 << 63;
+/// The bit that tells flows of the second chip from those of the first one.
+const CHIP_FLOWS: u32 = 61;
 
 impl Observer for Tracer {
     fn unit(&mut self, at: Tick, tile: TileId, observation: &Observation) {
@@ -387,6 +417,8 @@ impl Observer for Tracer {
             return;
         };
         let (commands, messages) = (tracks.commands, tracks.messages);
+        let chip = self.chip_flow();
+        let message_flow = |flow: u64| flow | chip;
         // An end outside the window belongs to a begin inside it, or to nothing.
         if !self.wanted(at) && !matches!(observation, Observation::CommandEnd { .. }) {
             return;
@@ -427,7 +459,7 @@ impl Observer for Tracer {
                         ("destination", Value::Number(destination.into())),
                         ("bytes", Value::Number(bytes.into())),
                     ],
-                    flow: Some(Flow::Through(flow)),
+                    flow: Some(Flow::Through(message_flow(flow))),
                 };
                 writer.instant(Weight::Normal, messages, at, &event);
             }
@@ -446,7 +478,7 @@ impl Observer for Tracer {
                         ("activity", Value::Number(activity.into())),
                         ("bytes", Value::Number(bytes.into())),
                     ],
-                    flow: Some(Flow::End(flow)),
+                    flow: Some(Flow::End(message_flow(flow))),
                 };
                 writer.instant(Weight::Normal, messages, at, &event);
             }
@@ -457,7 +489,7 @@ impl Observer for Tracer {
                         ("sender", Value::Number(owner.tile.into())),
                         ("error", Value::Text(error_name(error))),
                     ],
-                    flow: Some(Flow::End(flow)),
+                    flow: Some(Flow::End(message_flow(flow))),
                 };
                 writer.instant(Weight::Normal, messages, at, &event);
             }
@@ -548,9 +580,10 @@ impl Observer for Tracer {
         let Some(tracks) = self.tiles.get(&marker.tile) else {
             return;
         };
+        let number = (marker.value | MARKER_FLOWS) ^ self.chip_flow();
         let flow = match kind {
-            Some(MarkerKind::FlowBegin) => Some(Flow::Through(marker.value | MARKER_FLOWS)),
-            Some(MarkerKind::FlowEnd) => Some(Flow::End(marker.value | MARKER_FLOWS)),
+            Some(MarkerKind::FlowBegin) => Some(Flow::Through(number)),
+            Some(MarkerKind::FlowEnd) => Some(Flow::End(number)),
             _ => None,
         };
         let event = Event {
@@ -564,6 +597,10 @@ impl Observer for Tracer {
         };
         self.writer
             .instant(Weight::Normal, tracks.markers, marker.tick, &event);
+    }
+
+    fn frame(&mut self, at: Tick, tile: TileId, frame: &Frame, fate: Fate) {
+        self.show_frame(at, tile, frame, fate);
     }
 
     fn bytes(&self) -> Vec<u8> {

@@ -440,7 +440,7 @@ proptest! {
         let mut at = 0;
         let reports: Vec<_> = gaps.into_iter().map(|(gap, report)| { at += gap; (at, report) }).collect();
         let sample = sampled.then_some((1000, 300));
-        let options = TraceOptions { limit, from, until: from + length, interval: 100, sample };
+        let options = TraceOptions { limit, from, until: from + length, interval: 100, sample, chip: Chip::default() };
         let bytes = record(&reports, options.clone());
         let events = read(&bytes);
         // Beyond the limit come descriptions of tracks (below 8 KiB here) and the ends of open slices.
@@ -468,4 +468,126 @@ fn details_can_be_sampled() {
         .map(|e| e.1)
         .collect();
     assert_eq!(begins, [0, 12, 250, 262]);
+}
+
+/// The number of a frame, its bytes, and where it comes from.
+fn frame(number: u64, bytes: usize, foreign: bool) -> Frame {
+    let mut data = vec![0; bytes];
+    data[..6].fill(0xFF);
+    data[6..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 0x08, 0x06]);
+    let mut frame = Frame::from(data);
+    (frame.tile, frame.number, frame.foreign) = (1, number, foreign);
+    frame
+}
+
+/// What two chips say of three frames from the first one: one is stored, one dropped, one lost.
+fn two_chips() -> Vec<u8> {
+    let with_cards = || {
+        let mut platform = platform();
+        platform.tiles[1].network_card = Some(crate::device::network::NetworkCardConfig {
+            rate: 125_000_000,
+            mac: [2, 0, 0, 0, 0, 1],
+            queue: 64,
+            buffer: 4096,
+            parallel: 4,
+        });
+        platform
+    };
+    let tracer = |number, heading: &str, peer: &str| {
+        let chip = Chip {
+            number,
+            heading: heading.to_owned(),
+            peer: peer.to_owned(),
+        };
+        let options = TraceOptions {
+            chip,
+            ..TraceOptions::default()
+        };
+        Tracer::new(&with_cards(), options)
+    };
+    let (mut here, mut there) = (tracer(0, "", "far"), tracer(1, "far", "near"));
+    for number in 0..3 {
+        let (at, sent) = (1000 * number, frame(number, 60, false));
+        here.frame(at, 1, &sent, Fate::Sent { left: at + 960 });
+    }
+    here.frame(2960, 1, &frame(2, 60, false), Fate::Lost);
+    here.frame(4000, 1, &Frame::default(), Fate::Malformed);
+    let stored = Fate::Stored {
+        arrived: 1000,
+        from: 1200,
+    };
+    there.frame(1000, 1, &frame(0, 60, true), Fate::Arrived);
+    there.frame(1600, 1, &frame(0, 60, true), stored);
+    there.frame(2000, 1, &frame(1, 60, true), Fate::Arrived);
+    let dropped = Fate::Dropped(crate::device::network::DropReason::Full);
+    there.frame(2000, 1, &frame(1, 60, true), dropped);
+    // A tile without a card has no tracks for one.
+    there.frame(2000, 0, &frame(1, 60, true), dropped);
+    [here.bytes(), there.bytes()].concat()
+}
+
+#[test]
+fn frames_of_two_chips_are_one_file_with_arrows_between_them() {
+    let trace = Trace::decode(&two_chips()[..]).expect("decodes");
+    let mut tracks: BTreeMap<u64, String> = BTreeMap::new();
+    let mut known: BTreeMap<(u32, u8, u64), String> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for packet in &trace.packet {
+        let sequence = packet.trusted_packet_sequence_id.expect("a writer");
+        if let Some(track) = &packet.track_descriptor {
+            let above = track
+                .parent_uuid
+                .map(|parent| tracks[&parent].clone() + "/");
+            let name = above.unwrap_or_default() + track.name.as_deref().unwrap_or_default();
+            let same = tracks.insert(track.uuid.expect("number"), name);
+            assert_eq!(same, None, "two chips share a track");
+        }
+        if let Some(data) = &packet.interned_data {
+            let tables = [
+                &data.event_names,
+                &data.debug_annotation_names,
+                &data.debug_annotation_string_values,
+            ];
+            for (table, names) in tables.into_iter().enumerate() {
+                for name in names {
+                    let key = (sequence, table as u8, name.iid.expect("number"));
+                    known.insert(key, name.name.clone().expect("name"));
+                }
+            }
+        }
+        let Some(event) = &packet.track_event else {
+            continue;
+        };
+        let Some(name) = event.name_iid else { continue };
+        let at = packet.timestamp.expect("a moment");
+        let mut line = format!(
+            "{at} {}: {}",
+            tracks[&event.track_uuid.expect("track")],
+            known[&(sequence, 0, name)]
+        );
+        for value in &event.debug_annotations {
+            let key = &known[&(sequence, 1, value.name_iid.expect("name"))];
+            let text = match (value.uint_value, value.string_value_iid) {
+                (Some(number), _) => number.to_string(),
+                (None, Some(iid)) => known[&(sequence, 2, iid)].clone(),
+                (None, None) => String::new(),
+            };
+            line += &format!(" {key}={text}");
+        }
+        for flow in &event.flow_ids {
+            line += &format!(" flow={flow:x}");
+        }
+        lines.push(line);
+    }
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    0 tile 1/frames sent: ARP tick=0 bytes=60 destination=ff:ff:ff:ff:ff:ff source=02:00:00:00:00:01 EtherType=0x0806 number=0 flow=4000100000000000
+    250 tile 1/frames sent: ARP tick=1000 bytes=60 destination=ff:ff:ff:ff:ff:ff source=02:00:00:00:00:01 EtherType=0x0806 number=1 flow=4000100000000001
+    500 tile 1/frames sent: ARP tick=2000 bytes=60 destination=ff:ff:ff:ff:ff:ff source=02:00:00:00:00:01 EtherType=0x0806 number=2 flow=4000100000000002
+    740 tile 1/frames sent: lost on the cable tick=2960 bytes=60 destination=ff:ff:ff:ff:ff:ff source=02:00:00:00:00:01 EtherType=0x0806 number=2 flow=4000100000000002
+    1000 tile 1/frames sent: not a frame: not sent tick=4000
+    250 far/tile 1/frames arrived: ARP tick=1000 bytes=60 destination=ff:ff:ff:ff:ff:ff source=02:00:00:00:00:01 EtherType=0x0806 number=0 sender=1 chip=near flow=4000100000000000
+    300 far/tile 1/frames stored: ARP tick=1200 bytes=60 destination=ff:ff:ff:ff:ff:ff source=02:00:00:00:00:01 EtherType=0x0806 number=0 sender=1 chip=near arrived=1000 flow=4000100000000000
+    500 far/tile 1/frames arrived: ARP tick=2000 bytes=60 destination=ff:ff:ff:ff:ff:ff source=02:00:00:00:00:01 EtherType=0x0806 number=1 sender=1 chip=near flow=4000100000000001
+    500 far/tile 1/frames arrived: dropped tick=2000 bytes=60 destination=ff:ff:ff:ff:ff:ff source=02:00:00:00:00:01 EtherType=0x0806 number=1 sender=1 chip=near reason=no room: earlier frames wait for buffers flow=4000100000000001
+    ");
 }

@@ -68,6 +68,8 @@ pub struct Writer {
     /// Bytes of details.
     details: usize,
     ticks_per_second: u64,
+    /// Number of the writer among those of one file, from 1.
+    sequence: u32,
     next_track: u64,
     /// Ranks given away under each track.
     ranks: BTreeMap<u64, i32>,
@@ -88,14 +90,16 @@ const ROOT: u64 = 0;
 const RESERVE: usize = 1024;
 
 impl Writer {
-    /// A writer of at most `limit` bytes, beside the descriptions of tracks and the ends of open slices.
-    pub fn new(limit: usize, ticks_per_second: u64) -> Self {
+    /// A writer of at most `limit` bytes, beside the descriptions of tracks and the ends of open slices. Files of writers with
+    /// different numbers, from 0, are one file when they stand one behind the other.
+    pub fn new(limit: usize, ticks_per_second: u64, number: u32) -> Self {
         let mut writer = Self {
             bytes: Vec::new(),
             limit,
             details: 0,
             ticks_per_second: ticks_per_second.max(1),
-            next_track: 1,
+            sequence: number.saturating_add(1),
+            next_track: u64::from(number) << 32 | 1,
             ranks: BTreeMap::new(),
             names: BTreeMap::new(),
             value_names: BTreeMap::new(),
@@ -109,7 +113,7 @@ impl Writer {
             &mut writer.bytes,
             &TracePacket {
                 timestamp: Some(0),
-                trusted_packet_sequence_id: Some(1),
+                trusted_packet_sequence_id: Some(writer.sequence),
                 sequence_flags: Some(SEQUENCE_CLEARED),
                 first_packet_on_sequence: Some(true),
                 ..TracePacket::default()
@@ -149,7 +153,7 @@ impl Writer {
         };
         let packet = TracePacket {
             timestamp: Some(0),
-            trusted_packet_sequence_id: Some(1),
+            trusted_packet_sequence_id: Some(self.sequence),
             track_descriptor: Some(descriptor),
             ..TracePacket::default()
         };
@@ -184,7 +188,7 @@ impl Writer {
     fn write(&mut self, weight: Weight, tick: u64, event: TrackEvent, new: InternedData) -> bool {
         let packet = TracePacket {
             timestamp: Some(self.nanoseconds(tick)),
-            trusted_packet_sequence_id: Some(1),
+            trusted_packet_sequence_id: Some(self.sequence),
             sequence_flags: Some(SEQUENCE_NEEDED),
             interned_data: (!new.is_empty()).then_some(new),
             track_event: Some(event),
@@ -299,7 +303,7 @@ impl Writer {
     fn end_packet(&self, track: Track, tick: u64) -> TracePacket {
         TracePacket {
             timestamp: Some(self.nanoseconds(tick)),
-            trusted_packet_sequence_id: Some(1),
+            trusted_packet_sequence_id: Some(self.sequence),
             sequence_flags: Some(SEQUENCE_NEEDED),
             track_event: Some(TrackEvent {
                 r#type: Some(SLICE_END),
@@ -348,7 +352,7 @@ impl Writer {
             let name = format!("incomplete: {} events had no room", self.dropped);
             let packet = TracePacket {
                 timestamp: Some(self.nanoseconds(tick)),
-                trusted_packet_sequence_id: Some(1),
+                trusted_packet_sequence_id: Some(self.sequence),
                 track_descriptor: Some(TrackDescriptor {
                     uuid: Some(track.0),
                     name: Some(name),
@@ -365,7 +369,7 @@ impl Writer {
             );
             let packet = TracePacket {
                 timestamp: Some(self.nanoseconds(tick)),
-                trusted_packet_sequence_id: Some(1),
+                trusted_packet_sequence_id: Some(self.sequence),
                 sequence_flags: Some(SEQUENCE_NEEDED),
                 interned_data: (!new.is_empty()).then_some(new),
                 track_event: Some(event),

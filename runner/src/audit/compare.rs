@@ -15,6 +15,9 @@ use bulkhead_machine::ledger::Resource;
 use bulkhead_machine::timeline::{STRIDE, Timeline};
 use std::collections::BTreeMap;
 
+/// Frames wait beside each other, so their waits can add up to more than the time that passed.
+const ALL_FRAMES: &str = ", waits of all frames added up";
+
 /// Everything about one run that is compared.
 pub struct Facts {
     /// Name and worst latency of each flow and span.
@@ -40,7 +43,7 @@ pub struct Facts {
 impl Facts {
     /// Reads a run off; `start` in ticks.
     pub fn new(stand: &Stand, seen: &Seen, start: u64) -> Self {
-        let system = &stand.system;
+        let system = stand.system();
         let names = Names::new(system, &seen.console);
         let own: Vec<&str> = system
             .apps
@@ -89,13 +92,23 @@ impl Facts {
                 continue;
             }
             let victim = names.owner(booking.victim);
-            let culprit = names.owner(booking.culprit);
-            let itself = matches!(booking.resource, Resource::Refresh(_) | Resource::Bucket)
-                || is_own(&culprit);
+            // At a card one frame waits for those that came before it.
+            let sender = match booking.resource {
+                Resource::NetworkCard => stand.neighbour(booking.victim.tile),
+                _ => None,
+            };
+            let together = if sender.is_some() { ALL_FRAMES } else { "" };
+            let itself = sender.is_none()
+                && (matches!(booking.resource, Resource::Refresh(_) | Resource::Bucket)
+                    || is_own(&names.owner(booking.culprit)));
+            let culprit = match sender {
+                Some(sender) => format!("frames from {sender}"),
+                None => names.owner(booking.culprit),
+            };
             if itself {
                 waited_self += booking.ticks;
             } else if is_own(&victim) {
-                let key = (victim, culprit, collect::group(booking.resource));
+                let key = (victim, culprit, collect::group(booking.resource) + together);
                 *account.entry(key).or_insert(0) += booking.ticks;
             }
         }
@@ -243,7 +256,7 @@ pub fn first_difference(
 
 /// Worst latencies of flows over all attacks beside their bounds, which start from what the domain did alone.
 pub fn flows(stand: &Stand, seen: &Seen, alone: &Facts, attacks: &[Facts]) -> Vec<FlowAudit> {
-    let system = &stand.system;
+    let system = stand.system();
     let names = Names::new(system, &seen.console);
     let bound = |flow: &FlowResult| {
         let length = bounds::slicing(system).map_or(0, |slicing| slicing.0);
@@ -287,10 +300,10 @@ pub fn requests(stand: &Stand, alone: &Facts, attacks: &[Facts]) -> Vec<RequestA
         let entry = all.entry((application.clone(), kind.clone())).or_default();
         entry.1 = entry.1.max(*worst);
     }
-    let analysis = SystemBounds::new(&stand.system, &[]);
+    let analysis = SystemBounds::new(stand.system(), &[]);
     all.into_iter()
         .map(|((application, kind), (alone, attacked))| {
-            let system = &stand.system;
+            let system = stand.system();
             let mut apps = system.apps.iter();
             let app = apps.position(|app| app.name == application);
             let found = match (&analysis, app) {
@@ -318,11 +331,11 @@ pub fn requests(stand: &Stand, alone: &Facts, attacks: &[Facts]) -> Vec<RequestA
 
 /// What limits the protection beyond requests: shared tiles and channels from outside.
 pub fn openings(stand: &Stand) -> Vec<String> {
-    let system = &stand.system;
+    let system = stand.system();
     let mut all = Vec::new();
     let tiles = stand.tiles();
-    for &index in &stand.attackers {
-        let attacker = &system.apps[index];
+    let here = stand.attackers.iter().filter(|at| at.chip == stand.chip);
+    for attacker in here.map(|at| &system.apps[at.app]) {
         if tiles.contains(&attacker.tile) {
             all.push(format!(
                 "{} shares tile {} with the domain: time slices, caches and TileMux have no bound here",
@@ -340,6 +353,13 @@ pub fn openings(stand: &Stand) -> Vec<String> {
         }
     }
     for (index, app) in system.apps.iter().enumerate() {
+        let neighbour = stand.neighbour(app.tile);
+        if let Some(sender) = neighbour.filter(|_| app.device && stand.is_own(index)) {
+            all.push(format!(
+                "{sender} sends frames to the network card of {}: there is no bound for what comes over a cable",
+                app.name
+            ));
+        }
         for gate in app.sgates.iter().filter(|_| stand.is_own(index)) {
             if !stand.is_own(gate.to) {
                 let server = &system.apps[gate.to].name;

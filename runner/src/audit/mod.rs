@@ -21,15 +21,17 @@ use crate::error::{Error, exit};
 use crate::place;
 use crate::programs::Program;
 use crate::progress::{Progress, Stage};
-use crate::quiet::ADVERSARY;
+use crate::quiet::{ADVERSARY, ADVERSARY_WITH_CARD};
 use crate::report::format::span;
 use crate::run;
 use bulkhead_model::System;
 use bulkhead_model::units::{Dimension, Time, parse};
 use compare::Facts;
-use execute::{Experiment, Seen, Stand};
+use execute::{Experiment, Place, Seen, Stand};
 use plan::{Attack, Stream};
-use result::{AttackResult, AuditResult, Difference, DomainResult, SCHEMA, Verdict};
+use result::{
+    AttackResult, AuditResult, ChipResult, Clock, Difference, DomainResult, SCHEMA, Verdict,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -143,20 +145,37 @@ fn choose(system: &System, variant: Option<&str>) -> Result<System, Error> {
     }
 }
 
-/// Indices of the domains to check.
-fn wanted(system: &System, names: &[String]) -> Result<Vec<usize>, Error> {
-    let known: Vec<&str> = system.domains.iter().map(|d| d.name.as_str()).collect();
-    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+/// The domains to check: chip and index.
+fn wanted(system: &System, names: &[String]) -> Result<Vec<(usize, usize)>, Error> {
+    let mut all = Vec::new();
+    for chip in chips(system) {
+        let here = execute::on_chip(system, chip);
+        all.extend((0..here.domains.len()).map(|domain| (chip, domain)));
+    }
+    let name = |(chip, domain)| execute::label(system, chip, domain);
+    let known: Vec<String> = all.iter().map(|place| name(*place)).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
         return Err(Error::input(
             format!("the system has no domain `{unknown}`"),
             format!("it has {}", known.join(", ")),
         ));
     }
-    let used = |domain: usize| system.apps.iter().any(|app| app.domain == domain);
-    Ok((0..known.len())
-        .filter(|&domain| names.is_empty() || names.iter().any(|name| name == known[domain]))
-        .filter(|&domain| used(domain))
+    let used = |(chip, domain): (usize, usize)| {
+        let mut apps = execute::on_chip(system, chip).apps.iter();
+        apps.any(|app| app.domain == domain)
+    };
+    Ok(all
+        .into_iter()
+        .zip(known)
+        .filter(|(_, known)| names.is_empty() || names.contains(known))
+        .map(|(place, _)| place)
+        .filter(|place| used(*place))
         .collect())
+}
+
+/// Numbers of a system's chips: its own, and its peer's.
+fn chips(system: &System) -> std::ops::RangeInclusive<usize> {
+    0..=usize::from(system.peer.is_some())
 }
 
 /// Checks a system.
@@ -174,23 +193,34 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
         ));
     }
     admission::check(&system.name, &system)?;
+    if let Some(peer) = &system.peer {
+        admission::check(&peer.name, &peer.system)?;
+    }
     let domains = wanted(&system, &options.domains)?;
     let what = "building the programs of the chip";
     progress.stage(Stage::Work { what });
-    let names = run::needed(&system).into_iter().chain([ADVERSARY]);
+    let with_card = chips(&system)
+        .flat_map(|chip| &execute::on_chip(&system, chip).apps)
+        .any(|app| app.device);
+    let adversaries = [ADVERSARY, ADVERSARY_WITH_CARD];
+    let adversaries = adversaries.into_iter().take(1 + usize::from(with_card));
+    let names = run::needed(&system).into_iter().chain(adversaries);
     let programs = library.build(names);
     progress.stage(Stage::Done { name: what });
     let mut programs = programs?;
     programs.extend(library.modules(&system)?);
     let per_second = system.platform.ticks_per_second();
-    let window = collect::ticks(options.time, per_second).max(1);
+    let window = |chip: usize| {
+        let here = execute::on_chip(&system, chip);
+        collect::ticks(options.time, here.platform.ticks_per_second()).max(1)
+    };
     let mut results = Vec::new();
-    for domain in domains {
+    for (chip, domain) in domains {
         let checking = Checking {
-            stand: Stand::new(&system, domain),
+            stand: Stand::new(&system, chip, domain),
             programs: &programs,
             options,
-            window,
+            window: window(chip),
             progress,
         };
         results.push(checking.check(&system)?);
@@ -208,13 +238,31 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
             platform: system.platform.name.clone(),
             ticks_per_second: per_second,
             cycle_ticks: run::reference_cycle(&system),
-            window,
+            window: window(0),
             seed: options.seed,
             searches: options.searches,
             provenance: run::provenance(&whole, &run_options, &programs),
+            chips: both_chips(&system, window),
             domains: results,
         },
     })
+}
+
+/// The chips of a system that has two.
+fn both_chips(system: &System, window: impl Fn(usize) -> u64) -> Vec<ChipResult> {
+    let result = |chip: usize| {
+        let here = execute::on_chip(system, chip);
+        Some(ChipResult {
+            name: execute::chip_name(system, chip)?.to_owned(),
+            platform: here.platform.name.clone(),
+            clock: Clock {
+                ticks_per_second: here.platform.ticks_per_second(),
+                cycle_ticks: run::reference_cycle(here),
+            },
+            window: window(chip),
+        })
+    };
+    chips(system).filter_map(result).collect()
 }
 
 /// One domain on its way to a verdict.
@@ -244,8 +292,9 @@ impl Tried {
 impl Checking<'_> {
     fn check(&self, system: &System) -> Result<DomainResult, Error> {
         let stand = &self.stand;
-        let name = format!("domain {}", stand.domain().name);
-        let total = plan::library(0).len() as u64 + u64::from(self.options.searches);
+        let name = format!("domain {}", stand.label());
+        let cards = stand.cards();
+        let total = plan::library(&cards).len() as u64 + u64::from(self.options.searches);
         let report = |done: u64| {
             self.progress.stage(Stage::Simulation {
                 name: &name,
@@ -255,22 +304,21 @@ impl Checking<'_> {
         };
         report(0);
         let start = execute::start_of(stand, self.programs)?;
-        let microsecond = stand.system.platform.ticks_per_second() / 1_000_000;
+        let microsecond = stand.system().platform.ticks_per_second() / 1_000_000;
         let from = u64::from(start) * microsecond;
-        let slice = crate::bounds::slicing(&stand.system);
+        let slice = crate::bounds::slicing(stand.system());
         let alone = self.run_sliced(start, None, BTreeMap::new(), slice)?;
         let reference = Facts::new(stand, &alone, from);
         let mut tried: Vec<Tried> = Vec::new();
-        let count = stand.attackers.len();
-        if count > 0 {
+        if !cards.is_empty() {
             self.attempt(
-                plan::library(count),
+                plan::library(&cards),
                 start,
                 (&alone, &reference),
                 &mut tried,
             )?;
             report(tried.len() as u64);
-            let mut stream = Stream::new(&stand.domain().name, self.options.seed);
+            let mut stream = Stream::new(&stand.label(), self.options.seed);
             let mut number = 0;
             while number < self.options.searches {
                 let mut generation = Vec::new();
@@ -281,8 +329,9 @@ impl Checking<'_> {
                         Some(worst) if number.is_multiple_of(2) => stream.mutate(
                             format!("search {number}, varied: {}", root_name(&worst.name)),
                             &worst,
+                            &cards,
                         ),
-                        _ => stream.attack(format!("search {number}"), count),
+                        _ => stream.attack(format!("search {number}"), &cards),
                     });
                 }
                 self.attempt(generation, start, (&alone, &reference), &mut tried)?;
@@ -314,7 +363,7 @@ impl Checking<'_> {
         record: BTreeMap<u16, u64>,
         slice: Option<(u64, u64)>,
     ) -> Result<Seen, Error> {
-        let microsecond = self.stand.system.platform.ticks_per_second() / 1_000_000;
+        let microsecond = self.stand.system().platform.ticks_per_second() / 1_000_000;
         let experiment = Experiment {
             stand: &self.stand,
             plans: attack.map(|attack| attack.plans.as_slice()),
@@ -334,15 +383,15 @@ impl Checking<'_> {
         (alone, reference): (&Seen, &Facts),
         tried: &mut Vec<Tried>,
     ) -> Result<(), Error> {
-        let microsecond = self.stand.system.platform.ticks_per_second() / 1_000_000;
+        let microsecond = self.stand.system().platform.ticks_per_second() / 1_000_000;
         let from = u64::from(start) * microsecond;
         let results = run::in_parallel(&attacks, |attack| {
             let seen = self.run(start, Some(attack), BTreeMap::new())?;
             let facts = Facts::new(&self.stand, &seen, from);
             let identical = compare::differing(alone, &seen).is_empty();
             let (slowdown, of) = facts.slowdown(reference);
-            let describe = |(app, plan): (&usize, &plan::Plan)| {
-                format!("{}: {}", self.stand.system.apps[*app].name, plan.describe())
+            let describe = |(place, plan): (&Place, &plan::Plan)| {
+                format!("{}: {}", self.stand.name(*place), plan.describe())
             };
             let attackers = self.stand.attackers.iter();
             let result = AttackResult {
@@ -445,7 +494,7 @@ impl Checking<'_> {
                         flow.unbounded.as_deref().unwrap_or_default()
                     )),
                     (Some(bound), Some(deadline)) if bound.ticks > deadline => {
-                        let ticks = system.platform.ticks_per_second() as f64 / 1e6;
+                        let ticks = stand.system().platform.ticks_per_second() as f64 / 1e6;
                         reasons.push(format!(
                             "flow {}: the bound of {} does not keep the deadline of {}",
                             flow.name,
@@ -464,10 +513,12 @@ impl Checking<'_> {
             (false, false, true) => Verdict::Bounded,
             (false, false, false) => Verdict::Unbounded,
         };
-        let others = system.domains.iter().enumerate();
-        let owed = others
-            .filter(|(index, _)| *index != stand.domain)
-            .all(|(_, other)| other.criticality >= domain.criticality);
+        let owed = chips(system).all(|chip| {
+            let others = execute::on_chip(system, chip).domains.iter().enumerate();
+            others
+                .filter(|(index, _)| (chip, *index) != (stand.chip, stand.domain))
+                .all(|(_, other)| other.criticality >= domain.criticality)
+        });
         let mut notes = Vec::new();
         if stand.attackers.is_empty() {
             notes.push("There is no other domain: nothing was tried.".to_owned());
@@ -490,11 +541,12 @@ impl Checking<'_> {
             );
         }
         DomainResult {
-            name: domain.name.clone(),
+            name: stand.label(),
+            chip: stand.chip_name().map(str::to_owned),
             criticality: domain.criticality,
             applications: self.names(|app| stand.is_own(app)),
             tiles: stand.tiles(),
-            attackers: self.names(|app| !stand.is_own(app)),
+            attackers: self.attackers(),
             start: from,
             verdict,
             owed,
@@ -516,10 +568,19 @@ impl Checking<'_> {
     }
 
     fn names(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
-        let apps = self.stand.system.apps.iter().enumerate();
+        let apps = self.stand.system().apps.iter().enumerate();
         apps.filter(|(index, _)| wanted(*index))
             .map(|(_, app)| app.name.clone())
             .collect()
+    }
+
+    /// Who is not the domain: on its own chip, then on the other one.
+    fn attackers(&self) -> Vec<String> {
+        let mut all = self.names(|app| !self.stand.is_own(app));
+        let others = self.stand.attackers.iter();
+        let others = others.filter(|place| place.chip != self.stand.chip);
+        all.extend(others.map(|place| self.stand.name(*place)));
+        all
     }
 }
 

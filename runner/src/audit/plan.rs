@@ -1,7 +1,7 @@
 //! What adversaries do: plans, a library of them, and a seeded search for worse ones.
 //!
 //! Why it exists: an attacker can do anything that its rights allow, so single attacks are tried first, and combinations
-//! of phases after that. What it deliberately does not know: how a plan is carried out (`workloads/adversary/src/any.rs`),
+//! of phases after that. What it deliberately does not know: how a plan is carried out (`workloads/adversary/src/attacker.rs`),
 //! and what it does to anybody.
 
 use serde::Serialize;
@@ -12,7 +12,7 @@ pub const PHASES: usize = 4;
 pub const NEVER: u32 = u32::MAX;
 
 /// Names of the kinds of attack, in the order of their numbers.
-pub const KINDS: [&str; 13] = [
+pub const KINDS: [&str; 14] = [
     "sleep",
     "compute",
     "memory reads",
@@ -26,7 +26,10 @@ pub const KINDS: [&str; 13] = [
     "random commands to the unit",
     "timers and wake-ups",
     "answers to every message",
+    "frames over the cable",
 ];
+/// The kind of attack that only who has a network card can mount: the last one.
+const FRAMES: u8 = KINDS.len() as u8 - 1;
 
 /// One phase of an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -60,6 +63,15 @@ impl Plan {
             seed: 1,
             phases: [phase; PHASES],
         }
+    }
+
+    /// The same for who has a network card or has none: then it sleeps where it would send frames.
+    fn within(&self, card: bool) -> Self {
+        let mut plan = self.clone();
+        for phase in plan.phases.iter_mut().filter(|p| p.kind == FRAMES && !card) {
+            (phase.kind, phase.strength) = (0, 0);
+        }
+        plan
     }
 
     /// The argument of the adversary that starts at `microseconds`.
@@ -105,8 +117,9 @@ pub struct Attack {
     pub plans: Vec<Plan>,
 }
 
-/// Attacks that are always tried: all attackers do one thing.
-pub fn library(attackers: usize) -> Vec<Attack> {
+/// Attacks that are always tried: all attackers do one thing. `cards` says of each attacker whether it has a network card; if
+/// somebody has one, attacks over the cable come last, during which the others sleep, so that one knows what was felt.
+pub fn library(cards: &[bool]) -> Vec<Attack> {
     let all = [
         ("compute", 1, 0),
         ("memory reads", 2, 1),
@@ -129,9 +142,38 @@ pub fn library(attackers: usize) -> Vec<Attack> {
     all.into_iter()
         .map(|(name, kind, strength)| Attack {
             name: name.to_owned(),
-            plans: vec![Plan::only(kind, strength); attackers],
+            plans: vec![Plan::only(kind, strength); cards.len()],
         })
+        .chain(over_cables(cards))
         .collect()
+}
+
+/// Attacks over cables. The strength is the sort of frame (`workloads/adversary/src/frames.rs`), without a pause.
+fn over_cables(cards: &[bool]) -> impl Iterator<Item = Attack> {
+    let all = [
+        ("small frames", 0, None),
+        ("large frames", 1, None),
+        ("requests for addresses", 2, None),
+        ("small datagrams", 3, None),
+        ("large datagrams", 4, None),
+        ("openings of streams", 5, None),
+        ("large echo requests", 6, None),
+        ("frames and memory writes", 7, Some((3, 1))),
+    ];
+    let some = cards.contains(&true);
+    let cards = cards.to_vec();
+    let attack = move |(name, strength, others): (&str, u8, Option<(u8, u8)>)| Attack {
+        name: name.to_owned(),
+        plans: cards
+            .iter()
+            .map(|card| match (card, others) {
+                (true, _) => Plan::only(FRAMES, strength),
+                (false, Some((kind, strength))) => Plan::only(kind, strength),
+                (false, None) => Plan::only(0, 0),
+            })
+            .collect(),
+    };
+    all.into_iter().filter(move |_| some).map(attack)
 }
 
 /// Random numbers of a named stream: equal names and seeds give equal numbers.
@@ -161,9 +203,10 @@ impl Stream {
         self.next() % end
     }
 
-    fn phase(&mut self) -> Phase {
+    fn phase(&mut self, card: bool) -> Phase {
+        let kinds = if card { FRAMES + 1 } else { FRAMES };
         Phase {
-            kind: self.below(KINDS.len() as u64) as u8,
+            kind: self.below(kinds.into()) as u8,
             strength: match self.below(3) {
                 0 => 1,
                 1 => self.below(16) as u8,
@@ -173,34 +216,34 @@ impl Stream {
         }
     }
 
-    fn plan(&mut self) -> Plan {
+    fn plan(&mut self, card: bool) -> Plan {
         Plan {
             seed: self.next() as u32,
-            phases: std::array::from_fn(|_| self.phase()),
+            phases: std::array::from_fn(|_| self.phase(card)),
         }
     }
 
-    /// A random attack.
-    pub fn attack(&mut self, name: String, attackers: usize) -> Attack {
+    /// A random attack by attackers with and without network cards.
+    pub fn attack(&mut self, name: String, cards: &[bool]) -> Attack {
         Attack {
             name,
-            plans: (0..attackers).map(|_| self.plan()).collect(),
+            plans: cards.iter().map(|card| self.plan(*card)).collect(),
         }
     }
 
     /// `attack` with one plan or one phase changed.
-    pub fn mutate(&mut self, name: String, attack: &Attack) -> Attack {
+    pub fn mutate(&mut self, name: String, attack: &Attack, cards: &[bool]) -> Attack {
         let mut plans = attack.plans.clone();
         if !plans.is_empty() {
             let at = self.below(plans.len() as u64) as usize;
             match self.below(3) {
-                0 => plans[at] = self.plan(),
+                0 => plans[at] = self.plan(cards[at]),
                 1 => {
                     let phase = self.below(PHASES as u64) as usize;
-                    plans[at].phases[phase] = self.phase();
+                    plans[at].phases[phase] = self.phase(cards[at]);
                 }
                 // What works for one may work for all.
-                _ => plans = vec![plans[at].clone(); plans.len()],
+                _ => plans = cards.iter().map(|card| plans[at].within(*card)).collect(),
             }
         }
         Attack { name, plans }
@@ -215,7 +258,7 @@ mod tests {
     fn plans_have_one_length_and_are_letters() {
         let mut stream = Stream::new("test", 3);
         for _ in 0..200 {
-            let attack = stream.attack(String::new(), 3);
+            let attack = stream.attack(String::new(), &[false, true, false]);
             for plan in attack.plans {
                 let text = plan.text(NEVER);
                 assert_eq!(text.len(), 48);
@@ -238,9 +281,34 @@ mod tests {
 
     #[test]
     fn streams_are_apart_and_repeat() {
-        let numbers = |name, seed| Stream::new(name, seed).attack(String::new(), 4);
+        let numbers = |name, seed| Stream::new(name, seed).attack(String::new(), &[false; 4]);
         assert_eq!(numbers("a", 1), numbers("a", 1));
         assert_ne!(numbers("a", 1), numbers("a", 2));
         assert_ne!(numbers("a", 1), numbers("b", 1));
+    }
+
+    #[test]
+    fn only_who_has_a_card_sends_frames() {
+        let sends = |plan: &Plan| plan.phases.iter().any(|phase| phase.kind == FRAMES);
+        let cards = [true, false, true];
+        let mut stream = Stream::new("cards", 1);
+        let mut attack = stream.attack(String::new(), &cards);
+        let (mut some, mut all) = (0, library(&cards));
+        for _ in 0..500 {
+            attack = stream.mutate(String::new(), &attack, &cards);
+            some += usize::from(sends(&attack.plans[0]));
+            all.push(attack.clone());
+        }
+        assert!(some > 20, "{some}");
+        assert!(all.iter().all(|attack| !sends(&attack.plans[1])));
+        // Without a card nothing of it is there, and the numbers drawn are those that were drawn before there were cards.
+        let without = library(&[false; 2]);
+        assert_eq!(without.len() + 8, all.len() - 500);
+        assert!(without.iter().all(|attack| !attack.plans.iter().any(sends)));
+        let drawn = Stream::new("control", 1).attack(String::new(), &[false]);
+        assert_eq!(
+            drawn.plans[0].text(0),
+            "aaaaaaaacjanpjabakabaaacajdpaaacacofaaaeabaoaaca"
+        );
     }
 }

@@ -58,11 +58,47 @@ pub struct AuditResult {
     pub searches: u32,
     /// What went in.
     pub provenance: Provenance,
-    /// Domains in the order of the description.
+    /// Both chips, if there are two: the system's own first, then its peer's. A domain's moments are ticks of its chip.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chips: Vec<ChipResult>,
+    /// Domains in the order of the description; those of the peer behind those of the system.
     pub domains: Vec<DomainResult>,
 }
 
+/// A chip of two.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChipResult {
+    /// The system's name, or the peer's.
+    pub name: String,
+    /// Name of the platform.
+    pub platform: String,
+    /// Its clock.
+    pub clock: Clock,
+    /// Ticks that were compared after the start of the attack.
+    pub window: u64,
+}
+
+/// How long a chip's ticks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// Ticks a second.
+    pub ticks_per_second: u64,
+    /// Ticks of a cycle of the reference clock.
+    pub cycle_ticks: u64,
+}
+
 impl AuditResult {
+    /// The clock of a domain's chip.
+    pub fn clock(&self, domain: &DomainResult) -> Clock {
+        let own = Clock {
+            ticks_per_second: self.ticks_per_second,
+            cycle_ticks: self.cycle_ticks,
+        };
+        let chips = self.chips.iter();
+        let mut found = chips.filter(|chip| domain.chip.as_ref() == Some(&chip.name));
+        found.next().map_or(own, |chip| chip.clock)
+    }
+
     /// Every domain that is owed protection has it.
     pub fn held(&self) -> bool {
         self.domains.iter().all(|domain| domain.held)
@@ -72,15 +108,18 @@ impl AuditResult {
 /// Result for one domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainResult {
-    /// Name.
+    /// Name; that of the peer's domains is behind the peer's name: `far/net`.
     pub name: String,
+    /// The chip that it is on, if there are two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chip: Option<String>,
     /// `A` (most critical) to `E`.
     pub criticality: char,
     /// Its applications.
     pub applications: Vec<String>,
     /// Their tiles.
     pub tiles: Vec<u16>,
-    /// Applications whose places adversaries took.
+    /// Applications whose places adversaries took; those of the other chip are behind its name.
     pub attackers: Vec<String>,
     /// Start of the attack in ticks.
     pub start: u64,

@@ -2,7 +2,7 @@
 //!
 //! What it deliberately does not know: how the check was made; it reads [`AuditResult`] alone.
 
-use super::result::{AttackResult, AuditResult, Difference, DomainResult};
+use super::result::{AttackResult, AuditResult, Clock, Difference, DomainResult};
 use crate::report::format::{grouped, span};
 
 /// Thousandths as a factor, rounded up in the last digit.
@@ -19,24 +19,24 @@ pub fn slowdown(attack: &AttackResult) -> String {
 }
 
 /// A moment or span in cycles and microseconds.
-pub fn both(result: &AuditResult, ticks: u64) -> String {
-    let microseconds = ticks as f64 * 1e6 / result.ticks_per_second.max(1) as f64;
-    let cycles = ticks.div_ceil(result.cycle_ticks.max(1));
+pub fn both(clock: Clock, ticks: u64) -> String {
+    let microseconds = ticks as f64 * 1e6 / clock.ticks_per_second.max(1) as f64;
+    let cycles = ticks.div_ceil(clock.cycle_ticks.max(1));
     format!("{} cycles ({})", grouped(cycles), span(microseconds))
 }
 
 /// One sentence on a difference.
-pub fn difference(result: &AuditResult, difference: &Difference) -> String {
+pub fn difference(clock: Clock, difference: &Difference) -> String {
     let at = |moment: Option<u64>| match moment {
         Some(ticks) => {
-            let microseconds = ticks as f64 * 1e6 / result.ticks_per_second.max(1) as f64;
+            let microseconds = ticks as f64 * 1e6 / clock.ticks_per_second.max(1) as f64;
             format!(" at {microseconds:.3} us")
         }
         None => String::new(),
     };
     let by = match (difference.alone_at, difference.attacked_at) {
         (Some(alone), Some(attacked)) if difference.alone == difference.attacked => {
-            let cycles = alone.abs_diff(attacked).div_ceil(result.cycle_ticks.max(1));
+            let cycles = alone.abs_diff(attacked).div_ceil(clock.cycle_ticks.max(1));
             let way = if attacked > alone { "later" } else { "earlier" };
             format!(", {} cycles {way}", grouped(cycles))
         }
@@ -59,14 +59,20 @@ pub fn summary(result: &AuditResult) -> String {
     let variant = variant.map_or(String::new(), |name| format!(", variant {name}"));
     let window = result.window as f64 * 1e6 / result.ticks_per_second.max(1) as f64;
     let mut out = format!(
-        "{}{variant} on {}: each domain beside adversaries in the places of all others, compared over {} of simulated time\n",
+        "{}{variant} on {}{}: each domain beside adversaries in the places of all others{}, compared over {} of simulated time\n",
         result.system,
         result.platform,
+        peers(result),
+        if result.chips.is_empty() {
+            ""
+        } else {
+            " on both chips"
+        },
         span(window)
     );
     for domain in &result.domains {
         out.push('\n');
-        one(&mut out, result, domain);
+        one(&mut out, result.clock(domain), domain);
     }
     let failed = result.domains.iter().filter(|domain| !domain.held).count();
     out.push_str(&match failed {
@@ -77,7 +83,20 @@ pub fn summary(result: &AuditResult) -> String {
     out
 }
 
-fn one(out: &mut String, result: &AuditResult, domain: &DomainResult) {
+/// The chip that a domain is on, where there are two.
+pub fn chip(domain: &DomainResult) -> String {
+    let chip = domain.chip.as_ref();
+    chip.map_or(String::new(), |chip| format!(", chip {chip}"))
+}
+
+/// The other chips and their platforms.
+pub fn peers(result: &AuditResult) -> String {
+    let others = result.chips.iter().skip(1);
+    let others = others.map(|chip| format!(" and {} on {}", chip.name, chip.platform));
+    others.collect()
+}
+
+fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
     let mut line = |text: String| {
         out.push_str(&text);
         out.push('\n');
@@ -90,9 +109,10 @@ fn one(out: &mut String, result: &AuditResult, domain: &DomainResult) {
         }
     };
     line(format!(
-        "domain {} (criticality {}): {}{owed}",
+        "domain {} (criticality {}{}): {}{owed}",
         domain.name,
         domain.criticality,
+        chip(domain),
         domain.verdict.text()
     ));
     let felt = domain
@@ -112,13 +132,13 @@ fn one(out: &mut String, result: &AuditResult, domain: &DomainResult) {
         line(format!("  worst: {}, by: {}", slowdown(worst), worst.name));
     }
     if let Some(first) = &domain.difference {
-        line(format!("  first difference: {}", difference(result, first)));
+        line(format!("  first difference: {}", difference(clock, first)));
     }
     for entry in domain.account.iter().take(3) {
         line(format!(
             "  {} waited {} for {} at {}",
             entry.victim,
-            both(result, entry.ticks),
+            both(clock, entry.ticks),
             entry.culprit,
             entry.resource
         ));
@@ -127,11 +147,11 @@ fn one(out: &mut String, result: &AuditResult, domain: &DomainResult) {
         line(format!(
             "  flow {}: alone {}, attacked {}, bound {}",
             flow.name,
-            both(result, flow.alone),
-            both(result, flow.attacked),
+            both(clock, flow.alone),
+            both(clock, flow.attacked),
             flow.bound
                 .as_ref()
-                .map_or("none".to_owned(), |b| both(result, b.ticks))
+                .map_or("none".to_owned(), |b| both(clock, b.ticks))
         ));
     }
     let closest = domain
@@ -144,8 +164,8 @@ fn one(out: &mut String, result: &AuditResult, domain: &DomainResult) {
             "  closest to its bound: {} of {}, {} of {}",
             request.kind,
             request.application,
-            both(result, request.attacked),
-            both(result, bound)
+            both(clock, request.attacked),
+            both(clock, bound)
         ));
     }
     const SHOWN: usize = 6;

@@ -1,6 +1,6 @@
 //! The non-interference check finds what is there and nothing else.
 
-use bulkhead_runner::audit::result::{DomainResult, Verdict};
+use bulkhead_runner::audit::result::{AttackResult, DomainResult, Verdict};
 use bulkhead_runner::audit::{Finished, Options, audit};
 use bulkhead_runner::progress::Silent;
 use bulkhead_whole_system_tests::system;
@@ -123,5 +123,106 @@ fn a_channel_from_outside_is_an_opening() {
     assert!(
         worst.plans.iter().any(|plan| plan.contains("messages")),
         "{worst:?}"
+    );
+}
+
+fn two_chips(domain: &str, searches: u32) -> Finished {
+    let mut options = Options::new(system("audit-two-chips"));
+    options.domains = vec![domain.to_owned()];
+    options.searches = searches;
+    options.time = bulkhead_runner::audit::time("2ms").expect("a time");
+    match audit(&options, &Silent) {
+        Ok(finished) => finished,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn sends_frames(attack: &AttackResult) -> bool {
+    attack.plans.iter().any(|plan| plan.contains("frames"))
+}
+
+/// A network service and its client, beside adversaries on both chips: one of them has the card at the other end of the cable.
+#[test]
+fn a_flood_from_the_other_chip_is_found() {
+    let finished = two_chips("control", 3);
+    let domain = only(&finished);
+    assert_eq!(domain.chip.as_deref(), Some("audit-two-chips"));
+    assert_eq!(
+        domain.attackers,
+        ["spin", "far/network", "far/echo", "far/sink"]
+    );
+    assert_eq!(domain.verdict, Verdict::Unbounded, "{:?}", domain.reasons);
+    assert_eq!(finished.code(), 3);
+    let cable = "there is no bound for what comes over a cable";
+    assert!(
+        domain.reasons.iter().any(|r| r.ends_with(cable)),
+        "{:?}",
+        domain.reasons
+    );
+    // What the neighbours do to their own chip is not felt here, and each kind of frame is.
+    for attack in &domain.attacks {
+        println!(
+            "{}: {} ({})",
+            attack.name, attack.slowdown, attack.identical
+        );
+        assert!(attack.harm.is_empty(), "{:?}", attack.harm);
+        assert_eq!(attack.identical, !sends_frames(attack), "{}", attack.name);
+    }
+    let worst = &domain.attacks[domain.worst.expect("something is felt")];
+    assert!(
+        worst.slowdown > 3000 && worst.of == "spans of probe",
+        "{worst:?}"
+    );
+    assert_eq!(domain.account[0].culprit, "frames from far");
+    let first = domain.difference.as_ref().expect("explained");
+    assert!(domain.tiles.contains(&first.tile), "{first:?}");
+    // Requests are bounded all the same.
+    for request in &domain.requests {
+        let bound = request.bound.as_ref().map_or(u64::MAX, |bound| bound.ticks);
+        assert!(request.attacked <= bound, "{request:?}");
+    }
+    let again = two_chips("control", 3);
+    assert_eq!(again.result, finished.result);
+}
+
+/// Who has no card is not reached by frames, and who shares nothing with the cards by nothing.
+#[test]
+fn frames_reach_only_who_has_a_card() {
+    let finished = two_chips("aside", 2);
+    let domain = only(&finished);
+    assert_eq!(domain.verdict, Verdict::Identical, "{:?}", domain.reasons);
+    assert!(domain.attacks.iter().any(sends_frames));
+}
+
+#[test]
+fn a_domain_of_the_other_chip_is_checked_there() {
+    let finished = two_chips("far/net", 0);
+    let domain = only(&finished);
+    assert_eq!(
+        (domain.name.as_str(), domain.chip.as_deref()),
+        ("far/net", Some("far"))
+    );
+    assert_eq!(domain.applications, ["network"]);
+    assert_eq!(
+        domain.attackers[..3],
+        ["echo", "sink", "audit-two-chips/network"]
+    );
+    let names = finished.result.chips.iter().map(|chip| chip.name.as_str());
+    assert!(names.eq(["audit-two-chips", "far"]));
+    assert_eq!(domain.account[0].culprit, "frames from audit-two-chips");
+    // More critical domains are on the first chip.
+    assert!(!domain.owed && domain.held);
+    assert_ne!(domain.verdict, Verdict::Broken, "{:?}", domain.reasons);
+}
+
+#[test]
+fn a_domain_that_is_nowhere_is_refused_with_the_names_that_there_are() {
+    let mut options = Options::new(system("audit-two-chips"));
+    options.domains = vec!["servers".to_owned()];
+    let error = audit(&options, &Silent).map(|_| ()).expect_err("unknown");
+    let text = error.to_string();
+    assert!(
+        text.contains("the system has no domain `servers`"),
+        "{text}"
     );
 }

@@ -1,9 +1,12 @@
 //! Two chips talk, over good cables and bad ones, beside hostile neighbours and careless clients.
 
+use bulkhead_machine::trace::proto::Trace;
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::result::{End, VariantResult};
 use bulkhead_runner::run::{Look, Options, looked_at, run};
 use bulkhead_whole_system_tests::{finished, system, variant};
+use prost::Message;
+use std::collections::BTreeMap;
 
 fn check(variant: &VariantResult, application: &str) -> Vec<u64> {
     let checks = variant.checks.iter();
@@ -85,6 +88,98 @@ fn options(overrides: &[&str], variants: &[&str]) -> Options {
         overrides: overrides.iter().map(|&text| text.to_owned()).collect(),
         variants: variants.iter().map(|&name| name.to_owned()).collect(),
         traces: false,
+    }
+}
+
+/// Slices and instants of the tracks of one card: track, name, numbers of flows.
+fn frames(trace: &Trace, path: &str) -> Vec<(String, String, Vec<u64>)> {
+    let (mut tracks, mut names) = (BTreeMap::new(), BTreeMap::new());
+    let mut all = Vec::new();
+    for packet in &trace.packet {
+        let sequence = packet.trusted_packet_sequence_id;
+        if let Some(track) = &packet.track_descriptor {
+            let above = track
+                .parent_uuid
+                .map(|parent| format!("{}/", tracks[&parent]));
+            let name = above.unwrap_or_default() + track.name.as_deref().unwrap_or_default();
+            tracks.insert(track.uuid.expect("a number"), name);
+        }
+        for name in packet.interned_data.iter().flat_map(|d| &d.event_names) {
+            names.insert((sequence, name.iid), name.name.clone().unwrap_or_default());
+        }
+        let Some(event) = &packet.track_event else {
+            continue;
+        };
+        let track = &tracks[&event.track_uuid.expect("a track")];
+        if let Some(track) = track.strip_prefix(path)
+            && event.name_iid.is_some()
+        {
+            let name = names[&(sequence, event.name_iid)].clone();
+            all.push((track.to_owned(), name, event.flow_ids.clone()));
+        }
+    }
+    all
+}
+
+/// What the tracks of both chips' cards show is what the cards counted, and an arrow leads from each frame to where it ended.
+#[test]
+fn traces_show_every_frame_of_both_chips() {
+    let mut options = options(&["cable@loss=50000"], &["both"]);
+    options.overrides.push("@duration=20ms".to_owned());
+    options.traces = true;
+    let finished = run(&options, &Silent).unwrap_or_else(|error| panic!("{error}"));
+    let result = &finished.result;
+    let far = result.peer.as_ref().expect("two chips");
+    for (index, trace) in finished.traces.iter().enumerate() {
+        let trace = Trace::decode(&trace.as_ref().expect("a trace")[..]).expect("decodes");
+        let sides = [("tile 7/", result), ("far/tile 7/", &**far)];
+        let mut flows: Vec<BTreeMap<String, Vec<u64>>> = Vec::new();
+        for (path, side) in sides {
+            let variant = &side.variants[index];
+            let tile = variant.tiles.iter().find(|t| t.tile == 7).expect("a card");
+            let counted = |name: &str| {
+                let counter = tile.counters.iter().find(|c| c.name == name);
+                counter.expect("counted").value as usize
+            };
+            let mut by_track: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+            for (track, name, flow) in frames(&trace, path) {
+                let track = match name.as_str() {
+                    "dropped" | "lost on the cable" | "doubled by the cable" => name,
+                    _ => track,
+                };
+                by_track.entry(track).or_default().extend(flow);
+            }
+            let seen = |track: &str| by_track.get(track).map_or(0, Vec::len);
+            println!(
+                "{} {path}: {} sent, {} stored, {} dropped, {} lost",
+                variant.name,
+                seen("frames sent"),
+                seen("frames stored"),
+                seen("dropped"),
+                seen("lost on the cable")
+            );
+            assert_eq!(seen("frames sent"), counted("frames sent"), "{path}");
+            assert_eq!(seen("frames stored"), counted("frames received"), "{path}");
+            assert_eq!(seen("dropped"), counted("frames dropped"), "{path}");
+            assert!(seen("frames sent") > 50);
+            flows.push(by_track);
+        }
+        for (from, to) in [(0, 1), (1, 0)] {
+            let sent = &flows[from]["frames sent"];
+            let arrived = &flows[to]["frames arrived"];
+            assert!(arrived.iter().all(|flow| sent.contains(flow)));
+            assert!(
+                flows[to]["frames stored"]
+                    .iter()
+                    .all(|flow| arrived.contains(flow))
+            );
+            let lost = &flows[from]["lost on the cable"];
+            assert!(!lost.is_empty());
+            assert!(
+                lost.iter()
+                    .all(|flow| sent.contains(flow) && !arrived.contains(flow))
+            );
+        }
     }
 }
 

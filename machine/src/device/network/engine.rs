@@ -7,7 +7,7 @@
 //! blocks at once.
 
 use super::queue::{Broken, Chain, Memory, Queue};
-use super::{CardEvent, Confined, Frame, NetworkCard, Ports};
+use super::{CardEvent, Confined, DropReason, Fate, Frame, NetworkCard, Ports};
 use crate::types::Tick;
 use bulkhead_abi::network::*;
 use std::collections::VecDeque;
@@ -207,6 +207,7 @@ impl NetworkCard {
                 let bytes = chain.bytes(false, most).filter(|bytes| *bytes >= least);
                 let Some(bytes) = bytes else {
                     self.counters.malformed += 1;
+                    ports.fate(&Frame::default(), Fate::Malformed);
                     self.advance(TRANSMIT_QUEUE);
                     self.completed.push_back(chain.head);
                     self.complete(ports);
@@ -229,7 +230,7 @@ impl NetworkCard {
                         return Err(Broken);
                     }
                 }
-                let frame = data.split_off(FRAME_HEADER).into_boxed_slice();
+                let frame = Frame::from(data.split_off(FRAME_HEADER));
                 self.advance(TRANSMIT_QUEUE);
                 self.transmit = Transmit::Link(chain.head, frame, ports.now());
                 if self.link_free > ports.now() {
@@ -255,12 +256,13 @@ impl NetworkCard {
     /// The link takes the frame that waits for it.
     pub(super) fn link_is_free(&mut self, ports: &mut dyn Ports) {
         match std::mem::take(&mut self.transmit) {
-            Transmit::Link(head, frame, since) => {
+            Transmit::Link(head, mut frame, since) => {
                 let now = ports.now();
                 ports.waited(now - since, true);
                 let bytes = frame.len() as u64;
                 let end = now.saturating_add(self.link_time(bytes));
                 self.link_free = end;
+                frame.number = self.counters.sent;
                 self.counters.sent += 1;
                 self.counters.sent_bytes += bytes;
                 ports.transmit(end, frame);
@@ -312,10 +314,10 @@ impl NetworkCard {
             return;
         }
         let now = ports.now();
-        let Some((since, _)) = self.waiting.front_mut() else {
+        let Some(waiting) = self.waiting.front_mut() else {
             return;
         };
-        ports.waited(now - std::mem::replace(since, now), false);
+        ports.waited(now - std::mem::replace(&mut waiting.since, now), false);
         self.receive = Receive::Index;
         let index = self.queue(RECEIVE_QUEUE).index_address();
         self.attempt(ports, |card, ports| {
@@ -332,6 +334,7 @@ impl NetworkCard {
                 if queue.available(&self.memory(ports))? == 0 {
                     return Ok(());
                 }
+                self.storing = ports.now();
                 self.receive = Receive::Entry;
                 let entry = (queue.entry_address(), 2, false);
                 self.begin(ports, Who::Receiving, 1, &[entry])
@@ -343,14 +346,14 @@ impl NetworkCard {
                 self.begin(ports, Who::Receiving, 1, &ranges)
             }
             Receive::Descriptors(chain) => {
-                let Some((_, frame)) = self.waiting.front() else {
+                let Some(waiting) = self.waiting.front() else {
                     return Ok(());
                 };
-                let needed = (FRAME_HEADER + frame.len()) as u64;
+                let needed = (FRAME_HEADER + waiting.frame.len()) as u64;
                 let room = chain.bytes(true, u64::MAX).ok_or(Broken)?;
                 if room < needed {
                     // The buffer stays where it is; a smaller frame may fit.
-                    self.drop_frame();
+                    self.end_frame(ports, |_| Fate::Dropped(DropReason::SmallBuffer));
                     self.counters.dropped += 1;
                     self.take_frame(ports);
                     return Ok(());
@@ -361,13 +364,13 @@ impl NetworkCard {
                 self.begin(ports, Who::Receiving, parallel, &ranges)
             }
             Receive::Data(head, chain) => {
-                let Some((_, frame)) = self.waiting.front() else {
+                let Some(waiting) = self.waiting.front() else {
                     return Ok(());
                 };
                 // One buffer for the frame; nothing is offloaded.
                 let mut data = vec![0; FRAME_HEADER];
                 data[10] = 1;
-                data.extend_from_slice(frame);
+                data.extend_from_slice(&waiting.frame);
                 let bytes = data.len() as u64;
                 let mut memory = self.memory(ports);
                 let mut done = 0;
@@ -385,7 +388,8 @@ impl NetworkCard {
             Receive::Used(head, bytes) => {
                 self.advance(RECEIVE_QUEUE);
                 self.give_back(ports, RECEIVE_QUEUE, head, bytes)?;
-                self.drop_frame();
+                let from = self.storing;
+                self.end_frame(ports, |arrived| Fate::Stored { arrived, from });
                 self.counters.received += 1;
                 self.counters.received_bytes += u64::from(bytes) - FRAME_HEADER as u64;
                 self.take_frame(ports);
@@ -395,9 +399,11 @@ impl NetworkCard {
         }
     }
 
-    fn drop_frame(&mut self) {
-        if let Some((_, frame)) = self.waiting.pop_front() {
-            self.waiting_bytes -= frame.len() as u64;
+    /// The oldest frame does not wait any more; what became of it may depend on when it had arrived.
+    fn end_frame(&mut self, ports: &mut dyn Ports, fate: impl FnOnce(Tick) -> Fate) {
+        if let Some(waiting) = self.waiting.pop_front() {
+            self.waiting_bytes -= waiting.frame.len() as u64;
+            ports.fate(&waiting.frame, fate(waiting.arrived));
         }
     }
 }

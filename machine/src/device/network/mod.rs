@@ -13,6 +13,7 @@
 //! A driver that breaks the rules of its queues stops the card (status `NEEDS_RESET`) until it resets it.
 
 mod engine;
+mod frame;
 pub mod queue;
 mod registers;
 #[cfg(test)]
@@ -22,11 +23,9 @@ use crate::types::{Owner, Tick};
 use bulkhead_abi::network::*;
 pub use engine::CARD_TOKEN;
 use engine::{Receive, Transfer, Transmit};
+pub use frame::{DropReason, Fate, Frame};
 use queue::{Broken, Memory, Queue};
 use std::collections::VecDeque;
-
-/// A frame without preamble and check sequence.
-pub type Frame = Box<[u8]>;
 
 /// What a card is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +78,8 @@ pub trait Ports {
     fn transmit(&mut self, at: Tick, frame: Frame);
     /// A frame waited for another one of the card.
     fn waited(&mut self, ticks: Tick, link: bool);
+    /// Something became of a frame, for traces.
+    fn fate(&mut self, frame: &Frame, fate: Fate);
 }
 
 /// The memory that a card may use, and who has it.
@@ -125,7 +126,7 @@ pub struct CardCounters {
     pub received: u64,
     /// Their bytes.
     pub received_bytes: u64,
-    /// Frames that arrived without room for them, or while nobody listened.
+    /// Frames that arrived without room for them, or while nobody listened, or that still waited when the card was stopped.
     pub dropped: u64,
     /// Frames of the driver that are none: too short or too long.
     pub malformed: u64,
@@ -157,12 +158,26 @@ pub struct NetworkCard {
     completing: Transfer,
     receive: Receive,
     receiving: Transfer,
-    /// Frames that wait, and since when.
-    waiting: VecDeque<(Tick, Frame)>,
+    /// Frames that wait.
+    waiting: VecDeque<Waiting>,
     waiting_bytes: u64,
+    /// When the first of them began to be stored.
+    storing: Tick,
+    /// Frames that waited when the card was stopped, for traces.
+    forgotten: Vec<Frame>,
     link_free: Tick,
     /// What it counted.
     pub counters: CardCounters,
+}
+
+/// A frame that waits to be stored.
+#[derive(Clone, Debug)]
+struct Waiting {
+    /// When it had arrived completely.
+    arrived: Tick,
+    /// Up to when its waiting is booked.
+    since: Tick,
+    frame: Frame,
 }
 
 /// The card's view of memory: what the confinement and the tile allow.
@@ -219,6 +234,8 @@ impl NetworkCard {
             receiving: Transfer::default(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            storing: 0,
+            forgotten: Vec::new(),
             link_free: 0,
             counters: CardCounters::default(),
         }
@@ -243,12 +260,14 @@ impl NetworkCard {
 
     /// Everything that the driver set is forgotten; what the link is sending goes on.
     fn reset(&mut self) {
+        self.forget();
         let fresh = Self::new(&self.config, self.ticks_per_second, self.confinement);
         *self = Self {
             generation: self.generation.wrapping_add(1),
             link_free: self.link_free,
             counters: self.counters,
             line: self.line,
+            forgotten: std::mem::take(&mut self.forgotten),
             ..fresh
         };
     }
@@ -279,8 +298,20 @@ impl NetworkCard {
         self.completing = Transfer::default();
         self.receiving = Transfer::default();
         self.completed.clear();
-        self.waiting.clear();
+        self.forget();
+    }
+
+    /// Frames that wait find nobody any more.
+    fn forget(&mut self) {
+        self.counters.dropped += self.waiting.len() as u64;
+        self.forgotten
+            .extend(self.waiting.drain(..).map(|waiting| waiting.frame));
         self.waiting_bytes = 0;
+    }
+
+    /// Frames that the card has forgotten since the last question.
+    pub fn take_forgotten(&mut self) -> Vec<Frame> {
+        std::mem::take(&mut self.forgotten)
     }
 
     /// What was asked for has come.
@@ -305,12 +336,23 @@ impl NetworkCard {
     fn arrive(&mut self, ports: &mut dyn Ports, frame: Frame) {
         let bytes = frame.len() as u64;
         let fits = self.waiting_bytes + bytes <= u64::from(self.config.buffer);
-        if !self.is_live() || !self.queues[RECEIVE_QUEUE as usize].ready || !fits {
-            self.counters.dropped += 1;
-            return;
-        }
-        self.waiting_bytes += bytes;
-        self.waiting.push_back((ports.now(), frame));
-        self.take_frame(ports);
+        let listens = self.is_live() && self.queues[RECEIVE_QUEUE as usize].ready;
+        ports.fate(&frame, Fate::Arrived);
+        let reason = match (listens, fits) {
+            (false, _) => DropReason::Deaf,
+            (true, false) => DropReason::Full,
+            (true, true) => {
+                self.waiting_bytes += bytes;
+                let now = ports.now();
+                self.waiting.push_back(Waiting {
+                    arrived: now,
+                    since: now,
+                    frame,
+                });
+                return self.take_frame(ports);
+            }
+        };
+        self.counters.dropped += 1;
+        ports.fate(&frame, Fate::Dropped(reason));
     }
 }

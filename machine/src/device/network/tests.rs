@@ -22,6 +22,7 @@ struct World {
     memory: Vec<u8>,
     sent: Vec<(Tick, Frame)>,
     waited: Vec<(Tick, bool)>,
+    fates: Vec<(Tick, Fate)>,
 }
 
 impl World {
@@ -69,6 +70,9 @@ impl Ports for World {
             self.waited.push((ticks, link));
         }
     }
+    fn fate(&mut self, _: &Frame, fate: Fate) {
+        self.fates.push((self.now, fate));
+    }
 }
 
 /// A card and its driver. One tick is a nanosecond, the rate 1 Gbit/s: 8 ticks a byte.
@@ -100,6 +104,7 @@ impl Bench {
                 memory: vec![0; 2 * SIZE as usize],
                 sent: Vec::new(),
                 waited: Vec::new(),
+                fates: Vec::new(),
             },
         }
     }
@@ -274,7 +279,7 @@ fn a_frame_is_stored_in_pieces() {
     bench.descriptor(0, 2, (BUFFERS, 22), DESCRIPTOR_WRITE | DESCRIPTOR_NEXT, 5);
     bench.descriptor(0, 5, (BUFFERS + 0x800, 200), DESCRIPTOR_WRITE, 0);
     bench.offer(0, 2);
-    let frame: Frame = (0..100).collect();
+    let frame = Frame::from((0..100).collect::<Vec<u8>>());
     bench.world.queue.push(5000, 0, CardEvent::Frame(frame));
     bench.run();
     assert_eq!(bench.peek(BUFFERS + 12, 10), (0..10).collect::<Vec<u8>>());
@@ -323,6 +328,38 @@ fn frames_wait_for_buffers_until_there_is_no_room() {
         .push(now, 0, CardEvent::Frame(vec![1; 20].into()));
     bench.run();
     assert_eq!((bench.used(0), bench.card.counters.dropped), (5, 3));
+    // Every arrival has one end, and the ends are what the card counts.
+    let fates = bench.world.fates.iter().map(|(_, fate)| *fate);
+    let of = |wanted: &dyn Fn(&Fate) -> bool| fates.clone().filter(wanted).count();
+    assert_eq!(of(&|fate| *fate == Fate::Arrived), 8);
+    assert_eq!(of(&|fate| matches!(fate, Fate::Stored { .. })), 5);
+    assert_eq!(of(&|fate| *fate == Fate::Dropped(DropReason::Full)), 2);
+    assert_eq!(
+        of(&|fate| *fate == Fate::Dropped(DropReason::SmallBuffer)),
+        1
+    );
+    // The first one waited for its buffer, index and entry, and took two descriptors' reads, its data and the used ring.
+    let first = fates
+        .clone()
+        .find(|fate| matches!(fate, Fate::Stored { .. }));
+    let from = 1100 + LATENCY;
+    assert_eq!(first, Some(Fate::Stored { arrived: 100, from }));
+}
+
+#[test]
+fn frames_that_wait_when_the_card_stops_are_dropped() {
+    let mut bench = Bench::new();
+    bench.start();
+    for _ in 0..3 {
+        let frame = CardEvent::Frame(vec![1; 60].into());
+        bench.world.queue.push(100, 0, frame);
+    }
+    bench.run();
+    assert_eq!(bench.card.counters.dropped, 0);
+    bench.write(STATUS, 0);
+    assert_eq!(bench.card.counters.dropped, 3);
+    assert_eq!(bench.card.take_forgotten().len(), 3);
+    assert!(bench.card.take_forgotten().is_empty());
 }
 
 fn attacked(attack: impl FnOnce(&mut Bench)) {
