@@ -4,7 +4,7 @@
 
 use super::format::{grouped, share, span};
 use super::plot::{Axes, Bar, Mark, Series, bars, chart, cumulative};
-use super::table::{added, culprits, unbounded, victims};
+use super::table::{added, culprits, frames_of, unbounded, victims};
 use crate::error::Error;
 use crate::result::{FlowResult, RunResult, VariantResult};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -70,10 +70,12 @@ fn chip(result: &RunResult) -> Result<Markup, Error> {
         p.soft { "on " (result.platform) "; " (result.variants.len()) " variants; cycles are those of the user tiles' harts ("
             (format!("{:.0} MHz", result.ticks_per_second as f64 / result.cycle_ticks.max(1) as f64 / 1e6)) ")" }
         (promises(result))
+        @if let Some(peer) = &result.peer { (neighbour(peer)) }
         @for flow in &flows { (flow_section(result, flow)?) }
         @if !spans.is_empty() { (span_section(result, &spans)?) }
         (blame_section(result, &flows)?)
         (request_section(result))
+        (frame_section(result))
         (incident_section(result))
         (tile_section(result))
         (provenance_section(result))
@@ -89,6 +91,34 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
         }
     }
     seen
+}
+
+/// What the first chip's part says of the other one's.
+fn neighbour(peer: &RunResult) -> Markup {
+    let failed = peer.verdicts.iter().filter(|v| !v.held).count();
+    html! {
+        p { "A cable joins this chip with another one, " (peer.system) " on " (peer.platform) ", whose part stands behind this one. "
+            @if !peer.verdicts.is_empty() {
+                (peer.verdicts.len()) " promises were checked there. "
+                @if failed == 0 { span.good { "All of them held." } } @else { span.bad { (failed) " FAILED." } }
+            } }
+    }
+}
+
+fn frame_section(result: &RunResult) -> Markup {
+    let all = frames_of(result);
+    html! {
+        @if !all.is_empty() {
+            h2 { "Frames of network cards" }
+            p.soft { "Received are those that a driver got; dropped those that found no buffer, no room, or nobody who listened." }
+            div.scroll { table {
+                tr { th { "variant" } th { "tile" } th { "sent" } th { "received" } th { "dropped" } th { "malformed" } }
+                @for (variant, tile, counts) in &all {
+                    tr { td { (variant) } td { (tile) } @for count in counts { td { (grouped(*count)) } } }
+                }
+            } }
+        }
+    }
 }
 
 fn promises(result: &RunResult) -> Markup {

@@ -135,6 +135,13 @@ fn chart_with(
         let x = range(xs(), false);
         // Without points there is nothing to take a logarithm of.
         let low = xs().filter(|x| *x > 0.0).fold(x.end, f64::min) * 0.9;
+        // Labels count from a power of ten; without one in the range there would be none.
+        let power = 10f64.powf(low.log10().floor());
+        let low = if power * 10.0 > x.end * 1.1 {
+            power
+        } else {
+            low
+        };
         draw(
             axes,
             series,

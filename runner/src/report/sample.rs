@@ -135,3 +135,51 @@ fn a_result_survives_its_file() {
     let back: RunResult = serde_json::from_str(&text).expect("reads");
     assert_eq!(back, sample());
 }
+
+/// The sample with a second chip, both with a network card.
+fn two_chips() -> RunResult {
+    let mut far = sample();
+    far.system = "far".to_owned();
+    far.verdicts[0].held = true;
+    let counter = |name: &str, value| Counter {
+        name: name.to_owned(),
+        value,
+    };
+    let counts = [
+        ("frames sent", 912),
+        ("frames received", 900),
+        ("frames dropped", 7),
+        ("frames malformed", 0),
+    ];
+    let card = counts.map(|(name, value)| counter(name, value));
+    far.variants[0].tiles[0].counters.extend(card);
+    RunResult {
+        peer: Some(Box::new(far)),
+        ..sample()
+    }
+}
+
+#[test]
+fn the_other_chip_is_announced_and_its_frames_are_counted() {
+    let page = super::page::report(&two_chips()).expect("draws");
+    let parts = [
+        "A cable joins this chip with another one, far on tiled-gem5",
+        "1 promises were checked there",
+        "Frames of network cards",
+    ];
+    for part in parts {
+        assert!(page.contains(part), "{part}");
+    }
+    let text = super::table::summary(&two_chips());
+    let frames = text.split("Frames of network cards:").nth(1);
+    insta::assert_snapshot!(frames.unwrap_or_default(), @r"
+
+    variant   tile   sent   received   dropped   malformed
+    -------------------------------------------------------
+    alone        2    912        900         7           0
+
+    Promises: 1 held, 0 failed
+    ");
+    // Without a card nothing is said of frames.
+    assert!(!super::table::summary(&sample()).contains("Frames"));
+}

@@ -142,6 +142,7 @@ pub fn summary(result: &RunResult) -> String {
     }
     spans(result, &mut out);
     requests(result, &mut out);
+    frames(result, &mut out);
     endings(result, &mut out);
     if let Some(peer) = &result.peer {
         let _ = write!(out, "\nThe other chip: {}", summary(peer));
@@ -253,6 +254,59 @@ fn requests(result: &RunResult, out: &mut String) {
             render(&table).trim_end()
         );
     }
+}
+
+/// What network cards count, in the order of the columns.
+const FRAMES: [&str; 4] = [
+    "frames sent",
+    "frames received",
+    "frames dropped",
+    "frames malformed",
+];
+
+/// Frames of the network cards that did something: variant, tile, and [`FRAMES`].
+pub fn frames_of(result: &RunResult) -> Vec<(String, u16, [u64; 4])> {
+    let mut all = Vec::new();
+    for variant in &result.variants {
+        for tile in &variant.tiles {
+            let counted = |name: &str| {
+                let counter = tile.counters.iter().find(|counter| counter.name == name);
+                counter.map(|counter| counter.value)
+            };
+            if let [Some(sent), Some(received), Some(dropped), Some(malformed)] =
+                FRAMES.map(counted)
+            {
+                let counts = [sent, received, dropped, malformed];
+                all.push((variant.name.clone(), tile.tile, counts));
+            }
+        }
+    }
+    all
+}
+
+fn frames(result: &RunResult, out: &mut String) {
+    let all = frames_of(result);
+    if all.is_empty() {
+        return;
+    }
+    let mut table = plain(&[
+        "variant",
+        "tile",
+        "sent",
+        "received",
+        "dropped",
+        "malformed",
+    ]);
+    for (variant, tile, counts) in all {
+        let mut row = vec![variant, tile.to_string()];
+        row.extend(counts.map(grouped));
+        table.add_row(row);
+    }
+    let _ = writeln!(
+        out,
+        "\nFrames of network cards:\n{}",
+        render(&table).trim_end()
+    );
 }
 
 fn endings(result: &RunResult, out: &mut String) {
