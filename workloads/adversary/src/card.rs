@@ -12,6 +12,7 @@ mod frames;
 
 use attacker::{Device, Random};
 use bulkhead_lib::abi::network::INTERRUPT_GATE;
+use bulkhead_lib::common::network::Card as _;
 use bulkhead_lib::gate::ReceiveGate;
 use bulkhead_lib::{environment, time};
 use bulkhead_network_card::NetworkCard;
