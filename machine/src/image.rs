@@ -388,10 +388,18 @@ impl Resolver {
                 lines: None,
             };
         };
+        let is_code = |symbol: &object::Symbol<'_, '_>| {
+            let section = symbol.section_index();
+            let section = section.and_then(|index| file.section_by_index(index).ok());
+            section.is_some_and(|section| section.kind() == object::SectionKind::Text)
+        };
+        // Assembly need not say that a symbol is a function.
         let mut functions: Vec<_> = file
             .symbols()
-            .filter(|s| {
-                s.kind() == object::SymbolKind::Text || s.kind() == object::SymbolKind::Label
+            .filter(|s| match s.kind() {
+                object::SymbolKind::Text | object::SymbolKind::Label => true,
+                object::SymbolKind::Unknown => is_code(s),
+                _ => false,
             })
             .filter(|s| !s.is_undefined() && s.section_index().is_some())
             .filter_map(|s| Some((s.address(), s.size(), s.name().ok()?.to_owned())))

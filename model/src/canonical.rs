@@ -322,6 +322,7 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
         .attribute("tile", app.tile)
         .attribute("program", &app.program)
         .size("memory", app.memory)
+        .optional_size("stack", app.stack)
         .attribute("memory-tile", app.memory_tile)
         .attribute("background", app.background);
     if app.device {

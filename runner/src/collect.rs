@@ -3,7 +3,7 @@
 //! What it deliberately does not know: bounds (see `bounds`), and how the machine was run.
 
 use crate::measure::{MarkerEvent, distribution, pair};
-use crate::names::{Names, notice};
+use crate::names::{Names, Notice, notice};
 use crate::result::{
     Check, FlowResult, Incident, Interference, QuotaUse, RequestResult, Sample, SpanResult,
 };
@@ -239,12 +239,16 @@ pub fn incidents(
         .filter(|notice| !(notice.what.ends_with("stopped by its manager")))
         .map(|notice| {
             let place = address(&notice.what).and_then(|pc| locate(&notice.name, pc));
+            let why = match overflowed(system, console, &notice) {
+                true => ": stack overflow; `stack` of the application gives it more",
+                false => "",
+            };
             Incident {
                 at: fault_times.get(&(notice.tile, notice.activity)).copied(),
                 tile: notice.tile,
                 application: notice.name.clone(),
                 what: match (place, panic_message(console, &notice.name)) {
-                    (Some(place), _) => format!("{} in {place}", notice.what),
+                    (Some(place), _) => format!("{} in {place}{why}", notice.what),
                     (None, Some(message)) if notice.what.ends_with("panic") => {
                         format!("{}: {message}", notice.what)
                     }
@@ -275,14 +279,29 @@ pub fn incidents(
     all
 }
 
-/// What managers say of quotas; others may say what they like.
+/// Lines of managers; others may say what they like.
+fn of_managers<'a>(system: &System, console: &'a str) -> impl Iterator<Item = &'a str> {
+    let line = |line: &'a str| {
+        let (who, line) = line.strip_prefix('[')?.split_once("] ")?;
+        let mut managers = system.managers.iter();
+        managers.any(|manager| manager.name == who).then_some(line)
+    };
+    console.lines().filter_map(line)
+}
+
+/// Whether its manager, who knows where its stack ends, says that an activity ran over it.
+fn overflowed(system: &System, console: &str, stopped: &Notice) -> bool {
+    let line = format!(
+        "activity {} ({}): stack overflow",
+        stopped.activity, stopped.name
+    );
+    of_managers(system, console).any(|said| said == line)
+}
+
+/// What managers say of quotas.
 pub fn quotas(system: &System, console: &str) -> Vec<QuotaUse> {
     let one = |line: &str| {
-        let (who, line) = line.strip_prefix('[')?.split_once("] quota of `")?;
-        if !system.managers.iter().any(|manager| manager.name == who) {
-            return None;
-        }
-        let (of, line) = line.split_once("`: ")?;
+        let (of, line) = line.strip_prefix("quota of `")?.split_once("`: ")?;
         let (quota, line) = line.split_once(' ')?;
         let (used, limit) = line.split_once(" of ")?;
         let (quota, tile) = match quota.split_once('@') {
@@ -297,7 +316,7 @@ pub fn quotas(system: &System, console: &str) -> Vec<QuotaUse> {
             limit: limit.parse().ok()?,
         })
     };
-    console.lines().filter_map(one).collect()
+    of_managers(system, console).filter_map(one).collect()
 }
 
 /// What a program said when it panicked.

@@ -125,6 +125,38 @@ fn resolves_function_file_and_line() {
     assert_eq!(resolver.resolve(0).to_string(), "unknown function");
 }
 
+/// Functions of assembly without a type, and the labels in them.
+#[test]
+fn names_assembly() {
+    use object::write::{Object, Symbol, SymbolSection};
+    use object::{Architecture, BinaryFormat, Endianness, SymbolFlags, SymbolKind, SymbolScope};
+    let mut file = Object::new(BinaryFormat::Elf, Architecture::Riscv64, Endianness::Little);
+    let text = file.section_id(object::write::StandardSection::Text);
+    file.append_section_data(text, &[0x13; 32], 4);
+    let places = [
+        ("copy", 4, SymbolScope::Linkage),
+        (".Ltmp0", 8, SymbolScope::Compilation),
+    ];
+    for (name, value, scope) in places {
+        file.add_symbol(Symbol {
+            name: name.into(),
+            value,
+            size: 0,
+            kind: SymbolKind::Label,
+            scope,
+            weak: false,
+            section: SymbolSection::Section(text),
+            flags: SymbolFlags::Elf {
+                st_info: u8::from(value == 4) << 4,
+                st_other: 0,
+            },
+        });
+    }
+    let resolver = Resolver::new(&file.write().expect("an object"));
+    assert_eq!(resolver.resolve(16).to_string(), "copy+0xc");
+    assert_eq!(resolver.resolve(2).to_string(), "unknown function");
+}
+
 #[test]
 fn prints_locations() {
     let location = Location {

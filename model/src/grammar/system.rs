@@ -255,6 +255,14 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "Memory for its image, stack, heap and receive buffers.",
             ),
             optional(
+                "stack",
+                Size {
+                    min: 1 << 12,
+                    max: 1 << 28,
+                },
+                "Its stack, of that; without it 16 KiB, or a quarter of the memory if that is less.",
+            ),
+            optional(
                 "memory-tile",
                 TILE,
                 "Memory tile that its memory comes from; without it, the first that has room.",

@@ -55,6 +55,19 @@ pub fn place_memory(
             needed: 0,
         })
         .collect();
+    for (app, node) in apps.iter().zip(&places.apps) {
+        if let Some(stack) = app.stack.filter(|stack| *stack >= app.memory) {
+            errors.push(Diagnostic::new(
+                Problem::OutOfRange {
+                    element: "app".into(),
+                    attribute: "stack".into(),
+                    value: node.maybe_size("stack").unwrap_or(stack).to_string(),
+                },
+                node.place("stack"),
+                format!("it is a part of the application's memory, {}, beside program, heap and receive buffers", app.memory),
+            ));
+        }
+    }
     // Fixed places first, so that a free choice never takes their room.
     for fixed in [true, false] {
         for (app, node) in apps.iter_mut().zip(&places.apps) {

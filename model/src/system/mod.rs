@@ -162,6 +162,8 @@ pub struct App {
     pub program: String,
     /// Its memory, rounded up to pages.
     pub memory: Size,
+    /// Its stack, rounded up to pages, a part of its memory; `None`: what the manager gives everybody.
+    pub stack: Option<Size>,
     /// The memory tile that it comes from.
     pub memory_tile: u16,
     /// The run does not wait for it: a run ends when every other application has ended.

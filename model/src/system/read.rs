@@ -216,6 +216,7 @@ impl<'a> Reader<'a, '_> {
             tile,
             program: node.text("program"),
             memory: pages(node.size("memory")),
+            stack: node.maybe_size("stack").map(pages),
             memory_tile: node
                 .maybe_integer("memory-tile")
                 .map_or(UNPLACED, |id| id as u16),

@@ -12,7 +12,7 @@ const EXPECTED: [(&str, &str, &str); 19] = [
     ("panic", "stopped: panic", "fault.rs:"),
     ("call", "stopped: unknown environment call", "probe.rs:"),
     ("heap", "stopped: heap exhausted", ""),
-    ("stack", "stopped: store page fault", "stack.rs:"),
+    ("stack", "stopped: store page fault", "in memcpy+"),
     ("spin", "", ""),
     ("chatter", "", ""),
     ("memory-load", "stopped: load page fault", "probe.rs:"),
@@ -59,6 +59,8 @@ fn the_control_loop_goes_on_beside_every_attacker() {
                 "{name}: {said:?}"
             );
             assert_eq!(variant.incidents[0].application, "attacker", "{name}");
+            let explained = said[0].contains("stack overflow; `stack` of the application");
+            assert_eq!(explained, name == "stack", "{said:?}");
         }
     }
     assert!(finished.result.held(), "{:?}", finished.result.verdicts);

@@ -24,6 +24,28 @@ fn host_folder(folder: &Path) {
 }
 
 #[test]
+fn a_stack_is_as_large_as_it_says() {
+    let report = run(r#"<domain name="d">
+      <app name="small" tile="3" program="adversary/stack"><argument name="depth" value="100"/></app>
+      <app name="large" tile="4" program="adversary/stack" stack="130000B"><argument name="depth" value="100"/></app>
+    </domain>"#);
+    let cause = |name: &str| report.stopped(name).unwrap_or("running").to_owned();
+    assert!(
+        cause("small").starts_with("store page fault"),
+        "{}",
+        report.console
+    );
+    assert_eq!(cause("large"), "exit 0", "{}", report.console);
+    // Nothing is left for the program, which only the chip's manager knows.
+    let report = run(
+        r#"<domain name="d"><app name="full" tile="3" program="adversary/stack" stack="250KiB"/></domain>"#,
+    );
+    let said = report.printed("root");
+    let refused = |line: &&str| line.starts_with("`full` needs at least ");
+    assert!(said.iter().any(refused), "{}", report.console);
+}
+
+#[test]
 fn clients_start_after_their_services_and_survive_their_restarts() {
     let report = run(r#"<domain name="d">
       <app name="client" tile="4" program="service/persistent"><argument name="stops" value="2"/>

@@ -139,7 +139,7 @@ pub fn application(
         memory: app.memory,
         memory_tile: app.memory_tile,
         purse: app.kernel_memory.unwrap_or(PURSE),
-        stack: STACK.min(app.memory / 4),
+        stack: app.stack.unwrap_or(STACK.min(app.memory / 4)),
         priority: app.priority,
     };
     let mut draft = create(&needs, Some(app), windows, modules, selectors)?;

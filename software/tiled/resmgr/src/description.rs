@@ -26,6 +26,8 @@ pub struct App {
     pub program: String,
     /// Bytes.
     pub memory: u64,
+    /// Bytes of them for the stack, if it says so.
+    pub stack: Option<u64>,
     /// Memory tile that they come from.
     pub memory_tile: u16,
     /// Names and values.
@@ -571,6 +573,7 @@ fn app(node: &Node) -> Result<App> {
         tile: value(node, "tile", quantity::number)?,
         program: attribute(node, "program")?.into(),
         memory: value(node, "memory", quantity::size)?,
+        stack: maybe(node, "stack", quantity::size)?,
         memory_tile: value(node, "memory-tile", quantity::number)?,
         arguments: Vec::new(),
         limit: None,
