@@ -180,6 +180,13 @@ impl Stand {
         })
     }
 
+    /// Whether somebody else's frames reach a network card of the domain.
+    pub fn is_reached_by_frames(&self) -> bool {
+        let own = self.system().apps.iter().enumerate();
+        own.filter(|(index, app)| app.device && self.is_own(*index))
+            .any(|(_, app)| self.neighbour(app.tile).is_some())
+    }
+
     /// The system with these plans.
     fn with(&self, plans: &[Plan], start: u32) -> System {
         let mut whole = self.whole.clone();

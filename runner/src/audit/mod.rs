@@ -442,6 +442,9 @@ impl Checking<'_> {
         let stand = &self.stand;
         let domain = stand.domain();
         let account = worst.map(|at| tried[at].facts.account.clone());
+        let floods = tried.iter().filter(|one| one.attack.sends_frames());
+        let late = floods.clone().filter(|one| one.result.identical).count();
+        let (late, floods) = (late, floods.count());
         let (mut facts, mut attacks) = (Vec::new(), Vec::new());
         for one in tried {
             facts.push(one.facts);
@@ -522,6 +525,13 @@ impl Checking<'_> {
         let mut notes = Vec::new();
         if stand.attackers.is_empty() {
             notes.push("There is no other domain: nothing was tried.".to_owned());
+        }
+        // A frame that arrives is an event of the tile.
+        if late > 0 && stand.is_reached_by_frames() {
+            notes.push(format!(
+                "In {late} of {floods} attacks over a cable no frame arrived in the time that was compared: who sends \
+                 them may need longer to start; compare longer (--time)."
+            ));
         }
         if identical {
             notes.extend(openings);

@@ -117,6 +117,14 @@ pub struct Attack {
     pub plans: Vec<Plan>,
 }
 
+impl Attack {
+    /// Whether somebody sends frames over a cable.
+    pub fn sends_frames(&self) -> bool {
+        let mut phases = self.plans.iter().flat_map(|plan| &plan.phases);
+        phases.any(|phase| phase.kind == FRAMES)
+    }
+}
+
 /// Attacks that are always tried: all attackers do one thing. `cards` says of each attacker whether it has a network card; if
 /// somebody has one, attacks over the cable come last, during which the others sleep, so that one knows what was felt.
 pub fn library(cards: &[bool]) -> Vec<Attack> {

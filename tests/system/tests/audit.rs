@@ -127,10 +127,14 @@ fn a_channel_from_outside_is_an_opening() {
 }
 
 fn two_chips(domain: &str, searches: u32) -> Finished {
-    let mut options = Options::new(system("audit-two-chips"));
+    two_chips_for("audit-two-chips", domain, searches, "2ms")
+}
+
+fn two_chips_for(name: &str, domain: &str, searches: u32, time: &str) -> Finished {
+    let mut options = Options::new(system(name));
     options.domains = vec![domain.to_owned()];
     options.searches = searches;
-    options.time = bulkhead_runner::audit::time("2ms").expect("a time");
+    options.time = bulkhead_runner::audit::time(time).expect("a time");
     match audit(&options, &Silent) {
         Ok(finished) => finished,
         Err(error) => panic!("{error}"),
@@ -225,4 +229,37 @@ fn a_domain_that_is_nowhere_is_refused_with_the_names_that_there_are() {
         text.contains("the system has no domain `servers`"),
         "{text}"
     );
+}
+
+/// Two chips with different clocks. A slow neighbour needs longer to start its card than a short comparison takes: the result says
+/// that it has not attacked yet.
+#[test]
+fn attacks_that_come_too_late_are_no_proof() {
+    let early = two_chips_for("audit-slow-peer", "control", 0, "1ms");
+    let domain = only(&early);
+    assert_eq!(domain.verdict, Verdict::Identical, "{:?}", domain.reasons);
+    let note = "In 8 of 8 attacks over a cable no frame arrived in the time that was compared";
+    assert!(
+        domain.notes.iter().any(|n| n.starts_with(note)),
+        "{:?}",
+        domain.notes
+    );
+    let late = two_chips_for("audit-slow-peer", "control", 0, "5ms");
+    let domain = only(&late);
+    assert_eq!(domain.verdict, Verdict::Unbounded, "{:?}", domain.notes);
+    assert!(
+        domain
+            .attacks
+            .iter()
+            .all(|a| !sends_frames(a) || !a.identical)
+    );
+    assert!(domain.notes.is_empty(), "{:?}", domain.notes);
+    // The domain of the slow chip is measured with its own clock.
+    let there = two_chips_for("audit-slow-peer", "slow/net", 0, "5ms");
+    let domain = only(&there);
+    let clock = there.result.clock(domain);
+    assert_eq!(clock, there.result.chips[1].clock);
+    assert_ne!(clock, there.result.chips[0].clock);
+    assert_eq!(there.result.chips[1].window * 200, clock.ticks_per_second);
+    assert_eq!(domain.account[0].culprit, "frames from audit-slow-peer");
 }
