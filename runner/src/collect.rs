@@ -252,7 +252,10 @@ pub fn incidents(
                     (None, Some(message)) if notice.what.ends_with("panic") => {
                         format!("{}: {message}", notice.what)
                     }
-                    (None, _) => notice.what,
+                    (None, _) => match last_line(console, &notice) {
+                        Some(said) => format!("{}; it said last: {said}", notice.what),
+                        None => notice.what,
+                    },
                 },
             }
         })
@@ -317,6 +320,19 @@ pub fn quotas(system: &System, console: &str) -> Vec<QuotaUse> {
         })
     };
     of_managers(system, console).filter_map(one).collect()
+}
+
+/// What an application that ended with an error said before.
+fn last_line<'a>(console: &'a str, ended: &Notice) -> Option<&'a str> {
+    if !ended.what.starts_with("stopped: exit ") {
+        return None;
+    }
+    let own = format!("[{}] ", ended.name);
+    let is_end = |line: &&str| {
+        notice(line).is_some_and(|n| n.activity == ended.activity && n.what == ended.what)
+    };
+    let before = console.lines().take_while(|line| !is_end(line));
+    before.filter_map(|line| line.strip_prefix(&own)).last()
 }
 
 /// What a program said when it panicked.
@@ -459,6 +475,28 @@ mod tests {
                 (text("sensor"), text("own limit"), text("token bucket"), 7),
             ]
         );
+    }
+
+    #[test]
+    fn an_error_stands_beside_what_was_said_before_it() {
+        let system = system();
+        let names = Names::new(&system, "");
+        let console = "[hog-1] one\n[hog-2] no such file\n\
+                       kernel: activity 8 (hog-2) on tile 6 stopped: exit 1\n[hog-2] again\n\
+                       kernel: activity 7 (hog-1) on tile 5 stopped: load page fault at 0x10000040, value 0x10000ff8\n\
+                       [hog-1] activity 7 (hog-1): stack overflow\n";
+        let told = |console: &str| {
+            let locate = |_: &str, _| Some("main".to_owned());
+            let found = incidents(&system, &names, console, &[], locate);
+            found.into_iter().map(|i| i.what).collect::<Vec<_>>()
+        };
+        let fault = "stopped: load page fault at 0x10000040, value 0x10000ff8 in main";
+        let error = "stopped: exit 1; it said last: no such file";
+        assert_eq!(told(console), [error, fault]);
+        // Of a full stack only managers know.
+        let console = console.replace("[hog-1] act", "[root] act");
+        let more = ": stack overflow; `stack` of the application gives it more";
+        assert_eq!(told(&console), [error.into(), format!("{fault}{more}")]);
     }
 
     #[test]
