@@ -9,25 +9,27 @@ use crate::syscall::{ABOUT, SHARED_MAX};
 codes! {
     /// How it stands with who receives behind an import.
     Standing: u64 {
-        /// Its gates are there; it offers nothing yet.
+        /// Its gates are there; it does not run yet.
         Starts = 0,
+        /// It runs; it offers nothing yet.
+        Runs = 1,
         /// Its service is there.
-        Offered = 1,
+        Offered = 2,
         /// It has ended, and will not be started again.
-        Ended = 2,
+        Ended = 3,
         /// It failed, and will not be started again, or not once more.
-        Failed = 3,
+        Failed = 4,
         /// It was not started, and will not be.
-        NotStarted = 4,
+        NotStarted = 5,
         /// Its manager is gone, or could not start what is below it.
-        ManagerGone = 5,
+        ManagerGone = 6,
     }
 }
 
 impl Standing {
     /// Whether there will be no service any more.
     pub const fn is_final(self) -> bool {
-        !matches!(self, Standing::Starts | Standing::Offered)
+        !matches!(self, Standing::Starts | Standing::Runs | Standing::Offered)
     }
 }
 

@@ -325,7 +325,11 @@ calls! {
         activity: u16,
     }
     /// Waits until something has happened to an activity that the caller created. Results: its selector, its number, [`Event`] words.
-    WaitEvent = 10 {}
+    /// [`SyscallError::Timeout`] if nothing has by the time that the caller names.
+    WaitEvent = 10 {
+        /// Nanoseconds since reset; 0: no end.
+        until: u64,
+    }
     /// Creates a gate that receives.
     CreateReceive = 11 {
         /// Where it goes.

@@ -424,6 +424,7 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
                 .attribute("priority", priority)
                 .attribute("credits", gate.credits)
                 .attribute("label", gate.label)
+                .time("patience", gate.patience)
                 .end();
             continue;
         }
@@ -434,6 +435,7 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
             .attribute("gate", &to.rgates[gate.gate].name)
             .attribute("credits", credits(gate.credits))
             .attribute("label", gate.label)
+            .time("patience", gate.patience)
             .end();
     }
     for gate in &app.mgates {

@@ -405,6 +405,8 @@ pub struct Sgate {
     pub label: u64,
     /// The priority, if it is a session.
     pub session: Option<u8>,
+    /// How long its application waits, before its start, for whom it leads to.
+    pub patience: Time,
 }
 
 /// A memory gate.

@@ -161,6 +161,7 @@ impl<'a> Reader<'a, '_> {
                     credits: gate.integer("credits") as u32,
                     label: gate.maybe_integer("label").unwrap_or(number as u64),
                     session,
+                    patience: gate.time("patience"),
                 });
             }
         }

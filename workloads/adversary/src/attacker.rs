@@ -265,7 +265,7 @@ impl Attacker {
         }
         match Syscall::decode(&words).unwrap_or(Syscall::Nothing {}) {
             // These would end the attack.
-            Syscall::WaitEvent {} | Syscall::SemaphoreDown { .. } | Syscall::Stop { .. } => {}
+            Syscall::WaitEvent { .. } | Syscall::SemaphoreDown { .. } | Syscall::Stop { .. } => {}
             call => drop(syscall::call(&call)),
         }
     }

@@ -47,7 +47,7 @@ fn left() -> [syscall::Results; 2] {
 /// Calls that would only end the attack: they wait for ever, end the caller, or throw away what it looks for quota with.
 fn ends(call: &Syscall) -> bool {
     match *call {
-        Syscall::WaitEvent {} | Syscall::SemaphoreDown { .. } => true,
+        Syscall::WaitEvent { .. } | Syscall::SemaphoreDown { .. } => true,
         Syscall::Stop { activity } => activity < SEL_FREE,
         // With a copy of its own capability it would end itself, and be right to.
         Syscall::Delegate { source, .. } | Syscall::Obtain { source, .. } => source == SEL_ACTIVITY,

@@ -1,6 +1,7 @@
 //! A service that stops when it is told to: adds, and forgets to catch.
 //!
-//! Gates: `priority-0`, ... (receive). Arguments: those of `lib::server`. Operation `Keep` ends it.
+//! Gates: `priority-0`, ... (receive). Arguments: those of `lib::server`, and `delay` (0us), after which it offers itself. Operation
+//! `Keep` ends it.
 #![no_std]
 #![no_main]
 
@@ -9,11 +10,13 @@ mod protocol;
 use bulkhead_lib::common::message::Request;
 use bulkhead_lib::common::status::Status;
 use bulkhead_lib::server::{Client, Incoming, Server, Service};
+use bulkhead_lib::{argument, time};
 use protocol::{Add, Keep, add};
 
 bulkhead_lib::main!(main);
 
 fn main() -> u64 {
+    time::sleep_until(time::now() + argument::time("delay", 0));
     Server::from_environment().run(&mut Fragile)
 }
 

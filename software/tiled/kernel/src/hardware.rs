@@ -4,6 +4,7 @@
 
 use bulkhead_abi::dtu::Endpoint;
 use bulkhead_abi::tilemux::{Request, TileMuxError};
+use bulkhead_capabilities::Memory;
 
 /// A piece of a memory tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,17 @@ pub struct Region {
     pub base: u64,
     /// Bytes.
     pub size: u64,
+}
+
+impl Region {
+    /// Of a capability.
+    pub const fn of(memory: &Memory) -> Self {
+        Self {
+            tile: memory.tile,
+            base: memory.base,
+            size: memory.size,
+        }
+    }
 }
 
 /// Effects on tiles. They are carried out at once and in order.

@@ -196,6 +196,13 @@ fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> (Wor
         true => system.expire(unit.time()),
         false => None,
     };
+    if system.has_impatient() {
+        next = system
+            .expire_listeners(unit.time())
+            .into_iter()
+            .chain(next)
+            .min();
+    }
     if system.is_asking() {
         while let Some((number, answer)) = unit.answer() {
             measured(TILE_ANSWER, || system.tile_answered(unit, number, answer));

@@ -3,6 +3,8 @@
 //! Why it exists: every step of a start can be refused, and the report shall say which. What it deliberately does not know: the order of
 //! steps.
 
+use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use bulkhead_abi::dtu::{DtuError, SLOTS_MAX};
 use bulkhead_abi::syscall::{ObjectKind, Syscall, SyscallError};
@@ -42,6 +44,29 @@ pub enum Failure {
     Call(&'static str, SyscallError),
     /// A transfer failed.
     Transfer(DtuError),
+    /// A step failed that was for this application, manager or tile.
+    For(String, Box<Failure>),
+}
+
+impl Failure {
+    /// The same, and for which application or manager the step was, if it does not say that itself.
+    pub fn by(name: &str) -> impl FnOnce(Failure) -> Failure {
+        move |failure| failure.concerning(|| format!("`{name}`"))
+    }
+
+    /// The same, and for which tile the step was.
+    pub fn on(tile: u16) -> impl FnOnce(Failure) -> Failure {
+        move |failure| failure.concerning(|| format!("tile {tile}"))
+    }
+
+    fn concerning(self, whom: impl FnOnce() -> String) -> Failure {
+        match self {
+            Failure::Call(..) | Failure::Transfer(_) | Failure::Selectors | Failure::NotText => {
+                Failure::For(whom(), Box::new(self))
+            }
+            known => known,
+        }
+    }
 }
 
 impl fmt::Display for Failure {
@@ -66,6 +91,7 @@ impl fmt::Display for Failure {
             Failure::Selectors => f.write_str("more capabilities than selectors"),
             Failure::Call(what, error) => write!(f, "the kernel refused to {what}: {error:?}"),
             Failure::Transfer(error) => write!(f, "a transfer failed: {error:?}"),
+            Failure::For(whom, failure) => write!(f, "{whom}: {failure}"),
         }
     }
 }

@@ -24,7 +24,10 @@ pub fn exports(system: &Subsystem, selectors: &mut Selectors) -> Result<Vec<u16>
     for export in &system.exports {
         made.push(match export.gate.import {
             Some(import) => import,
-            None => selectors.receive(export.gate.slots, export.gate.slot_size)?,
+            None => {
+                let gate = selectors.receive(export.gate.slots, export.gate.slot_size);
+                gate.map_err(Failure::by(&export.app))?
+            }
         });
     }
     Ok(made)
@@ -121,7 +124,8 @@ pub fn regions(
     for region in &system.regions {
         let piece = below[region.below].pieces.get(&region.gate.memory_tile);
         let piece = piece.ok_or_else(|| Failure::NoRegion(region.of.clone()))?;
-        let memory = new_region(*piece, &region.gate, modules, selectors)?;
+        let memory = new_region(*piece, &region.gate, modules, selectors);
+        let memory = memory.map_err(Failure::by(&region.of))?;
         made.insert(region.of.clone(), memory);
     }
     Ok(made)

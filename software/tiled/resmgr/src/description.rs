@@ -121,6 +121,10 @@ pub struct SendGate {
     pub session: bool,
     /// Name of the application that receives, for reports.
     pub receiver: String,
+    /// Name of the service, if it is a session and the service has one.
+    pub service: Option<String>,
+    /// Nanoseconds that its application waits, before its start, for whom it leads to.
+    pub patience: u64,
 }
 
 /// The receiver of a send gate.

@@ -22,7 +22,7 @@ mod start;
 mod tiles;
 
 use alloc::string::String;
-use bulkhead_abi::syscall::{Event, REPORT_DONE, SEL_DESCRIPTION, Syscall};
+use bulkhead_abi::syscall::{Event, REPORT_DONE, SEL_DESCRIPTION, Syscall, SyscallError};
 use bulkhead_lib::println;
 use bulkhead_resmgr::description;
 use calls::{Failure, call};
@@ -42,7 +42,7 @@ fn main() -> u64 {
                 let _ = call("report", &Syscall::Report { value });
                 // The one above ends this manager with the system, or when it wants to.
                 loop {
-                    let _ = wait();
+                    let _ = wait(None);
                 }
             }
             NOT_STARTED
@@ -69,21 +69,26 @@ fn run(is_root: bool) -> Result<u64, Failure> {
             world.say_done();
             is_busy = false;
         }
-        match wait()? {
-            (activity, Event::Service(service)) => world.offered(activity, service),
-            (activity, Event::Stopped(cause)) => world.stopped(activity, cause),
-            (activity, Event::Reported(value)) => world.reported(activity, value),
-            (_, Event::Told(word)) => world.told(word),
+        match wait(world.patience_ends())? {
+            Some((activity, Event::Service(service))) => world.offered(activity, service),
+            Some((activity, Event::Stopped(cause))) => world.stopped(activity, cause),
+            Some((activity, Event::Reported(value))) => world.reported(activity, value),
+            Some((_, Event::Told(word))) => world.told(word),
+            None => world.expire(),
         }
     }
 }
 
-/// Waits for an event of something that this manager started.
-fn wait() -> Result<(u16, Event), Failure> {
+/// Waits for an event of something that this manager started; for none if there is none until a time, in nanoseconds since reset.
+fn wait(until: Option<u64>) -> Result<Option<(u16, Event)>, Failure> {
+    let until = until.unwrap_or(0);
     loop {
-        let [_, activity, a, b, c, d, e, ..] = call("wait", &Syscall::WaitEvent {})?;
+        let [_, activity, a, b, c, d, e, ..] = match call("wait", &Syscall::WaitEvent { until }) {
+            Err(Failure::Call(_, SyscallError::Timeout)) => return Ok(None),
+            other => other?,
+        };
         if let Some(event) = Event::from_words([a, b, c, d, e]) {
-            return Ok((activity as u16, event));
+            return Ok(Some((activity as u16, event)));
         }
     }
 }

@@ -75,7 +75,8 @@ pub fn connect(
         drafts[pager]
             .told
             .push((format!("{CLIENT}{number}"), about));
-        introduce(system, drafts, client, selectors)?;
+        let introduced = introduce(system, drafts, client, selectors);
+        introduced.map_err(Failure::by(&system.apps[client].name))?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! know: other units; the model has turned them into these.
 
 use bulkhead_abi::dtu::UNLIMITED_CREDITS;
+use core::fmt;
 
 /// Bytes.
 pub fn size(text: &str) -> Option<u64> {
@@ -33,9 +34,36 @@ pub fn number<T: core::str::FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
+/// Nanoseconds, for reports: in the greatest unit of which they are a whole number.
+#[derive(Clone, Copy, Debug)]
+pub struct Duration(pub u64);
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us")];
+        let whole = units.iter().find(|(unit, _)| self.0.is_multiple_of(*unit));
+        let (unit, name) = whole.copied().unwrap_or((1, "ns"));
+        write!(f, "{} {name}", self.0 / unit)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn durations_are_said_in_whole_numbers() {
+        for (nanoseconds, text) in [
+            (50_000_000, "50 ms"),
+            (2_000_000_000, "2 s"),
+            (1500, "1500 ns"),
+            (1_500_000, "1500 us"),
+            (1, "1 ns"),
+        ] {
+            assert_eq!(Duration(nanoseconds).to_string(), text);
+        }
+    }
 
     #[test]
     fn base_units_only() {

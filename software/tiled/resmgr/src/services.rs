@@ -10,12 +10,14 @@
 use crate::calls::call;
 use crate::connect;
 use crate::start::{FAILED, Phase, World};
+use alloc::format;
 use alloc::string::String;
 use bulkhead_abi::syscall::{
     News, REPORT_DONE, SEL_ACTIVITY, SEL_OFFERED, SEL_SHARED, SHARED_MAX, Standing, Syscall,
 };
-use bulkhead_lib::println;
-use bulkhead_resmgr::description::{ImportKind, Source};
+use bulkhead_lib::{println, time};
+use bulkhead_resmgr::description::{ImportKind, SendGate, Source};
+use bulkhead_resmgr::quantity::Duration;
 
 /// Exit code of a manager that could not start what is below it.
 pub const NOT_STARTED: u64 = 2;
@@ -27,6 +29,8 @@ pub struct Known {
     pub news: News,
     /// Where this manager holds it, or held it before it was started again.
     pub selector: Option<u16>,
+    /// When it was heard, in nanoseconds since reset.
+    pub at: u64,
 }
 
 impl Known {
@@ -105,7 +109,8 @@ impl World<'_> {
         }
         let before = self.known(source);
         let selector = selector.or(before.and_then(|known| known.selector));
-        self.known.insert(source, Known { news, selector });
+        let at = time::now();
+        self.known.insert(source, Known { news, selector, at });
         if news.restarts > before.map_or(0, |known| known.news.restarts) {
             self.reconnect(source);
         }
@@ -125,13 +130,79 @@ impl World<'_> {
         for client in 0..self.states.len() {
             let app = &self.system.apps[client];
             let mut gates = app.send.iter();
-            if gates.any(|gate| Source::from(gate.to) == source)
+            if self.began.is_some()
+                && gates.any(|gate| Source::from(gate.to) == source)
                 && let Err(failure) = self.start_if_possible(client)
             {
                 println!("`{}` is not started: {failure}", app.name);
                 self.give_up(client, Standing::NotStarted);
             }
         }
+    }
+
+    /// The gate of an application for which its patience ends first, and when.
+    ///
+    /// An application of this manager is waited for from when it runs; before, it waits itself, and that ends. Of others this manager
+    /// knows only what it hears, so their time begins anew with each word, of which there are few.
+    fn patience(&self, client: usize) -> Option<(u64, &SendGate)> {
+        let began = self.began?;
+        let gates = self.system.apps[client].send.iter();
+        let missing = gates.zip(&self.drafts[client].ends).filter(|(gate, end)| {
+            let waits = gate.session && self.states[client].restarts == 0;
+            end.is_none() || waits && !self.is_offered(gate.to.into())
+        });
+        let ends = missing.filter_map(|(gate, _)| {
+            let source = gate.to.into();
+            let since = match (source, self.known(source)) {
+                (_, Some(known)) if known.news.standing == Standing::Runs => known.at,
+                (Source::App { .. }, _) => return None,
+                (_, known) => known.map_or(0, |known| known.at),
+            };
+            Some((since.max(began).saturating_add(gate.patience), gate))
+        });
+        ends.min_by_key(|(end, _)| *end)
+    }
+
+    /// Who waits to be started, and the gate for which his patience ends first of all.
+    fn most_impatient(&self) -> Option<(u64, usize, &SendGate)> {
+        let waiting = (0..self.states.len()).filter(|c| self.states[*c].phase == Phase::Waits);
+        let ends = waiting.filter_map(|c| self.patience(c).map(|(end, gate)| (end, c, gate)));
+        ends.min_by_key(|(end, ..)| *end)
+    }
+
+    /// When somebody who waits to be started has waited long enough, in nanoseconds since reset.
+    pub fn patience_ends(&self) -> Option<u64> {
+        self.most_impatient().map(|(end, ..)| end)
+    }
+
+    /// Gives up those who have waited long enough.
+    pub fn expire(&mut self) {
+        let now = time::now();
+        while let Some((_, client, gate)) = self.most_impatient().filter(|(end, ..)| *end <= now) {
+            println!(
+                "`{}` is not started: it waited {} for {}",
+                self.system.apps[client].name,
+                Duration(gate.patience),
+                self.missing(gate)
+            );
+            self.give_up(client, Standing::NotStarted);
+        }
+    }
+
+    /// What is missing behind a gate, and what is known of why.
+    fn missing(&self, gate: &SendGate) -> String {
+        let of = &gate.receiver;
+        let what = match (gate.session, &gate.service) {
+            (true, Some(service)) => format!("the service `{service}` of `{of}`"),
+            (true, None) => format!("the service of `{of}`"),
+            (false, _) => format!("the gates of `{of}`"),
+        };
+        let why = match self.known(gate.to.into()).map(|known| known.news.standing) {
+            Some(Standing::Runs) => "which runs but has not offered it",
+            Some(_) => "which has not been started",
+            None => "of which its manager has said nothing",
+        };
+        format!("{what}, {why}")
     }
 
     /// Who sends to somebody who has come back gets new endpoints.
@@ -214,11 +285,22 @@ impl World<'_> {
             if let Some(service) = service
                 && let Err(failure) = connect::give(SEL_ACTIVITY, service, SEL_SHARED + number)
             {
-                println!("a service is not passed on: {failure}");
+                let name = self.name_of(source);
+                println!("the service of `{name}` is not passed on: {failure}");
                 continue;
             }
             let value = news.about(number);
             let _ = call("report", &Syscall::Report { value });
+        }
+    }
+
+    /// The name of who has a service below this manager.
+    fn name_of(&self, source: Source) -> &str {
+        match source {
+            Source::App { app, .. } => &self.system.apps[app].name,
+            Source::Export(export) => &self.system.exports[export].app,
+            // Of those this manager only hears.
+            Source::Import(_) => "",
         }
     }
 
@@ -315,7 +397,7 @@ fn reason(news: News) -> String {
         (Standing::Ended, _) => "it has ended".into(),
         (Standing::Failed, 0) => "it failed".into(),
         (Standing::Failed, restarts) => {
-            alloc::format!("it failed, and was started again {restarts} times")
+            format!("it failed, and was started again {restarts} times")
         }
         (Standing::NotStarted, _) => "it was not started itself".into(),
         _ => "its manager is gone".into(),

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use bulkhead_abi::syscall::{
     ObjectKind, SEL_DESCRIPTION, SEL_MODULES, Standing, StopCause, Syscall,
 };
-use bulkhead_lib::println;
+use bulkhead_lib::{println, time};
 use bulkhead_loader::layout::Layout;
 use bulkhead_resmgr::description::{App, Source, Subsystem, Target};
 
@@ -61,6 +61,8 @@ pub struct World<'a> {
     modules: Modules,
     /// What is known of those who offer services, or receive.
     pub(crate) known: BTreeMap<Source, Known>,
+    /// When all gates were there and whoever could be started was: nobody is started because of what others say before.
+    pub(crate) began: Option<u64>,
     /// The exit code so far: 3 once something in the foreground has failed.
     pub code: u64,
 }
@@ -89,19 +91,16 @@ impl<'a> World<'a> {
         let windows = tiles::configure(system, first_memory, &mut selectors)?;
         let mut drafts = Vec::new();
         for app in &system.apps {
-            drafts.push(create::application(
-                app,
-                &windows,
-                &modules,
-                &mut selectors,
-            )?);
+            let draft = create::application(app, &windows, &modules, &mut selectors);
+            drafts.push(draft.map_err(Failure::by(&app.name))?);
         }
         pagers::connect(system, &mut drafts, &mut selectors)?;
         let exports = connect::exports(system, &mut selectors)?;
         let mut managers = Vec::new();
         for manager in &system.managers {
             let place = (&windows, first_memory);
-            managers.push(create::below(manager, place, &mut modules, &mut selectors)?);
+            let draft = create::below(manager, place, &mut modules, &mut selectors);
+            managers.push(draft.map_err(Failure::by(&manager.name))?);
         }
         let mut regions = connect::regions(system, &managers, &modules, &mut selectors)?;
         let mut below = Vec::new();
@@ -112,21 +111,16 @@ impl<'a> World<'a> {
                 exports: &exports,
                 modules: &modules,
             };
-            connect::introduce(
-                manager,
-                &draft,
-                &made,
-                &mut regions,
-                &mut selectors,
-                |text, s| {
-                    let window = windows[&(manager.tile, first_memory)];
-                    let memory = s.cut(window, text.len() as u64 + 1)?;
-                    load::write_memory(memory, &text)?;
-                    connect::give(draft.selector, memory, SEL_DESCRIPTION)
-                },
-            )?;
-            create::fill(&draft, &manager.name, &[], false, &modules)?;
-            create::run(&draft)?;
+            let write = |text: String, s: &mut Selectors| {
+                let window = windows[&(manager.tile, first_memory)];
+                let memory = s.cut(window, text.len() as u64 + 1)?;
+                load::write_memory(memory, &text)?;
+                connect::give(draft.selector, memory, SEL_DESCRIPTION)
+            };
+            connect::introduce(manager, &draft, &made, &mut regions, &mut selectors, write)
+                .and_then(|()| create::fill(&draft, &manager.name, &[], false, &modules))
+                .and_then(|()| create::run(&draft))
+                .map_err(Failure::by(&manager.name))?;
             below.push(Below {
                 name: manager.name.clone(),
                 draft,
@@ -147,6 +141,7 @@ impl<'a> World<'a> {
             selectors,
             modules,
             known: BTreeMap::new(),
+            began: None,
             code: 0,
         };
         // Their gates are there: who sends to them from outside can be connected.
@@ -159,7 +154,7 @@ impl<'a> World<'a> {
         for dependent in [false, true] {
             let is_now = |app: &&(usize, &App)| depends(app.1) == dependent;
             let apps: Vec<(usize, &App)> = system.apps.iter().enumerate().collect();
-            for (index, _) in apps.iter().filter(is_now) {
+            for (index, app) in apps.iter().filter(is_now) {
                 connect::prepare(
                     (&system.apps, *index),
                     &mut world.drafts,
@@ -167,24 +162,27 @@ impl<'a> World<'a> {
                     &mut world.modules,
                     &mut regions,
                     &mut world.selectors,
-                )?;
-                pagers::share(system, &world.drafts, *index, &mut world.selectors)?;
-                world.attach(*index)?;
+                )
+                .and_then(|()| pagers::share(system, &world.drafts, *index, &mut world.selectors))
+                .and_then(|()| world.attach(*index))
+                .map_err(Failure::by(&app.name))?;
             }
-            for (index, _) in apps.iter().filter(is_now) {
+            for (index, app) in apps.iter().filter(is_now) {
                 if world.states[*index].is_attached {
-                    world.fill(*index)?;
+                    world.fill(*index).map_err(Failure::by(&app.name))?;
                 }
             }
             // What runs in the background first: what the others measure shall not see it start.
             for foreground in [false, true] {
                 for (index, app) in apps.iter().filter(is_now) {
                     if app.foreground == foreground {
-                        world.run_if_ready(*index)?;
+                        let ready = world.run_if_ready(*index);
+                        ready.map_err(Failure::by(&app.name))?;
                     }
                 }
             }
         }
+        world.began = Some(time::now());
         Ok(world)
     }
 
@@ -272,6 +270,9 @@ impl<'a> World<'a> {
         if state.phase == Phase::Waits && state.is_attached && is_ready {
             create::run(&self.drafts[index])?;
             self.states[index].phase = Phase::Runs;
+            if !self.system.apps[index].services.is_empty() {
+                self.tell_of(index, Standing::Runs);
+            }
         }
         Ok(())
     }

@@ -90,7 +90,8 @@ pub fn configure(
     let mut made = BTreeMap::new();
     for ((tile, memory_tile), window) in windows(system, first_memory) {
         let size = window.memory + window.tables * PAGE + TILEMUX_MEMORY;
-        let memory = selectors.cut(SEL_MEMORIES + memory_tile, size)?;
+        let memory = selectors.cut(SEL_MEMORIES + memory_tile, size);
+        let memory = memory.map_err(Failure::on(tile))?;
         let configure = |tables: u64| {
             syscall::call(&Syscall::ConfigureTile {
                 tile: SEL_TILES + tile,
@@ -103,7 +104,8 @@ pub fn configure(
             Err(SyscallError::BadArgument) if window.tables > 0 => configure(0),
             other => other,
         };
-        done.map_err(|error| Failure::Call("configure a tile", error))?;
+        done.map_err(|error| Failure::Call("configure a tile", error))
+            .map_err(Failure::on(tile))?;
         made.insert((tile, memory_tile), memory);
     }
     Ok(made)

@@ -491,20 +491,48 @@ impl System {
         }
     }
 
-    pub(super) fn wait_event(&mut self, ticket: Ticket) -> Result<Outcome, SyscallError> {
-        if self.listeners.iter().any(|l| l.caller == ticket.caller) {
+    pub(super) fn wait_event(
+        &mut self,
+        ticket: Ticket,
+        until: u64,
+    ) -> Result<Outcome, SyscallError> {
+        let mut listeners = self.listeners.iter();
+        if listeners.any(|(other, _)| other.caller == ticket.caller) {
             return Err(SyscallError::Busy);
         }
         self.may_wait(ticket)?;
-        self.listeners.push(ticket);
+        self.listeners.push((ticket, until));
         self.deliver();
         Ok(Outcome::Later)
+    }
+
+    /// Whether somebody does not wait for an event without end.
+    pub fn has_impatient(&self) -> bool {
+        self.impatient > 0
+    }
+
+    /// Tells those who have waited for an event long enough. Returns when the next one has.
+    pub fn expire_listeners(&mut self, now: u64) -> Option<u64> {
+        for index in (0..self.listeners.len()).rev() {
+            let (ticket, until) = self.listeners[index];
+            if until != 0 && until <= now {
+                self.listeners.swap_remove(index);
+                self.answer(ticket, Err(SyscallError::Timeout));
+            }
+        }
+        self.count_impatient();
+        let ends = self.listeners.iter().map(|(_, until)| *until);
+        ends.filter(|until| *until != 0).min()
+    }
+
+    fn count_impatient(&mut self) {
+        self.impatient = self.listeners.iter().filter(|l| l.1 != 0).count();
     }
 
     /// Gives events to those who wait for them.
     fn deliver(&mut self) {
         for index in (0..self.listeners.len()).rev() {
-            let ticket = self.listeners[index];
+            let (ticket, _) = self.listeners[index];
             let mut events = self.events.iter();
             let Some(position) = events.position(|e| e.0 == ticket.caller) else {
                 continue;
@@ -518,13 +546,14 @@ impl System {
             self.listeners.swap_remove(index);
             self.answer(ticket, Ok(reply));
         }
+        self.count_impatient();
     }
 
     /// An activity is no more: nothing waits for it, and it waits for nothing.
     fn forget_caller(&mut self, id: u16) {
         self.events.retain(|e| e.0 != id);
         let mut gone: alloc::vec::Vec<Ticket> = alloc::vec::Vec::new();
-        self.listeners.retain(|ticket| {
+        self.listeners.retain(|(ticket, _)| {
             let stays = ticket.caller != id;
             if !stays {
                 gone.push(*ticket);
@@ -538,6 +567,7 @@ impl System {
             }
             stays
         });
+        self.count_impatient();
         // An answer that cannot be delivered frees the kernel's slot.
         gone.extend(self.forget_questions(id));
         for ticket in gone {

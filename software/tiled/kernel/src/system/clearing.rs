@@ -108,11 +108,7 @@ impl System {
     pub(super) fn soil(&mut self, removed: &Removed, memory: &Memory) {
         let foreign = |origin: NodeId| self.space.holder_of(origin) != removed.holder;
         if memory.is_piece() && (memory.was_shared() || removed.origin.is_some_and(foreign)) {
-            self.dirty.add(Region {
-                tile: memory.tile,
-                base: memory.base,
-                size: memory.size,
-            });
+            self.dirty.add(Region::of(memory));
         }
     }
 
@@ -124,11 +120,7 @@ impl System {
         memory: &Memory,
         reply: Reply,
     ) -> Option<Outcome> {
-        let left = Region {
-            tile: memory.tile,
-            base: memory.base,
-            size: memory.size,
-        };
+        let left = Region::of(memory);
         self.dirty.first(&left)?;
         let birth = self.space.birth(node);
         self.space.prepare(node);

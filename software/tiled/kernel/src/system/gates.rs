@@ -57,11 +57,7 @@ impl System {
         };
         let (endpoint, count, value, bytes) = match object {
             Object::Memory(memory) => {
-                let region = Region {
-                    tile: memory.tile,
-                    base: memory.base,
-                    size: memory.size,
-                };
+                let region = Region::of(&memory);
                 let rights = memory.rights & 3;
                 if rights == 0 {
                     return Err(SyscallError::BadArgument);

@@ -105,8 +105,10 @@ pub struct System {
     space: Space,
     /// What happened, for whom: creator, his selector, activity.
     events: VecDeque<(u16, u16, u16, Event)>,
-    /// Who waits for an event.
-    listeners: Vec<Ticket>,
+    /// Who waits for an event, and until when (nanoseconds since reset; 0: no end).
+    listeners: Vec<(Ticket, u64)>,
+    /// How many of them do not wait without end.
+    impatient: usize,
     /// Who waits for a semaphore: its node.
     sleepers: VecDeque<(Ticket, NodeId)>,
     jobs: revoke::Jobs,
@@ -173,6 +175,7 @@ impl System {
             space,
             events: VecDeque::new(),
             listeners: Vec::new(),
+            impatient: 0,
             sleepers: VecDeque::new(),
             jobs: revoke::Jobs::default(),
             calm: true,
@@ -188,11 +191,11 @@ impl System {
         }
     }
 
-    /// Whether there is anything besides calls: jobs, questions, requests, replies or reports that wait.
+    /// Whether there is anything besides calls: jobs, questions, requests, replies or reports that wait, or somebody whose patience ends.
     #[inline(always)]
     pub fn is_busy(&self) -> bool {
         let waiting = self.asking | self.replies.len() | self.reports.len();
-        waiting | usize::from(self.has_jobs()) | self.services.questions != 0
+        waiting | usize::from(self.has_jobs()) | self.services.questions | self.impatient != 0
     }
 
     /// An activity.
@@ -254,7 +257,7 @@ impl System {
 
     /// Calls of a priority that wait for something.
     fn waiting(&self, level: usize) -> usize {
-        let listeners = self.listeners.iter();
+        let listeners = self.listeners.iter().map(|(ticket, _)| ticket);
         let sleepers = self.sleepers.iter().map(|(ticket, _)| ticket);
         let all = listeners.chain(sleepers).filter(|t| t.level == level);
         all.count() + self.services.waiting(level)
@@ -469,7 +472,7 @@ impl System {
                 let activity = self.named(caller, activity)?;
                 return settle(self.stop(ticket, activity), reply);
             }
-            Syscall::WaitEvent {} => return settle(self.wait_event(ticket), reply),
+            Syscall::WaitEvent { until } => return settle(self.wait_event(ticket, until), reply),
             Syscall::CreateReceive {
                 target,
                 slots,

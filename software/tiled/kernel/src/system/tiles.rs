@@ -54,11 +54,7 @@ impl System {
         if target.is_lost {
             return Err(SyscallError::TileLost);
         }
-        let region = Region {
-            tile: range.tile,
-            base: range.base,
-            size: range.size,
-        };
+        let region = Region::of(&range);
         let read_only = range.rights == MAP_READ;
         let window = target.next_window(caller, region, read_only);
         let window = window.ok_or(SyscallError::NoWindow)?;

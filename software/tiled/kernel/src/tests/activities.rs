@@ -121,7 +121,7 @@ fn everything_is_given_back_when_an_activity_ends() {
             }
         }
         let [at, who, event @ ..] =
-            &call(&mut system, &mut chip, 1, Syscall::WaitEvent {}).unwrap()[..]
+            &call(&mut system, &mut chip, 1, Syscall::WaitEvent { until: 0 }).unwrap()[..]
         else {
             panic!()
         };
@@ -410,4 +410,41 @@ fn page_tables_are_out_of_reach_and_limited() {
         call(&mut system, &mut chip, id, module),
         Err(SyscallError::NoCapability)
     );
+}
+
+#[test]
+fn who_waits_for_an_event_waits_as_long_as_he_wants() {
+    let (mut system, mut chip) = boot();
+    let id = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let wait = |until: u64| Syscall::WaitEvent { until };
+    assert_eq!(later(&mut system, &mut chip, 1, wait(500)), Ok(None));
+    assert!(system.has_impatient() && system.is_busy());
+    assert_eq!(system.expire_listeners(499), Some(500));
+    assert!(system.take_reply().is_none());
+    assert_eq!(system.expire_listeners(500), None);
+    let (who, reply) = system.take_reply().expect("an answer");
+    assert_eq!(who, ticket(&system, 1));
+    assert_eq!(words(&reply), Err(SyscallError::Timeout));
+    assert!(!system.has_impatient());
+    // What has happened already is heard, whatever the time is; what happens later is heard at once.
+    system.notified(&mut chip, 2, id, StopCause::Exit(0));
+    finish(&mut system, &mut chip);
+    let heard = later(&mut system, &mut chip, 1, wait(1));
+    assert_eq!(heard.unwrap().unwrap()[1], u64::from(id));
+    let id = create(&mut system, &mut chip, 200, SEL_TILES + 2);
+    assert_eq!(later(&mut system, &mut chip, 1, wait(500)), Ok(None));
+    system.notified(&mut chip, 2, id, StopCause::Exit(0));
+    finish(&mut system, &mut chip);
+    let (_, reply) = system.take_reply().expect("an answer");
+    assert_eq!(words(&reply).unwrap()[1], u64::from(id));
+    assert!(!system.has_impatient());
+    // Who waits without end is told nothing; and one that dies is forgotten.
+    assert_eq!(later(&mut system, &mut chip, 1, wait(0)), Ok(None));
+    assert_eq!(system.expire_listeners(u64::MAX), None);
+    assert!(system.take_reply().is_none());
+    let id = create(&mut system, &mut chip, 300, SEL_TILES + 2);
+    assert_eq!(later(&mut system, &mut chip, id, wait(500)), Ok(None));
+    system.notified(&mut chip, 2, id, StopCause::Exit(0));
+    finish(&mut system, &mut chip);
+    assert!(!system.has_impatient());
 }

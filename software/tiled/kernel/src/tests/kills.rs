@@ -112,7 +112,7 @@ fn script() -> Vec<Step> {
             },
         ),
         Call(Server, activate(20, SEL_ACTIVITY, Some((SEL_MEMORY, 0)))),
-        Call(Root, Syscall::WaitEvent {}),
+        Call(Root, Syscall::WaitEvent { until: 0 }),
         Call(
             Server,
             Syscall::CreateService {
@@ -220,7 +220,7 @@ fn script() -> Vec<Step> {
         Call(Child, semaphore(20)),
         Call(Child, derive(21)),
         Call(Child, activate(21, SEL_ACTIVITY, None)),
-        Call(Manager, Syscall::WaitEvent {}),
+        Call(Manager, Syscall::WaitEvent { until: 0 }),
         Exit(Child),
         Call(
             Client,
@@ -264,7 +264,7 @@ impl Play {
         for selector in [500, 501, 502] {
             call(&mut system, &mut chip, 1, revoke(selector)).ok();
         }
-        call(&mut system, &mut chip, 1, Syscall::WaitEvent {}).unwrap();
+        call(&mut system, &mut chip, 1, Syscall::WaitEvent { until: 0 }).unwrap();
         let mut play = Self {
             system,
             chip,

@@ -26,7 +26,7 @@ fn served() -> (System, Chip, u16, u16) {
     ] {
         call(&mut system, &mut chip, server, request).unwrap();
     }
-    let event = call(&mut system, &mut chip, 1, Syscall::WaitEvent {}).unwrap();
+    let event = call(&mut system, &mut chip, 1, Syscall::WaitEvent { until: 0 }).unwrap();
     assert_eq!(event[..2], [200, server.into()]);
     let event = Event::from_words(event[2..7].try_into().unwrap());
     assert_eq!(event, Some(Event::Service(21)));

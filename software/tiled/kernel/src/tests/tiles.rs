@@ -72,7 +72,7 @@ fn nobody_else_waits_for_a_tile_that_does_not_answer() {
     check(&mut system);
     assert!(system.activity(id).is_none() && system.activity(other).is_none());
     for (at, who) in [(APP, id), (200, other)] {
-        let event = call(&mut system, &mut chip, 1, Syscall::WaitEvent {}).unwrap();
+        let event = call(&mut system, &mut chip, 1, Syscall::WaitEvent { until: 0 }).unwrap();
         assert_eq!(event[..2], [at.into(), who.into()]);
         let event = Event::from_words(event[2..7].try_into().unwrap());
         assert_eq!(event, Some(Event::Stopped(StopCause::TileLost)));
@@ -366,7 +366,7 @@ fn numbers_of_activities_come_back_and_confuse_nobody() {
         let stop = Syscall::Stop { activity: APP };
         assert_eq!(later(&mut system, &mut chip, 1, stop), Ok(Some(vec![])));
         assert!(
-            later(&mut system, &mut chip, 1, Syscall::WaitEvent {})
+            later(&mut system, &mut chip, 1, Syscall::WaitEvent { until: 0 })
                 .unwrap()
                 .is_some()
         );

@@ -49,6 +49,8 @@ impl Subsystem {
             label: value(node, "label", quantity::number)?,
             session: node.has_tag_name("session"),
             receiver: to.into(),
+            service: node.attribute("service").map(Into::into),
+            patience: value(node, "patience", quantity::time)?,
         })
     }
 

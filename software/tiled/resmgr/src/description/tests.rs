@@ -7,7 +7,7 @@ const TEXT: &str = r#"<system name="x" platform="p" duration="50000000ns" manage
     <app name="sensor" tile="2" program="control/sensor" memory="262144B" memory-tile="8">
       <argument name="samples" value="50"/>
       <task period="1000000ns" deadline="400000ns" misses="0"/>
-      <sgate name="controller" to="controller" gate="input" credits="2" label="7"/>
+      <sgate name="controller" to="controller" gate="input" credits="2" label="7" patience="50000000ns"/>
     </app>
     <app name="controller" tile="3" program="control/controller" memory="262144B" memory-tile="8">
       <rgate name="input" slots="4" slot-size="256B"/>
@@ -51,6 +51,8 @@ fn everything_is_found() {
             credits: 2,
             label: 7,
             session: false,
+            service: None,
+            patience: 50_000_000,
             receiver: "controller".into(),
         }
     );
@@ -93,17 +95,17 @@ fn mistakes_have_lines() {
 const NESTED: &str = r#"<system name="x">
   <domain name="d"><app name="a" tile="1" program="p" memory="4096B" memory-tile="8">
     <rgate name="in" slots="2" slot-size="64B"/>
-    <sgate name="down" to="c" gate="in" credits="1" label="3"/>
+    <sgate name="down" to="c" gate="in" credits="1" label="3" patience="50000000ns"/>
   </app></domain>
   <manager name="m" tile="2" program="tiled/resmgr" memory="65536B"><limit kernel-memory="20480B"/>
     <domain name="e"><app name="b" tile="3" program="p" memory="4096B" memory-tile="8">
-      <sgate name="up" to="a" gate="in" credits="2" label="9"/>
-      <sgate name="near" to="c" gate="in" credits="1" label="0"/>
+      <sgate name="up" to="a" gate="in" credits="2" label="9" patience="50000000ns"/>
+      <sgate name="near" to="c" gate="in" credits="1" label="0" patience="50000000ns"/>
     </app></domain>
     <manager name="n" tile="4" program="tiled/resmgr" memory="65536B"><limit kernel-memory="20480B"/>
       <domain name="f"><app name="c" tile="5" program="p" memory="4096B" memory-tile="8">
         <rgate name="in" slots="4" slot-size="128B"/>
-        <sgate name="top" to="a" gate="in" credits="1" label="1"/>
+        <sgate name="top" to="a" gate="in" credits="1" label="1" patience="50000000ns"/>
       </app></domain>
     </manager>
   </manager>
@@ -162,8 +164,8 @@ const SERVICES: &str = r#"<system name="x">
   </app></domain>
   <manager name="m" tile="2" program="tiled/resmgr" memory="65536B"><limit kernel-memory="20480B"/>
     <domain name="e"><app name="b" tile="3" program="p" memory="4096B" memory-tile="8">
-      <session name="s" to="a" service="log" priority="1" credits="1" label="0"/>
-      <session name="t" to="a" priority="0" credits="1" label="0"/>
+      <session name="s" to="a" service="log" priority="1" credits="1" label="0" patience="50000000ns"/>
+      <session name="t" to="a" priority="0" credits="1" label="0" patience="50000000ns"/>
     </app></domain>
   </manager>
 </system>"#;
