@@ -7,6 +7,7 @@
 //! yet is made known by TileMux on the way of an error, which is rare: the unit keeps 32 pages.
 
 use crate::argument;
+use crate::time::Stopwatch;
 use crate::{syscall, time};
 use bulkhead_abi::dtu::{DtuError, PAGE_SIZE, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::GateKind;
@@ -368,7 +369,7 @@ impl ReceiveGate {
     /// # Errors
     /// What the DTU says.
     #[inline(always)]
-    pub fn fetch_timed(&self) -> Result<Option<(Message, u64)>> {
+    pub fn fetch_timed(&self) -> Result<Option<(Message, Stopwatch)>> {
         self.fetch_timed_from(self.buffer)
     }
 
@@ -379,11 +380,12 @@ impl ReceiveGate {
 
     /// As [`fetch_timed`](Self::fetch_timed), by somebody who has just read the address of the buffer.
     #[inline(always)]
-    pub(crate) fn fetch_timed_from(&self, buffer: u64) -> Result<Option<(Message, u64)>> {
+    pub(crate) fn fetch_timed_from(&self, buffer: u64) -> Result<Option<(Message, Stopwatch)>> {
         loop {
             match dtu::fetch_timed(self.endpoint) {
-                Ok((Some(offset), time)) => {
-                    return Ok(Some((Message::at(self.endpoint, buffer, offset), time)));
+                Ok((Some(offset), cycle)) => {
+                    let message = Message::at(self.endpoint, buffer, offset);
+                    return Ok(Some((message, Stopwatch::from(cycle))));
                 }
                 Ok((None, _)) => return Ok(None),
                 Err(error) => repair(error, 0, 0)?,

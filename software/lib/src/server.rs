@@ -13,6 +13,7 @@
 //! Time is that of the clock, in nanoseconds, so it is that of the server only where the server is alone on its tile.
 
 use crate::gate::{Aligned, Message, ReceiveGate};
+use crate::time::{Pace, Stopwatch};
 use crate::{argument, session, time};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -199,6 +200,8 @@ pub struct Server {
     buffer: AtomicU64,
     /// The answer to an empty request.
     nothing: Aligned<[u8; 8]>,
+    /// For measuring requests.
+    pace: Pace,
     /// Where the kernel asks, if there are sessions.
     control: Option<ReceiveGate>,
     /// Under which selector they are offered.
@@ -299,6 +302,7 @@ impl Server {
             look_again: 0,
             buffer: AtomicU64::new(lanes[0].gate.buffer()),
             nothing: Aligned([0; 8]),
+            pace: Pace::of_tile(),
             control: None,
             offers,
             first,
@@ -441,7 +445,7 @@ impl Server {
 
     /// The next request of the first gate while nothing waits. One that asks for nothing is answered at once.
     #[inline(always)]
-    fn take_first(&mut self, service: &mut impl Service, message: Message, begin: u64) {
+    fn take_first(&mut self, service: &mut impl Service, message: Message, begin: Stopwatch) {
         let (start, label) = message.head();
         // While that comes from memory, the unit hears what an empty request is answered with.
         dtu::stage(&self.nothing.0);
@@ -451,9 +455,9 @@ impl Server {
         {
             // A client that is gone, or that has no room for its answer, harms only itself.
             let _ = message.reply_staged(&self.nothing.0);
-            let end = time::now();
+            let taken = begin.nanoseconds(self.pace);
             let account = &mut self.first[label];
-            account.charge(end, end - begin, NULL_TIME);
+            account.charge(time::now(), taken, NULL_TIME);
             self.least = self.least.min(account.clear_for());
             return;
         }
@@ -462,10 +466,10 @@ impl Server {
 
     /// The same while others wait, or may not have enough left.
     #[inline(never)]
-    fn take_behind(&mut self, service: &mut impl Service, message: Message, mut begin: u64) {
+    fn take_behind(&mut self, service: &mut impl Service, message: Message, mut begin: Stopwatch) {
         if let Outcome::Served = self.serve_delayed(service, 0) {
             // Who was there before came first.
-            begin = time::now();
+            begin = Stopwatch::start();
         }
         self.take_any(service, 0, message, begin);
     }
@@ -476,7 +480,7 @@ impl Server {
         service: &mut impl Service,
         priority: usize,
         message: Message,
-        begin: u64,
+        begin: Stopwatch,
     ) {
         let (start, label) = message.head();
         let client = Client { priority, label };
@@ -500,7 +504,7 @@ impl Server {
         client: Client,
         operation: Option<u64>,
         message: Message,
-        begin: u64,
+        begin: Stopwatch,
     ) {
         let operation = operation.unwrap_or(MALFORMED);
         let estimate = match operation {
@@ -532,10 +536,10 @@ impl Server {
         let Some(account) = self.account_mut(client) else {
             return refuse(message, Status::TooMany);
         };
-        let begin = time::now();
-        let verdict = match account.judge(begin, estimate) {
+        let (now, begin) = (time::now(), Stopwatch::start());
+        let verdict = match account.judge(now, estimate) {
             // Nobody overtakes himself.
-            Verdict::Serve if is_behind => Verdict::Delay(begin),
+            Verdict::Serve if is_behind => Verdict::Delay(now),
             verdict => verdict,
         };
         match verdict {
@@ -552,11 +556,11 @@ impl Server {
     }
 
     /// Books what was done from `begin` till now.
-    fn charge(&mut self, client: Client, begin: u64, estimate: u64) {
-        let end = time::now();
+    fn charge(&mut self, client: Client, begin: Stopwatch, estimate: u64) {
+        let (end, taken) = (time::now(), begin.nanoseconds(self.pace));
         let mut left = i64::MAX;
         if let Some(account) = self.account_mut(client) {
-            account.charge(end, end - begin, estimate);
+            account.charge(end, taken, estimate);
             left = account.clear_for();
         }
         if client.priority == 0 {
@@ -574,7 +578,7 @@ impl Server {
         let Some((client, message)) = self.waiting.due(priority, now) else {
             return Outcome::Nothing;
         };
-        let begin = time::now();
+        let begin = Stopwatch::start();
         let operation = message.word().unwrap_or(MALFORMED);
         let estimate = match operation {
             0 => NULL_TIME,

@@ -14,6 +14,45 @@ pub fn now() -> u64 {
     dtu::time()
 }
 
+/// How long something has taken, by the cycles of the hart: a look takes one, where a look at the unit's clock takes as many as one at any
+/// device. Cycles go on while the unit lets the hart sleep.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(u64);
+
+impl From<u64> for Stopwatch {
+    /// Since the hart counted this [`cycle`].
+    #[inline(always)]
+    fn from(cycle: u64) -> Self {
+        Self(cycle)
+    }
+}
+
+impl Stopwatch {
+    /// Since now.
+    #[inline(always)]
+    pub fn start() -> Self {
+        Self(cycle())
+    }
+
+    /// Nanoseconds until now.
+    #[inline(always)]
+    pub fn nanoseconds(self, pace: Pace) -> u64 {
+        let cycles = cycle().wrapping_sub(self.0);
+        ((u128::from(cycles) * u128::from(pace.0)) >> 32) as u64
+    }
+}
+
+/// Nanoseconds of a cycle of this tile's harts, in 2^-32: kept by who measures often, because it takes a division.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace(u64);
+
+impl Pace {
+    /// Of this tile.
+    pub fn of_tile() -> Self {
+        Self((1_000_000_000 << 32) / user::environment().frequency.max(1))
+    }
+}
+
 /// Sleeps until the clock of [`now`] shows `moment` (nanoseconds); messages do not wake it.
 pub fn sleep_until(moment: u64) {
     // Nothing comes to this endpoint outside of system calls.

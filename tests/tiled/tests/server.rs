@@ -31,7 +31,7 @@ const NULL: &str = r#"<system name="null" platform="PLATFORM" duration="100ms" m
 #[test]
 fn a_null_request_costs_little_more_than_a_message() {
     // Hundredths of a bare message.
-    for (platform, most) in [("tiled-gem5", 110), ("tiled-fpga", 112)] {
+    for (platform, most) in [("tiled-gem5", 110), ("tiled-fpga", 110)] {
         let report = run(&NULL.replace("PLATFORM", platform));
         assert_eq!(report.code, Some(0), "{}", report.console);
         let (bare, served) = (median(report.spans(2)), median(report.spans(4)));
@@ -40,7 +40,8 @@ fn a_null_request_costs_little_more_than_a_message() {
             served as f64 / bare as f64
         );
         // Nobody looks at the bare message; a server must see who asks for what, and a client the outcome. On the FPGA's platform both
-        // are misses of the first-level cache, because the unit writes to the second; only the server has something else to do meanwhile.
+        // are misses of the first-level cache, because the unit writes to the second; only the server has something else to do meanwhile. A
+        // server looks for its message three cycles sooner than `pong` does.
         assert!(served * 100 <= bare * most, "{served} cycles, {bare} bare");
     }
 }
