@@ -136,3 +136,23 @@ fn nobody_is_started_before_its_gates_are_there() {
     assert_eq!(report.code, Some(0), "{}", report.console);
     books_close(&report);
 }
+
+#[test]
+fn a_manager_that_always_has_something_to_say_keeps_nobody_waiting() {
+    let report = run(r#"<domain name="d">
+      <app name="silent" tile="3" program="adversary/spin" background="true"><service/><rgate name="priority-0"/></app>
+      <app name="client" tile="4" program="service/persistent"><session name="service" to="silent" patience="3ms"/></app>
+      <app name="fooled" tile="4" program="service/persistent" background="true"><session name="service" to="lost"/></app></domain>
+      <manager name="bad" tile="5" program="adversary/liar-manager"><domain name="e">
+        <app name="lost" tile="6" program="service/fragile" background="true"><service scope="system" restart="on-failure"/>
+          <rgate name="priority-0" slots="4"/></app>
+      </domain></manager>"#);
+    assert_eq!(report.code, Some(3), "{}", report.console);
+    assert_eq!(
+        refused(&report, "root"),
+        [
+            "`client` is not started: it waited 3 ms for the service of `silent`, which runs but has not offered it"
+        ]
+    );
+    books_close(&report);
+}

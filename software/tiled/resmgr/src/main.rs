@@ -23,13 +23,16 @@ mod tiles;
 
 use alloc::string::String;
 use bulkhead_abi::syscall::{Event, REPORT_DONE, SEL_DESCRIPTION, Syscall, SyscallError};
-use bulkhead_lib::println;
+use bulkhead_lib::{println, time};
 use bulkhead_resmgr::description;
 use calls::{Failure, call};
 use services::NOT_STARTED;
 use start::World;
 
 bulkhead_lib::main!(main);
+
+/// Events that are heard at most after the time when somebody has waited long enough for another one.
+const LATE: u32 = 256;
 
 fn main() -> u64 {
     let is_root = calls::kind_of(SEL_DESCRIPTION).is_none();
@@ -59,6 +62,7 @@ fn run(is_root: bool) -> Result<u64, Failure> {
     drop(text);
     let mut world = World::start(&system, is_root)?;
     let mut is_busy = true;
+    let mut late = 0;
     loop {
         if is_busy && !world.is_busy() {
             world.print_quotas();
@@ -69,12 +73,21 @@ fn run(is_root: bool) -> Result<u64, Failure> {
             world.say_done();
             is_busy = false;
         }
-        match wait(world.patience_ends())? {
+        let patience = world.patience_ends();
+        match wait(patience)? {
             Some((activity, Event::Service(service))) => world.offered(activity, service),
             Some((activity, Event::Stopped(cause))) => world.stopped(activity, cause),
             Some((activity, Event::Reported(value))) => world.reported(activity, value),
             Some((_, Event::Told(word))) => world.told(word),
             None => world.expire(),
+        }
+        // What happened in time is heard first; but whoever always has something to say keeps nobody waiting.
+        late = match patience {
+            Some(end) if end <= time::now() => late + 1,
+            _ => 0,
+        };
+        if late > LATE {
+            world.expire();
         }
     }
 }
