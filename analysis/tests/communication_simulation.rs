@@ -4,12 +4,12 @@
 //! are as nasty as their limits allow: they fill all slots at once, after random pauses, with random actual service times.
 
 use bulkhead_analysis::communication::{
-    Arbitration, Bound, NetworkScenario, Outage, Regulator, Resource, Source, Stage, Step,
+    Arbitration, Bound, NetworkScenario, Outage, Pool, Regulator, Resource, Source, Stage, Step,
     TransactionClass, TransactionId, Work, flow_bound, transaction_bound,
 };
 use proptest::prelude::*;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 /// A small generator of our own, so that a failing case is its seed.
 struct Random(u64);
@@ -37,6 +37,8 @@ enum Event {
 struct Slot {
     id: TransactionId,
     issued: u64,
+    /// When its tokens were there.
+    released: u64,
     step: usize,
     /// For the victim's sequence: transactions left, and when it began.
     left: u64,
@@ -58,10 +60,13 @@ struct Simulation<'a> {
     sequence: u64,
     slots: Vec<Slot>,
     queues: Vec<Queue>,
+    /// For each tile the command under way, (source, class), how many transactions of it, and the slots that wait for it to end.
+    units: BTreeMap<u16, (TransactionId, u32, Vec<usize>)>,
     /// Bytes times ticks a second, and waiting slots.
     buckets: Vec<(i128, VecDeque<usize>)>,
     pauses: u64,
-    worst: Vec<Vec<u64>>,
+    /// For each class the longest wait for tokens and the longest time from then.
+    worst: Vec<Vec<(u64, u64)>>,
     /// Slot 0 issues sequences of this many transactions.
     length: u64,
     worst_sequence: u64,
@@ -81,6 +86,7 @@ impl<'a> Simulation<'a> {
                     slots.push(Slot {
                         id: TransactionId { source, class },
                         issued: 0,
+                        released: 0,
                         step: 0,
                         left: length,
                         began: 0,
@@ -115,6 +121,7 @@ impl<'a> Simulation<'a> {
             events: BinaryHeap::new(),
             sequence: 0,
             queues: (0..scenario.resources.len()).map(queue).collect(),
+            units: BTreeMap::new(),
             buckets: scenario
                 .sources
                 .iter()
@@ -131,7 +138,7 @@ impl<'a> Simulation<'a> {
             worst: scenario
                 .sources
                 .iter()
-                .map(|s| vec![0; s.classes.len()])
+                .map(|s| vec![(0, 0); s.classes.len()])
                 .collect(),
             slots,
             length,
@@ -168,6 +175,7 @@ impl<'a> Simulation<'a> {
                 break;
             }
             match event {
+                Event::Issue(slot) if !self.begins(slot) => {}
                 Event::Issue(slot) => {
                     self.slots[slot].issued = now;
                     if self.slots[slot].left == self.length {
@@ -201,6 +209,44 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// A unit executes one command at a time: transactions of another one wait outside.
+    fn begins(&mut self, slot: usize) -> bool {
+        let id = self.slots[slot].id;
+        let tile = self.scenario.sources[id.source].tile;
+        if self.class(slot).pool != Some(Pool::Command) {
+            return true;
+        }
+        let (command, count, waiting) = self.units.entry(tile).or_insert((id, 0, Vec::new()));
+        if *count == 0 {
+            *command = id;
+        }
+        if *command != id {
+            waiting.push(slot);
+            return false;
+        }
+        *count += 1;
+        true
+    }
+
+    /// A transaction is over; if it was its command's last, all that wait try to be the next, in any order.
+    fn ends(&mut self, slot: usize, now: u64) {
+        let tile = self.scenario.sources[self.slots[slot].id.source].tile;
+        if self.class(slot).pool != Some(Pool::Command) {
+            return;
+        }
+        let Some((_, count, waiting)) = self.units.get_mut(&tile) else {
+            return;
+        };
+        *count -= 1;
+        if *count == 0 {
+            let mut waiting = std::mem::take(waiting);
+            while !waiting.is_empty() {
+                let next = self.random.below(waiting.len() as u64);
+                self.at(now, Event::Issue(waiting.swap_remove(next as usize)));
+            }
+        }
+    }
+
     fn release(&mut self, source: usize, now: u64) {
         while let Some(&slot) = self.buckets[source].1.front() {
             if let Some(r) = self.scenario.sources[source].regulator {
@@ -213,6 +259,7 @@ impl<'a> Simulation<'a> {
                 *amount -= charge;
             }
             self.buckets[source].1.pop_front();
+            self.slots[slot].released = now;
             self.slots[slot].step = 0;
             self.step(slot, now);
         }
@@ -227,10 +274,13 @@ impl<'a> Simulation<'a> {
         let class = self.class(slot);
         let Some(step) = class.steps.get(self.slots[slot].step) else {
             let id = self.slots[slot].id;
-            let took = now - self.slots[slot].issued;
+            let Slot {
+                issued, released, ..
+            } = self.slots[slot];
             let worst = &mut self.worst[id.source][id.class];
-            *worst = took.max(*worst);
+            *worst = (worst.0.max(released - issued), worst.1.max(now - released));
             self.slots[slot].left -= 1;
+            self.ends(slot, now);
             let mut pause = 0;
             if self.slots[slot].left == 0 {
                 if slot == 0 {
@@ -330,6 +380,7 @@ fn scenario(resources: &[(bool, bool)], shape: &Shape) -> NetworkScenario {
                     limit,
                     period: 100,
                     credit: 0,
+                    line: u32::MAX,
                 }),
                 classes: classes
                     .iter()
@@ -393,6 +444,7 @@ fn sequences(scenario: &NetworkScenario, seed: u64, length: u64) -> (u64, Bound)
             name: "work".into(),
             compute: 0,
             transactions: vec![(id, length)],
+            measured: false,
         }],
         covers_sources: true,
     };
@@ -409,50 +461,78 @@ fn an_earlier_sequence_may_still_be_served() {
     assert!((34..=47).contains(&bound.path), "{bound:?}");
 }
 
+fn keeps_its_bounds(scenario: &NetworkScenario, seed: u64) -> Result<(), TestCaseError> {
+    let mut simulation = Simulation::new(scenario, seed, 1, false);
+    simulation.run(40_000);
+    for (source, s) in scenario.sources.iter().enumerate() {
+        for class in 0..s.classes.len() {
+            let id = TransactionId { source, class };
+            let bound = transaction_bound(scenario, id).unwrap();
+            let (tokens, seen) = simulation.worst[source][class];
+            prop_assert!(
+                tokens <= bound.own_bucket,
+                "source {source} class {class}: waited {tokens}, bound {bound:?}"
+            );
+            prop_assert!(
+                seen <= bound.path,
+                "source {source} class {class}: seen {seen}, bound {bound:?}"
+            );
+            if let Some(lumped) = bound.lumped {
+                prop_assert!(bound.path <= lumped);
+            }
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn no_observation_above_its_bound((resources, shape) in networks(), seed in any::<u64>()) {
-        let scenario = scenario(&resources, &shape);
-        let mut simulation = Simulation::new(&scenario, seed, 1, false);
-        simulation.run(40_000);
-        for (source, s) in scenario.sources.iter().enumerate() {
-            for class in 0..s.classes.len() {
-                let bound = transaction_bound(&scenario, TransactionId { source, class }).unwrap();
-                let seen = simulation.worst[source][class];
-                prop_assert!(seen <= bound.path, "source {source} class {class}: seen {seen}, bound {bound:?}");
-                if let Some(lumped) = bound.lumped { prop_assert!(bound.path <= lumped); }
+        keeps_its_bounds(&scenario(&resources, &shape), seed)?;
+    }
+
+    /// Transactions of units that execute one command at a time, two sources at each.
+    #[test]
+    fn no_command_above_its_bound((resources, shape) in networks(), seed in any::<u64>(), others in any::<bool>()) {
+        let mut scenario = scenario(&resources, &shape);
+        for source in &mut scenario.sources {
+            source.tile /= 2;
+            // The first classes are commands, the second ones are or are accesses of harts.
+            for class in source.classes.iter_mut().take(if others { 1 } else { 2 }) {
+                class.pool = Some(Pool::Command);
             }
         }
+        keeps_its_bounds(&scenario, seed)?;
     }
 
     #[test]
     fn no_sequence_above_its_bound((resources, shape) in networks(), seed in any::<u64>(), length in 2u64..30) {
         let scenario = scenario(&resources, &shape);
         let (seen, bound) = sequences(&scenario, seed, length);
-        prop_assert!(seen <= bound.path, "seen {seen}, bound {bound:?}");
+        prop_assert!(seen <= bound.whole(), "seen {seen}, bound {bound:?}");
     }
 
     #[test]
     fn more_traffic_never_lowers_a_bound((resources, shape) in networks(), which in any::<prop::sample::Index>()) {
         let base = scenario(&resources, &shape);
         let id = TransactionId { source: 0, class: 0 };
-        let before = transaction_bound(&base, id).unwrap().path;
+        let before = transaction_bound(&base, id).unwrap().whole();
         let index = which.index(base.sources.len());
         let mut more = base.clone();
         more.sources.push(base.sources[index].clone());
-        prop_assert!(transaction_bound(&more, id).unwrap().path >= before);
+        prop_assert!(transaction_bound(&more, id).unwrap().whole() >= before);
         let mut faster = base.clone();
         if index != 0 && let Some(r) = &mut faster.sources[index].regulator {
             r.rate *= 2;
-            prop_assert!(transaction_bound(&faster, id).unwrap().path >= before);
+            prop_assert!(transaction_bound(&faster, id).unwrap().whole() >= before);
             faster.sources[index].regulator = None;
-            prop_assert!(transaction_bound(&faster, id).unwrap().path >= before);
+            prop_assert!(transaction_bound(&faster, id).unwrap().whole() >= before);
         }
         let mut slots = base.clone();
         slots.sources[index].classes[0].outstanding += 1;
-        prop_assert!(transaction_bound(&slots, id).unwrap().path >= before);
+        prop_assert!(transaction_bound(&slots, id).unwrap().whole() >= before);
     }
 }
 
@@ -526,14 +606,14 @@ proptest! {
             sources: (0..3).map(|i| Source {
                 name: "s".into(),
                 tile: i as u16,
-                regulator: (i == 1).then_some(Regulator { rate: n[22], limit: n[23], period: n[20], credit: 0 }),
+                regulator: (i == 1).then_some(Regulator { rate: n[22], limit: n[23], period: n[20], credit: 0, line: slots[2] }),
                 classes: vec![class(i)],
             }).collect(),
         };
         for source in 0..4 {
             let id = TransactionId { source, class: 0 };
             let _ = transaction_bound(&scenario, id);
-            let stage = Stage { name: "w".into(), compute: n[0], transactions: vec![(id, n[1])] };
+            let stage = Stage { name: "w".into(), compute: n[0], transactions: vec![(id, n[1])], measured: flags[1] };
             let _ = flow_bound(&scenario, &Work { stages: vec![stage], covers_sources: flags[0] });
         }
     }

@@ -121,8 +121,6 @@ struct Local {
     asked: [Option<(Tick, Tick)>; 2],
     /// The bucket of the current activity regulates, or a hart waits for tokens.
     holds_back: bool,
-    /// Ticks that the access which the hart makes now has waited for them.
-    admitted: Tick,
     line: u32,
     regulated: bool,
     /// There is a second hart.
@@ -240,7 +238,6 @@ impl Tile {
                 deferred: Vec::new(),
                 asked: [None; 2],
                 holds_back: false,
-                admitted: 0,
                 line: caches.line(),
                 regulated: unit.is_some(),
                 second_hart: config.second_hart,

@@ -73,19 +73,19 @@ fn transfers_and_misses_together_keep_the_rate() {
     run(&mut free, ticks);
     let counters = &free.statistics().memories[0].counters;
     assert!(counters.read_bytes > 10 * most);
-    // Waiting for tokens is booked against the tile itself, for both kinds of requests.
+    // Waiting for tokens is booked against the tile itself, who waits nearly all the time. A request begins when its tokens are there, of
+    // both kinds.
     let owner = Owner::new(1, TILEMUX_ACTIVITY);
     let ledger = machine.ledger();
     let bookings = ledger.bookings();
     let waits = bookings.iter().find(|b| b.resource == Resource::Bucket);
-    assert!(waits.is_some_and(|b| b.victim == owner && b.culprit == owner));
+    let waits = waits.filter(|b| b.victim == owner && b.culprit == owner);
+    let waited = waits.expect("booked").ticks;
+    assert!(waited > ticks / 2, "{waited}");
     for transaction in [Transaction::CacheRead, Transaction::DmaRead] {
         let latency = ledger.latency(owner, transaction).expect("happened");
-        assert!(
-            latency.waited > ticks / 100,
-            "{transaction:?} {}",
-            latency.waited
-        );
+        let longest = latency.total.maximum();
+        assert!(longest < ticks / 100, "{transaction:?} {longest}");
     }
 }
 
@@ -392,7 +392,7 @@ fn a_tile_may_send_to_itself() {
 }
 
 /// See the end of the next test.
-const GOLDEN: &str = "68741d6c47bba3e240c851eb96b9f3b488584e44c5b73fadbfcea12bf66df7c9";
+const GOLDEN: &str = "7693e6bb01dcb6bd47e979cc09e517aa3511f1f91d984677e338808717a7688a";
 
 #[test]
 fn a_trace_is_valid_repeatable_and_free() {

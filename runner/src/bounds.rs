@@ -354,6 +354,7 @@ pub(crate) fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Resu
     let bound = bounds.flow(apps, 0).map_err(|error| error.to_string())?;
     Ok(converted(
         &bound.bound,
+        bound.bound.whole(),
         "the whole flow: its worst latency alone, as measured, and what all its requests may wait for others; \
          the requests of a job are the most that were counted in a period alone",
     )

@@ -194,6 +194,7 @@ pub fn requests(system: &System, names: &Names, ledger: &Ledger) -> Vec<RequestR
                 worst,
                 bound: None,
                 lumped: None,
+                tokens: None,
                 unbounded: None,
             })
         })

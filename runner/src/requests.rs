@@ -22,10 +22,21 @@ const ANALYSED: [(Transaction, Kind); 4] = [
 /// A bound over the path and, for comparison, over the lumped link.
 pub type Pair = (Bound, Option<Bound>);
 
-/// As a result has it.
-pub fn converted(bound: &analysis::Bound, covers: &str) -> Pair {
+/// Bounds of a kind of request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Of the request, from when its tokens are there.
+    pub bound: Bound,
+    /// The same over the lumped link.
+    pub lumped: Option<Bound>,
+    /// Longest wait for tokens of the application's own limit before, in ticks; none without a limit.
+    pub tokens: Option<u64>,
+}
+
+/// As a result has it, with the path's `ticks`.
+pub fn converted(bound: &analysis::Bound, ticks: u64, covers: &str) -> Pair {
     let path = Bound {
-        ticks: bound.path,
+        ticks,
         method: bound.method.source().to_owned(),
         covers: covers.to_owned(),
     };
@@ -46,12 +57,19 @@ pub fn of_request(
     bounds: &SystemBounds<'_>,
     app: usize,
     wanted: &str,
-) -> Result<Pair, String> {
-    let budget = match system.apps.get(app).and_then(|app| app.limit) {
-        Some(_) => {
-            "; the wait for its own limit is in it, behind all that its tile may have under way"
+) -> Result<Found, String> {
+    let limited = system.apps.get(app).is_some_and(|app| app.limit.is_some());
+    let budget = match limited {
+        true => ", from when its own limit lets it pass",
+        false => "",
+    };
+    let shown = |bound: &analysis::Bound, covers: &str| {
+        let (path, lumped) = converted(bound, bound.path, covers);
+        Found {
+            bound: path,
+            lumped,
+            tokens: limited.then_some(bound.own_bucket),
         }
-        None => "",
     };
     let found = ANALYSED
         .into_iter()
@@ -65,7 +83,7 @@ pub fn of_request(
             other => other.to_string(),
         })?;
         let covers = format!("one request, from the cache or unit to its answer{budget}");
-        return Ok(converted(&bound, &covers));
+        return Ok(shown(&bound, &covers));
     }
     if kind(Transaction::Message) != Some(wanted) {
         return Err("nothing is known of this kind of request".to_owned());
@@ -83,7 +101,7 @@ pub fn of_request(
             worst = bound;
         }
     }
-    Ok(converted(&worst, &covers))
+    Ok(shown(&worst, &covers))
 }
 
 /// Applications that an application exchanges messages with.
@@ -113,9 +131,10 @@ pub fn add(system: &System, requests: &mut [RequestResult]) {
             continue;
         };
         match of_request(system, &bounds, app, &request.kind) {
-            Ok((path, lumped)) => {
-                request.bound = Some(path);
-                request.lumped = lumped;
+            Ok(found) => {
+                request.bound = Some(found.bound);
+                request.lumped = found.lumped;
+                request.tokens = found.tokens;
             }
             Err(why) => request.unbounded = Some(why),
         }
@@ -136,6 +155,7 @@ pub fn of_system(system: &System) -> Vec<RequestResult> {
                 worst: 0,
                 bound: None,
                 lumped: None,
+                tokens: None,
                 unbounded: None,
             });
         }

@@ -237,6 +237,9 @@ pub struct RequestResult {
     pub bound: Option<Bound>,
     /// Bound of the lumped link, for comparison.
     pub lumped: Option<Bound>,
+    /// Longest wait for tokens of its own limit before such a request, in ticks, which is in neither `worst` nor `bound`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unbounded: Option<String>,

@@ -204,8 +204,8 @@ pub struct Seen {
     pub log: Option<Log>,
     /// Begin of each slice and the transactions that ended in it.
     pub slices: Vec<(u64, Counts)>,
-    /// When the kernel began a piece of its work.
-    pub work: Vec<u64>,
+    /// When the kernel began a piece of its work, and which.
+    pub work: Vec<(u64, u64)>,
 }
 
 /// Kind of the kernel's marker where it begins a piece of work (its module `bounds`).
@@ -306,7 +306,7 @@ pub fn looked_at(
             let markers = observed.markers.iter();
             let kernel = job.system.kernel_tile;
             let begun = markers.filter(|m| m.kind == WORK_BEGINS && m.tile == kernel);
-            begun.map(|marker| marker.at).collect()
+            begun.map(|marker| (marker.at, marker.value)).collect()
         },
     });
     let seen = seen.collect();

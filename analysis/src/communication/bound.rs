@@ -3,7 +3,7 @@
 //! Adds what [`super::interference`] bounds at each resource to the time without contention. Knows nothing of how a
 //! scenario came about.
 
-use super::interference::{Rival, least_window, order_bound, outages, own_bucket};
+use super::interference::{Rival, Victim, least_window, order_bound, outages, own_bucket};
 use super::lumped::lumped;
 use super::scenario::{CommunicationError, NetworkScenario, Ticks, TransactionId};
 use serde::Serialize;
@@ -18,6 +18,9 @@ pub struct Stage {
     pub compute: Ticks,
     /// What is done over the network, and how often.
     pub transactions: Vec<(TransactionId, u64)>,
+    /// `compute` was measured without others, and the transactions' own time was in it (it may stand in another stage that was measured,
+    /// too). Then each counts with what it may take longer than it did at least: its row was open, say.
+    pub measured: bool,
 }
 
 /// A sequence whose end-to-end time is to be bounded: stages one after the other.
@@ -71,13 +74,13 @@ pub struct ResourceWait {
 /// A bound in ticks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bound {
-    /// The bound over the actual path: no observation may exceed it.
+    /// The bound over the actual path, from when the tokens are there: no observation may exceed it.
     pub path: Ticks,
-    /// The lumped-link bound; `None` if it is not finite (or beyond 64 bits).
+    /// The lumped-link bound of the same; `None` if it is not finite (or beyond 64 bits).
     pub lumped: Option<Ticks>,
     /// Part of `path` without any contention.
     pub uncontended: Ticks,
-    /// Part of `path` in the victim's own token bucket.
+    /// Longest wait for tokens in the victim's own bucket, not in `path`.
     pub own_bucket: Ticks,
     /// Part of `path` at each resource, in the scenario's order.
     pub breakdown: Vec<ResourceWait>,
@@ -86,6 +89,11 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// The path and the wait for tokens.
+    pub fn whole(&self) -> Ticks {
+        self.path.saturating_add(self.own_bucket)
+    }
+
     /// `path` in picoseconds, rounded up.
     pub fn picoseconds(&self, ticks_per_second: u64) -> u128 {
         to_picoseconds(self.path, ticks_per_second)
@@ -109,8 +117,8 @@ pub struct FlowBound {
     pub stages: Vec<(String, Ticks, Ticks)>,
 }
 
-/// Longest time of one transaction, from the moment when its source issues it (and it enters the token bucket) to its
-/// last step, beside everything that the scenario's sources may do, including other transactions of its own source.
+/// Longest time of one transaction, from the moment when its source has the tokens for it to its last step, beside everything that the
+/// scenario's sources may do, including other transactions of its own source; and before that, the longest wait for tokens.
 ///
 /// # Errors
 /// [`CommunicationError`] if the scenario is wrong.
@@ -122,6 +130,7 @@ pub fn transaction_bound(
         name: String::new(),
         compute: 0,
         transactions: vec![(id, 1)],
+        measured: false,
     };
     let work = Work {
         stages: vec![stage],
@@ -146,7 +155,12 @@ pub fn flow_bound(
         let mut network = 0u128;
         for &(id, count) in &stage.transactions {
             let (_, class) = scenario.class(id)?;
-            network = network.saturating_add(u128::from(count).saturating_mul(class.uncontended()));
+            let known = match stage.measured {
+                true => u128::from(class.least_round_trip),
+                false => 0,
+            };
+            let each = class.uncontended().saturating_sub(known);
+            network = network.saturating_add(u128::from(count).saturating_mul(each));
             *counts.entry(id).or_default() += u128::from(count);
         }
         uncontended = uncontended
@@ -192,6 +206,9 @@ pub fn flow_bound(
             .map_or(Method::Order, |r| r.method),
     };
     let path = lump.map_or(path, |l| l.min(path));
+    // All began with the wait for tokens.
+    let path = path.saturating_sub(bucket);
+    let lump = lump.map(|lump| lump.saturating_sub(bucket));
     Ok(FlowBound {
         bound: Bound {
             path: fit(path)?,
@@ -237,14 +254,20 @@ fn bucket_waits(
             .max()
             .unwrap_or(0);
         if !covers {
-            // What is ahead of one transaction may be ahead of each of them again.
+            // What is ahead of one transaction may be ahead of each of them again, and what comes out of it on credit, too.
             let number: u128 = transactions.iter().map(|(count, _)| count).sum();
-            transactions.extend(
-                source
-                    .classes
-                    .iter()
-                    .map(|c| (number * u128::from(c.outstanding), c.charge_most)),
-            );
+            let classes = source.classes.iter();
+            let all = classes
+                .clone()
+                .map(|c| (number * u128::from(c.outstanding), c.charge_most));
+            let places = u128::from(regulator.line.saturating_sub(1));
+            let waiting: u128 = classes.map(|c| u128::from(c.outstanding)).sum();
+            if places < waiting {
+                transactions.push((number * places, largest));
+                transactions.push((number, regulator.credit));
+            } else {
+                transactions.extend(all);
+            }
         }
         sum = sum.saturating_add(own_bucket(
             regulator,
@@ -283,10 +306,20 @@ impl<'a> Contended<'a> {
                 users.insert(id.source);
             }
         }
-        // Where only one source of the sequence comes by, its own traffic is the sequence's own.
-        let only = (covers && users.len() == 1)
-            .then(|| users.first().copied())
-            .flatten();
+        let demanded = |source: usize| {
+            let mut classes = scenario.sources[source].classes.iter();
+            classes.any(|class| class.demand.is_some())
+        };
+        // What these do here is the sequence's own: it lists all of it. With a demand, jobs before and behind this one count, unless
+        // nobody else of the sequence comes by.
+        let listed: BTreeSet<usize> = match covers {
+            true => counts.keys().map(|id| id.source).collect(),
+            false => BTreeSet::new(),
+        };
+        let mine: BTreeSet<usize> = listed
+            .into_iter()
+            .filter(|&source| (users.len() == 1 && users.contains(&source)) || !demanded(source))
+            .collect();
         let (mut cap, mut own) = (0u128, 0u128);
         let mut of_others = 0u128;
         let mut least = u128::MAX;
@@ -294,9 +327,9 @@ impl<'a> Contended<'a> {
         for (&id, &count) in counts {
             let (_, class) = scenario.class(id)?;
             for step in class.own_steps(index) {
-                let (wait, method) = single(scenario, id, index, step.input, None)?;
-                if only.is_some() {
-                    let (wait, _) = single(scenario, id, index, step.input, only)?;
+                let (wait, method) = single(scenario, id, index, step.input, &BTreeSet::new())?;
+                if !mine.is_empty() {
+                    let (wait, _) = single(scenario, id, index, step.input, &mine)?;
                     of_others = of_others.saturating_add(count.saturating_mul(wait));
                 }
                 cap = cap.saturating_add(count.saturating_mul(wait));
@@ -310,27 +343,21 @@ impl<'a> Contended<'a> {
         }
         // For the one that is served last none of the others waits.
         own = own.saturating_sub(least);
-        // While one of its transactions waits for another one, that one is served: once, as it is the sequence's own. Everything else
-        // that it waits for is of others, and counted for the one that is before all others of the sequence in its queue.
-        if only.is_some() {
-            cap = cap.min(of_others.saturating_add(own));
-        }
-        let mut own = if covers { own } else { 0 };
         let mut rivals: Vec<_> = rivals(scenario, index, None)
             .into_iter()
             .map(Some)
             .collect();
-        for (source, rival) in rivals.iter_mut().enumerate() {
-            let listed = covers && counts.keys().any(|id| id.source == source);
-            let classes = || scenario.sources[source].classes.iter();
-            if Some(source) == only {
-                *rival = None;
-            } else if listed && classes().all(|class| class.demand.is_none()) {
-                // The sequence lists what it does; only what was under way when the sequence began comes to it, once. With a demand,
-                // jobs before and behind this one count, as the demand says.
-                own = own.saturating_add(rival.take().map_or(0, |rival| rival.under_way()));
-            }
+        // What was under way when the sequence began comes to it, once.
+        for &source in &mine {
+            let begun = rivals.get_mut(source).and_then(Option::take);
+            own = own.saturating_add(begun.map_or(0, |rival| rival.under_way()));
         }
+        // While one of its transactions waits for another one, that one is served: once, as it is the sequence's own. Everything else
+        // that it waits for is of others, and counted for the one that is before all others of the sequence in its queue.
+        if !mine.is_empty() {
+            cap = cap.min(of_others.saturating_add(own));
+        }
+        let own = if covers { own } else { 0 };
         let rivals = rivals.into_iter().flatten().collect();
         Ok(Some(Self {
             scenario,
@@ -361,18 +388,19 @@ impl<'a> Contended<'a> {
     }
 }
 
-/// All sources as `resource` sees them; one slot of `victim` is not counted.
+/// All sources as `resource` sees them; what cannot be under way together with `victim` is not counted.
 fn rivals(
     scenario: &NetworkScenario,
     resource: usize,
     victim: Option<TransactionId>,
 ) -> Vec<Rival<'_>> {
+    let victim = victim.and_then(|id| Victim::new(scenario, id));
     let all = scenario.sources.iter().enumerate();
     all.map(|(index, source)| {
-        let except = victim.filter(|v| v.source == index).map(|v| v.class);
         Rival::new(
             source,
-            except,
+            index,
+            victim,
             |c| {
                 c.steps
                     .iter()
@@ -385,18 +413,19 @@ fn rivals(
     .collect()
 }
 
-/// Longest wait of one transaction at one resource for others, without those of the source `except`.
+/// Longest wait of one transaction at one resource for others, without those of the sources `except`.
 fn single(
     scenario: &NetworkScenario,
     id: TransactionId,
     resource: usize,
     input: u16,
-    except: Option<usize>,
+    except: &BTreeSet<usize>,
 ) -> Result<(u128, Method), CommunicationError> {
-    let mut rivals = rivals(scenario, resource, Some(id));
-    if let Some(except) = except {
-        rivals.remove(except);
-    }
+    let rivals = rivals(scenario, resource, Some(id)).into_iter().enumerate();
+    let rivals: Vec<_> = rivals
+        .filter(|(index, _)| !except.contains(index))
+        .map(|(_, rival)| rival)
+        .collect();
     let shared = &scenario.resources[resource];
     let tail = scenario.tail(resource);
     let down = |w| outages(shared.outage.as_ref(), w).saturating_add(tail);

@@ -327,14 +327,6 @@ impl<'a> Chip<'a> {
         Ok(class)
     }
 
-    /// The least that the unit charges for a message: its header and a byte.
-    ///
-    /// # Errors
-    /// [`ChipError`] if the tile does not exist or has no data transfer unit.
-    pub fn charged_least(&self, tile: u16) -> Result<u64, ChipError> {
-        Ok(self.charged(tile, 1 + HEADER_SIZE as u64)?.0)
-    }
-
     /// Bytes that the unit charges for `bytes` of a chunk, at least and at most: whole blocks, and one more where it does not begin
     /// with a block.
     fn charged(&self, tile: u16, bytes: u64) -> Result<(u64, u64), ChipError> {
@@ -344,9 +336,50 @@ impl<'a> Chip<'a> {
         Ok((aligned, aligned + block))
     }
 
-    /// A message of `payload` bytes that fits into one packet: from the packet at the network interface to the
-    /// acknowledgement there. Storing it takes `store` ticks if the receive buffer is in the receiver's caches, and up to
-    /// `store_missing` ticks, during which others wait, if it is not.
+    /// Sizes by which chunks and packets are told apart, because a small one takes fewer tokens: (least, most) bytes of each, the last
+    /// with those of a whole chunk. Within one the greatest has at most twice the blocks of the smallest.
+    ///
+    /// # Errors
+    /// [`ChipError`] if the tile does not exist.
+    pub fn sizes(&self, tile: u16, most: u64) -> Result<Vec<(u64, u64)>, ChipError> {
+        let unit = self.tile(tile)?.dtu.as_ref();
+        let block = unit.map_or(64, |d| u64::from(d.block).max(1));
+        let most = most.clamp(1, CHUNK_MAX as u64);
+        let (mut all, mut least, mut blocks) = (Vec::new(), 1, 1);
+        while least <= most {
+            let end = (blocks * block).min(most);
+            all.push((least, end));
+            (least, blocks) = (end + 1, 2 * blocks);
+        }
+        Ok(all)
+    }
+
+    /// Chunks of a DMA transfer of `least` to `most` bytes: as long as the greatest takes, as often and as cheap as the smallest.
+    ///
+    /// # Errors
+    /// [`ChipError`] if a tile does not exist.
+    pub fn chunks(
+        &self,
+        tile: u16,
+        memory: u16,
+        (least, most): (u64, u64),
+        write: bool,
+        slots: u32,
+    ) -> Result<TransactionClass, ChipError> {
+        let small = self.dma(tile, memory, least, write, slots)?;
+        let mut class = self.dma(tile, memory, most, write, slots)?;
+        class.charge = small.charge;
+        class.least_round_trip = small.least_round_trip;
+        Ok(class)
+    }
+
+    /// A message of `payload` bytes: from its first packet at the network interface to the acknowledgement there. Packets but the last
+    /// are full; the receiver stores it when it is complete. That takes `store` ticks if the receive buffer is in the receiver's caches,
+    /// and up to `missing` ticks, during which others wait, if it is not.
+    ///
+    /// Its packets follow each other: as each link and the receiver serve them in order, none is later than if it had waited until the
+    /// one before had arrived, so one after the other they are a bound. Others meet its packets ([`Chip::packets`]), so that it has
+    /// no slots itself.
     ///
     /// # Errors
     /// [`ChipError`] if a tile does not exist or has no data transfer unit.
@@ -355,35 +388,76 @@ impl<'a> Chip<'a> {
         from: u16,
         to: u16,
         payload: u64,
-        store: Ticks,
-        store_missing: Ticks,
+        (store, missing): (Ticks, Ticks),
     ) -> Result<TransactionClass, ChipError> {
-        let dtu = self.dtu(to)?;
-        self.dtu(from)?;
         let wire = payload + HEADER_SIZE as u64;
         let mut trip = Trip::default();
-        self.packet(&mut trip, Plane::Rest, from, to, wire, MESSAGE);
-        let cycle = self.cycle(dtu.clock.frequency.0);
-        let look = u64::from(dtu.receive) * cycle;
-        trip.steps.push(Step {
-            resource: self.receivers.get(&to).copied(),
-            input: 0,
-            occupancy: look + store.max(store_missing),
-            tail: 0,
-            elsewhere: false,
-            latency: look + store,
-        });
-        trip.least += look;
-        self.packet(&mut trip, Plane::Rest, to, from, 0, MESSAGE);
-        let mut class = trip.class("message", wire, 1);
+        let mut left = wire;
+        while left > 0 {
+            let packet = left.min(CHUNK_MAX as u64);
+            self.packet(&mut trip, Plane::Rest, from, to, packet, MESSAGE);
+            left -= packet;
+        }
+        self.stored(&mut trip, from, to, (store, missing.max(store)))?;
+        let mut class = trip.class("message", wire, 0);
+        class.outstanding = 0;
         class.pool = Some(Pool::Command);
         (class.charge, class.charge_most) = self.charged(from, wire)?;
         Ok(class)
     }
 
-    /// Bytes of payload that fit into one packet of a message.
-    pub fn message_payload(&self) -> u64 {
-        (CHUNK_MAX - HEADER_SIZE) as u64
+    /// Packets of messages, of `least` to `most` bytes with what they have of the header: as long as the greatest takes, as often and as
+    /// cheap as the smallest. Up to `slots` of one message are under way. Each is taken to be a message to its receiver, which it keeps
+    /// busy for up to `missing` ticks.
+    ///
+    /// # Errors
+    /// [`ChipError`] if a tile does not exist or has no data transfer unit.
+    pub fn packets(
+        &self,
+        from: u16,
+        to: u16,
+        (least, most): (u64, u64),
+        missing: Ticks,
+        slots: u32,
+    ) -> Result<TransactionClass, ChipError> {
+        let way = |bytes: u64, store: Ticks| {
+            let mut trip = Trip::default();
+            self.packet(&mut trip, Plane::Rest, from, to, bytes, MESSAGE);
+            self.stored(&mut trip, from, to, (0, store))?;
+            Ok::<_, ChipError>(trip)
+        };
+        let quickest = way(least, 0)?.least;
+        let mut class = way(most, missing)?.class("packet of a message", most, slots);
+        class.least_round_trip = quickest;
+        class.pool = Some(Pool::Command);
+        class.charge = self.charged(from, least)?.0;
+        class.charge_most = self.charged(from, most)?.1;
+        Ok(class)
+    }
+
+    /// Adds that the receive unit looks at a message and stores it, and the acknowledgement: ticks until that is on its way, and of the
+    /// unit.
+    fn stored(
+        &self,
+        trip: &mut Trip,
+        from: u16,
+        to: u16,
+        (latency, busy): (Ticks, Ticks),
+    ) -> Result<(), ChipError> {
+        self.dtu(from)?;
+        let dtu = self.dtu(to)?;
+        let look = u64::from(dtu.receive) * self.cycle(dtu.clock.frequency.0);
+        trip.steps.push(Step {
+            resource: self.receivers.get(&to).copied(),
+            input: 0,
+            occupancy: look + busy,
+            tail: 0,
+            elsewhere: false,
+            latency: look + latency,
+        });
+        trip.least += look + latency;
+        self.packet(trip, Plane::Rest, to, from, 0, MESSAGE);
+        Ok(())
     }
 
     /// Routers on the way, with the tiles at the ends.

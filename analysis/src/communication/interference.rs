@@ -3,8 +3,38 @@
 //! Works on occupancies seen from one resource (or from the lumped link, where a transaction occupies everything). It does
 //! not know paths or flows.
 
-use super::scenario::{Arbitration, Outage, Pool, Regulator, Source, Step, TransactionClass};
-use std::collections::BTreeMap;
+use super::scenario::{
+    Arbitration, NetworkScenario, Outage, Pool, Regulator, Source, Step, TransactionClass,
+    TransactionId,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The transaction for which others are looked at.
+#[derive(Clone, Copy)]
+pub(super) struct Victim {
+    id: TransactionId,
+    /// Of whose unit it is the command.
+    command: Option<u16>,
+}
+
+impl Victim {
+    /// `None` if there is no such transaction.
+    pub fn new(scenario: &NetworkScenario, id: TransactionId) -> Option<Self> {
+        let (source, class) = scenario.class(id).ok()?;
+        let command = (class.pool == Some(Pool::Command)).then_some(source.tile);
+        Some(Self { id, command })
+    }
+
+    /// Slots of `class` that cannot be under way together with it: its own; and, as a unit executes one command at a time, all of
+    /// other commands of the same unit, whoever of the tile gave them. Chunks of one command are of one class.
+    fn excludes(&self, id: TransactionId, tile: u16, class: &TransactionClass) -> u64 {
+        match self.command {
+            _ if self.id == id => 1,
+            Some(unit) if unit == tile && class.pool == Some(Pool::Command) => u64::MAX,
+            _ => 0,
+        }
+    }
+}
 
 /// A source as one resource sees it.
 pub(super) struct Rival<'a> {
@@ -27,10 +57,11 @@ pub(super) struct User<'a> {
 }
 
 impl<'a> Rival<'a> {
-    /// `except`: the class (of this source) that one slot of is the victim itself.
+    /// The source with this index in its scenario. What excludes the victim, or is the victim, is not counted.
     pub fn new(
         source: &'a Source,
-        except: Option<usize>,
+        index: usize,
+        victim: Option<Victim>,
         mut steps: impl FnMut(&'a TransactionClass) -> Vec<&'a Step>,
         occupancy: impl Fn(&Step) -> u128,
     ) -> Self {
@@ -38,16 +69,20 @@ impl<'a> Rival<'a> {
             .classes
             .iter()
             .enumerate()
-            .filter_map(|(index, class)| {
+            .filter_map(|(number, class)| {
                 let used = steps(class);
                 let all = used.iter().map(|s| occupancy(s)).sum();
                 let own = used.iter().filter(|s| !s.elsewhere);
                 let inputs: Vec<_> = own.map(|s| (s.input, occupancy(s))).collect();
-                let own = u64::from(except == Some(index));
+                let id = TransactionId {
+                    source: index,
+                    class: number,
+                };
+                let excluded = victim.map_or(0, |v| v.excludes(id, source.tile, class));
                 // At one moment only jobs that are not over have anything under way.
                 let demanded = class.demand.map_or(u128::MAX, |d| d.in_window(0));
                 let most = u128::from(class.outstanding).min(demanded) as u64;
-                let outstanding = most.saturating_sub(own);
+                let outstanding = most.saturating_sub(excluded);
                 (!used.is_empty() && outstanding > 0).then(|| User {
                     class,
                     outstanding,
@@ -87,11 +122,17 @@ impl<'a> Rival<'a> {
             let right = b.occupancy.saturating_mul(a.class.charge.into());
             right.cmp(&left)
         });
-        let mut service = 0u128;
+        let mut parts = Vec::new();
         for user in order {
             let most = user.most_in_window(window);
             let started = u128::from(user.outstanding).min(most);
-            let mut later = most - started;
+            // Of classes that share slots, those of one were under way at the start; any of the others may all come later.
+            let shared = tokens.is_some() && user.class.pool.is_some();
+            let mut later = if shared && user.class.demand.is_none() {
+                most
+            } else {
+                most - started
+            };
             let mut part = 0;
             if let (Some(left), charge @ 1..) = (&mut tokens, u128::from(user.class.charge)) {
                 let affordable = *left / charge;
@@ -105,11 +146,32 @@ impl<'a> Rival<'a> {
                     *left -= later * charge;
                 }
             }
-            service = service
-                .saturating_add((started + later).saturating_mul(user.occupancy))
-                .saturating_add(part);
+            let later = later.saturating_mul(user.occupancy).saturating_add(part);
+            parts.push((user, started.saturating_mul(user.occupancy), later));
         }
-        service
+        let pools: BTreeSet<_> = self.users.iter().map(|u| u.class.pool).collect();
+        pools.iter().fold(0u128, |sum, pool| {
+            let here = parts.iter().filter(|(user, ..)| user.class.pool == *pool);
+            let all = here.clone().fold(0u128, |sum, part| {
+                sum.saturating_add(part.1).saturating_add(part.2)
+            });
+            let first = here.clone().map(|part| part.1);
+            let least = match pool {
+                Some(_) if here.clone().any(|part| part.0.class.demand.is_some()) => all,
+                Some(_) if self.regulator.is_some() => here
+                    .map(|part| part.2)
+                    .fold(first.max().unwrap_or(0), u128::saturating_add),
+                // One command after the other: at most one class all the time, and what is under way at both ends. (The last chunk of a
+                // command, which may be small, counts as one of the others.)
+                Some(Pool::Command) => {
+                    let longest = here.map(|part| part.1.saturating_add(part.2)).max();
+                    let ends = first.max().unwrap_or(0).saturating_mul(2);
+                    all.min(longest.unwrap_or(0).saturating_add(ends))
+                }
+                _ => all,
+            };
+            sum.saturating_add(least)
+        })
     }
 }
 
@@ -286,6 +348,7 @@ mod tests {
     fn rival(source: &Source) -> Rival<'_> {
         Rival::new(
             source,
+            0,
             None,
             |c| c.steps.iter().collect(),
             |s| u128::from(s.occupancy),
@@ -317,6 +380,7 @@ mod tests {
             limit: 128,
             period: 1000,
             credit: 0,
+            line: u32::MAX,
         };
         let s = source(Some(regulator), vec![class(64, 1, 1, 10, 0)]);
         assert_eq!(rival(&s).in_window(0, 1000), 40);
@@ -379,6 +443,7 @@ mod tests {
             limit: 64,
             period: 100,
             credit: 0,
+            line: u32::MAX,
         };
         assert_eq!(own_bucket(&regulator, &[(1, 64)], 64, 1000), 700);
         assert_eq!(own_bucket(&regulator, &[(2, 64)], 64, 1000), 1400);

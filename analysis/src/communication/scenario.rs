@@ -76,6 +76,8 @@ pub struct Regulator {
     pub period: Ticks,
     /// Bytes that may leave before they are paid for, on top of `limit`; while that much is owed, nothing else leaves.
     pub credit: u64,
+    /// Transactions that wait in its line at most, in order; whatever else there is waits before it asks.
+    pub line: u32,
 }
 
 /// Transactions of a kind: the same steps, the same size.
@@ -87,9 +89,11 @@ pub struct TransactionClass {
     pub charge: u64,
     /// Bytes that one takes from it at most.
     pub charge_most: u64,
-    /// Transactions of this class that the source has under way at most.
+    /// Transactions of this class that the source has under way at most. 0: nobody meets them as such, because other classes stand
+    /// for their parts (the packets of a message); they can be bounded none the less.
     pub outstanding: u32,
-    /// Least time from the start of one to the start of the next on the same slot; 0 if unknown.
+    /// Least time from the start of one to its end without contention, so from its start to that of the next on the same slot; 0 if
+    /// unknown.
     pub least_round_trip: Ticks,
     /// Whose slots they are, if classes of the same tile share them.
     pub pool: Option<Pool>,
@@ -106,7 +110,8 @@ pub enum Pool {
     Reads,
     /// The write-back buffer.
     WriteBacks,
-    /// The one command of the data transfer unit: transfers or a message.
+    /// The one command of the data transfer unit: transfers or a message. While a transaction of one command is under way, none of
+    /// another one is.
     Command,
 }
 

@@ -10,13 +10,12 @@
 use super::bound::{Bound, FlowBound, Stage, Work, flow_bound, transaction_bound};
 use super::chip::{Chip, ChipError};
 use super::scenario::{
-    CommunicationError, Demand, NetworkScenario, Regulator, Source, Step, Ticks, TransactionClass,
+    CommunicationError, Demand, NetworkScenario, Regulator, Source, Ticks, TransactionClass,
     TransactionId,
 };
 use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_abi::message::HEADER_SIZE;
 use bulkhead_model::System;
-use bulkhead_model::platform::Cache;
 use bulkhead_model::system::App;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -42,7 +41,7 @@ pub struct Profile {
     pub dma_read: u64,
     /// Bytes written by DMA.
     pub dma_written: u64,
-    /// Messages: index of the receiving application and bytes of payload (one packet each).
+    /// Messages: index of the receiving application and bytes of payload.
     pub messages: Vec<(usize, u64)>,
     /// Messages to the kernel.
     pub calls: u64,
@@ -90,13 +89,15 @@ pub enum Kind {
 /// The scenario of a system, and bounds on it.
 #[derive(Clone, Debug)]
 pub struct SystemBounds<'a> {
-    system: &'a System,
-    scenario: NetworkScenario,
+    pub(super) system: &'a System,
+    pub(super) scenario: NetworkScenario,
     /// Class of each kind, for each application.
-    kinds: Vec<BTreeMap<Kind, usize>>,
+    pub(super) kinds: Vec<BTreeMap<Kind, usize>>,
     profiles: BTreeMap<usize, Profile>,
+    /// How many transactions of a class each one of a kind may be, for classes that nothing names: for each application.
+    pub(super) parts: Vec<BTreeMap<usize, (Kind, u64)>>,
     /// A line that the kernel's tile reads, at most.
-    kernel_line: Ticks,
+    pub(super) kernel_line: Ticks,
 }
 
 impl<'a> SystemBounds<'a> {
@@ -120,6 +121,7 @@ impl<'a> SystemBounds<'a> {
                 sources: Vec::new(),
             },
             kinds: Vec::new(),
+            parts: vec![BTreeMap::new(); system.apps.len()],
             profiles,
             kernel_line: 0,
         };
@@ -155,9 +157,9 @@ impl<'a> SystemBounds<'a> {
         self.scenario.ticks_per_second
     }
 
-    /// The bound of one transaction of an application, from its request at the token bucket to its end: the data of a
-    /// line or chunk, the acknowledgement of a write or a message. A message's local memory accesses are not in it:
-    /// [`SystemBounds::message`] has them.
+    /// The bound of one transaction of an application, from when it has its tokens to its end: the data of a line or chunk, the
+    /// acknowledgement of a write or a message. A message's local memory accesses are not in it: [`SystemBounds::message`]
+    /// has them.
     ///
     /// # Errors
     /// [`SystemError`] if the application cannot do this.
@@ -176,6 +178,7 @@ impl<'a> SystemBounds<'a> {
             name: String::new(),
             compute: 0,
             transactions: vec![(self.id(app, kind)?, chunks)],
+            measured: false,
         };
         Ok(flow_bound(
             &self.scenario,
@@ -196,8 +199,6 @@ impl<'a> SystemBounds<'a> {
     /// [`SystemError`] if an application has no profile or not the rights that it needs.
     pub fn flow(&self, apps: &[usize], wake: Ticks) -> Result<FlowBound, SystemError> {
         let mut stages = Vec::new();
-        // What was measured together with its transactions, and what these take without contention.
-        let (mut measured, mut inside) = (0u128, 0u128);
         for &app in apps {
             let name = self.name(app)?;
             let profile = self.profiles.get(&app).ok_or(SystemError::NoRight {
@@ -213,26 +214,12 @@ impl<'a> SystemBounds<'a> {
                     transactions.extend(self.local_blocks(app, to, payload)?);
                 }
             }
-            let mut compute = wake;
-            if profile.compute_includes_network {
-                measured += u128::from(profile.compute);
-                for (id, count) in &transactions {
-                    let (_, class) = self.scenario.class(*id)?;
-                    inside += class.uncontended() * u128::from(*count);
-                }
-            } else {
-                compute = compute.saturating_add(profile.compute);
-            }
             stages.push(Stage {
                 name,
-                compute,
+                compute: wake.saturating_add(profile.compute),
                 transactions,
+                measured: profile.compute_includes_network,
             });
-        }
-        // The transactions count as uncontended below; only what was measured beyond them is added.
-        if let Some(first) = stages.first_mut() {
-            let rest = u64::try_from(measured.saturating_sub(inside)).unwrap_or(u64::MAX);
-            first.compute = first.compute.saturating_add(rest);
         }
         let work = Work {
             stages,
@@ -245,12 +232,12 @@ impl<'a> SystemBounds<'a> {
             let bound = flow_bound(&scenario, &work)?;
             let classes = || scenario.sources.iter().flat_map(|s| &s.classes);
             let shortest = classes().filter_map(|c| c.demand).map(|d| d.jitter).min();
-            if shortest.is_none_or(|jitter| bound.bound.path <= jitter) {
+            if shortest.is_none_or(|jitter| bound.bound.whole() <= jitter) {
                 return Ok(bound);
             }
             for class in scenario.sources.iter_mut().flat_map(|s| &mut s.classes) {
                 if let Some(demand) = &mut class.demand {
-                    demand.jitter = demand.jitter.max(bound.bound.path);
+                    demand.jitter = demand.jitter.max(bound.bound.whole());
                 }
             }
         }
@@ -261,7 +248,7 @@ impl<'a> SystemBounds<'a> {
     }
 
     /// Lines that a message of `payload` bytes may cost at both its ends, if neither buffer is in the caches.
-    fn local_blocks(
+    pub(super) fn local_blocks(
         &self,
         from: usize,
         to: usize,
@@ -269,65 +256,17 @@ impl<'a> SystemBounds<'a> {
     ) -> Result<Vec<(TransactionId, u64)>, SystemError> {
         let mut all = Vec::new();
         for app in [from, to] {
-            let tile = self
-                .system
-                .apps
-                .get(app)
-                .ok_or(SystemError::NoApp(app))?
-                .tile;
             all.push((
                 self.id(app, Kind::LineRead)?,
-                blocks(payload, self.block_of(tile)),
+                blocks(payload, self.block_of(self.tile_of(app)?)),
             ));
         }
         Ok(all)
     }
 
-    /// The bound of a message, from the packet at the sender's token bucket to the acknowledgement there: with the reads of
-    /// its local memory before, and with the receiver's caches missing every block.
-    ///
-    /// # Errors
-    /// [`SystemError`] if there is no gate between the applications.
-    pub fn message(&self, from: usize, to: usize, payload: u64) -> Result<Bound, SystemError> {
-        let mut transactions = self.local_blocks(from, to, payload)?;
-        transactions.push((self.id(from, Kind::Message(to))?, 1));
-        let stage = Stage {
-            name: String::new(),
-            compute: 0,
-            transactions,
-        };
-        Ok(flow_bound(
-            &self.scenario,
-            &Work {
-                stages: vec![stage],
-                covers_sources: false,
-            },
-        )?
-        .bound)
-    }
-
-    /// The bound of a message of one packet to the kernel, as [`SystemBounds::message`] bounds one to an application. What the
-    /// kernel does then is not in it.
-    ///
-    /// # Errors
-    /// [`SystemError`] if there is no such application.
-    pub fn call(&self, from: usize) -> Result<Bound, SystemError> {
-        let payload = CHUNK_MAX as u64 - HEADER_SIZE as u64;
-        let sent = self.block(from)?;
-        let work = Work {
-            stages: vec![Stage {
-                name: String::new(),
-                // The kernel's tile is no source of its own: its misses wait, and nothing else.
-                compute: blocks(payload, self.block_of(self.system.kernel_tile))
-                    .saturating_mul(self.kernel_line),
-                transactions: vec![
-                    (self.id(from, Kind::LineRead)?, blocks(payload, sent)),
-                    (self.id(from, Kind::Call)?, 1),
-                ],
-            }],
-            covers_sources: false,
-        };
-        Ok(flow_bound(&self.scenario, &work)?.bound)
+    pub(super) fn tile_of(&self, app: usize) -> Result<u16, SystemError> {
+        let app = self.system.apps.get(app).ok_or(SystemError::NoApp(app));
+        app.map(|app| app.tile)
     }
 
     /// What the bounds rest on, in sentences.
@@ -361,7 +300,7 @@ impl<'a> SystemBounds<'a> {
             .clone())
     }
 
-    fn id(&self, app: usize, kind: Kind) -> Result<TransactionId, SystemError> {
+    pub(super) fn id(&self, app: usize, kind: Kind) -> Result<TransactionId, SystemError> {
         let what = match kind {
             Kind::LineRead | Kind::LineWrite => "caches",
             Kind::DmaRead => "memory gate to read",
@@ -378,7 +317,7 @@ impl<'a> SystemBounds<'a> {
     }
 
     /// Whether activities share a tile.
-    fn shares(&self, tile: u16) -> bool {
+    pub(super) fn shares(&self, tile: u16) -> bool {
         let apps = self.system.apps.iter().filter(|a| a.tile == tile);
         let managers = self.system.managers.iter().filter(|m| m.tile == tile);
         apps.count() + managers.count() > 1
@@ -398,26 +337,24 @@ impl<'a> SystemBounds<'a> {
         };
         add(Some(Kind::LineRead), chip.line_read(tile, memory)?);
         add(Some(Kind::LineWrite), chip.line_write(tile, memory)?);
+        let mut ways: Vec<(u16, bool)> = Vec::new();
         for gate in &app.mgates {
-            let slots = chip.dtu(tile)?.outstanding;
-            for (allowed, write, kind) in [
-                (gate.read, false, Kind::DmaRead),
-                (gate.write, true, Kind::DmaWrite),
-            ] {
-                if allowed {
-                    let chunk = CHUNK_MAX as u64;
-                    add(
-                        Some(kind),
-                        chip.dma(tile, gate.memory_tile, chunk, write, slots)?,
-                    );
-                    // The last chunk of a command may be small, and there is one command at a time. It takes the tokens of a block
-                    // at least, and costs others as much as a large one at most.
-                    let mut small = chip.dma(tile, gate.memory_tile, 1, write, 1)?;
-                    let steps = chip.dma(tile, gate.memory_tile, chunk, write, 1)?.steps;
-                    small.steps = steps;
-                    small.name.push_str(" (small)");
-                    add(None, small);
-                }
+            let rights = [(gate.read, false), (gate.write, true)];
+            let allowed = rights.into_iter().filter(|(allowed, _)| *allowed);
+            ways.extend(allowed.map(|(_, write)| (gate.memory_tile, write)));
+        }
+        ways.sort_unstable();
+        ways.dedup();
+        for (memory, write) in ways {
+            let chunk = CHUNK_MAX as u64;
+            for size in chip.sizes(tile, chunk)? {
+                // Only the last chunk of a command may be small.
+                let (slots, kind) = match (size.1 == chunk, write) {
+                    (true, false) => (chip.dtu(tile)?.outstanding, Some(Kind::DmaRead)),
+                    (true, true) => (chip.dtu(tile)?.outstanding, Some(Kind::DmaWrite)),
+                    (false, _) => (1, None),
+                };
+                add(kind, chip.chunks(tile, memory, size, write, slots)?);
             }
         }
         let regulator = match app.limit {
@@ -429,6 +366,8 @@ impl<'a> SystemBounds<'a> {
                     limit: limit.burst.0,
                     period,
                     credit: chip.credit(tile, local_chunks(chip, app)?, self.shares(tile))?,
+                    // Its hart and its unit.
+                    line: 2,
                 })
             }
             None => None,
@@ -466,6 +405,9 @@ impl<'a> SystemBounds<'a> {
                 if other.tile == app.tile && other.limit.is_some() {
                     let own = &mut self.scenario.sources[index];
                     own.classes.extend(classes.iter().cloned());
+                    if let Some(regulator) = &mut own.regulator {
+                        regulator.line = u32::MAX;
+                    }
                 }
             }
             self.scenario.sources.push(Source {
@@ -501,115 +443,11 @@ impl<'a> SystemBounds<'a> {
         Ok(transaction_bound(&scenario, id)?.path)
     }
 
-    /// Bytes of a block in which the unit of an application's tile reads and writes local memory.
-    fn block(&self, app: usize) -> Result<u64, SystemError> {
-        let app = self.system.apps.get(app).ok_or(SystemError::NoApp(app))?;
-        Ok(self.block_of(app.tile))
-    }
-
-    fn block_of(&self, tile: u16) -> u64 {
+    /// Bytes of a block in which the unit of a tile reads and writes local memory.
+    pub(super) fn block_of(&self, tile: u16) -> u64 {
         let tile = self.system.platform.tile(tile);
         let unit = tile.and_then(|tile| tile.dtu.as_ref());
         unit.map_or(64, |unit| u64::from(unit.block))
-    }
-
-    /// Messages along gates, replies against them, system calls. They come last because storing a message may miss in the
-    /// receiver's caches, and that costs what the lines of the receiver cost.
-    fn add_messages(&mut self, chip: &Chip) -> Result<(), SystemError> {
-        let mut ways: Vec<(usize, Option<usize>, u16, u64)> = Vec::new();
-        for (from, app) in self.system.apps.iter().enumerate() {
-            for gate in &app.sgates {
-                let receiver = self
-                    .system
-                    .apps
-                    .get(gate.to)
-                    .ok_or(SystemError::NoApp(gate.to))?;
-                let slot = receiver
-                    .rgates
-                    .get(gate.gate)
-                    .map_or(0, |g| u64::from(g.slot_size));
-                ways.push((from, Some(gate.to), receiver.tile, slot));
-                ways.push((gate.to, Some(from), app.tile, slot));
-            }
-            ways.push((from, None, self.system.kernel_tile, CHUNK_MAX as u64));
-        }
-        let mut classes = Vec::new();
-        for (from, to, tile, slot) in ways {
-            let payload = slot
-                .saturating_sub(HEADER_SIZE as u64)
-                .clamp(1, chip.message_payload());
-            let (hit, missing) = self.store(chip, tile, payload)?;
-            let mut class =
-                chip.message(self.system.apps[from].tile, tile, payload, hit, missing)?;
-            // The shortest message takes fewest tokens. Packets of one that is longer than a packet follow each other.
-            class.charge = chip.charged_least(self.system.apps[from].tile)?;
-            class.outstanding = u32::try_from(slot.div_ceil(CHUNK_MAX as u64))
-                .unwrap_or(u32::MAX)
-                .max(1);
-            if let Some(to) = to
-                && self.system.apps[to].limit.is_some()
-            {
-                // What storing it moves at its receiver is not paid by the receiver's bucket.
-                class.steps.extend(self.stored(chip, to, payload)?);
-            }
-            classes.push((from, to, class));
-        }
-        for (from, to, class) in classes {
-            let list = &mut self.scenario.sources[from].classes;
-            let kind = to.map_or(Kind::Call, Kind::Message);
-            self.kinds[from].entry(kind).or_insert(list.len());
-            list.push(class);
-        }
-        for app in 0..self.system.apps.len() {
-            self.apply_demand(app);
-        }
-        Ok(())
-    }
-
-    /// What others wait for because a message is stored at an application: all of its blocks are read and push out two others each. Its
-    /// own time for that is [`Self::store`].
-    fn stored(&self, chip: &Chip, to: usize, payload: u64) -> Result<Vec<Step>, SystemError> {
-        let app = &self.system.apps[to];
-        let block = u64::from(chip.dtu(app.tile)?.block);
-        let count = blocks(payload, block);
-        let read = chip.line_read(app.tile, app.memory_tile)?;
-        let write = chip.line_write(app.tile, app.memory_tile)?;
-        let mut steps = Vec::new();
-        for (class, count) in [(read, count), (write, 2 * count)] {
-            let contended = class.steps.into_iter().filter(|s| s.resource.is_some());
-            steps.extend(contended.map(|step| Step {
-                occupancy: step.occupancy.saturating_mul(count),
-                latency: 0,
-                elsewhere: true,
-                ..step
-            }));
-        }
-        Ok(steps)
-    }
-
-    /// Ticks to store a message of one packet at `tile`: with every block in the caches, and with every block missing.
-    fn store(&self, chip: &Chip, tile: u16, payload: u64) -> Result<(Ticks, Ticks), SystemError> {
-        let dtu = chip.dtu(tile)?;
-        let latency = |cache: &Option<Cache>| cache.as_ref().map(|c| u64::from(c.latency));
-        let part = chip.tile(tile)?;
-        let (first, second) = (latency(&part.l1d), latency(&part.l2));
-        // Through the first level: its lookup comes before that of the second, and its miss registers are also the hart's, so
-        // that a block may have to wait for a miss of the hart.
-        let (hit, waits) = match second {
-            Some(second) if dtu.first_level => (first.unwrap_or(0) + second, 2),
-            Some(second) => (second, 1),
-            None => (1, 1),
-        };
-        let cycle = chip.cycle(chip.tile(tile)?.pipeline.clock.frequency.0);
-        let rounds = blocks(payload, u64::from(dtu.block)).div_ceil(u64::from(dtu.parallel).max(1));
-        let miss = match self.system.apps.iter().position(|a| a.tile == tile) {
-            Some(app) => self.transaction(app, Kind::LineRead)?.path,
-            None if tile == self.system.kernel_tile => self.kernel_line,
-            None => 0,
-        };
-        let hits = rounds.saturating_mul((hit + 1) * cycle);
-        let misses = rounds.saturating_mul(waits).saturating_mul(miss);
-        Ok((hits, hits.saturating_add(misses)))
     }
 
     /// Periods in which a profiled application has jobs: its own, or those of the periodic applications whose messages
@@ -662,7 +500,7 @@ impl<'a> SystemBounds<'a> {
     }
 
     /// Limits the classes of a profiled periodic application to what its profile says.
-    fn apply_demand(&mut self, app: usize) {
+    pub(super) fn apply_demand(&mut self, app: usize) {
         let (Some(profile), Some((jobs, period, jitter))) =
             (self.profiles.get(&app), self.releases(app))
         else {
@@ -689,9 +527,13 @@ impl<'a> SystemBounds<'a> {
             self.kinds[app].iter().map(|(k, &c)| (c, *k)).collect();
         for (index, class) in self.scenario.sources[app].classes.iter_mut().enumerate() {
             // What the profile does not list is not done; a small chunk ends each listed transfer at most.
-            let count = match numbered.get(&index) {
-                Some(kind) => listed.get(kind).copied().unwrap_or(0),
-                None => u64::from(profile.dma_read > 0) + u64::from(profile.dma_written > 0),
+            let of = |kind: &Kind| listed.get(kind).copied().unwrap_or(0);
+            let count = match (numbered.get(&index), self.parts[app].get(&index)) {
+                (Some(kind), _) => of(kind),
+                (None, Some((kind, each))) => of(kind).saturating_mul(*each),
+                (None, None) => {
+                    u64::from(profile.dma_read > 0) + u64::from(profile.dma_written > 0)
+                }
             };
             class.demand = Some(Demand {
                 count: count.saturating_mul(jobs),
@@ -728,6 +570,6 @@ fn counts(profile: &Profile) -> Vec<(Kind, u64)> {
 }
 
 /// Blocks that a message and its header touch, wherever they lie.
-fn blocks(payload: u64, block: u64) -> u64 {
+pub(super) fn blocks(payload: u64, block: u64) -> u64 {
     (payload + HEADER_SIZE as u64).div_ceil(block.max(1)) + 1
 }

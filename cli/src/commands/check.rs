@@ -90,7 +90,14 @@ fn check_system(options: &Check) -> Outcome {
         ));
     }
     let cycle = run::reference_cycle(&system).max(1);
-    let mut table = plain(&["variant", "application", "request", "bound", "lumped bound"]);
+    let mut table = plain(&[
+        "variant",
+        "application",
+        "request",
+        "bound",
+        "lumped bound",
+        "wait for tokens",
+    ]);
     let mut any = false;
     for (name, variant) in &variants {
         for request in requests::of_system(variant) {
@@ -106,6 +113,9 @@ fn check_system(options: &Check) -> Outcome {
                 request.kind.clone(),
                 cycles(&request.bound),
                 cycles(&request.lumped),
+                request
+                    .tokens
+                    .map_or("-".to_owned(), |ticks| grouped(ticks.div_ceil(cycle))),
             ]);
         }
     }

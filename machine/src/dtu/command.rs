@@ -276,7 +276,7 @@ impl Dtu {
             return;
         }
         let last = index + 1 == transfer.chunks.len();
-        let (destination, asked) = (transfer.destination, transfer.asked);
+        let destination = transfer.destination;
         let chunk = &mut transfer.chunks[index];
         chunk.stage = Stage::Network;
         let mut sent = None;
@@ -322,9 +322,17 @@ impl Dtu {
             }
         };
         let tag = serial << CHUNK_BITS | index as u32;
-        let mut packet = Packet::request(asked, tile, destination, owner, tag, transaction, kind);
-        packet.account.waited = env.now() - asked;
-        env.send(packet);
+        // As for accesses of the hart: what it waited for its tokens was before the request, and is booked.
+        let now = env.now();
+        env.send(Packet::request(
+            now,
+            tile,
+            destination,
+            owner,
+            tag,
+            transaction,
+            kind,
+        ));
         if let Some((reply, length)) = sent {
             env.observe(Observation::MessageSent {
                 flow: flow(tile, tag),

@@ -104,21 +104,10 @@ impl Below<'_> {
 }
 
 impl Lower for Below<'_> {
-    fn read(
-        &mut self,
-        at: Tick,
-        address: u64,
-        owner: Owner,
-        tag: u32,
-        mut account: Account,
-    ) -> bool {
+    fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) -> bool {
         if self.local.window(address, 1, false).is_none() {
             return false;
         }
-        // The access has waited for its tokens, which is booked already.
-        let waited = std::mem::take(&mut self.local.admitted);
-        account.started -= waited;
-        account.waited += waited;
         if self.deferring() {
             self.local.deferred.push(Deferred::Read {
                 at,

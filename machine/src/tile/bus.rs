@@ -49,7 +49,6 @@ impl TileBus<'_> {
             fabric: self.fabric,
         };
         let timing = timing(self.caches.fetch_miss(now, physical, owner, &mut lower));
-        self.local.admitted = 0;
         self.note(timing)
     }
 
@@ -74,7 +73,6 @@ impl TileBus<'_> {
             self.caches
                 .data_miss(now, physical, write, owner, &mut lower),
         );
-        self.local.admitted = 0;
         self.note(timing)
     }
 
@@ -142,7 +140,6 @@ impl TileBus<'_> {
     fn asked(&mut self, now: Tick, outcome: Result<(), Tick>) -> Result<(), Tick> {
         let hart = usize::from(self.second);
         let mut before = self.local.asked[hart].take();
-        self.local.admitted = 0;
         if let Some((since, until)) = before
             && until < now
         {
@@ -154,7 +151,6 @@ impl TileBus<'_> {
         match outcome {
             Ok(()) => {
                 self.book_tokens(now - since);
-                self.local.admitted = now - since;
             }
             Err(until) => self.local.asked[hart] = Some((since, until)),
         }
@@ -244,14 +240,11 @@ impl Bus for TileBus<'_> {
     fn solvent(&mut self, now: Tick) -> Result<(), Tick> {
         let unit = self.unit.as_deref_mut();
         let outcome = unit.map_or(Ok(()), |unit| unit.solvent(now, false, 0));
-        let outcome = self.asked(now, outcome);
-        self.local.admitted = 0;
-        outcome
+        self.asked(now, outcome)
     }
 
     fn withdraw(&mut self, now: Tick) {
         let _ = self.asked(now, Ok(()));
-        self.local.admitted = 0;
         if let Some(unit) = self.unit.as_deref_mut()
             && !self.second
         {

@@ -308,7 +308,7 @@ pub fn requests(stand: &Stand, alone: &Facts, attacks: &[Facts]) -> Vec<RequestA
             let app = apps.position(|app| app.name == application);
             let found = match (&analysis, app) {
                 (Ok(analysis), Some(app)) => {
-                    requests::of_request(system, analysis, app, &kind).map(|(path, _)| path)
+                    requests::of_request(system, analysis, app, &kind).map(|found| found.bound)
                 }
                 (Err(error), _) => Err(error.to_string()),
                 (_, None) => Err("there is no such application".to_owned()),

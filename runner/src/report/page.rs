@@ -384,12 +384,13 @@ fn request_section(result: &RunResult) -> Markup {
         @if any {
             h2 { "Worst requests beside their bounds" }
             div.scroll { table {
-                tr { th { "variant" } th.text { "application" } th.text { "request" } th.text { "to" } th { "count" } th { "worst" } th { "bound" } th { "lumped bound" } th { "worst / bound" } }
+                tr { th { "variant" } th.text { "application" } th.text { "request" } th.text { "to" } th { "count" } th { "worst" } th { "bound" } th { "lumped bound" } th { "worst / bound" } th { "wait for tokens" } }
                 @for variant in &result.variants { @for r in &variant.requests {
                     tr { td { (variant.name) } td.text { (r.application) } td.text { (r.kind) } td.text { (r.to) } td { (grouped(r.count)) } td { (both(result, r.worst)) }
                         td { @match &r.bound { Some(b) => (both(result, b.ticks)), None => "none" } }
                         td { @match &r.lumped { Some(b) => (both(result, b.ticks)), None => "-" } }
-                        td { @match &r.bound { Some(b) => (share(r.worst, b.ticks)), None => "-" } } }
+                        td { @match &r.bound { Some(b) => (share(r.worst, b.ticks)), None => "-" } }
+                        td { @match r.tokens { Some(ticks) => (both(result, ticks)), None => "-" } } }
                 } }
             } }
             (methods(result))

@@ -54,6 +54,7 @@ fn variant(name: &str, latencies: &[u64], hog: u64) -> VariantResult {
                 covers: "one chunk".to_owned(),
             }),
             lumped: None,
+            tokens: None,
             unbounded: None,
         }],
         interference: vec![wait("hog", hog), wait("refresh", 50), wait("sensor", 7)],

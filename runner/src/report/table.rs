@@ -3,7 +3,7 @@
 //! What it deliberately does not know: colours of a terminal; the text is the same in a file.
 
 use super::format::{grouped, share};
-use crate::result::{AddedRun, FlowResult, RunResult, VariantResult};
+use crate::result::{AddedRun, FlowResult, RequestResult, RunResult, VariantResult};
 use comfy_table::{CellAlignment, Table};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -217,6 +217,7 @@ fn requests(result: &RunResult, out: &mut String) {
         "bound",
         "lumped bound",
         "worst / bound",
+        "wait for tokens",
     ]);
     let mut any = false;
     for variant in &result.variants {
@@ -244,6 +245,7 @@ fn requests(result: &RunResult, out: &mut String) {
                     .as_ref()
                     .map_or("-".to_owned(), |lumped| cell(result, lumped.ticks)),
                 share(request.worst, bound.ticks),
+                tokens(result, request),
             ]);
         }
     }
@@ -307,6 +309,12 @@ fn frames(result: &RunResult, out: &mut String) {
         "\nFrames of network cards:\n{}",
         render(&table).trim_end()
     );
+}
+
+/// What a request may wait for tokens of its own limit before it begins.
+pub fn tokens(result: &RunResult, request: &RequestResult) -> String {
+    let most = request.tokens.map(|ticks| cell(result, ticks));
+    most.unwrap_or_else(|| "-".to_owned())
 }
 
 fn endings(result: &RunResult, out: &mut String) {

@@ -166,7 +166,7 @@ fn of_kind(kind: &Kind, result: &RunResult, seen: &[Seen]) -> Result<Vec<Attack>
     };
     let members: Vec<&str> = std::iter::once(kind.victim).chain(server).collect();
     let alone = beside::work(result, seen, kind.variants[0].0, &members)?;
-    let pieces = pieces(kind, result, seen);
+    let work = kernel_work(kind, result, seen);
     let mut all = Vec::new();
     for (name, expected) in kind.variants {
         let place = result
@@ -198,12 +198,10 @@ fn of_kind(kind: &Kind, result: &RunResult, seen: &[Seen]) -> Result<Vec<Attack>
                 at_server(&seen.system, kind.victim, server, result, &alone)
             }
             ServedBy::Tile => on_tile(&seen.system, kind.victim),
-            ServedBy::Kernel => {
-                match at_kernel(&seen.system, kind.victim, result, &alone, pieces) {
-                    Ok(most) => Beside::AtMost(most),
-                    Err(why) => Beside::None(why),
-                }
-            }
+            ServedBy::Kernel => match at_kernel(&seen.system, kind.victim, result, &alone, work) {
+                Ok(most) => Beside::AtMost(most),
+                Err(why) => Beside::None(why),
+            },
         };
         all.push(Attack {
             kind: kind.name.to_owned(),
@@ -291,8 +289,8 @@ fn at_server(
     }
 }
 
-/// Pieces of the kernel's work that one of the victim's spans alone may have been, at most.
-fn pieces(kind: &Kind, result: &RunResult, seen: &[Seen]) -> u64 {
+/// Cycles of the kernel's work that began in one of the victim's spans alone, each piece as long as it may be, at most.
+fn kernel_work(kind: &Kind, result: &RunResult, seen: &[Seen]) -> u64 {
     let mut pairs = result.variants.iter().zip(seen);
     let alone = pairs.find(|(variant, _)| variant.name == kind.variants[0].0);
     let Some((variant, seen)) = alone else {
@@ -304,9 +302,8 @@ fn pieces(kind: &Kind, result: &RunResult, seen: &[Seen]) -> u64 {
     let inside = |sample: &Sample| {
         let end = sample.begin + sample.latency;
         let begun = seen.work.iter();
-        begun
-            .filter(|at| (sample.begin..=end).contains(*at))
-            .count() as u64
+        let begun = begun.filter(|(at, _)| (sample.begin..=end).contains(at));
+        begun.map(|(_, what)| kernel::piece(*what)).sum::<u64>()
     };
     let samples = samples.unwrap_or_default().iter();
     samples.map(inside).max().unwrap_or(0)
@@ -320,13 +317,13 @@ fn at_kernel(
     caller: &str,
     result: &RunResult,
     alone: &beside::Work,
-    pieces: u64,
+    kernel_work: u64,
 ) -> Result<f64, String> {
     let mut apps = system.apps.iter();
     let app = apps.position(|app| app.name == caller);
     let app = app.ok_or("the caller is not in the system")?;
     let calls = alone.jobs.first().map_or(0, |(_, job)| job.messages);
-    let kernel = kernel::calls(system, app, calls, pieces)?;
+    let kernel = kernel::calls(system, app, calls, kernel_work)?;
     let turn = kernel::turn(system, app)?;
     // It is away before it begins, and while it waits for each answer.
     let away = calls + 1;
@@ -343,8 +340,8 @@ fn at_kernel(
         .collect();
     let network = beside::on_the_network(system, &work, &neighbours)?;
     let bounds = SystemBounds::new(system, &[]).map_err(|error| error.to_string())?;
-    let call = bounds.call(app).map_err(|error| error.to_string())?.path;
-    let ticks = network.saturating_add((2 * calls).saturating_mul(call));
+    let answer = bounds.answer(app).map_err(|error| error.to_string())?;
+    let ticks = network.saturating_add(calls.saturating_mul(answer));
     Ok(result.microseconds(ticks) + (kernel + away * turn.wait) as f64 / 1000.0)
 }
 

@@ -146,7 +146,7 @@ pub fn on_the_network(system: &System, work: &Work, asleep: &[usize]) -> Result<
         .without(asleep)
         .flow(&members, 0)
         .map_err(|error| error.to_string())?;
-    Ok(bound.bound.path)
+    Ok(bound.bound.whole())
 }
 
 fn profiles(system: &System, members: &[usize], work: &Work) -> Vec<Profile> {

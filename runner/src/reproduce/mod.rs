@@ -334,7 +334,7 @@ fn message_bound(system: &System) -> Result<u64, String> {
         for gate in &app.sgates {
             for (from, to) in [(from, gate.to), (gate.to, from)] {
                 let bound = bounds.transaction(from, Kind::Message(to));
-                most = most.max(bound.map_err(|error| error.to_string())?.path);
+                most = most.max(bound.map_err(|error| error.to_string())?.whole());
             }
         }
     }

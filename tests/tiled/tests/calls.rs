@@ -1,6 +1,7 @@
 //! What the kernel works on at once, in cycles: each call beside a storm of them and large revocations, and how long a caller of the
 //! highest priority waits meanwhile.
 
+use bulkhead_analysis::kernel;
 use bulkhead_system_tests::{Report, boot_text};
 use std::collections::BTreeMap;
 
@@ -75,7 +76,11 @@ fn no_piece_of_work_takes_long_and_the_important_wait_for_one() {
     println!(
         "the longest piece {longest} cycles; high priority: worst call {waited}, alone {alone}"
     );
-    // Creation is the longest; in the time of one more call besides, the important one has its answer.
-    assert!(longest <= 40_000, "{longest} cycles");
+    // What bounds take each kind to last. In the time of one more call besides, the important one has its answer.
+    for (what, (_, worst)) in &seen {
+        let name = names.get(what);
+        assert!(*worst <= kernel::piece(*what), "{name:?}: {worst} cycles");
+    }
+    assert!(longest <= kernel::PIECE_CYCLES, "{longest} cycles");
     assert!(waited <= alone + 2 * longest, "{waited} cycles");
 }
