@@ -188,7 +188,7 @@ impl Tile {
 
     /// A frame will have arrived at `at`.
     pub fn deliver_frame(&mut self, at: Tick, frame: Frame) {
-        let event = TileEvent::Card(CardEvent::Frame(frame));
+        let event = TileEvent::Card(CardEvent::Frame(Box::new(frame)));
         self.local.queue.push(at, FROM_CABLE, event);
     }
 

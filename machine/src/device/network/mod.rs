@@ -53,8 +53,8 @@ pub enum CardEvent {
     LinkFree(u32),
     /// A frame has left: its descriptor.
     Sent(u32, u16),
-    /// A frame arrived completely.
-    Frame(Frame),
+    /// A frame arrived completely. Boxed, so that a tile's events, of which few are frames, are small.
+    Frame(Box<Frame>),
 }
 
 /// What a card needs of its tile. Addresses are tile-physical.
@@ -329,7 +329,7 @@ impl NetworkCard {
                 _ => self.fetch_frame(ports),
             },
             CardEvent::LinkFree(_) | CardEvent::Sent(..) | CardEvent::Notified(..) => {}
-            CardEvent::Frame(frame) => self.arrive(ports, frame),
+            CardEvent::Frame(frame) => self.arrive(ports, *frame),
         }
     }
 

@@ -280,7 +280,10 @@ fn a_frame_is_stored_in_pieces() {
     bench.descriptor(0, 5, (BUFFERS + 0x800, 200), DESCRIPTOR_WRITE, 0);
     bench.offer(0, 2);
     let frame = Frame::from((0..100).collect::<Vec<u8>>());
-    bench.world.queue.push(5000, 0, CardEvent::Frame(frame));
+    bench
+        .world
+        .queue
+        .push(5000, 0, CardEvent::Frame(Box::new(frame)));
     bench.run();
     assert_eq!(bench.peek(BUFFERS + 12, 10), (0..10).collect::<Vec<u8>>());
     assert_eq!(
@@ -300,7 +303,10 @@ fn frames_wait_for_buffers_until_there_is_no_room() {
     bench.start();
     for _ in 0..6 {
         let frame: Frame = vec![1; 1000].into();
-        bench.world.queue.push(100, 0, CardEvent::Frame(frame));
+        bench
+            .world
+            .queue
+            .push(100, 0, CardEvent::Frame(Box::new(frame)));
     }
     bench.run();
     // 4096 bytes hold four of them.
@@ -321,11 +327,11 @@ fn frames_wait_for_buffers_until_there_is_no_room() {
     bench
         .world
         .queue
-        .push(now, 0, CardEvent::Frame(vec![1; 60].into()));
+        .push(now, 0, CardEvent::Frame(Box::new(vec![1; 60].into())));
     bench
         .world
         .queue
-        .push(now, 0, CardEvent::Frame(vec![1; 20].into()));
+        .push(now, 0, CardEvent::Frame(Box::new(vec![1; 20].into())));
     bench.run();
     assert_eq!((bench.used(0), bench.card.counters.dropped), (5, 3));
     // Every arrival has one end, and the ends are what the card counts.
@@ -351,7 +357,7 @@ fn frames_that_wait_when_the_card_stops_are_dropped() {
     let mut bench = Bench::new();
     bench.start();
     for _ in 0..3 {
-        let frame = CardEvent::Frame(vec![1; 60].into());
+        let frame = CardEvent::Frame(Box::new(vec![1; 60].into()));
         bench.world.queue.push(100, 0, frame);
     }
     bench.run();
@@ -414,14 +420,14 @@ fn hostile_queues_stop_the_card() {
         b.offer(0, 0);
         b.world
             .queue
-            .push(0, 0, CardEvent::Frame(vec![1; 60].into()));
+            .push(0, 0, CardEvent::Frame(Box::new(vec![1; 60].into())));
     });
     attacked(|b| {
         b.descriptor(0, 0, (BASE + SIZE - 20, 2000), DESCRIPTOR_WRITE, 0);
         b.offer(0, 0);
         b.world
             .queue
-            .push(0, 0, CardEvent::Frame(vec![1; 60].into()));
+            .push(0, 0, CardEvent::Frame(Box::new(vec![1; 60].into())));
     });
     // Rings outside.
     attacked(|b| {
@@ -477,7 +483,7 @@ proptest! {
             *byte = if random & 3 == 0 { (random >> 32) as u8 & 7 } else { 0 };
         }
         for frame in frames {
-            bench.world.queue.push(bench.world.now, 0, CardEvent::Frame(vec![0xAA; frame].into()));
+            bench.world.queue.push(bench.world.now, 0, CardEvent::Frame(Box::new(vec![0xAA; frame].into())));
         }
         for (register, value, small) in writes {
             let value = if small { value & 0xF } else { value };
