@@ -33,7 +33,11 @@ fn limits_bound_what_the_quickstart_suffers_and_their_removal_is_found() {
     assert!(domain.owed && domain.held);
     assert_eq!(good.code(), 0);
     let worst = &domain.attacks[domain.worst.expect("something is felt")];
-    assert!((1001..1100).contains(&worst.slowdown), "{worst:?}");
+    // Some wait for the hogs, whether the longest response does depends on where it comes to lie.
+    assert!(
+        worst.waited > 0 && (1000..1100).contains(&worst.slowdown),
+        "{worst:?}"
+    );
 
     let bad = checked(
         "quickstart",
@@ -163,14 +167,20 @@ fn a_flood_from_the_other_chip_is_found() {
         "{:?}",
         domain.reasons
     );
-    // What the neighbours do to their own chip is not felt here, and each kind of frame is.
+    // What the neighbours do to their own chip is not felt here, and each kind of frame is. The neighbour on this chip reads the
+    // code of its attack once, which may keep somebody waiting.
     for attack in &domain.attacks {
         println!(
             "{}: {} ({})",
             attack.name, attack.slowdown, attack.identical
         );
         assert!(attack.harm.is_empty(), "{:?}", attack.harm);
-        assert_eq!(attack.identical, !sends_frames(attack), "{}", attack.name);
+        if sends_frames(attack) {
+            assert!(!attack.identical, "{}", attack.name);
+        } else {
+            let little = attack.slowdown == 1000 && attack.waited < 10_000;
+            assert!(attack.identical || little, "{attack:?}");
+        }
     }
     let worst = &domain.attacks[domain.worst.expect("something is felt")];
     assert!(
