@@ -30,7 +30,7 @@ fn system(others: &str) -> String {
     format!(
         r#"<system name="calls" platform="./shared.xml" duration="400ms" manager-tile="1">
   <domain name="important" criticality="A">
-    <app name="high" tile="2" program="latency/syscall"><argument name="runs" value="8000"/></app>
+    <app name="high" tile="2" program="latency/syscall"><argument name="runs" value="8000"/><argument name="pause" value="5us"/></app>
   </domain>
   <domain name="others">{others}</domain>
 </system>"#
@@ -76,6 +76,8 @@ fn no_piece_of_work_takes_long_and_the_important_wait_for_one() {
     println!(
         "the longest piece {longest} cycles; high priority: worst call {waited}, alone {alone}"
     );
+    // It did meet others' work.
+    assert!(waited > 2 * alone, "{waited} cycles");
     // What bounds take each kind to last. In the time of one more call besides, the important one has its answer.
     for (what, (_, worst)) in &seen {
         let name = names.get(what);

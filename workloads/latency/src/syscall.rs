@@ -1,12 +1,13 @@
 //! Round trips to the kernel, over and over: a call that does nothing, or one that makes and revokes something.
 //!
 //! Arguments: `runs` (1000), `kind`: `nothing` (the default), `create` (a semaphore, and its revocation), `memory` (derive memory,
-//! make it active, revoke it).
+//! make it active, revoke it), `pause` (0) between two calls that do nothing: without one, who has the highest priority calls again before
+//! the kernel takes a call of anybody else.
 #![no_std]
 #![no_main]
 
 use bulkhead_lib::abi::syscall::{NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, Syscall};
-use bulkhead_lib::{argument, marker, println, syscall};
+use bulkhead_lib::{argument, marker, println, syscall, time};
 
 bulkhead_lib::main!(main);
 
@@ -43,7 +44,10 @@ fn main() -> u64 {
     let calls: &[Syscall] = match argument::text("kind") {
         Some("create") => &create,
         Some("memory") => &memory,
-        _ => return nothing(runs),
+        _ => match argument::time("pause", 0) {
+            0 => return nothing(runs),
+            pause => return now_and_then(runs, pause),
+        },
     };
     marker::measure_begin(runs);
     for run in 0..runs {
@@ -68,6 +72,23 @@ fn nothing(runs: u64) -> u64 {
     for run in 0..runs {
         marker::span_begin(run);
         let result = syscall::complete(&Syscall::Nothing {});
+        marker::span_end(run);
+        if let Err(error) = result {
+            println!("nothing: {error:?}");
+            return 1;
+        }
+    }
+    marker::measure_end(runs);
+    0
+}
+
+/// The same with pauses.
+fn now_and_then(runs: u64, pause: u64) -> u64 {
+    marker::measure_begin(runs);
+    for run in 0..runs {
+        time::sleep_until(time::now() + pause);
+        marker::span_begin(run);
+        let result = syscall::call(&Syscall::Nothing {});
         marker::span_end(run);
         if let Err(error) = result {
             println!("nothing: {error:?}");
