@@ -47,6 +47,11 @@ fn a_service_that_is_never_offered_is_waited_for_as_long_as_is_written() {
     books_close(&report);
 }
 
+fn assert_served(report: &Report, name: &str) {
+    let said = report.printed(name);
+    assert_eq!(said, ["5 sums in 1 sessions"], "{}", report.console);
+}
+
 #[test]
 fn a_service_that_is_offered_late_is_there_for_those_who_wait_so_long() {
     let report = run(r#"<domain name="d">
@@ -58,12 +63,7 @@ fn a_service_that_is_offered_late_is_there_for_those_who_wait_so_long() {
       </domain>"#);
     assert_eq!(report.code, Some(3), "{}", report.console);
     for name in ["patient", "default"] {
-        assert_eq!(
-            report.printed(name),
-            ["5 sums in 1 sessions"],
-            "{}",
-            report.console
-        );
+        assert_served(&report, name);
     }
     assert_eq!(
         refused(&report, "root"),
@@ -100,12 +100,7 @@ fn services_below_other_managers_are_waited_for_in_the_same_way() {
       </domain>"#);
     assert_eq!(report.code, Some(3), "{}", report.console);
     for name in ["glad", "beyond"] {
-        assert_eq!(
-            report.printed(name),
-            ["5 sums in 1 sessions"],
-            "{}",
-            report.console
-        );
+        assert_served(&report, name);
     }
     assert_eq!(
         refused(&report, "root"),
