@@ -301,21 +301,24 @@ fn simulate(
     let start: Vec<u64> = flows.iter().map(|_| random.below(30)).collect();
     let mut worst = vec![0; flows.len()];
     let mut arrivals = 0;
-    let mut under_way: Vec<(usize, usize, u64)> = Vec::new();
+    // What each server sent on in the last slot, in the order in which it served it.
+    let mut under_way: Vec<Vec<(usize, usize, u64)>> = vec![Vec::new(); servers.len()];
     for now in 0..600u64 {
-        let mut coming = std::mem::take(&mut under_way);
+        let mut groups: Vec<_> = under_way.iter_mut().map(std::mem::take).collect();
         for (f, (rate, burst, ..)) in flows.iter().enumerate() {
             let sends = now >= start[f] && now < 400 && (greedy[f] || random.below(25) == 0);
             if sends {
-                coming.extend((0..tokens[f]).map(|_| (f, 0, now)));
+                groups.push((0..tokens[f]).map(|_| (f, 0, now)).collect());
                 tokens[f] = 0;
             }
             tokens[f] = (tokens[f] + rate).min(*burst);
         }
-        // What comes at the same moment: the victim last, mostly.
+        // Of what comes at the same moment on different ways, the victim's is last, mostly. What left one server together stays in order:
+        // otherwise data would be overtaken by data that came to that server later, and nothing would be first in, first out.
         if random.below(4) > 0 {
-            coming.sort_by_key(|(f, ..)| *f == victim);
+            groups.sort_by_key(|group| group.last().is_some_and(|(f, ..)| *f == victim));
         }
+        let coming = groups.into_iter().flatten();
         for (f, hop, born) in coming {
             arrivals += 1;
             queues[flows[f].2[hop]][f].push_back((born, arrivals));
@@ -351,7 +354,7 @@ fn simulate(
                 let (born, _) = queues[s][f].pop_front().unwrap();
                 let hop = flows[f].2.iter().position(|&server| server == s).unwrap() + 1;
                 match hop < flows[f].2.len() {
-                    true => under_way.push((f, hop, born)),
+                    true => under_way[s].push((f, hop, born)),
                     false => worst[f] = worst[f].max(now + 1 - born),
                 }
             }

@@ -38,7 +38,7 @@ pub struct Network {
 pub enum Multiplexing {
     /// Nothing is known (also: blind). Round robin and priorities are cases of it, and so is FIFO.
     Arbitrary,
-    /// In order of arrival at each server, over all flows.
+    /// In order of arrival at each server, over all flows; what leaves a server at one moment comes to the next in that order, too.
     Fifo,
 }
 
