@@ -493,6 +493,46 @@ mod tests {
     }
 
     #[test]
+    fn commands_have_taken_their_tokens_not_long_ago() {
+        // 4 slots under way, and 128 + 64 bytes more: 7 transactions. All of them took their tokens in the 500 ticks before or in the window: of
+        // one refill and the limit, 3.
+        let regulator = Regulator {
+            rate: 64,
+            limit: 128,
+            period: 1000,
+            credit: 0,
+            line: u32::MAX,
+        };
+        let mut command = class(64, 4, 1, 10, 0);
+        command.pool = Some(Pool::Command);
+        let scenario = NetworkScenario {
+            ticks_per_second: 1000,
+            resources: vec![super::super::scenario::Resource {
+                name: "r".into(),
+                arbitration: Arbitration::ArrivalOrder,
+                outage: None,
+            }],
+            sources: vec![source(Some(regulator), vec![command])],
+        };
+        // Itself and its like: 10 ticks, and 4 times 10 of waiting.
+        let stays = Stays::new(&scenario);
+        assert_eq!(stays.0.values().collect::<Vec<_>>(), [&50]);
+        let seen = Rival::new(
+            &scenario.sources[0],
+            0,
+            None,
+            &stays,
+            |c| c.at(0),
+            |s| u128::from(s.occupancy),
+        );
+        assert_eq!(seen.in_window_by_slots(0, 1000), 70);
+        assert_eq!(seen.in_window(0, 1000), 30);
+        // Over 1950 ticks with the 50 before: 3 refills and the limit, 5, against 4 and 2 refills and the limit, 8.
+        assert_eq!(seen.in_window(1950, 1000), 50);
+        assert_eq!(seen.in_window_by_slots(1950, 1000), 80);
+    }
+
+    #[test]
     fn round_robin_order() {
         // Own input: 1 packet ahead (5 ticks). Other input with longest packet 7: once before each of the two.
         let own = source(None, vec![class(1, 1, 0, 5, 0)]);
