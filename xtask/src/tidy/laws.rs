@@ -18,6 +18,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &["abi"]),
     ("machine", &["abi"]),
     ("analysis", &["abi", "model"]),
+    // Result types and what readers see: no machine.
+    ("report", &["model", "analysis"]),
     ("software", &["abi", "software"]),
     ("workloads", &["abi", "software", "workloads"]),
     (
@@ -27,12 +29,23 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "model",
             "machine",
             "analysis",
+            "report",
             // The format of images, pure and without the chip: folders of the host become such images.
             "software/tiled/services/filesystem",
         ],
     ),
-    ("cli", &["model", "runner"]),
-    ("python", &["model", "analysis", "runner"]),
+    (
+        "experiments",
+        &["abi", "model", "analysis", "report", "runner"],
+    ),
+    (
+        "cli",
+        &["model", "analysis", "report", "runner", "experiments"],
+    ),
+    (
+        "python",
+        &["model", "analysis", "report", "runner", "experiments"],
+    ),
     ("xtask", &[]),
     (
         "tests",
@@ -41,7 +54,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "model",
             "machine",
             "analysis",
+            "report",
             "runner",
+            "experiments",
             "cli",
             "software",
             "workloads",
