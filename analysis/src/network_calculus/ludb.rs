@@ -1,7 +1,7 @@
 //! LUDB: the least upper delay bound of a flow through a tandem of FIFO servers.
 //!
-//! A server that serves in order of arrival leaves to a flow, for each `theta >= 0`, another service curve (Le Boudec and Thiran, proposition
-//! 6.4.1). Lenzini, Mingozzi and Stea take the curves of a nested tandem from the inside out: what is left of a stretch is convolved
+//! A server that serves in order of arrival leaves to a flow, for each `theta >= 0`, another service curve (Le Boudec and Thiran, chapter 6,
+//! FIFO minimum service curves). Lenzini, Mingozzi and Stea take the curves of a nested tandem from the inside out: what is left of a stretch is convolved
 //! with its neighbours, then the flow that crosses all of them is taken off with a parameter of its own; the bound is the least
 //! over all parameters. All curves on the way are *pseudo-affine*: a latency, then the minimum of token buckets.
 //!
@@ -79,7 +79,7 @@ impl PseudoAffine {
         self
     }
 
-    /// What is left when `cross` is taken off with the parameter `theta` (Lenzini et al. 2008, theorem 3.1, in `theta` instead of their
+    /// What is left when `cross` is taken off with the parameter `theta` (Lenzini et al. 2008, the equivalent service curve of a nested tandem, in `theta` instead of their
     /// `s`); the constraints on it, each at least 0, join `program`. `None` if a bucket has no rate left.
     fn left(self, cross: &TokenBucket, theta: Linear, program: &mut Vec<Linear>) -> Option<Self> {
         let longer = theta.plus(&-Exact::one(), &self.latency);

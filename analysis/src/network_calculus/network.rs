@@ -50,7 +50,7 @@ pub enum Analysis {
     /// Thiran, theorem 1.4.2); for arbitrary order, the longest time for which it can be busy (section 1.3.2, strict service).
     TotalFlow,
     /// SFA: what each server leaves to the flow, then the path as one server, so that the flow's own burst is paid once (Le
-    /// Boudec and Thiran, theorem 1.4.6 and section 6.2.1 for arbitrary order, proposition 6.4.1 for FIFO).
+    /// Boudec and Thiran, theorem 1.4.6 and section 6.2.1 for arbitrary order, chapter 6, FIFO minimum service curves, for FIFO).
     SeparateFlow,
     /// PMOO: the path as one server first, then what it leaves, so that the bursts of others are paid once, too (J. B. Schmitt, F. A.
     /// Zdarsky, I. Martinovic, *Improving performance bounds in feed-forward networks by paying multiplexing only once*, MMB 2008;

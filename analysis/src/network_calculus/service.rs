@@ -100,7 +100,7 @@ impl ServiceCurve {
     }
 
     /// What is left for one flow when the others send at most `cross` and all are served in order of arrival (Le Boudec and Thiran,
-    /// proposition 6.4.1: for each `theta` the curve `service(t) - cross(t - theta)` behind `theta`, here with the longest time that `cross`
+    /// chapter 6, FIFO minimum service curves: for each `theta` the curve `service(t) - cross(t - theta)` behind `theta`, here with the longest time that `cross`
     /// takes alone as `theta`, and below that by its convex hull from there on). Guarantees nothing if they fill the server.
     pub fn fifo_residual(&self, cross: &ArrivalCurve) -> Self {
         let Ok(theta) = super::bounds::delay(cross, self) else {
