@@ -137,9 +137,9 @@ pub enum NetworkError {
         /// The server.
         server: usize,
         /// Long-term rate of all its flows.
-        offered: Exact,
+        offered: Box<Exact>,
         /// Long-term rate that it guarantees.
-        served: Exact,
+        served: Box<Exact>,
     },
     /// The analysis says nothing about this order of service.
     #[error("{} is not defined for {} multiplexing", .analysis.name(), match .multiplexing { Multiplexing::Arbitrary => "arbitrary", Multiplexing::Fifo => "FIFO" })]
@@ -236,8 +236,8 @@ impl<'a> Checked<'a> {
             if offered > served || served.is_zero() {
                 return NetworkError::Overloaded {
                     server,
-                    offered,
-                    served,
+                    offered: offered.into(),
+                    served: served.into(),
                 };
             }
             let fuller = |(o, s, _): &(Exact, Exact, usize)| &offered * s > o * &served;
@@ -248,8 +248,8 @@ impl<'a> Checked<'a> {
         let (offered, served, server) = worst.unwrap_or_default();
         NetworkError::Overloaded {
             server,
-            offered,
-            served,
+            offered: offered.into(),
+            served: served.into(),
         }
     }
 }
