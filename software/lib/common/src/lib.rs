@@ -18,6 +18,8 @@ pub mod network;
 pub mod pager;
 pub mod path;
 pub mod quantity;
+pub mod sessions;
+pub mod shares;
 pub mod status;
 pub mod timer;
 pub mod waiting;

@@ -546,8 +546,13 @@ impl<C: Card, T> Stack<C, T> {
                 Ok(Progress::Wait) => Answer::failed(Status::Timeout),
                 Err(status) => Answer::failed(status),
             };
-            if waiter.request.operation == CONNECT && answer.reply.status != 0 {
-                self.remove((waiter.request.socket & 0xFF) as usize);
+            // Its place may be another one's by now.
+            let socket = waiter.request.socket;
+            if waiter.request.operation == CONNECT
+                && answer.reply.status != 0
+                && self.entry(waiter.owner, socket, Kind::Tcp).is_ok()
+            {
+                self.remove((socket & 0xFF) as usize);
             }
             self.done.push_back((waiter.item, answer));
         }
