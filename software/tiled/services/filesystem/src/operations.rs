@@ -293,7 +293,8 @@ impl<S: Store> FileSystem<S> {
             done += piece;
         }
         if end > data.size {
-            self.resize(inode, end)?;
+            // Blocks behind the new end may be granted to somebody.
+            self.set_size(inode, end)?;
         }
         Ok(())
     }

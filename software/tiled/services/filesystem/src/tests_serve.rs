@@ -291,3 +291,21 @@ fn the_last_one_gives_back_what_was_not_committed() {
     assert_eq!(files.close(client(2), reader.handle), Ok(0));
     assert_eq!(free(&mut files), Ok(before + GROW_MAX));
 }
+
+/// A message that wrote behind the end cut off what was granted, and the blocks were another file's next.
+#[test]
+fn writing_by_messages_keeps_what_is_granted() {
+    let mut files = service(8);
+    let handle = open(&mut files, client(1), "a", WRITE | CREATE).map(|o| o.handle);
+    let handle = handle.expect("room");
+    let (_, piece) = files.grant(1, handle, 0, true).expect("room");
+    let request = file::Write {
+        handle,
+        offset: 0,
+        piece: Piece::new(&[1]),
+    };
+    assert_eq!(files.write(client(1), &request), Ok(1));
+    let other = open(&mut files, client(2), "b", WRITE | CREATE).map(|o| o.handle);
+    let (_, others) = files.grant(2, other.expect("room"), 0, true).expect("room");
+    assert!(others.store >= piece.store + piece.length);
+}
