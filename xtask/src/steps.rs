@@ -344,13 +344,13 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
 /// Cases of each fuzzing test in the long run, if nobody says how many.
 pub const FUZZ_CASES: &str = "20000";
 
-/// The long run of the fuzzing tests, which run for a few seconds in every test: those whose name has `fuzz` in it, optimised, with so
-/// many cases each.
+/// The long run of what runs for a few seconds in every test: the random tests of all packages that are marked, optimised, with so many
+/// cases each.
 pub fn fuzz(root: &Path, cases: u32) -> Result<bool, String> {
     let packages = tree::packages(root)?;
     let fuzzed = select(&packages, |p| p.fuzz);
     let before = ["test", "--release", "--no-fail-fast", "--lib"];
-    let mut long = over("fuzzing", &before, fuzzed, &["fuzz"]);
+    let mut long = over("fuzzing", &before, fuzzed, &[]);
     long.variable = Some(("PROPTEST_CASES", cases.to_string()));
     Ok(run_steps(root, "Fuzzing", vec![long]))
 }

@@ -42,7 +42,7 @@ pub struct Package {
     pub uses: Vec<String>,
     /// `package.metadata.bulkhead.host-tests`: its tests run on the host although it is made for the chip.
     pub host_tests: bool,
-    /// `package.metadata.bulkhead.fuzz`: it has tests with `fuzz` in their names, which also run for long.
+    /// `package.metadata.bulkhead.fuzz`: its random tests are operations of hostile clients, which also run for long.
     pub fuzz: bool,
 }
 

@@ -30,7 +30,7 @@ use bulkhead_hal::dtu;
 use core::sync::atomic::{AtomicU64, Ordering};
 use zerocopy::IntoBytes;
 
-pub use bulkhead_common::waiting::Client;
+pub use bulkhead_common::waiting::{Client, Owner};
 
 /// Clients of one gate at most: labels below this are served.
 pub const CLIENTS: usize = 64;
@@ -101,6 +101,14 @@ impl Incoming {
     pub fn activity(&self) -> u16 {
         let message = self.message.as_ref();
         message.map_or(u16::MAX, |m| m.header().sender_activity)
+    }
+
+    /// Who asks, and on whose account.
+    pub fn owner(&self) -> Owner {
+        Owner {
+            client: self.client(),
+            activity: self.activity(),
+        }
     }
 
     /// Number of the operation.

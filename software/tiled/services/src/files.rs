@@ -11,7 +11,7 @@
 extern crate alloc;
 
 use alloc::vec::Vec;
-use bulkhead_filesystem::{BLOCK, FileSystem, Files, Grant, Lending, Owner, Result, Status, Store};
+use bulkhead_filesystem::{BLOCK, FileSystem, Files, Grant, Lending, Result, Status, Store};
 use bulkhead_lib::abi::syscall::{MAP_READ, MAP_WRITE};
 use bulkhead_lib::common::file::{
     Close, Commit, List, MakeFolder, Open, Read, Remove, Stat, Write,
@@ -155,10 +155,7 @@ impl Service for FileService {
     }
 
     fn serve(&mut self, request: Incoming) {
-        let owner = Owner {
-            client: request.client(),
-            activity: request.activity(),
-        };
+        let owner = request.owner();
         let files = &mut self.0;
         match request.operation() {
             Open::OPERATION => with(request, |r: Open| files.open(owner, &r)),

@@ -143,9 +143,9 @@ impl Service for NetworkService {
     }
 
     fn serve(&mut self, request: Incoming) {
-        let activity = request.activity();
+        let owner = request.owner();
         // Of whom nobody hears that he is gone, nothing is kept.
-        if !self.sessions.has(activity) {
+        if !self.sessions.has(owner.activity) {
             return request.fail(Status::NoRights);
         }
         let bytes = request.bytes();
@@ -165,7 +165,7 @@ impl Service for NetworkService {
         // The message stays in its slot until it is answered, so its data is still there.
         let data = Vec::from(data);
         self.stack
-            .request(activity, asked, &data, request, time::now());
+            .request(owner, asked, &data, request, time::now());
         self.answers();
     }
 

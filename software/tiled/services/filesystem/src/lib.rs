@@ -42,7 +42,7 @@ pub use layout::{
 pub use path::{Name, Path};
 pub use pieces::{Grant, Lending};
 pub use reserve::RESERVE;
-pub use serve::{Files, HANDLES, Owner};
+pub use serve::{Files, HANDLES};
 
 /// Result of an operation.
 pub type Result<T> = core::result::Result<T, Status>;

@@ -4,11 +4,10 @@
 //! pieces are remembered by the inode that they belong to, and forgotten only when taking them back has worked. What it
 //! deliberately does not know: how access is given and taken.
 
-use crate::serve::Owner;
 use crate::{Result, Status};
 use alloc::vec::Vec;
 use bulkhead_common::shares::Shares;
-use bulkhead_common::waiting::Client;
+use bulkhead_common::waiting::{Client, Owner};
 
 /// A piece of a file that a client may access without the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,19 +13,10 @@ use bulkhead_common::file::{
 use bulkhead_common::message::text;
 use bulkhead_common::sessions::Sessions;
 use bulkhead_common::shares::Shares;
-use bulkhead_common::waiting::Client;
+use bulkhead_common::waiting::{Client, Owner};
 
 /// Files that a client can have open at once.
 pub const HANDLES: usize = 16;
-
-/// Whose an open file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner {
-    /// On whose account it is: who has the channel. Several activities may share one.
-    pub client: Client,
-    /// Who opened it, as the unit and the kernel say.
-    pub activity: u16,
-}
 
 /// An open file.
 #[derive(Clone, Copy, Debug)]

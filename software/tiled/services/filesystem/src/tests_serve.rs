@@ -4,7 +4,7 @@ use crate::tests::{Memory, fresh};
 use crate::*;
 use bulkhead_common::file::{self, CREATE, Opened, Piece, READ, TRUNCATE, WRITE, path};
 use bulkhead_common::shares::Shares;
-use bulkhead_common::waiting::Client;
+use bulkhead_common::waiting::{Client, Owner};
 use std::vec::Vec;
 
 /// Access to pieces as the chip would give it: who can reach which bytes.
