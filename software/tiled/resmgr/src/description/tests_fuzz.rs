@@ -43,9 +43,9 @@ fn damage() -> impl Strategy<Value = Damage> {
         "<manager name=\"a\"/>",
     ];
     prop_oneof![
-        at().prop_map(Damage::Removes),
-        at().prop_map(Damage::Doubles),
-        (at(), at()).prop_map(|(a, b)| Damage::Swaps(a, b)),
+        1 => at().prop_map(Damage::Removes),
+        1 => at().prop_map(Damage::Doubles),
+        1 => (at(), at()).prop_map(|(a, b)| Damage::Swaps(a, b)),
         3 => (at(), prop::sample::select(values.to_vec())).prop_map(|(at, v)| Damage::Replaces(at, v.to_string() + "\"")),
         1 => (at(), ".{0,12}").prop_map(|(at, v)| Damage::Replaces(at, v)),
     ]
