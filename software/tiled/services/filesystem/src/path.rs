@@ -136,7 +136,7 @@ mod tests {
                 Err(status) => {
                     prop_assert_eq!(status, Status::BadRequest);
                     let is_bad = |p: &&str| *p == ".." || p.len() > NAME_MAX || p.chars().any(char::is_control);
-                    prop_assert!(parts.len() > DEPTH_MAX || parts.iter().any(|p| is_bad(&p)));
+                    prop_assert!(parts.len() > DEPTH_MAX || parts.iter().any(is_bad));
                 }
             }
         }

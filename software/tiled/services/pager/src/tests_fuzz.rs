@@ -99,7 +99,8 @@ proptest! {
                 let (given, left) = all.client(client).map(|c| c.count()).unwrap_or_default();
                 prop_assert_eq!(given + left, limit);
                 let mine = shown.iter().filter(|(of, _)| *of == client).count() as u64;
-                prop_assert_eq!(mine, given + all.shares(client));
+                // A file that was placed twice may show one frame in two places.
+                prop_assert!(mine >= given + all.shares(client));
             }
         }
     }
