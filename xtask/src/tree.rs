@@ -42,6 +42,8 @@ pub struct Package {
     pub uses: Vec<String>,
     /// `package.metadata.bulkhead.host-tests`: its tests run on the host although it is made for the chip.
     pub host_tests: bool,
+    /// `package.metadata.bulkhead.fuzz`: its random tests are operations of hostile clients, which also run for long.
+    pub fuzz: bool,
 }
 
 /// All that the laws look at.
@@ -155,6 +157,9 @@ pub fn packages(root: &Path) -> Result<Vec<Package>, String> {
                 .map(below)
                 .collect(),
             host_tests: package["metadata"]["bulkhead"]["host-tests"]
+                .as_bool()
+                .unwrap_or(false),
+            fuzz: package["metadata"]["bulkhead"]["fuzz"]
                 .as_bool()
                 .unwrap_or(false),
         })

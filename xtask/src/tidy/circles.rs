@@ -171,6 +171,7 @@ mod tests {
                 folder: "p".to_owned(),
                 uses: Vec::new(),
                 host_tests: false,
+                fuzz: false,
             }],
         }
     }

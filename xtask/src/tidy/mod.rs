@@ -55,6 +55,7 @@ const LAWS: &[Law] = &[
     ("module docs", laws::module_docs),
     ("unfinished work", laws::unfinished),
     ("determinism", laws::determinism),
+    ("host input", laws::host_input),
     ("machine paths", laws::machine_paths),
     ("registries", laws::registries),
     ("invalid descriptions", documents::invalid_descriptions),

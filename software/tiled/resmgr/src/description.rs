@@ -659,3 +659,5 @@ fn app(node: &Node) -> Result<App> {
 mod border;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_fuzz;
