@@ -5,17 +5,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bulkhead_model::tasks::{Policy, TaskSystem};
+use bulkhead_model::tasks::{Policy, Section, TaskSystem};
+use num_traits::Signed;
 
 use super::prepare::{self, nanoseconds};
-use super::{Constraint, Kind, PlanError, Unit, channels, levels, resources};
+use super::{Constraint, Kind, PlanError, Unit, channels, levels, resources, slices};
 use crate::schedulability::table::{self, Slot, Table, TableError};
 use crate::schedulability::task::LIMIT;
 use crate::schedulability::three_phase::{PhaseError, PhasedTask, Tdma};
 use crate::schedulability::utilisation::{compare, compare_with};
 use crate::schedulability::{
     Task, TaskError, edf, edf_response, fixed_priority, global_edf, global_fixed_priority,
-    harmonic, periodic, tardiness, three_phase, threshold,
+    harmonic, mc2, periodic, tardiness, three_phase, threshold,
 };
 
 /// What is known of a task.
@@ -130,7 +131,8 @@ fn by_processor(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
 }
 
 /// The own cost of a task, whatever its ways.
-trait OwnCost {
+pub trait OwnCost {
+    /// At its own level, with all ways.
     fn criticality_cost(&self) -> Option<bulkhead_model::units::Time>;
 }
 
@@ -151,28 +153,24 @@ pub fn processor(
 ) -> Result<Vec<Known>, PlanError> {
     let wrong = |error: &TaskError| PlanError::of(error, system, members);
     if system.policy == Policy::TimeSlice {
-        return Ok(time_slice(system, members));
+        return slices::processor(system, members).map_err(|error| wrong(&error));
     }
-    let mut tasks = Vec::with_capacity(members.len());
-    for &index in members {
-        match prepare::task(system, index).map_err(|error| PlanError::of(&error, system, &[]))? {
-            Some(task) => tasks.push(task),
-            // Nothing on a processor has a bound if one task has no cost.
-            None => return Ok(vec![Known::default(); members.len()]),
-        }
-    }
+    // Nothing on a processor has a bound if one task has no cost.
+    let Some(tasks) = prepared(system, members)? else {
+        return Ok(vec![Known::default(); members.len()]);
+    };
     crate::schedulability::validate(&tasks).map_err(|error| wrong(&error))?;
-    let interrupts = prepare::interrupts(system, core);
+    let handlers = handlers(system, core, members)?;
     if let Some(known) = exactly(system, core, members, &tasks).map_err(|error| wrong(&error))? {
         return Ok(known);
     }
     match system.policy {
-        Policy::Edf => edf_processor(&tasks, &interrupts).map_err(|error| wrong(&error)),
+        Policy::Edf => edf_processor(&tasks, &handlers).map_err(|error| wrong(&error)),
         Policy::Table => table_processor(system, core, members, &tasks),
         Policy::ThreePhase => phased(system, core, members, &tasks),
         _ => {
             let order = order(system, members);
-            fixed(system, members, &tasks, &order, &interrupts).map_err(|error| wrong(&error))
+            fixed(system, members, &tasks, &order, &handlers).map_err(|error| wrong(&error))
         }
     }
 }
@@ -198,13 +196,21 @@ fn exactly(
     let Some(offsets) = prepare::offsets(system, core, members) else {
         return Ok(None);
     };
-    let sorted: Vec<Task> = order.iter().map(|&position| tasks[position]).collect();
-    let first: Vec<u64> = order.iter().map(|&position| offsets[position]).collect();
+    // Releases go before all tasks, each at the moment of its job.
+    let in_file = prepare::releases(system, members.iter().copied());
+    let releases = in_file
+        .iter()
+        .zip(&offsets)
+        .map(|(task, first)| (*task, *first));
+    let in_order = order
+        .iter()
+        .map(|&position| (tasks[position], offsets[position]));
+    let (sorted, first): (Vec<Task>, Vec<u64>) = releases.chain(in_order).unzip();
     let Some(responses) = periodic::response_times(&sorted, &first, by)? else {
         return Ok(None);
     };
     let mut known = vec![Known::default(); members.len()];
-    for (&position, response) in order.iter().zip(responses) {
+    for (&position, response) in order.iter().zip(responses.into_iter().skip(in_file.len())) {
         known[position] = Known {
             response,
             met: false,
@@ -238,15 +244,14 @@ fn fixed(
     members: &[usize],
     tasks: &[Task],
     order: &[usize],
-    interrupts: &[(u64, u64)],
+    handlers: &[Task],
 ) -> Result<Vec<Known>, TaskError> {
+    let Some(sections) = sections(system, members, order)? else {
+        return Ok(vec![Known::default(); members.len()]);
+    };
     // Handlers are tasks before all others.
-    let mut sorted: Vec<Task> = interrupts
-        .iter()
-        .map(|&(period, cost)| Task::new(cost.max(1), period))
-        .collect();
+    let mut sorted: Vec<Task> = handlers.to_vec();
     let handlers = sorted.len();
-    let sections = sections(system, members, order);
     sorted.extend(order.iter().enumerate().map(|(rank, &position)| {
         let task = tasks[position];
         Task {
@@ -286,8 +291,13 @@ fn fixed(
 }
 
 /// Blocking by critical sections and memory phases of tasks of lower priority, by rank: under the priority ceiling protocol a
-/// job waits once, for the longest section whose ceiling reaches its priority; and once for a memory phase with its wait.
-fn sections(system: &TaskSystem, members: &[usize], order: &[usize]) -> Vec<u64> {
+/// job waits once, for the longest section whose ceiling reaches its priority, with the two scheduling decisions that lead there
+/// and back; and once for a memory phase with its wait. Both with the stalls of their accesses. `None`: one of them has no bound.
+fn sections(
+    system: &TaskSystem,
+    members: &[usize],
+    order: &[usize],
+) -> Result<Option<Vec<u64>>, TaskError> {
     let task = |rank: usize| &system.tasks[members[order[rank]]];
     let mut ceilings: BTreeMap<&str, usize> = BTreeMap::new();
     for rank in (0..order.len()).rev() {
@@ -295,69 +305,66 @@ fn sections(system: &TaskSystem, members: &[usize], order: &[usize]) -> Vec<u64>
             ceilings.insert(&section.resource, rank);
         }
     }
-    let wait = members.first().map_or(0, |&index| {
-        prepare::mutex_wait(system, system.tasks[index].core)
-            .ok()
-            .flatten()
-            .unwrap_or(0)
-    });
-    (0..order.len())
-        .map(|rank| {
-            let lower = rank + 1..order.len();
-            let sections = lower
-                .clone()
-                .flat_map(|lower| &task(lower).sections)
-                .filter(|section| {
-                    ceilings
-                        .get(section.resource.as_str())
-                        .is_some_and(|&ceiling| ceiling <= rank)
-                })
-                .map(|section| nanoseconds(section.length))
-                .max()
-                .unwrap_or(0);
-            let phase = lower
-                .map(|lower| nanoseconds(task(lower).memory_phase))
-                .max()
-                .filter(|&phase| phase > 0 && system.mutex.is_some())
-                .map_or(0, |phase| phase.saturating_add(wait));
-            sections.saturating_add(phase)
-        })
-        .collect()
-}
-
-/// Each job pays for the interrupts of its longest life (mc2-rts20, section 6.2).
-fn with_interrupts(tasks: &[Task], interrupts: &[(u64, u64)]) -> Vec<Task> {
-    let inflated = |task: &Task| {
-        let life = task.period.max(task.deadline);
-        let handlers = interrupts.iter().fold(0u64, |sum, &(distance, handler)| {
-            let most = life.div_ceil(distance.max(1)).saturating_add(1);
-            sum.saturating_add(most.saturating_mul(handler))
-        });
-        Task {
-            cost: task.cost.saturating_add(handlers).min(LIMIT),
-            ..*task
-        }
+    let phases =
+        system.mutex.is_some() && members.iter().any(|&i| system.tasks[i].memory_phase.0 > 0);
+    let wait = match members.first().filter(|_| phases) {
+        Some(&index) => match prepare::mutex_wait(system, system.tasks[index].core)? {
+            Some(wait) => wait,
+            None => return Ok(None),
+        },
+        None => 0,
     };
-    tasks.iter().map(inflated).collect()
+    // With its stalls; nothing for nothing.
+    let part = |rank: usize, length: u64| -> Result<Option<u64>, TaskError> {
+        if length == 0 {
+            return Ok(Some(0));
+        }
+        let stall = prepare::stall(system, members[order[rank]], length)?;
+        Ok(stall.map(|stall| length.saturating_add(stall)))
+    };
+    let mut all = Vec::with_capacity(order.len());
+    for rank in 0..order.len() {
+        let (mut longest, mut longest_phase) = (0u64, 0u64);
+        for lower in rank + 1..order.len() {
+            let there = |section: &&Section| {
+                let ceiling = ceilings.get(section.resource.as_str());
+                ceiling.is_some_and(|&ceiling| ceiling <= rank)
+            };
+            for section in task(lower).sections.iter().filter(there) {
+                let Some(section) = part(lower, nanoseconds(section.length))? else {
+                    return Ok(None);
+                };
+                longest = longest.max(section.saturating_add(prepare::decisions(system)));
+            }
+            if phases && task(lower).memory_phase.0 > 0 {
+                let Some(phase) = part(lower, nanoseconds(task(lower).memory_phase))? else {
+                    return Ok(None);
+                };
+                longest_phase = longest_phase.max(phase.saturating_add(wait));
+            }
+        }
+        all.push(longest.saturating_add(longest_phase));
+    }
+    Ok(Some(all))
 }
 
-fn edf_processor(tasks: &[Task], interrupts: &[(u64, u64)]) -> Result<Vec<Known>, TaskError> {
-    let tasks = with_interrupts(tasks, interrupts);
-    let met = edf::schedulable(&tasks)?;
-    let busy = if compare_with(&tasks, 1).is_gt() {
+fn edf_processor(tasks: &[Task], handlers: &[Task]) -> Result<Vec<Known>, TaskError> {
+    let met = edf::schedulable_with(tasks, handlers)?;
+    let all = [tasks, handlers].concat();
+    let busy = if compare_with(&all, 1).is_gt() {
         None
     } else {
-        edf::busy_period(&tasks, super::NANOSECONDS_MAX)
+        edf::busy_period(&all, super::NANOSECONDS_MAX)
     };
     let work = busy.map_or(u64::MAX, |busy| {
         let jobs: u64 = tasks.iter().fold(0, |sum, t| {
             sum.saturating_add((busy + t.jitter) / t.period + 1)
         });
-        let each = (tasks.len() as u64).saturating_mul(tasks.len() as u64);
+        let each = (tasks.len() as u64).saturating_mul(all.len() as u64);
         jobs.saturating_mul(each)
     });
     let responses = if work <= EDF_WORK {
-        edf_response::response_times(&tasks)?
+        edf_response::response_times_with(tasks, handlers)?
     } else {
         vec![None; tasks.len()]
     };
@@ -372,7 +379,7 @@ fn edf_processor(tasks: &[Task], interrupts: &[(u64, u64)]) -> Result<Vec<Known>
         }),
         met,
     };
-    Ok(responses.into_iter().zip(&tasks).map(within).collect())
+    Ok(responses.into_iter().zip(tasks).map(within).collect())
 }
 
 /// Why there is no table for these periods.
@@ -513,37 +520,6 @@ fn phased(
     Ok(known)
 }
 
-/// Round robin with `n` activities on a processor: a job of cost C needs `ceil(C / slice)` turns, before each of which every
-/// other activity may take a slice. A quota makes it wait for the rest of its period each time it is used up, the first time
-/// perhaps at once: at most `ceil(C / quota)` times. Bounds that exceed the period would overlap the next job: there is none.
-fn time_slice(system: &TaskSystem, members: &[usize]) -> Vec<Known> {
-    let slice = nanoseconds(system.slice).max(1);
-    let others = members.len() as u64 - 1;
-    let bound = |index: usize| -> Option<u64> {
-        let task = &system.tasks[index];
-        let cost = nanoseconds(task.criticality_cost()?).checked_add(prepare::kernel(system))?;
-        let turns = if others == 0 { 0 } else { cost.div_ceil(slice) };
-        let waits = turns.checked_mul(others)?.checked_mul(slice)?;
-        let throttled = match task.quota {
-            Some(quota) if quota.budget < quota.period => {
-                let budget = nanoseconds(quota.budget).max(1);
-                cost.div_ceil(budget)
-                    .checked_mul(nanoseconds(quota.period) - budget)?
-            }
-            _ => 0,
-        };
-        let inside = cost.checked_add(waits)?.checked_add(throttled)?;
-        (inside <= nanoseconds(task.period)).then(|| inside + nanoseconds(task.jitter))
-    };
-    members
-        .iter()
-        .map(|&index| Known {
-            response: bound(index),
-            met: false,
-        })
-        .collect()
-}
-
 fn global(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
     let all: Vec<usize> = (0..system.tasks.len()).collect();
     let order: Vec<usize> = if system.policy == Policy::GlobalFixedPriority {
@@ -588,11 +564,15 @@ fn global(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
 
 /// The tests' tasks in this order. `None`: one of them has no cost.
 pub fn prepared(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<Task>>, PlanError> {
-    let tasks: Result<Option<Vec<Task>>, TaskError> = order
-        .iter()
-        .map(|&index| prepare::task(system, index))
-        .collect();
-    tasks.map_err(|error| PlanError::of(&error, system, &[]))
+    prepare::tasks(system, order).map_err(|error| PlanError::of(&error, system, &[]))
+}
+
+/// What goes before the tasks `members` of a processor; nothing where the policy's test makes jobs pay.
+fn handlers(system: &TaskSystem, core: u32, members: &[usize]) -> Result<Vec<Task>, PlanError> {
+    if matches!(system.policy, Policy::Table | Policy::ThreePhase) {
+        return Ok(Vec::new());
+    }
+    prepare::handlers(system, core, members).map_err(|error| PlanError::of(&error, system, &[]))
 }
 
 /// A tardiness as a constraint, and the response that follows from it.
@@ -625,8 +605,7 @@ fn soft(
 ) -> Result<Vec<(usize, Known)>, PlanError> {
     let order: Vec<usize> = (0..system.tasks.len()).collect();
     let bounds = match prepared(system, &order)? {
-        Some(tasks) => tardiness::bounds(&tasks, u64::from(system.processors))
-            .map_err(|error| PlanError::of(&error, system, &order))?,
+        Some(_) => tardy(system, &order)?,
         None => None,
     };
     for index in order {
@@ -639,6 +618,50 @@ fn soft(
         );
     }
     Ok(Vec::new())
+}
+
+/// Rounds in which tardiness may grow with what late jobs pay for.
+const LATE_ROUNDS: usize = 50;
+
+/// Bounds on tardiness. A late job lives longer, so it pays for more releases, which may make it later: from the bounds without
+/// that, until they no longer grow. Where they grow for ever, all releases are taken from every processor instead.
+fn tardy(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<u64>>, PlanError> {
+    let wrong = |error: TaskError| PlanError::of(&error, system, order);
+    let own = |&index: &usize| prepare::task(system, index);
+    let Some(alone) = order
+        .iter()
+        .map(own)
+        .collect::<Result<Option<Vec<Task>>, TaskError>>()
+        .map_err(wrong)?
+    else {
+        return Ok(None);
+    };
+    let mut late = vec![0; order.len()];
+    for _ in 0..LATE_ROUNDS {
+        let lives: Vec<u64> = alone
+            .iter()
+            .zip(&late)
+            .map(|(task, late): (_, &u64)| task.period.saturating_add(*late))
+            .collect();
+        let tasks = prepare::with_releases(system, order, &alone, &lives);
+        let found = tardiness::bounds(&tasks, u64::from(system.processors)).map_err(wrong)?;
+        match found {
+            None => break,
+            Some(found) if found.iter().zip(&late).all(|(new, old)| new <= old) => {
+                return Ok(Some(found));
+            }
+            Some(found) if system.overheads.release.0 == 0 => return Ok(Some(found)),
+            Some(found) => late = found,
+        }
+    }
+    let releases = prepare::releases(system, order.iter().copied());
+    let supply = mc2::supply(&releases);
+    if releases.is_empty() || supply.rate.is_negative() {
+        return Ok(None);
+    }
+    let everywhere: Vec<Task> = (0..system.processors).flat_map(|_| releases.clone()).collect();
+    let supplies = vec![supply; system.processors as usize];
+    tardiness::with_handlers(&alone, &supplies, &everywhere).map_err(wrong)
 }
 
 /// Work against processors: exact verdicts, shares in millionths rounded up for the reader.
@@ -661,8 +684,12 @@ fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) -> Result<(), Plan
         let Some(tasks) = prepared(system, &members)? else {
             continue;
         };
-        let interrupts = prepare::interrupts(system, core);
-        let mut one = capacity(&format!("processor {core}"), &tasks, &interrupts, 1);
+        let handlers: Vec<(u64, u64)> = handlers(system, core, &members)?
+            .iter()
+            .filter(|handler| handler.period < LIMIT)
+            .map(|handler| (handler.period, handler.cost))
+            .collect();
+        let mut one = capacity(&format!("processor {core}"), &tasks, &handlers, 1);
         if system.policy == Policy::RateMonotonic && harmonic::is_harmonic(&tasks) {
             one.note = Some("harmonic periods: the whole processor can be used".to_owned());
         }
@@ -715,9 +742,9 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
             let Some(tasks) = prepared(system, members)? else {
                 return Ok(false);
             };
-            let tasks = with_interrupts(&tasks, &prepare::interrupts(system, core));
+            let handlers = handlers(system, core, members)?;
             // Where tasks arrive together nothing is worse.
-            if edf::schedulable(&tasks).map_err(wrong)? {
+            if edf::schedulable_with(&tasks, &handlers).map_err(wrong)? {
                 return Ok(true);
             }
             if system.policy == Policy::Table {
@@ -732,14 +759,12 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
             let Some(tasks) = prepared(system, members)? else {
                 return Ok(false);
             };
-            let handlers = prepare::interrupts(system, core);
-            let handlers = handlers
-                .iter()
-                .map(|&(period, cost)| Task::new(cost.max(1), period));
-            let order = order(system, members);
-            let all: Vec<Task> = handlers
-                .chain(order.into_iter().map(|p| tasks[p]))
-                .collect();
+            let mut all = handlers(system, core, members)?;
+            // Nobody asks when a handler ends.
+            for handler in &mut all {
+                handler.deadline = LIMIT;
+            }
+            all.extend(order(system, members).into_iter().map(|p| tasks[p]));
             if fixed_priority::schedulable(&all).map_err(wrong)? {
                 return Ok(true);
             }

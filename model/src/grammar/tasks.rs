@@ -257,7 +257,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "deadline",
                 Time,
-                "From the release of the writing job to the end of the reading one at most.",
+                "From the arrival of the writing job to the end of the reading one at most.",
             ),
         ],
         children: &[],
