@@ -229,7 +229,8 @@ fn tables(system: &mut TaskSystem, choices: &mut Vec<Choice>) -> Result<(), Plan
         if members.is_empty() {
             continue;
         }
-        match evaluate::build_table(&tasks, &evaluate::first_arrivals(system, &members)) {
+        let first = evaluate::first_arrivals(system, &members);
+        match evaluate::build_table(system, &tasks, &first) {
             Ok(found) => built.push(Table {
                 core,
                 length: time(found.length),

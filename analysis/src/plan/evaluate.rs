@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bulkhead_model::tasks::{Policy, Section, TaskSystem};
+use bulkhead_model::tasks::{MutexOrder, Policy, Section, TaskSystem};
 use num_traits::Signed;
 
 use super::prepare::{self, nanoseconds};
@@ -38,7 +38,7 @@ pub fn constraints(system: &TaskSystem) -> Result<Vec<Constraint>, PlanError> {
     let mut all = Vec::new();
     let mut responses = vec![None; system.tasks.len()];
     let judged = match system.policy {
-        Policy::GlobalFixedPriority | Policy::GlobalEdf => global(system)?,
+        Policy::GlobalFixedPriority | Policy::GlobalEdf => global(system, &mut all)?,
         Policy::GlobalEdfSoft => soft(system, &mut all, &mut responses)?,
         Policy::Mc2 => levels::constraints(system, &mut all, &mut responses)?,
         _ => by_processor(system)?,
@@ -116,8 +116,19 @@ pub fn members(system: &TaskSystem) -> BTreeMap<u32, Vec<usize>> {
 
 fn by_processor(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
     let mut all = Vec::new();
+    // Where lower processors get the memory mutex first, the wait for them is one for jobs that are in time.
+    let mut late = false;
     for (core, members) in members(system) {
-        let known = processor(system, core, &members)?;
+        let mut known = processor(system, core, &members)?;
+        let phases = members
+            .iter()
+            .any(|&index| system.tasks[index].memory_phase.0 > 0);
+        if system.mutex == Some(MutexOrder::Core) && phases {
+            if late {
+                known = vec![Known::default(); members.len()];
+            }
+            late |= !in_time(system, &members, &known);
+        }
         all.extend(members.iter().copied().zip(known));
     }
     let placed: BTreeSet<usize> = all.iter().map(|entry| entry.0).collect();
@@ -390,16 +401,69 @@ pub fn too_long() -> String {
     )
 }
 
-/// The table of a processor, unless it would be longer than anybody wants to write down.
+/// Rounds in which a table is built anew because its jobs have more pieces than the last one's.
+const TABLE_ROUNDS: usize = 8;
+
+/// The table of a processor, unless it would be longer than anybody wants to write down. Each piece of a job begins with a decision,
+/// so the table is built for as many as its jobs have; a job alone has two decisions in its cost.
 ///
 /// # Errors
 /// Those of [`table::build`].
-pub fn build_table(tasks: &[Task], offsets: &[u64]) -> Result<Table, TableError> {
+pub fn build_table(
+    system: &TaskSystem,
+    tasks: &[Task],
+    offsets: &[u64],
+) -> Result<Table, TableError> {
     let length = periodic::hyperperiod(tasks.iter().map(|task| task.period));
     if length.is_none_or(|length| length > super::NANOSECONDS_MAX) {
         return Err(TableError::TooLong);
     }
-    table::build_at(tasks, offsets)
+    let decision = nanoseconds(system.overheads.schedule);
+    let mut longer = tasks.to_vec();
+    let mut failed = None;
+    for _ in 0..TABLE_ROUNDS {
+        let table = table::build_at(&longer, offsets)?;
+        let (usable, bare) = after_decisions(&table, tasks, decision);
+        match table::check_at(&usable, &bare, offsets) {
+            Ok(()) => return Ok(table),
+            Err(TableError::Short {
+                task,
+                job,
+                deadline,
+                ..
+            }) => {
+                longer[task].cost = longer[task].cost.saturating_add(decision).min(LIMIT);
+                failed = Some(TableError::Impossible {
+                    task,
+                    job,
+                    deadline,
+                });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(failed.unwrap_or(TableError::TooLong))
+}
+
+/// What is left of a table's slots after the decision that begins each, and of the tasks' costs without the first of their two.
+fn after_decisions(table: &Table, tasks: &[Task], decision: u64) -> (Table, Vec<Task>) {
+    let usable = |slot: &Slot| {
+        let length = slot.length.checked_sub(decision).filter(|&length| length > 0)?;
+        Some(Slot {
+            start: slot.start + decision,
+            length,
+            ..*slot
+        })
+    };
+    let bare = |task: &Task| Task {
+        cost: task.cost.saturating_sub(decision).max(1),
+        ..*task
+    };
+    let table = Table {
+        length: table.length,
+        slots: table.slots.iter().filter_map(usable).collect(),
+    };
+    (table, tasks.iter().map(bare).collect())
 }
 
 /// First arrivals of `members`.
@@ -436,8 +500,10 @@ pub fn table_processor(
 ) -> Result<Vec<Known>, PlanError> {
     let none = || vec![Known::default(); tasks.len()];
     let offsets = first_arrivals(system, members);
+    let decision = nanoseconds(system.overheads.schedule);
     let known = |table: &Table| {
-        table::response_times_at(table, tasks, &offsets)
+        let (usable, bare) = after_decisions(table, tasks, decision);
+        table::response_times_at(&usable, &bare, &offsets)
             .into_iter()
             .map(|response| Known {
                 response: Some(response),
@@ -446,12 +512,16 @@ pub fn table_processor(
             .collect()
     };
     match table_of(system, core, members) {
-        Some(table) => match table::check_at(&table, tasks, &offsets) {
-            Ok(()) => Ok(known(&table)),
-            Err(table::TableError::Task(error)) => Err(PlanError::of(&error, system, members)),
-            Err(_) => Ok(none()),
-        },
-        None => match build_table(tasks, &offsets) {
+        Some(table) => {
+            // Reading a description has refused slots that overlap.
+            let (usable, bare) = after_decisions(&table, tasks, decision);
+            match table::check_at(&usable, &bare, &offsets) {
+                Ok(()) => Ok(known(&table)),
+                Err(TableError::Task(error)) => Err(PlanError::of(&error, system, members)),
+                Err(_) => Ok(none()),
+            }
+        }
+        None => match build_table(system, tasks, &offsets) {
             Ok(table) => Ok(known(&table)),
             Err(table::TableError::Impossible { .. }) => Ok(none()),
             // Level A is judged without a table, too; there is only no response time.
@@ -520,7 +590,10 @@ fn phased(
     Ok(known)
 }
 
-fn global(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
+fn global(
+    system: &TaskSystem,
+    constraints: &mut Vec<Constraint>,
+) -> Result<Vec<(usize, Known)>, PlanError> {
     let all: Vec<usize> = (0..system.tasks.len()).collect();
     let order: Vec<usize> = if system.policy == Policy::GlobalFixedPriority {
         order(system, &all)
@@ -551,6 +624,9 @@ fn global(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
                 || (tasks.len() <= BAK_TASKS
                     && global_edf::bak(&tasks, processors).map_err(wrong)?)
         };
+        if !met && processors > 1 {
+            constraints.push(densities(&tasks, processors));
+        }
         vec![
             Known {
                 response: None,
@@ -560,6 +636,30 @@ fn global(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
         ]
     };
     Ok(order.into_iter().zip(known).collect())
+}
+
+/// By how much the density test fails, which is the only one of global EDF's three that has one number for all tasks.
+fn densities(tasks: &[Task], processors: u64) -> Constraint {
+    let density = |task: &Task| {
+        let span = u128::from(task.deadline.min(task.period).max(1));
+        (u128::from(task.cost) * 1_000_000).div_ceil(span)
+    };
+    let largest = tasks.iter().map(density).max().unwrap_or(0);
+    let allowed = (u128::from(processors) * 1_000_000)
+        .saturating_sub(u128::from(processors - 1) * largest);
+    let sum = tasks.iter().map(density).sum::<u128>();
+    let small = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
+    let mut constraint = Constraint::new(
+        Kind::Capacity,
+        "densities of all tasks",
+        Some(small(sum.max(allowed + 1))),
+        Some(small(allowed)),
+        Unit::Millionths,
+        "density test (Goossens, Funk, Baruah 2003)",
+    );
+    constraint.note =
+        Some("the other two tests, task by task, fail as well and have no such number".to_owned());
+    constraint
 }
 
 /// The tests' tasks in this order. `None`: one of them has no cost.
@@ -594,8 +694,33 @@ pub fn late(
         Unit::Nanoseconds,
         method(system.policy),
     );
-    constraint.note = note(system, index);
+    constraint.note = note(system, index).or_else(|| {
+        let unbounded = tardiness.is_none().then(|| unbounded(system));
+        unbounded.flatten()
+    });
     all.push(constraint);
+}
+
+/// Why no task has a bound on its tardiness.
+fn unbounded(system: &TaskSystem) -> Option<String> {
+    let mut all = Vec::new();
+    capacities(system, &mut all).ok()?;
+    let over = all.iter().find(|c| !c.holds);
+    Some(match over {
+        Some(over) => format!(
+            "no bound exists: {} are asked for {} % of the {} % that there are",
+            over.subject,
+            percent(over.bound?),
+            percent(over.limit?)
+        ),
+        None => "this test finds none: its largest shares leave nothing of what processors give"
+            .to_owned(),
+    })
+}
+
+/// Millionths as a percentage, rounded up.
+fn percent(millionths: u64) -> u64 {
+    millionths.div_ceil(10_000)
 }
 
 fn soft(
@@ -650,7 +775,6 @@ fn tardy(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<u64>>, PlanE
             Some(found) if found.iter().zip(&late).all(|(new, old)| new <= old) => {
                 return Ok(Some(found));
             }
-            Some(found) if system.overheads.release.0 == 0 => return Ok(Some(found)),
             Some(found) => late = found,
         }
     }
@@ -743,13 +867,14 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
                 return Ok(false);
             };
             let handlers = handlers(system, core, members)?;
-            // Where tasks arrive together nothing is worse.
-            if edf::schedulable_with(&tasks, &handlers).map_err(wrong)? {
+            // Where tasks arrive together nothing is worse; but a table may need more pieces than two decisions pay for.
+            let pieces = system.policy == Policy::Table && system.overheads.schedule.0 > 0;
+            if !pieces && edf::schedulable_with(&tasks, &handlers).map_err(wrong)? {
                 return Ok(true);
             }
             if system.policy == Policy::Table {
                 let offsets = first_arrivals(system, members);
-                return Ok(build_table(&tasks, &offsets).is_ok());
+                return Ok(build_table(system, &tasks, &offsets).is_ok());
             }
             Ok(exactly(system, core, members, &tasks)
                 .map_err(wrong)?

@@ -271,14 +271,17 @@ pub fn tasks(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>
     }
     let pays =
         system.policy.is_global() || matches!(system.policy, Policy::Table | Policy::ThreePhase);
-    if pays && system.overheads.release.0 > 0 {
-        let lives: Vec<u64> = all.iter().map(|task| task.deadline).collect();
+    if pays && system.overheads != Default::default() {
+        // Their tests know no response beyond the period.
+        let lives: Vec<u64> = all.iter().map(|task| task.period.max(task.deadline)).collect();
         all = with_releases(system, members, &all, &lives);
     }
     Ok(Some(all))
 }
 
-/// `tasks`, the tests' tasks for `members`, each of which pays for its own release and for those of the others in its life.
+/// `tasks`, the tests' tasks for `members`, each of which pays for its own release and for those of the others in its life. Where
+/// processors are shared, each job that may go before it displaces it perhaps to a processor where a decision for somebody less
+/// urgent is under way: it pays for one more decision.
 pub fn with_releases(
     system: &TaskSystem,
     members: &[usize],
@@ -286,10 +289,20 @@ pub fn with_releases(
     lives: &[u64],
 ) -> Vec<Task> {
     let release = nanoseconds(system.overheads.release);
+    let decision = nanoseconds(system.overheads.schedule);
+    let fixed = system.policy == Policy::GlobalFixedPriority;
     let one = |(position, task): (usize, &Task)| {
         let others = members.iter().enumerate();
         let others = others.filter(|&(other, _)| other != position);
-        let others = releases(system, others.map(|(_, &index)| index));
+        let other = |(other, &index): (usize, &usize)| {
+            let its = &system.tasks[index];
+            // Under fixed priorities `members` are in their order.
+            let displaces = system.policy.is_global() && (!fixed || other < position);
+            let cost = release.saturating_add(if displaces { decision } else { 0 });
+            handlers::handler(cost, nanoseconds(its.period).max(1))
+                .with_jitter(nanoseconds(its.jitter))
+        };
+        let others: Vec<Task> = others.map(other).filter(|h| h.cost > 0).collect();
         // Its own releases: as many as its life may hold, its own among them.
         let own = lives[position]
             .saturating_add(task.jitter)

@@ -114,6 +114,8 @@ pub fn jobs(system: &TaskSystem, span: Span, random: &mut Random) -> Vec<Arrival
             });
         }
     }
-    all.sort_by_key(|job| (job.release, job.task, job.arrival));
+    // Any order of those that come together, but that of a task.
+    let order = random.shuffled((0..system.tasks.len()).collect());
+    all.sort_by_key(|job| (job.release, order[job.task], job.arrival));
     all
 }

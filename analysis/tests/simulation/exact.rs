@@ -11,9 +11,10 @@ use rayon::prelude::*;
 use crate::arrivals::ns;
 use crate::random::Random;
 
-/// Longest responses with these first releases; a task's first job is `late` after its arrival.
-fn follow(system: &TaskSystem, first: &[u64], horizon: u64) -> Vec<u64> {
-    let mut worst = vec![0; system.tasks.len()];
+/// Longest response of `observed` with these first releases; a task's first job is as late as it may be. Of jobs with the same
+/// deadline one of `observed` goes last.
+fn follow(system: &TaskSystem, first: &[u64], observed: usize, horizon: u64) -> u64 {
+    let mut worst = 0;
     // Task, arrival, what is left, whether it has started.
     let mut jobs: Vec<(usize, i64, u64, bool)> = Vec::new();
     for now in 0..horizon {
@@ -36,7 +37,10 @@ fn follow(system: &TaskSystem, first: &[u64], horizon: u64) -> Vec<u64> {
             let t = &system.tasks[*i];
             let priority = u64::from(t.priority.unwrap_or(0));
             let level = match system.policy {
-                Policy::Edf => return (*arrival + ns(t.deadline) as i64, *i as u64, *arrival),
+                Policy::Edf => {
+                    let last = u64::from(*i == observed);
+                    return (*arrival + ns(t.deadline) as i64, last, *arrival);
+                }
                 Policy::NonPreemptive if *started => 0,
                 Policy::Threshold if *started && t.threshold < t.priority => {
                     2 * u64::from(t.threshold.unwrap()) - 1
@@ -48,8 +52,8 @@ fn follow(system: &TaskSystem, first: &[u64], horizon: u64) -> Vec<u64> {
         if let Some(job) = jobs.iter_mut().min_by_key(|job| key(job)) {
             job.2 -= 1;
             job.3 = true;
-            if job.2 == 0 {
-                worst[job.0] = worst[job.0].max((now as i64 + 1 - job.1) as u64);
+            if job.2 == 0 && job.0 == observed {
+                worst = worst.max((now as i64 + 1 - job.1) as u64);
             }
         }
         jobs.retain(|job| job.2 > 0);
@@ -97,8 +101,8 @@ fn everywhere(system: &TaskSystem) -> Vec<u64> {
                 offset
             })
             .collect();
-        for (worst, one) in worst.iter_mut().zip(follow(system, &first, 8 + 6 * 24)) {
-            *worst = one.max(*worst);
+        for (observed, worst) in worst.iter_mut().enumerate() {
+            *worst = (*worst).max(follow(system, &first, observed, 8 + 6 * 24));
         }
     }
     worst

@@ -167,17 +167,18 @@ impl<'a> Processors<'a> {
         while self.now < span.end {
             while interrupts.front().is_some_and(|i| i.0 <= self.now) {
                 let (_, core, cost) = interrupts.pop_front().unwrap();
-                cores[core as usize].pending.push_back((Operation::Handler, cost));
+                let pending = &mut cores[core as usize].pending;
+                if random.one_in(2) {
+                    pending.push_front((Operation::Handler, cost));
+                } else {
+                    pending.push_back((Operation::Handler, cost));
+                }
             }
             while releases.front().is_some_and(|r| r.release <= self.now) {
                 let arrival = releases.pop_front().unwrap();
                 let core = &mut cores[system.tasks[arrival.task].core.unwrap() as usize];
-                let release = (Operation::Release(arrival), ns(system.overheads.release));
-                if random.one_in(2) {
-                    core.pending.push_front(release);
-                } else {
-                    core.pending.push_back(release);
-                }
+                let release = ns(system.overheads.release);
+                core.pending.push_back((Operation::Release(arrival), release));
             }
             if mutex.holder.is_none() && !mutex.queue.is_empty() {
                 let first = match mutex.order {
