@@ -71,6 +71,19 @@ fn a_section_stalls_with_its_accesses() {
     assert_eq!(found[0], Some(900.0 + 100.0 + 918.0 + 200.0));
 }
 
+/// The urgent task preempts the other one in its section of 17 and is refused its own: the kernel goes back, and once more to it, 2
+/// each, which the other one waits for as well. By hand, in us: (2 + 9 + 2 + 4) of the urgent, 2 + 36 + 2 of its own.
+#[test]
+fn a_refused_section_costs_two_decisions() {
+    let (found, _) = bounds(
+        "<processors count=\"1\" policy=\"fixed-priority\"/><overheads schedule=\"2us\"/>\
+         <task name=\"urgent\" period=\"200us\" cost=\"9us\" priority=\"1\" core=\"0\"><section resource=\"r\" length=\"3us\"/></task>\
+         <task name=\"other\" period=\"200us\" cost=\"36us\" priority=\"2\" core=\"0\"><section resource=\"r\" length=\"17us\"/></task>",
+    );
+    // Each may be refused: the bound of the lower one counts it for both.
+    assert_eq!(found, [Some(17.0 + 17.0), Some(17.0 + 44.0)]);
+}
+
 /// Two tasks of 10 ms in slices of 1 ms take turns twenty times, and each turn begins with a decision of 100 us.
 #[test]
 fn every_slice_begins_with_a_decision() {

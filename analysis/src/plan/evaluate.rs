@@ -302,8 +302,8 @@ fn fixed(
 }
 
 /// Blocking by critical sections and memory phases of tasks of lower priority, by rank: under the priority ceiling protocol a
-/// job waits once, for the longest section whose ceiling reaches its priority, with the two scheduling decisions that lead there
-/// and back; and once for a memory phase with its wait. Both with the stalls of their accesses. `None`: one of them has no bound.
+/// job waits once, for the longest section whose ceiling reaches its priority; and once for a memory phase with its wait. Both with
+/// the stalls of their accesses. `None`: one of them has no bound.
 fn sections(
     system: &TaskSystem,
     members: &[usize],
@@ -345,7 +345,7 @@ fn sections(
                 let Some(section) = part(lower, nanoseconds(section.length))? else {
                     return Ok(None);
                 };
-                longest = longest.max(section.saturating_add(prepare::decisions(system)));
+                longest = longest.max(section);
             }
             if phases && task(lower).memory_phase.0 > 0 {
                 let Some(phase) = part(lower, nanoseconds(task(lower).memory_phase))? else {
@@ -448,7 +448,10 @@ pub fn build_table(
 /// What is left of a table's slots after the decision that begins each, and of the tasks' costs without the first of their two.
 fn after_decisions(table: &Table, tasks: &[Task], decision: u64) -> (Table, Vec<Task>) {
     let usable = |slot: &Slot| {
-        let length = slot.length.checked_sub(decision).filter(|&length| length > 0)?;
+        let length = slot
+            .length
+            .checked_sub(decision)
+            .filter(|&length| length > 0)?;
         Some(Slot {
             start: slot.start + decision,
             length,
@@ -645,8 +648,8 @@ fn densities(tasks: &[Task], processors: u64) -> Constraint {
         (u128::from(task.cost) * 1_000_000).div_ceil(span)
     };
     let largest = tasks.iter().map(density).max().unwrap_or(0);
-    let allowed = (u128::from(processors) * 1_000_000)
-        .saturating_sub(u128::from(processors - 1) * largest);
+    let allowed =
+        (u128::from(processors) * 1_000_000).saturating_sub(u128::from(processors - 1) * largest);
     let sum = tasks.iter().map(density).sum::<u128>();
     let small = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
     let mut constraint = Constraint::new(
@@ -783,7 +786,9 @@ fn tardy(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<u64>>, PlanE
     if releases.is_empty() || supply.rate.is_negative() {
         return Ok(None);
     }
-    let everywhere: Vec<Task> = (0..system.processors).flat_map(|_| releases.clone()).collect();
+    let everywhere: Vec<Task> = (0..system.processors)
+        .flat_map(|_| releases.clone())
+        .collect();
     let supplies = vec![supply; system.processors as usize];
     tardiness::with_handlers(&alone, &supplies, &everywhere).map_err(wrong)
 }

@@ -16,7 +16,7 @@
 //! A job that holds the memory mutex waits for it, spinning ([`crate::schedulability::memory_mutex`]); the phase with its wait
 //! is not preempted, so it blocks others.
 
-use bulkhead_model::tasks::{MutexOrder, Policy, TaskSystem};
+use bulkhead_model::tasks::{MutexOrder, Policy, Task as Described, TaskSystem};
 use bulkhead_model::units;
 
 use crate::schedulability::memguard::Regulation;
@@ -149,6 +149,13 @@ pub fn task(system: &TaskSystem, index: usize) -> Result<Option<Task>, TaskError
         return Ok(None);
     };
     let mut cost = alone.saturating_add(decisions(system));
+    // Whoever enters a section may be refused it once, and let go again: two decisions more, which hold up everybody below.
+    let refused = |(other, its): (usize, &Described)| {
+        other != index && its.core == task.core && !its.sections.is_empty()
+    };
+    if !task.sections.is_empty() && system.tasks.iter().enumerate().any(refused) {
+        cost = cost.saturating_add(decisions(system));
+    }
     match stall(system, index, u64::MAX)? {
         Some(stall) => cost = cost.saturating_add(stall),
         None => return Ok(None),
@@ -273,7 +280,10 @@ pub fn tasks(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>
         system.policy.is_global() || matches!(system.policy, Policy::Table | Policy::ThreePhase);
     if pays && system.overheads != Default::default() {
         // Their tests know no response beyond the period.
-        let lives: Vec<u64> = all.iter().map(|task| task.period.max(task.deadline)).collect();
+        let lives: Vec<u64> = all
+            .iter()
+            .map(|task| task.period.max(task.deadline))
+            .collect();
         all = with_releases(system, members, &all, &lives);
     }
     Ok(Some(all))

@@ -118,11 +118,7 @@ fn follow(
     let mut ready: BinaryHeap<Reverse<(Time, bool, usize)>> = BinaryHeap::new();
     let key = |index: usize, arrival: Time| match order {
         Order::FixedPriority => (0, false, index),
-        Order::EarliestDeadline => (
-            arrival + tasks[index].deadline,
-            last == Some(index),
-            index,
-        ),
+        Order::EarliestDeadline => (arrival + tasks[index].deadline, last == Some(index), index),
     };
     let (mut now, mut seen) = (0u64, 0u64);
     let mut look = start;

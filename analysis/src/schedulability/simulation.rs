@@ -288,7 +288,10 @@ mod tests {
         let found: Vec<_> = found.iter().map(|s| (s.task, s.start, s.end)).collect();
         assert_eq!(found, [(0, 0, 2), (1, 2, 5), (0, 5, 7), (1, 7, 8)]);
         let both = Simulation::new(Policy::FixedPriority, 2).segments(&tasks, 5);
-        let both: Vec<_> = both.iter().map(|s| (s.task, s.processor, s.start, s.end)).collect();
+        let both: Vec<_> = both
+            .iter()
+            .map(|s| (s.task, s.processor, s.start, s.end))
+            .collect();
         assert_eq!(both, [(0, 0, 0, 2), (1, 1, 0, 2), (1, 0, 2, 4)]);
     }
 

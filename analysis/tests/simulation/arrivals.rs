@@ -94,7 +94,11 @@ pub fn jobs(system: &TaskSystem, span: Span, random: &mut Random) -> Vec<Arrival
             continue;
         }
         // The job that is released at the common moment is as late as it may be, those after it are on time.
-        let late = if random.one_in(4) { random.below(jitter + 1) } else { jitter };
+        let late = if random.one_in(4) {
+            random.below(jitter + 1)
+        } else {
+            jitter
+        };
         let style = random.below(3);
         let mut last = 0;
         for release in moments(period, span, random) {
@@ -103,7 +107,9 @@ pub fn jobs(system: &TaskSystem, span: Span, random: &mut Random) -> Vec<Arrival
             };
             let own = match style {
                 0 => random.below(jitter + 1),
-                _ if arrival + late <= span.together && arrival + late + period > span.together => late,
+                _ if arrival + late <= span.together && arrival + late + period > span.together => {
+                    late
+                }
                 _ => 0,
             };
             last = (arrival + own).max(last);

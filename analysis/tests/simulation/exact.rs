@@ -27,7 +27,12 @@ fn follow(system: &TaskSystem, first: &[u64], observed: usize, horizon: u64) -> 
             // Arrivals are `jitter` before the first release and every period from there; later jobs are released on arrival.
             if comes == 0 {
                 for k in 0..=jitter / period {
-                    jobs.push((i, (first[i] + k * period) as i64 - jitter as i64, ns(t.cost.unwrap()), false));
+                    jobs.push((
+                        i,
+                        (first[i] + k * period) as i64 - jitter as i64,
+                        ns(t.cost.unwrap()),
+                        false,
+                    ));
                 }
             } else if (comes + jitter).is_multiple_of(period) {
                 jobs.push((i, now as i64, ns(t.cost.unwrap()), false));
@@ -123,7 +128,13 @@ fn check(policy: Policy) {
                 let task = system.task(&constraint.subject).unwrap();
                 if let Some(bound) = constraint.bound {
                     bounded += 1;
-                    assert_eq!(bound, seen[task], "{}: {}", constraint.subject, tasks::write(&system));
+                    assert_eq!(
+                        bound,
+                        seen[task],
+                        "{}: {}",
+                        constraint.subject,
+                        tasks::write(&system)
+                    );
                 }
             }
             bounded

@@ -23,7 +23,11 @@ fn tasks(random: &mut Random, most: u64, hundredths: u64, periods: &[u64]) -> Ve
     (0..count)
         .map(|i| {
             let period = random.of_list(periods);
-            let share = if i + 1 == count { left } else { random.below(left + 1) };
+            let share = if i + 1 == count {
+                left
+            } else {
+                random.below(left + 1)
+            };
             left -= share.min(left);
             let cost = (period * share / 100).clamp(1, period);
             Task::new(format!("t{i}"), ns(cost), ns(period))
@@ -31,7 +35,12 @@ fn tasks(random: &mut Random, most: u64, hundredths: u64, periods: &[u64]) -> Ve
         .collect()
 }
 
-fn system(policy: Policy, processors: u32, mut tasks: Vec<Task>, random: &mut Random) -> TaskSystem {
+fn system(
+    policy: Policy,
+    processors: u32,
+    mut tasks: Vec<Task>,
+    random: &mut Random,
+) -> TaskSystem {
     for task in &mut tasks {
         if !policy.is_global() {
             task.core = Some(random.below(processors.into()) as u32);
@@ -44,7 +53,11 @@ fn system(policy: Policy, processors: u32, mut tasks: Vec<Task>, random: &mut Ra
         let mut list: Vec<usize> = (0..tasks.len()).collect();
         list.sort_by_key(|&i| tasks[i].period);
         for (position, &i) in list.iter().enumerate() {
-            tasks[i].priority = Some(if by_period { position as u32 + 1 } else { order[position] });
+            tasks[i].priority = Some(if by_period {
+                position as u32 + 1
+            } else {
+                order[position]
+            });
         }
     }
     TaskSystem::new("random", processors, policy, tasks)
@@ -140,7 +153,8 @@ fn mutex(system: &mut TaskSystem, random: &mut Random) {
         task.deadline = task.deadline.min(task.period);
         let used: u64 = task.sections.iter().map(|s| s.length.nanoseconds()).sum();
         if random.below(3) > 0 {
-            task.memory_phase = ns(random.below(task.cost.unwrap().nanoseconds().saturating_sub(used) + 1));
+            task.memory_phase =
+                ns(random.below(task.cost.unwrap().nanoseconds().saturating_sub(used) + 1));
         }
     }
 }
@@ -358,14 +372,22 @@ pub fn table(random: &mut Random) -> TaskSystem {
             let piece = random.between(1, 8).min(length - at);
             let task = random.below(system.tasks.len() as u64) as usize;
             if !random.one_in(8) {
-                slots.push(Slot { task, start: ns(at), length: ns(piece) });
+                slots.push(Slot {
+                    task,
+                    start: ns(at),
+                    length: ns(piece),
+                });
             }
             at += piece;
         }
         for task in &mut system.tasks {
             task.cost = Some(ns((task.cost.unwrap().nanoseconds() / 3).max(1)));
         }
-        system.tables.push(Table { core: 0, length: ns(length), slots });
+        system.tables.push(Table {
+            core: 0,
+            length: ns(length),
+            slots,
+        });
     }
     system
 }
@@ -439,7 +461,11 @@ pub fn mc2(random: &mut Random) -> TaskSystem {
             .iter()
             .zip([cost + cost / 2 + random.below(2), cost + cost / 4, cost])
             .filter(|(level, _)| **level >= task.criticality)
-            .map(|(&level, cost)| CostPoint { level: Some(level), ways: None, time: ns(cost) })
+            .map(|(&level, cost)| CostPoint {
+                level: Some(level),
+                ways: None,
+                time: ns(cost),
+            })
             .collect();
         if task.criticality < 'D' {
             task.cost = None;

@@ -33,8 +33,14 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
     let decision = ns(system.overheads.schedule);
     let release = ns(system.overheads.release);
     let key = |job: &Job| match system.policy {
-        Policy::GlobalFixedPriority => (u64::from(system.tasks[job.task].priority.unwrap()), job.number),
-        _ => (job.arrival + ns(system.tasks[job.task].deadline), job.number),
+        Policy::GlobalFixedPriority => (
+            u64::from(system.tasks[job.task].priority.unwrap()),
+            job.number,
+        ),
+        _ => (
+            job.arrival + ns(system.tasks[job.task].deadline),
+            job.number,
+        ),
     };
     let mut cores: Vec<Core> = (0..system.processors).map(|_| Core::default()).collect();
     let mut jobs: Vec<Job> = Vec::new();
@@ -44,7 +50,12 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
         while releases.front().is_some_and(|r| r.release <= now) {
             let job = releases.pop_front().unwrap();
             let busiest = (0..cores.len())
-                .filter_map(|c| Some((key(jobs.iter().find(|j| Some(j.number) == cores[c].job)?), c)))
+                .filter_map(|c| {
+                    Some((
+                        key(jobs.iter().find(|j| Some(j.number) == cores[c].job)?),
+                        c,
+                    ))
+                })
                 .min();
             let core = match busiest {
                 Some((_, core)) if spiteful => core,
@@ -71,7 +82,11 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
         }
         let held = |core: &Core| core.decision > 0 || !core.releases.is_empty();
         // The most urgent jobs, one of each task, for the processors that are free to choose.
-        let stuck: Vec<usize> = cores.iter().filter(|c| held(c)).filter_map(|c| c.job).collect();
+        let stuck: Vec<usize> = cores
+            .iter()
+            .filter(|c| held(c))
+            .filter_map(|c| c.job)
+            .collect();
         let free = cores.iter().filter(|c| !held(c)).count();
         let mut able: Vec<&Job> = jobs
             .iter()
@@ -81,13 +96,19 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
         able.sort_by_key(|job| key(job));
         able.truncate(free);
         let mut chosen: Vec<usize> = able.iter().map(|job| job.number).collect();
-        for core in cores.iter_mut().filter(|core| !(core.decision > 0 || !core.releases.is_empty())) {
+        for core in cores
+            .iter_mut()
+            .filter(|core| !(core.decision > 0 || !core.releases.is_empty()))
+        {
             match core.job.filter(|job| chosen.contains(job)) {
                 Some(job) => chosen.retain(|other| *other != job),
                 None => core.job = None,
             }
         }
-        for core in cores.iter_mut().filter(|core| !(core.decision > 0 || !core.releases.is_empty())) {
+        for core in cores
+            .iter_mut()
+            .filter(|core| !(core.decision > 0 || !core.releases.is_empty()))
+        {
             if core.job.is_none() && !chosen.is_empty() {
                 let number = chosen.remove(0);
                 let job = jobs.iter_mut().find(|job| job.number == number).unwrap();

@@ -47,9 +47,16 @@ fn follow(system: &TaskSystem, level: char, random: &mut Random) -> Vec<u64> {
     for (task, described) in system.tasks.iter().enumerate() {
         if described.criticality < 'C' {
             let period = ns(described.period);
-            coming.extend((0..).map(|k| k * period).take_while(|at| *at < span.end).map(
-                |arrival| Arrival { task, arrival, release: arrival },
-            ));
+            coming.extend(
+                (0..)
+                    .map(|k| k * period)
+                    .take_while(|at| *at < span.end)
+                    .map(|arrival| Arrival {
+                        task,
+                        arrival,
+                        release: arrival,
+                    }),
+            );
         }
     }
     coming.sort_by_key(|job| (job.release, job.task));
@@ -75,7 +82,9 @@ fn follow(system: &TaskSystem, level: char, random: &mut Random) -> Vec<u64> {
         }
         while coming.front().is_some_and(|job| job.release <= now) {
             let job = coming.pop_front().unwrap();
-            let core = system.tasks[job.task].core.map_or_else(|| random.below(count as u64) as usize, |c| c as usize);
+            let core = system.tasks[job.task]
+                .core
+                .map_or_else(|| random.below(count as u64) as usize, |c| c as usize);
             kernel[core].push_back((release, Some(job)));
         }
         let mut start = |job: Arrival, jobs: &mut Vec<Job>| {
@@ -95,18 +104,31 @@ fn follow(system: &TaskSystem, level: char, random: &mut Random) -> Vec<u64> {
                 }
             }
         }
-        let first = |job: &&Job, jobs: &[Job]| !jobs.iter().any(|o| o.task == job.task && o.number < job.number);
+        let first = |job: &&Job, jobs: &[Job]| {
+            !jobs
+                .iter()
+                .any(|o| o.task == job.task && o.number < job.number)
+        };
         // Levels A and B choose where the kernel does nothing.
         for core in (0..count).filter(|&core| kernel[core].is_empty()) {
             let here = |job: &&Job, level: char| {
                 let task = &system.tasks[job.task];
                 task.criticality == level && task.core == Some(core as u32)
             };
-            let slot = system.tables.iter().find(|t| t.core == core as u32).and_then(|table| {
-                let place = now % ns(table.length);
-                let slot = table.slots.iter().find(|s| ns(s.start) <= place && place < ns(s.start) + ns(s.length))?;
-                jobs.iter().filter(|j| j.task == slot.task).min_by_key(|j| j.number)
-            });
+            let slot = system
+                .tables
+                .iter()
+                .find(|t| t.core == core as u32)
+                .and_then(|table| {
+                    let place = now % ns(table.length);
+                    let slot = table
+                        .slots
+                        .iter()
+                        .find(|s| ns(s.start) <= place && place < ns(s.start) + ns(s.length))?;
+                    jobs.iter()
+                        .filter(|j| j.task == slot.task)
+                        .min_by_key(|j| j.number)
+                });
             let b = jobs
                 .iter()
                 .filter(|j| here(j, 'B') && first(j, &jobs))
@@ -115,15 +137,24 @@ fn follow(system: &TaskSystem, level: char, random: &mut Random) -> Vec<u64> {
                 Some(job) => Some(job.number),
                 // What ran of level C may go on.
                 None => running[core].filter(|n| {
-                    jobs.iter().any(|j| j.number == *n && system.tasks[j.task].criticality >= 'C')
+                    jobs.iter()
+                        .any(|j| j.number == *n && system.tasks[j.task].criticality >= 'C')
                 }),
             };
         }
         let below = |number: Option<usize>| {
-            number.is_none_or(|n| jobs.iter().all(|j| j.number != n || system.tasks[j.task].criticality >= 'C'))
+            number.is_none_or(|n| {
+                jobs.iter()
+                    .all(|j| j.number != n || system.tasks[j.task].criticality >= 'C')
+            })
         };
-        let free: Vec<usize> = (0..count).filter(|&c| kernel[c].is_empty() && below(running[c])).collect();
-        let stuck: Vec<usize> = (0..count).filter(|c| !free.contains(c)).filter_map(|c| running[c]).collect();
+        let free: Vec<usize> = (0..count)
+            .filter(|&c| kernel[c].is_empty() && below(running[c]))
+            .collect();
+        let stuck: Vec<usize> = (0..count)
+            .filter(|c| !free.contains(c))
+            .filter_map(|c| running[c])
+            .collect();
         let mut able: Vec<&Job> = jobs
             .iter()
             .filter(|j| system.tasks[j.task].criticality >= 'C')
@@ -158,7 +189,8 @@ fn follow(system: &TaskSystem, level: char, random: &mut Random) -> Vec<u64> {
                 }
                 continue;
             }
-            let Some(job) = running[core].and_then(|n| jobs.iter_mut().find(|j| j.number == n)) else {
+            let Some(job) = running[core].and_then(|n| jobs.iter_mut().find(|j| j.number == n))
+            else {
                 continue;
             };
             if !job.started {

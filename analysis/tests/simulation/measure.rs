@@ -36,7 +36,9 @@ impl Case {
     /// Compares and prints.
     pub fn check(&self) {
         let systems = std::env::var("BULKHEAD_SYSTEMS").ok();
-        let systems = systems.and_then(|text| text.parse().ok()).unwrap_or(SYSTEMS);
+        let systems = systems
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(SYSTEMS);
         let found: Vec<Result<Known, String>> = (0..systems)
             .into_par_iter()
             .map(|number| self.one(number))
@@ -50,7 +52,10 @@ impl Case {
             wrong.iter().min_by_key(|text| text.len()).unwrap(),
         );
         let known: Vec<Known> = found.into_iter().filter_map(Result::ok).collect();
-        let mut ratios: Vec<f64> = known.iter().flat_map(|k| k.ratios.iter().copied()).collect();
+        let mut ratios: Vec<f64> = known
+            .iter()
+            .flat_map(|k| k.ratios.iter().copied())
+            .collect();
         ratios.sort_by(f64::total_cmp);
         let median = ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN);
         let tasks: u64 = known.iter().map(|k| k.tasks).sum();
@@ -64,7 +69,11 @@ impl Case {
             share(judged as f64, tasks as f64),
         );
         // Silence is no soundness.
-        assert!(judged * 4 >= tasks, "{}: hardly anything has a bound", self.name);
+        assert!(
+            judged * 4 >= tasks,
+            "{}: hardly anything has a bound",
+            self.name
+        );
     }
 
     fn one(&self, number: u64) -> Result<Known, String> {

@@ -44,7 +44,13 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
             .filter(|job| system.tasks[job.task].core == Some(core as u32))
             .copied()
             .collect();
-        processor(system, here, (begin, slots[core], round, shift, overhead), span.end, &mut worst);
+        processor(
+            system,
+            here,
+            (begin, slots[core], round, shift, overhead),
+            span.end,
+            &mut worst,
+        );
     }
     worst
 }

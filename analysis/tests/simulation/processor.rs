@@ -91,7 +91,11 @@ impl<'a> Processors<'a> {
         let monotonic = system.policy == Policy::RateMonotonic;
         order.sort_by_key(|&i| {
             let t = &system.tasks[i];
-            if monotonic { (0, t.period, i) } else { (t.priority.unwrap_or(0), t.period, i) }
+            if monotonic {
+                (0, t.period, i)
+            } else {
+                (t.priority.unwrap_or(0), t.period, i)
+            }
         });
         let mut rank = vec![0; order.len()];
         for (position, &task) in order.iter().enumerate() {
@@ -178,11 +182,14 @@ impl<'a> Processors<'a> {
                 let arrival = releases.pop_front().unwrap();
                 let core = &mut cores[system.tasks[arrival.task].core.unwrap() as usize];
                 let release = ns(system.overheads.release);
-                core.pending.push_back((Operation::Release(arrival), release));
+                core.pending
+                    .push_back((Operation::Release(arrival), release));
             }
             if mutex.holder.is_none() && !mutex.queue.is_empty() {
                 let first = match mutex.order {
-                    Some(MutexOrder::Core) => mutex.queue.iter().enumerate().min_by_key(|(_, q)| q.1),
+                    Some(MutexOrder::Core) => {
+                        mutex.queue.iter().enumerate().min_by_key(|(_, q)| q.1)
+                    }
                     _ => mutex.queue.iter().enumerate().min_by_key(|(_, q)| q.0),
                 };
                 let (_, core) = mutex.queue.remove(first.unwrap().0);
@@ -365,7 +372,10 @@ impl<'a> Processors<'a> {
 
     /// Who should run: an index of the ready jobs.
     fn choose(&self, core: &Core) -> Option<usize> {
-        let current = core.ready.iter().position(|j| Some(j.number) == core.current);
+        let current = core
+            .ready
+            .iter()
+            .position(|j| Some(j.number) == core.current);
         if let Some(index) = current
             && (core.spinning || core.ready[index].in_phase)
         {
@@ -374,7 +384,11 @@ impl<'a> Processors<'a> {
         // Jobs of a task run in their order.
         let first = |index: &usize| {
             let job = &core.ready[*index];
-            job.task.is_none() || !core.ready.iter().any(|o| o.task == job.task && o.number < job.number)
+            job.task.is_none()
+                || !core
+                    .ready
+                    .iter()
+                    .any(|o| o.task == job.task && o.number < job.number)
         };
         let key = |index: &usize| -> (u64, usize) {
             let job = &core.ready[*index];
@@ -382,7 +396,10 @@ impl<'a> Processors<'a> {
                 return ((2 * job.ceiling) as u64, 0);
             };
             if self.system.policy == Policy::Edf {
-                return (job.arrival + ns(self.system.tasks[task].deadline), job.number);
+                return (
+                    job.arrival + ns(self.system.tasks[task].deadline),
+                    job.number,
+                );
             }
             let mut level = 2 * self.rank[task] + 1;
             if job.started && self.threshold[task] < self.rank[task] {
@@ -400,12 +417,18 @@ impl<'a> Processors<'a> {
         for _ in 0..core.ready.len() {
             let job = &core.ready[best];
             let wants = job.marks.get(job.next).filter(|(at, _)| *at <= job.done);
-            let (Some((_, Mark::Enter(_))), Some(task), false) = (wants, job.task, self.immediate) else {
+            let (Some((_, Mark::Enter(_))), Some(task), false) = (wants, job.task, self.immediate)
+            else {
                 break;
             };
             let holder = (0..core.ready.len())
                 .filter(|&other| other != best)
-                .flat_map(|other| core.ready[other].held.iter().map(move |&r| (self.ceiling(r), other)))
+                .flat_map(|other| {
+                    core.ready[other]
+                        .held
+                        .iter()
+                        .map(move |&r| (self.ceiling(r), other))
+                })
                 .min();
             match holder {
                 Some((ceiling, other)) if ceiling <= self.rank[task] => best = other,
@@ -467,7 +490,11 @@ impl<'a> Processors<'a> {
             .iter()
             .filter(|s| s.length.0 > 0)
             .map(|s| {
-                let resource = self.resources.iter().position(|r| *r == s.resource).unwrap();
+                let resource = self
+                    .resources
+                    .iter()
+                    .position(|r| *r == s.resource)
+                    .unwrap();
                 (ns(s.length), Mark::Enter(resource), Mark::Leave(resource))
             })
             .collect();
@@ -523,4 +550,3 @@ impl<'a> Processors<'a> {
         }
     }
 }
-

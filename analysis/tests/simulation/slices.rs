@@ -102,7 +102,9 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
                 }
             }
         }
-        let Some((who, left)) = &mut turn else { continue };
+        let Some((who, left)) = &mut turn else {
+            continue;
+        };
         *left -= 1;
         let activity = &mut all[*who];
         activity.used += 1;

@@ -105,7 +105,12 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "0ns",
                 "A scheduling decision with its context switch.",
             ),
-            default("release", Span, "0ns", "The release of a job, with the decision that nobody else runs."),
+            default(
+                "release",
+                Span,
+                "0ns",
+                "The release of a job, with the decision that nobody else runs.",
+            ),
             default("interrupt", Span, "0ns", "Entry and exit of an interrupt."),
         ],
         children: &[],
