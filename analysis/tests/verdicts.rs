@@ -1,5 +1,6 @@
 //! Verdicts that were not sound once, each with its smallest case, by hand.
 
+use bulkhead_analysis::plan::repair::{Number, repairs};
 use bulkhead_analysis::plan::{Kind, Plan, plan};
 use bulkhead_model::load_tasks_text;
 
@@ -162,4 +163,96 @@ fn a_deadline_counts_from_the_arrival() {
     };
     assert!(bounds(&system("2us")).1);
     assert!(!bounds(&system("1999ns")).1);
+}
+
+/// What fails under policies of all processors, and in three phases, says by how much.
+#[test]
+fn failures_have_numbers() {
+    let task = |name: &str, cost: u64, deadline: u64, priority: &str| {
+        format!(
+            "<task name=\"{name}\" period=\"20us\" deadline=\"{deadline}us\" cost=\"{cost}us\"{priority}/>"
+        )
+    };
+    let three = |policy: &str, priorities: [&str; 3]| {
+        format!(
+            "<processors count=\"2\" policy=\"{policy}\"/>{}{}{}",
+            task("a", 4, 4, priorities[0]),
+            task("b", 4, 4, priorities[1]),
+            task("c", 4, 6, priorities[2])
+        )
+    };
+    let fixed = three(
+        "global-fixed-priority",
+        [" priority=\"1\"", " priority=\"2\"", " priority=\"3\""],
+    );
+    // The third waits for one of the others: 8.
+    assert_eq!(bounds(&fixed), (vec![Some(4.0), Some(4.0), Some(8.0)], false));
+    let plan = judged(&three("global-edf", [""; 3]));
+    let failed = plan.failures();
+    // Densities 1, 1 and 2/3 against 2 - 1.
+    let sum = failed
+        .iter()
+        .find(|c| c.subject == "densities of all tasks")
+        .unwrap();
+    assert_eq!((sum.bound, sum.limit), (Some(2_666_667), Some(1_000_000)));
+    let (found, holds) = bounds(
+        "<processors count=\"1\" policy=\"three-phase\"/><tdma overhead=\"1us\"/><share core=\"0\" slot=\"3us\"/>\
+         <task name=\"a\" period=\"400us\" deadline=\"30us\" cost=\"20us\" load=\"4us\" unload=\"4us\" priority=\"1\" core=\"0\"/>",
+    );
+    assert!(!holds && found[0] > Some(30.0), "{found:?}");
+}
+
+/// Level C is asked for 169 % of a processor: no bound exists, and that is said; the slots that a plan chose are shown.
+#[test]
+fn what_is_missing_is_said() {
+    let plan = judged(
+        "<processors count=\"1\" policy=\"mc2\"/>\
+         <task name=\"x\" period=\"100ms\" cost=\"85ms\"/><task name=\"y\" period=\"100ms\" cost=\"84ms\"/>",
+    );
+    let late = plan
+        .constraints
+        .iter()
+        .find(|c| c.kind == Kind::Tardiness)
+        .unwrap();
+    assert_eq!(
+        late.note.as_deref(),
+        Some("no bound exists: all processors, level C are asked for 169 % of the 100 % that there are")
+    );
+    let plan = judged(
+        "<processors count=\"2\" policy=\"three-phase\"/><tdma overhead=\"1us\"/>\
+         <task name=\"a\" period=\"4ms\" cost=\"20us\" load=\"4us\" core=\"0\"/><task name=\"b\" period=\"4ms\" cost=\"20us\" load=\"4us\" core=\"1\"/>",
+    );
+    let slots = plan.choices.iter().find(|c| c.what == "slots").unwrap();
+    assert!(slots.how.contains("for each of processors 0, 1"), "{}", slots.how);
+}
+
+/// Too late by 2 us: less jitter repairs it, and so does a shorter section of the other task where that is what blocks.
+#[test]
+fn repairs_know_more_than_costs() {
+    let found = |inside: &str| {
+        let text = format!("<task-system name=\"s\">{inside}</task-system>");
+        let system = load_tasks_text("case", &text, &Default::default()).unwrap();
+        let plan = plan(&system).unwrap();
+        assert!(!plan.schedulable);
+        let all = repairs(&system, &plan);
+        all.into_iter()
+            .map(|repair| (repair.number, repair.subject, repair.to))
+            .collect::<Vec<_>>()
+    };
+    let jitter = found(
+        "<processors count=\"1\" policy=\"fixed-priority\"/>\
+         <task name=\"a\" period=\"10us\" deadline=\"6us\" cost=\"5us\" jitter=\"3us\" priority=\"1\" core=\"0\"/>",
+    );
+    assert!(jitter.contains(&(Number::Jitter, "a".to_owned(), 1000)), "{jitter:?}");
+    let sections = found(
+        "<processors count=\"1\" policy=\"fixed-priority\"/><overheads schedule=\"0ns\"/>\
+         <task name=\"a\" period=\"100us\" deadline=\"9us\" cost=\"5us\" priority=\"1\" core=\"0\"><section resource=\"r\" length=\"1us\"/></task>\
+         <task name=\"b\" period=\"100us\" cost=\"8us\" priority=\"2\" core=\"0\"><section resource=\"r\" length=\"6us\"/></task>",
+    );
+    assert!(sections.contains(&(Number::Sections, "b".to_owned(), 4000)), "{sections:?}");
+    let overhead = found(
+        "<processors count=\"1\" policy=\"fixed-priority\"/><overheads schedule=\"2us\"/>\
+         <task name=\"a\" period=\"100us\" deadline=\"8us\" cost=\"5us\" priority=\"1\" core=\"0\"/>",
+    );
+    assert!(overhead.contains(&(Number::Overhead, "schedule".to_owned(), 1500)), "{overhead:?}");
 }
