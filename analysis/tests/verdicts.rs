@@ -85,6 +85,19 @@ fn a_refused_section_costs_two_decisions() {
     assert_eq!(found, [Some(17.0 + 17.0), Some(17.0 + 44.0)]);
 }
 
+/// A decision of 2 for the lowest task delays the others, so that the highest one, which cannot preempt the middle one, comes once more
+/// before that starts: 2, twice 2 + 5 + 2, a decision of 2 and 3: 25 less the moment after which they came.
+#[test]
+fn a_decision_for_a_lower_task_delays_a_start() {
+    let (found, _) = bounds(
+        "<processors count=\"1\" policy=\"threshold\"/><overheads schedule=\"2us\"/>\
+         <task name=\"high\" period=\"10us\" cost=\"5us\" priority=\"1\" threshold=\"1\" core=\"0\"/>\
+         <task name=\"middle\" period=\"1ms\" cost=\"3us\" priority=\"2\" threshold=\"1\" core=\"0\"/>\
+         <task name=\"low\" period=\"1ms\" cost=\"1us\" priority=\"3\" threshold=\"3\" core=\"0\"/>",
+    );
+    assert!(found[1] >= Some(25.0), "{found:?}");
+}
+
 /// Two tasks of 10 ms in slices of 1 ms take turns twenty times, and each turn begins with a decision of 100 us.
 #[test]
 fn every_slice_begins_with_a_decision() {
@@ -186,7 +199,10 @@ fn failures_have_numbers() {
         [" priority=\"1\"", " priority=\"2\"", " priority=\"3\""],
     );
     // The third waits for one of the others: 8.
-    assert_eq!(bounds(&fixed), (vec![Some(4.0), Some(4.0), Some(8.0)], false));
+    assert_eq!(
+        bounds(&fixed),
+        (vec![Some(4.0), Some(4.0), Some(8.0)], false)
+    );
     let plan = judged(&three("global-edf", [""; 3]));
     let failed = plan.failures();
     // Densities 1, 1 and 2/3 against 2 - 1.
@@ -216,14 +232,20 @@ fn what_is_missing_is_said() {
         .unwrap();
     assert_eq!(
         late.note.as_deref(),
-        Some("no bound exists: all processors, level C are asked for 169 % of the 100 % that there are")
+        Some(
+            "no bound exists: all processors, level C are asked for 169 % of the 100 % that there are"
+        )
     );
     let plan = judged(
         "<processors count=\"2\" policy=\"three-phase\"/><tdma overhead=\"1us\"/>\
          <task name=\"a\" period=\"4ms\" cost=\"20us\" load=\"4us\" core=\"0\"/><task name=\"b\" period=\"4ms\" cost=\"20us\" load=\"4us\" core=\"1\"/>",
     );
     let slots = plan.choices.iter().find(|c| c.what == "slots").unwrap();
-    assert!(slots.how.contains("for each of processors 0, 1"), "{}", slots.how);
+    assert!(
+        slots.how.contains("for each of processors 0, 1"),
+        "{}",
+        slots.how
+    );
 }
 
 /// Too late by 2 us: less jitter repairs it, and so does a shorter section of the other task where that is what blocks.
@@ -243,16 +265,25 @@ fn repairs_know_more_than_costs() {
         "<processors count=\"1\" policy=\"fixed-priority\"/>\
          <task name=\"a\" period=\"10us\" deadline=\"6us\" cost=\"5us\" jitter=\"3us\" priority=\"1\" core=\"0\"/>",
     );
-    assert!(jitter.contains(&(Number::Jitter, "a".to_owned(), 1000)), "{jitter:?}");
+    assert!(
+        jitter.contains(&(Number::Jitter, "a".to_owned(), 1000)),
+        "{jitter:?}"
+    );
     let sections = found(
         "<processors count=\"1\" policy=\"fixed-priority\"/><overheads schedule=\"0ns\"/>\
          <task name=\"a\" period=\"100us\" deadline=\"9us\" cost=\"5us\" priority=\"1\" core=\"0\"><section resource=\"r\" length=\"1us\"/></task>\
          <task name=\"b\" period=\"100us\" cost=\"8us\" priority=\"2\" core=\"0\"><section resource=\"r\" length=\"6us\"/></task>",
     );
-    assert!(sections.contains(&(Number::Sections, "b".to_owned(), 4000)), "{sections:?}");
+    assert!(
+        sections.contains(&(Number::Sections, "b".to_owned(), 4000)),
+        "{sections:?}"
+    );
     let overhead = found(
         "<processors count=\"1\" policy=\"fixed-priority\"/><overheads schedule=\"2us\"/>\
          <task name=\"a\" period=\"100us\" deadline=\"8us\" cost=\"5us\" priority=\"1\" core=\"0\"/>",
     );
-    assert!(overhead.contains(&(Number::Overhead, "schedule".to_owned(), 1500)), "{overhead:?}");
+    assert!(
+        overhead.contains(&(Number::Overhead, "schedule".to_owned(), 1500)),
+        "{overhead:?}"
+    );
 }

@@ -6,17 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bulkhead_model::tasks::{MutexOrder, Policy, Section, TaskSystem};
-use num_traits::Signed;
 
 use super::prepare::{self, nanoseconds};
-use super::{Constraint, Kind, PlanError, Unit, channels, levels, resources, slices};
-use crate::schedulability::table::{self, Slot, Table, TableError};
+use super::tables::{build_table, first_arrivals, table_processor};
+use super::{Constraint, Kind, PlanError, Unit, channels, levels, resources, slices, tardy};
 use crate::schedulability::task::LIMIT;
 use crate::schedulability::three_phase::{PhaseError, PhasedTask, Tdma};
 use crate::schedulability::utilisation::{compare, compare_with};
 use crate::schedulability::{
     Task, TaskError, edf, edf_response, fixed_priority, global_edf, global_fixed_priority,
-    harmonic, mc2, periodic, tardiness, three_phase, threshold,
+    harmonic, periodic, three_phase, threshold,
 };
 
 /// What is known of a task.
@@ -273,6 +272,12 @@ fn fixed(
     let responses = match system.policy {
         Policy::FixedPriority | Policy::RateMonotonic => fixed_priority::response_times(&sorted)?,
         policy => {
+            // A decision for somebody below delays a start, and who comes meanwhile goes first.
+            let decision = nanoseconds(system.overheads.schedule);
+            let above = sorted.len().saturating_sub(1);
+            for task in sorted.iter_mut().take(above).skip(handlers) {
+                task.blocking = task.blocking.max(decision);
+            }
             let own = |rank: usize| handlers + rank;
             let mut thresholds: Vec<usize> = (0..handlers).collect();
             for (rank, &position) in order.iter().enumerate() {
@@ -391,154 +396,6 @@ fn edf_processor(tasks: &[Task], handlers: &[Task]) -> Result<Vec<Known>, TaskEr
         met,
     };
     Ok(responses.into_iter().zip(tasks).map(within).collect())
-}
-
-/// Why there is no table for these periods.
-pub fn too_long() -> String {
-    format!(
-        "the periods have no common multiple that a table could hold: it would need more than {} jobs, or more than 52 days",
-        periodic::JOBS_MAX
-    )
-}
-
-/// Rounds in which a table is built anew because its jobs have more pieces than the last one's.
-const TABLE_ROUNDS: usize = 8;
-
-/// The table of a processor, unless it would be longer than anybody wants to write down. Each piece of a job begins with a decision,
-/// so the table is built for as many as its jobs have; a job alone has two decisions in its cost.
-///
-/// # Errors
-/// Those of [`table::build`].
-pub fn build_table(
-    system: &TaskSystem,
-    tasks: &[Task],
-    offsets: &[u64],
-) -> Result<Table, TableError> {
-    let length = periodic::hyperperiod(tasks.iter().map(|task| task.period));
-    if length.is_none_or(|length| length > super::NANOSECONDS_MAX) {
-        return Err(TableError::TooLong);
-    }
-    let decision = nanoseconds(system.overheads.schedule);
-    let mut longer = tasks.to_vec();
-    let mut failed = None;
-    for _ in 0..TABLE_ROUNDS {
-        let table = table::build_at(&longer, offsets)?;
-        let (usable, bare) = after_decisions(&table, tasks, decision);
-        match table::check_at(&usable, &bare, offsets) {
-            Ok(()) => return Ok(table),
-            Err(TableError::Short {
-                task,
-                job,
-                deadline,
-                ..
-            }) => {
-                longer[task].cost = longer[task].cost.saturating_add(decision).min(LIMIT);
-                failed = Some(TableError::Impossible {
-                    task,
-                    job,
-                    deadline,
-                });
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Err(failed.unwrap_or(TableError::TooLong))
-}
-
-/// What is left of a table's slots after the decision that begins each, and of the tasks' costs without the first of their two.
-fn after_decisions(table: &Table, tasks: &[Task], decision: u64) -> (Table, Vec<Task>) {
-    let usable = |slot: &Slot| {
-        let length = slot
-            .length
-            .checked_sub(decision)
-            .filter(|&length| length > 0)?;
-        Some(Slot {
-            start: slot.start + decision,
-            length,
-            ..*slot
-        })
-    };
-    let bare = |task: &Task| Task {
-        cost: task.cost.saturating_sub(decision).max(1),
-        ..*task
-    };
-    let table = Table {
-        length: table.length,
-        slots: table.slots.iter().filter_map(usable).collect(),
-    };
-    (table, tasks.iter().map(bare).collect())
-}
-
-/// First arrivals of `members`.
-pub fn first_arrivals(system: &TaskSystem, members: &[usize]) -> Vec<u64> {
-    let offset = |&index: &usize| nanoseconds(system.tasks[index].offset);
-    members.iter().map(offset).collect()
-}
-
-/// The table of a processor of the description, with tasks numbered as in `members`.
-fn table_of(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Table> {
-    let table = system.tables.iter().find(|table| table.core == core)?;
-    Some(Table {
-        length: nanoseconds(table.length),
-        slots: table
-            .slots
-            .iter()
-            .map(|slot| Slot {
-                start: nanoseconds(slot.start),
-                length: nanoseconds(slot.length),
-                task: members
-                    .iter()
-                    .position(|&index| index == slot.task)
-                    .unwrap_or(usize::MAX),
-            })
-            .collect(),
-    })
-}
-
-pub fn table_processor(
-    system: &TaskSystem,
-    core: u32,
-    members: &[usize],
-    tasks: &[Task],
-) -> Result<Vec<Known>, PlanError> {
-    let none = || vec![Known::default(); tasks.len()];
-    let offsets = first_arrivals(system, members);
-    let decision = nanoseconds(system.overheads.schedule);
-    let known = |table: &Table| {
-        let (usable, bare) = after_decisions(table, tasks, decision);
-        table::response_times_at(&usable, &bare, &offsets)
-            .into_iter()
-            .map(|response| Known {
-                response: Some(response),
-                met: true,
-            })
-            .collect()
-    };
-    match table_of(system, core, members) {
-        Some(table) => {
-            // Reading a description has refused slots that overlap.
-            let (usable, bare) = after_decisions(&table, tasks, decision);
-            match table::check_at(&usable, &bare, &offsets) {
-                Ok(()) => Ok(known(&table)),
-                Err(TableError::Task(error)) => Err(PlanError::of(&error, system, members)),
-                Err(_) => Ok(none()),
-            }
-        }
-        None => match build_table(system, tasks, &offsets) {
-            Ok(table) => Ok(known(&table)),
-            Err(table::TableError::Impossible { .. }) => Ok(none()),
-            // Level A is judged without a table, too; there is only no response time.
-            Err(table::TableError::TooLong) if system.policy == Policy::Mc2 => {
-                let met = Known {
-                    response: None,
-                    met: true,
-                };
-                Ok(vec![met; tasks.len()])
-            }
-            Err(TableError::TooLong) => Err(PlanError::Other(too_long())),
-            Err(error) => Err(PlanError::of_table(&error, system, members)),
-        },
-    }
 }
 
 /// The slots of the DMA engine. `None`: a processor has none.
@@ -732,10 +589,7 @@ fn soft(
     responses: &mut [Option<u64>],
 ) -> Result<Vec<(usize, Known)>, PlanError> {
     let order: Vec<usize> = (0..system.tasks.len()).collect();
-    let bounds = match prepared(system, &order)? {
-        Some(_) => tardy(system, &order)?,
-        None => None,
-    };
+    let bounds = tardy::bounds(system, &order)?;
     for index in order {
         late(
             system,
@@ -748,51 +602,6 @@ fn soft(
     Ok(Vec::new())
 }
 
-/// Rounds in which tardiness may grow with what late jobs pay for.
-const LATE_ROUNDS: usize = 50;
-
-/// Bounds on tardiness. A late job lives longer, so it pays for more releases, which may make it later: from the bounds without
-/// that, until they no longer grow. Where they grow for ever, all releases are taken from every processor instead.
-fn tardy(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<u64>>, PlanError> {
-    let wrong = |error: TaskError| PlanError::of(&error, system, order);
-    let own = |&index: &usize| prepare::task(system, index);
-    let Some(alone) = order
-        .iter()
-        .map(own)
-        .collect::<Result<Option<Vec<Task>>, TaskError>>()
-        .map_err(wrong)?
-    else {
-        return Ok(None);
-    };
-    let mut late = vec![0; order.len()];
-    for _ in 0..LATE_ROUNDS {
-        let lives: Vec<u64> = alone
-            .iter()
-            .zip(&late)
-            .map(|(task, late): (_, &u64)| task.period.saturating_add(*late))
-            .collect();
-        let tasks = prepare::with_releases(system, order, &alone, &lives);
-        let found = tardiness::bounds(&tasks, u64::from(system.processors)).map_err(wrong)?;
-        match found {
-            None => break,
-            Some(found) if found.iter().zip(&late).all(|(new, old)| new <= old) => {
-                return Ok(Some(found));
-            }
-            Some(found) => late = found,
-        }
-    }
-    let releases = prepare::releases(system, order.iter().copied());
-    let supply = mc2::supply(&releases);
-    if releases.is_empty() || supply.rate.is_negative() {
-        return Ok(None);
-    }
-    let everywhere: Vec<Task> = (0..system.processors)
-        .flat_map(|_| releases.clone())
-        .collect();
-    let supplies = vec![supply; system.processors as usize];
-    tardiness::with_handlers(&alone, &supplies, &everywhere).map_err(wrong)
-}
-
 /// Work against processors: exact verdicts, shares in millionths rounded up for the reader.
 fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) -> Result<(), PlanError> {
     if system.policy == Policy::TimeSlice {
@@ -802,22 +611,31 @@ fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) -> Result<(), Plan
         levels::capacities(system, all);
         return Ok(());
     }
+    let alone = |list: &[usize]| {
+        prepare::alone(system, list).map_err(|error| PlanError::of(&error, system, &[]))
+    };
+    // What happens once is no load.
+    let pairs = |handlers: &[Task]| -> Vec<(u64, u64)> {
+        let often = handlers.iter().filter(|handler| handler.period < LIMIT);
+        often
+            .map(|handler| (handler.period, handler.cost))
+            .collect()
+    };
     if system.policy.is_global() {
         let list: Vec<usize> = (0..system.tasks.len()).collect();
-        if let Some(tasks) = prepared(system, &list)? {
-            all.push(capacity("all processors", &tasks, &[], system.processors));
+        if let Some(tasks) = alone(&list)? {
+            let releases = pairs(&prepare::releases(system, list.into_iter()));
+            let one = capacity("all processors", &tasks, &releases, system.processors);
+            all.push(one);
         }
         return Ok(());
     }
     for (core, members) in members(system) {
-        let Some(tasks) = prepared(system, &members)? else {
+        let Some(tasks) = alone(&members)? else {
             continue;
         };
-        let handlers: Vec<(u64, u64)> = handlers(system, core, &members)?
-            .iter()
-            .filter(|handler| handler.period < LIMIT)
-            .map(|handler| (handler.period, handler.cost))
-            .collect();
+        let handlers = prepare::handlers(system, core, &members);
+        let handlers = pairs(&handlers.map_err(|error| PlanError::of(&error, system, &[]))?);
         let mut one = capacity(&format!("processor {core}"), &tasks, &handlers, 1);
         if system.policy == Policy::RateMonotonic && harmonic::is_harmonic(&tasks) {
             one.note = Some("harmonic periods: the whole processor can be used".to_owned());

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use bulkhead_model::tasks::{Device, Task as Described, TaskSystem};
 
-use super::evaluate::{Known, capacity, late, table_processor};
+use super::evaluate::{Known, capacity, late};
 use super::prepare::{self, nanoseconds};
+use super::tables::table_processor;
 use super::{Constraint, PlanError};
 use crate::mc2::ways::ONE;
 use crate::schedulability::mc2::{LevelTask, Overheads, Processor};

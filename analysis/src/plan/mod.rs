@@ -22,6 +22,8 @@ pub mod repair;
 mod resources;
 mod slices;
 pub mod system;
+mod tables;
+mod tardy;
 
 pub use complete::plan;
 pub use input::InputError;

@@ -266,16 +266,17 @@ fn phases(system: &TaskSystem) -> Result<Option<Vec<u64>>, TaskError> {
     Ok(Some(longest))
 }
 
+/// The tests' tasks `members`, each with its own cost. `None`: one of them has none.
+pub fn alone(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>, TaskError> {
+    members.iter().map(|&index| task(system, index)).collect()
+}
+
 /// The tests' tasks `members`, each with its whole cost, where all of them share processors. With policies whose tests know no
 /// handlers each job also pays for the releases that its life may meet. `None`: one of them has no cost.
 pub fn tasks(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>, TaskError> {
-    let mut all = Vec::with_capacity(members.len());
-    for &index in members {
-        match task(system, index)? {
-            Some(task) => all.push(task),
-            None => return Ok(None),
-        }
-    }
+    let Some(mut all) = alone(system, members)? else {
+        return Ok(None);
+    };
     let pays =
         system.policy.is_global() || matches!(system.policy, Policy::Table | Policy::ThreePhase);
     if pays && system.overheads != Default::default() {
