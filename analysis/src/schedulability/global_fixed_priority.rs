@@ -10,8 +10,8 @@
 use super::fixed_priority::STEPS_MAX;
 use super::task::{self, Task, TaskError, Time, validate_constrained};
 
-/// Bounds on response times by decreasing priority. `None` from the first task on whose bound exceeds its deadline,
-/// because the bounds of lower tasks rest on it.
+/// Bounds on response times by decreasing priority, also of tasks that miss their deadlines. `None` from the first task on whose
+/// bound exceeds its period, because the bounds of lower tasks rest on one carried-in job of each.
 ///
 /// # Errors
 /// [`TaskError`] if a parameter is out of range or not covered.
@@ -33,7 +33,9 @@ pub fn response_times(tasks: &[Task], processors: usize) -> Result<Vec<Option<Ti
 pub fn schedulable(tasks: &[Task], processors: usize) -> Result<bool, TaskError> {
     check(tasks, processors)?;
     let mut known = Analysis::default();
-    Ok(tasks.iter().all(|t| known.add(t, processors).is_some()))
+    Ok(tasks
+        .iter()
+        .all(|t| known.add(t, processors).is_some_and(|r| r <= t.deadline)))
 }
 
 fn check(tasks: &[Task], processors: usize) -> Result<(), TaskError> {
@@ -67,17 +69,17 @@ struct Analysis {
 }
 
 impl Analysis {
-    /// Analyses the next task; `None` if it may miss its deadline.
+    /// Analyses the next task; `None` if it may take longer than its period.
     fn add(&mut self, task: &Task, processors: usize) -> Option<Time> {
         let cost = task.cost;
         let mut window = cost;
-        if window > task.deadline {
+        if window > task.period {
             return None;
         }
         // As many tasks as processors never wait.
         if self.tasks.len() >= processors {
             // A job that responds within `window` leaves `room` in which the others do not fill all processors.
-            let longest = task.deadline - cost + 1;
+            let longest = task.period - cost + 1;
             let mut room = 1;
             let mut steps = 0;
             while let Some(next) = self.next_room(cost, room, processors) {

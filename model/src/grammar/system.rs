@@ -474,11 +474,11 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Name,
                 "Its name: needed in a task system; inside <app>, the application's.",
             ),
-            required("period", Time, "Least distance of releases."),
+            required("period", Time, "Least distance of arrivals."),
             optional(
                 "deadline",
                 Time,
-                "From release to completion at most; without it, the period.",
+                "From arrival to completion at most, release jitter included; without it, the period.",
             ),
             optional(
                 "cost",
