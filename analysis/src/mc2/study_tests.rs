@@ -80,7 +80,7 @@ fn sampling_stops_when_all_is_known() {
 #[test]
 fn golden_counts() {
     let parameters = StudyParameters::default();
-    let lines: Vec<String> = [(0, 18), (100, 18), (321, 35), (647, 21)]
+    let lines: Vec<String> = [(0, 29), (100, 32), (321, 36), (647, 33)]
         .into_iter()
         .map(|(scenario, point)| {
             let counts =

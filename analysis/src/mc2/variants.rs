@@ -224,7 +224,7 @@ mod tests {
             hashes.push(parameters.hash());
             assert_eq!(named(variant.name).expect("is there").what, variant.what);
         }
-        insta::assert_snapshot!(named("third").expect_err("none"), @"");
+        insta::assert_snapshot!(named("third").expect_err("none"), @"`third` is no variant of the study; variants: first, second, io-share-40-60, message-share-20-40, unmanaged-5-100, halved-message-limit, retry-packing, half-of-io-tasks, axis-of-8, own-level-utilisation, devices-disturb-all, level-c-always, random-without-relief, messages-expose-job, hundred-messages, cached-messages, conflicts-of-figure-10, structure");
     }
 
     /// What was published is still found: these counts stood in the tests of that version.
