@@ -25,6 +25,17 @@ pub fn interval(schedulable: u64, samples: u64) -> (f64, f64) {
     (share, width)
 }
 
+/// Ends of the same interval, in 0 to 1. The interval is not centred at the share.
+pub fn bounds(schedulable: u64, samples: u64) -> (f64, f64) {
+    if samples == 0 {
+        return (0.0, 1.0);
+    }
+    let (k, n) = (schedulable.min(samples) as f64, samples as f64);
+    let centre = (k + Z * Z / 2.0) / (n + Z * Z);
+    let width = interval(schedulable, samples).1;
+    ((centre - width).max(0.0), (centre + width).min(1.0))
+}
+
 /// Square of the quantile in parts of [`SQUARES`], rounded up: the interval is at least as wide as named.
 const Z_SQUARED: u64 = 3_841_458_821;
 const SQUARES: u64 = 1_000_000_000;
@@ -83,6 +94,15 @@ mod tests {
             prop_assume!((width - half_f).abs() > 1e-6 * half_f);
             prop_assert_eq!(known(schedulable, samples, half), width < half_f);
         }
+    }
+
+    /// Wilson's score for 8 of 10, as worked examples give it: 0.490 to 0.943.
+    #[test]
+    fn bounds_by_hand() {
+        let (low, high) = bounds(8, 10);
+        assert!((low - 0.490).abs() < 1e-3 && (high - 0.943).abs() < 1e-3);
+        assert_eq!(bounds(0, 0), (0.0, 1.0));
+        assert!(bounds(0, 16).0.abs() < 1e-12 && bounds(16, 16).1 == 1.0);
     }
 
     #[test]

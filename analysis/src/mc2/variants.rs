@@ -180,6 +180,28 @@ pub const VARIANTS: &[Variant] = &[
         change: |p| p.cpu_bank = interval(310_000, 810_000),
     },
     Variant {
+        name: "devices-saturate",
+        kind: Kind::Reading,
+        what: "devices-disturb-all, and a few MB/s of devices in banks of levels A and B disturb nearly as much as 200 (constants of 2 to 10 MB/s)",
+        grounds: "For: the growth with the bandwidth falls off (section 6.1), the paper gives no constant, and then LP and SP pay for devices as ALL \
+                  does and gain half. Against: Observation 6 has the cost fall with each fifth that leaves the bank.",
+        change: |p| {
+            p.readings.device_reach = DeviceReach::System;
+            p.dma_constant = interval(2, 10);
+        },
+    },
+    Variant {
+        name: "devices-saturate-io-share",
+        kind: Kind::Reading,
+        what: "devices-saturate and io-share-40-60 together",
+        grounds: "As each; the first needs copies that are worth placing.",
+        change: |p| {
+            p.readings.device_reach = DeviceReach::System;
+            p.dma_constant = interval(2, 10);
+            p.io_share = SECOND_IO;
+        },
+    },
+    Variant {
         name: "structure",
         kind: Kind::Reading,
         what: "devices-disturb-all, level-c-always, random-without-relief and messages-expose-job together",
@@ -224,7 +246,7 @@ mod tests {
             hashes.push(parameters.hash());
             assert_eq!(named(variant.name).expect("is there").what, variant.what);
         }
-        insta::assert_snapshot!(named("third").expect_err("none"), @"`third` is no variant of the study; variants: first, second, io-share-40-60, message-share-20-40, unmanaged-5-100, halved-message-limit, retry-packing, half-of-io-tasks, axis-of-8, own-level-utilisation, devices-disturb-all, level-c-always, random-without-relief, messages-expose-job, hundred-messages, cached-messages, conflicts-of-figure-10, structure");
+        insta::assert_snapshot!(named("third").expect_err("none"), @"`third` is no variant of the study; variants: first, second, io-share-40-60, message-share-20-40, unmanaged-5-100, halved-message-limit, retry-packing, half-of-io-tasks, axis-of-8, own-level-utilisation, devices-disturb-all, level-c-always, random-without-relief, messages-expose-job, hundred-messages, cached-messages, conflicts-of-figure-10, devices-saturate, devices-saturate-io-share, structure");
     }
 
     /// What was published is still found: these counts stood in the tests of that version.

@@ -3,6 +3,7 @@
 //! Why it exists: `analysis` counts the systems of any range of samples; this module deals the work out to threads, keeps what is
 //! counted, and writes what readers want. What it deliberately does not know: tasks, costs and schemes beyond their names.
 
+mod curves;
 mod folder;
 mod output;
 mod placement;

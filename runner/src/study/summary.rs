@@ -23,6 +23,24 @@ pub struct Figures {
     pub confidence: String,
     /// Ratios of areas.
     pub areas: Vec<AreaFigure>,
+    /// Points of curves.
+    pub points: Vec<PointFigure>,
+}
+
+/// One point of a curve.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct PointFigure {
+    /// Whose.
+    pub scheme: Scheme,
+    /// In which scenario.
+    pub scenario: String,
+    /// System utilisation in processors.
+    pub utilisation: f64,
+    /// Schedulable systems in percent.
+    pub percent: f64,
+    /// Where it stands.
+    #[serde(rename = "where")]
+    pub place: String,
 }
 
 /// One ratio of schedulable-utilisation areas.
@@ -401,5 +419,9 @@ mod tests {
         let figures = Figures::mc2().expect("valid");
         assert_eq!(figures.areas.len(), 11);
         assert!(figures.areas.iter().all(|f| !f.place.is_empty()));
+        for point in &figures.points {
+            let scenarios = matching(&point.scenario).expect("matches");
+            assert!(scenarios.len() == 1 && !point.place.is_empty());
+        }
     }
 }
