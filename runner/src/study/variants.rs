@@ -145,27 +145,36 @@ fn row(
     })
 }
 
-/// Headings after the name, and where among the paper's figures they come from.
-const COLUMNS: [(&str, Option<usize>); 11] = [
-    ("C|C / R|R", Some(0)),
-    ("O|C / C|C", Some(1)),
+/// A ratio of the paper: scheme, over, only these scenarios.
+type Which = (Scheme, Scheme, &'static str);
+
+/// Headings after the name, and which of the paper's ratios they are.
+const COLUMNS: [(&str, Option<Which>); 11] = [
+    ("C|C / R|R", Some((Scheme::CC, Scheme::RR, "*"))),
+    ("O|C / C|C", Some((Scheme::OC, Scheme::CC, "*"))),
     ("small", None),
-    ("large", Some(2)),
-    ("ALL / C|C", Some(3)),
-    ("high", Some(4)),
+    ("large", Some((Scheme::OC, Scheme::CC, "*,*,*,*,Large,*,*"))),
+    ("ALL / C|C", Some((Scheme::CAll, Scheme::CC, "*"))),
+    ("high", Some((Scheme::CAll, Scheme::CC, "*,*,*,*,*,High,*"))),
     ("LP at", None),
     ("SP at", None),
-    ("O|ALL / C|C", Some(9)),
-    ("O|ALL / R|R", Some(10)),
+    ("O|ALL / C|C", Some((Scheme::OAll, Scheme::CC, "*"))),
+    ("O|ALL / R|R", Some((Scheme::OAll, Scheme::RR, "*"))),
     ("7 holds in", None),
 ];
+
+fn found(row: &VariantRow, (scheme, over, only): Which) -> Option<&Comparison> {
+    row.comparisons
+        .iter()
+        .find(|c| c.scheme == scheme && c.over == over && c.only == only)
+}
 
 fn cells(row: &VariantRow) -> Vec<String> {
     let share = |s: Option<f64>| s.map_or_else(|| "-".to_owned(), |s| format!("{s:.2}"));
     COLUMNS
         .iter()
         .map(|&(name, figure)| match (name, figure) {
-            (_, Some(index)) => row.comparisons.get(index).map_or_else(
+            (_, Some(which)) => found(row, which).map_or_else(
                 || "-".to_owned(),
                 |c| format!("{:+.1} ± {:.1}", c.ours, c.confidence),
             ),
@@ -188,7 +197,7 @@ fn paper(row: &VariantRow) -> Vec<String> {
         .iter()
         .map(|&(_, figure)| {
             figure
-                .and_then(|index| row.comparisons.get(index))
+                .and_then(|which| found(row, which))
                 .map_or_else(String::new, |c| format!("{:+.0}", c.paper))
         })
         .collect()
@@ -255,7 +264,7 @@ mod tests {
     fn rows_stand_beside_the_paper() {
         let mut parameters = StudyParameters::default();
         parameters.most_samples = 16;
-        let scenarios = thinned(&matching("*").expect("matches"), 4);
+        let scenarios = matching("C-Light,Short,Light,Quick,*,High,Many").expect("matches");
         let some: Vec<&Variant> = VARIANTS.iter().take(2).collect();
         let all = variants(&parameters, &some, &scenarios, Some(2), &|_, _| ()).expect("valid");
         assert_eq!(all.rows.len(), 3);
