@@ -2,10 +2,11 @@
 
 use super::{Outcome, print_json, say};
 use crate::arguments::{Study, StudyMc2, StudyPlacement, StudySensitivity, StudyVariants};
-use bulkhead_runner::error::exit;
-use bulkhead_runner::study::{
-    self, Folder, Identity, Request, Scenario, Scheme, StudyParameters, VARIANTS, Variant, matching,
+use bulkhead_experiments::study::{
+    self, Folder, Identity, Request, Scenario, Scheme, StudyParameters, VARIANTS, Variant,
+    bad_parameter, matching,
 };
+use bulkhead_runner::error::exit;
 use bulkhead_runner::{Error, place};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
@@ -45,7 +46,7 @@ fn show(bar: &ProgressBar) -> impl Fn(usize, usize) + Sync {
 }
 
 fn selected(pattern: &str, quick: bool) -> Result<Vec<Scenario>, Error> {
-    let all = matching(pattern)?;
+    let all = matching(pattern).map_err(bad_parameter)?;
     Ok(if quick {
         study::thinned(&all, study::QUICK)
     } else {
@@ -60,7 +61,8 @@ fn schemes(names: &[String]) -> Result<Vec<Scheme>, Error> {
     let mut some = names
         .iter()
         .map(|name| Scheme::parse(name))
-        .collect::<Result<Vec<_>, _>>()?;
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(bad_parameter)?;
     some.sort_unstable();
     some.dedup();
     Ok(some)
@@ -75,7 +77,7 @@ fn parameters(options: &StudyMc2) -> Result<StudyParameters, Error> {
         study::quick(&mut parameters);
     }
     if let Some(name) = &options.variant {
-        (study::named(name)?.change)(&mut parameters);
+        (study::named(name).map_err(bad_parameter)?.change)(&mut parameters);
     }
     Ok(parameters)
 }
@@ -166,7 +168,8 @@ fn as_begun(options: &StudyMc2, there: &Identity, request: &mut Request) -> Resu
                 .scenarios
                 .iter()
                 .map(|&index| Scenario::from_index(index))
-                .collect::<Result<_, _>>()?;
+                .collect::<Result<_, _>>()
+                .map_err(bad_parameter)?;
             request.command.clone_from(&there.command);
         }
     }
@@ -201,8 +204,8 @@ fn sensitivity(options: &StudySensitivity) -> Outcome {
         &show(&bar),
     )?;
     bar.finish_and_clear();
-    let json =
-        serde_json::to_string_pretty(&all).map_err(|error| Error::Report(error.to_string()))?;
+    let json = serde_json::to_string_pretty(&all)
+        .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
     write(&options.out, "sensitivity.json", &json)?;
     write(&options.out, "index.html", &study::sensitivity_page(&all))?;
     if options.json {
@@ -223,7 +226,7 @@ fn variants(options: &StudyVariants) -> Outcome {
     } else {
         let names = options.variant.iter();
         names
-            .map(|name| study::named(name))
+            .map(|name| study::named(name).map_err(bad_parameter))
             .collect::<Result<_, _>>()?
     };
     let bar = bar("variants");
