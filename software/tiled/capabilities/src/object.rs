@@ -3,6 +3,8 @@
 //! Why it exists: one place says what each kind carries. What it deliberately does not know: who holds it.
 
 use crate::node::NodeId;
+use crate::notice::{Notice, Queue};
+use bulkhead_abi::syscall::PRIORITIES;
 
 /// Number of quotas that a tile capability has.
 pub const QUOTAS: usize = 5;
@@ -112,7 +114,7 @@ pub struct Receive {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Object {
     /// A server's offer; derived from the gate at which the kernel asks it.
-    Service,
+    Service(Service),
     /// A client's session with a service.
     Session {
         /// The server's own number for it.
@@ -167,7 +169,34 @@ pub enum Object {
     Semaphore {
         /// How often it can be taken without waiting.
         value: u32,
+        /// Who waits for it.
+        waiting: Line,
     },
+    /// Something that somebody has not heard yet.
+    Notice(Notice),
+}
+
+/// Activities that wait for something, by priority: the first and the last; 0 is nobody. Each of them has the place for the links to
+/// its neighbours, so a line has no end that somebody could reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Who waits for longest.
+    pub first: [u16; PRIORITIES],
+    /// Who came last.
+    pub last: [u16; PRIORITIES],
+}
+
+/// A server's offer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// Number of the question that the server has not answered yet; 0: none.
+    pub asked: u64,
+    /// That question is whether a session shall be opened.
+    pub opens: bool,
+    /// Who waits for an answer, the one that was asked for included.
+    pub waiting: Line,
+    /// Closed sessions that the server has not heard of.
+    pub closed: Queue,
 }
 
 /// No owner: the place of a quota that is not there.

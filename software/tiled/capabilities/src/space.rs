@@ -52,6 +52,8 @@ pub struct Space {
     pub(crate) holders: Vec<Holder>,
     /// Nodes and places that there are at most.
     pub(crate) room: (usize, usize),
+    /// Bytes that an activity is charged with beside its node.
+    pub(crate) place_cost: u64,
     pub(crate) free: NodeId,
     /// The first free place; the others follow by [`Holder::next_free`].
     pub(crate) free_place: Option<u16>,
@@ -111,6 +113,7 @@ impl Space {
             nodes,
             holders,
             room: (usable, places.into()),
+            place_cost: HOLDER_COST,
             free: NodeId::NONE,
             free_place: None,
             births: 0,
@@ -126,6 +129,11 @@ impl Space {
         space.holders[0].node = kernel;
         space.holders[0].purse = purse;
         space
+    }
+
+    /// From now on whoever creates an activity pays so many bytes more: for what its maker keeps of it besides.
+    pub fn charge_activities(&mut self, bytes: u64) {
+        self.place_cost = HOLDER_COST + bytes;
     }
 
     /// A node without parents and costs.
@@ -399,6 +407,20 @@ impl Space {
         }
     }
 
+    /// A node that was free has an object, and was paid for.
+    pub(crate) fn place(&mut self, id: NodeId, object: Object, depth: u8, purse: NodeId) {
+        self.nodes[id.index()] = Node {
+            state: State::Alive,
+            depth,
+            object,
+            owner: id,
+            purse,
+            cost: NODE_COST,
+            birth: self.births,
+            ..Node::FREE
+        };
+    }
+
     /// Makes a node. All checks come before the first change.
     pub(crate) fn make(&mut self, plan: Plan) -> Result<NodeId> {
         self.check_selector(plan.holder, plan.selector)?;
@@ -418,7 +440,7 @@ impl Space {
             }
         }
         let cost = match plan.object {
-            Object::Activity { .. } if plan.original.is_none() => NODE_COST + HOLDER_COST,
+            Object::Activity { .. } if plan.original.is_none() => NODE_COST + self.place_cost,
             _ => NODE_COST,
         };
         let purse = self.purse(plan.payer)?;
@@ -437,18 +459,12 @@ impl Space {
         *least = (*least).min(rest);
         // A free node was seen above.
         let id = self.take_free().ok_or(Error::NoKernelMemory)?;
-        self.nodes[id.index()] = Node {
-            state: State::Alive,
-            depth,
-            object: plan.object,
-            copy: plan.original.is_some(),
-            owner: plan.original.unwrap_or(id),
-            selector: plan.selector,
-            purse,
-            cost,
-            birth: self.births,
-            ..Node::FREE
-        };
+        self.place(id, plan.object, depth, purse);
+        let node = &mut self.nodes[id.index()];
+        node.copy = plan.original.is_some();
+        node.owner = plan.original.unwrap_or(id);
+        node.selector = plan.selector;
+        node.cost = cost;
         let holder = self.holders[usize::from(plan.holder.0)].node;
         self.link(id, HOLDER, holder);
         if plan.origin.is_some() && self.holder_of(plan.origin) != plan.holder {

@@ -2,8 +2,11 @@
 //!
 //! Why it exists: calls are checked against this. What it deliberately does not know: what an activity computes.
 
-use crate::hardware::Region;
+use crate::hardware::{Region, Right};
+use crate::post::Post;
 use crate::system::label_caller;
+use crate::waiting::Waiting;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::words::Name;
@@ -59,7 +62,16 @@ pub struct Activity {
     pub paged: Option<(u64, u64, u16)>,
     /// Endpoints for system calls: send, receive.
     pub syscalls: (u16, u16),
+    /// What it has not heard, and what nobody has heard of it.
+    pub post: Box<Post>,
+    /// The right to answer its call, if that is not answered yet. It has one call under way at most.
+    pub(crate) parked: Option<Right>,
+    /// What its call waits for, if that is something that others do.
+    pub(crate) waits: Option<Waiting>,
 }
+
+/// Bytes that the kernel keeps of an activity, beside its place among the holders. Whoever creates it pays for them.
+pub const ACTIVITY_COST: u64 = (size_of::<(u16, Activity)>() + size_of::<Post>()) as u64;
 
 /// All activities by their numbers.
 ///
@@ -116,6 +128,13 @@ impl Activities {
     }
 }
 
+impl Activities {
+    /// An activity, for what does not change whether it may call.
+    pub(crate) fn quiet(&mut self, id: u16) -> Option<&mut Activity> {
+        self.all.get_mut(&id)
+    }
+}
+
 impl Deref for Activities {
     type Target = BTreeMap<u16, Activity>;
 
@@ -159,6 +178,9 @@ mod tests {
             cpu: None,
             paged: None,
             syscalls: (0, 0),
+            post: Box::default(),
+            parked: None,
+            waits: None,
         }
     }
 

@@ -16,10 +16,12 @@ pub mod console;
 pub mod endpoints;
 pub mod hardware;
 pub mod load;
+pub mod post;
 pub mod report;
 pub mod root;
 pub mod system;
 pub mod tile;
+mod waiting;
 
 #[cfg(test)]
 #[path = "tests/costs.rs"]

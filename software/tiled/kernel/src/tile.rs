@@ -125,12 +125,11 @@ impl Tile {
             })
     }
 
-    /// The bucket of a tile capability, or a free one for it.
-    pub fn bucket(&mut self, owner: NodeId) -> Option<u8> {
+    /// The bucket of a tile capability, or a free one for it, which stays free.
+    pub fn bucket(&self, owner: NodeId) -> Option<u8> {
         let mut buckets = self.buckets.iter().enumerate().skip(1);
         let own = buckets.clone().find(|(_, b)| **b == Some(owner));
         let (number, _) = own.or_else(|| buckets.find(|(_, b)| b.is_none()))?;
-        self.buckets[number] = Some(owner);
         Some(number as u8)
     }
 }

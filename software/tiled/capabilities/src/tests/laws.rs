@@ -207,7 +207,7 @@ impl Space {
                 let credits: u64 = credits
                     .map(|(_, n)| match n.object {
                         Object::Send { credits, .. } => slots(credits).into(),
-                        Object::Service => 1,
+                        Object::Service(_) => 1,
                         _ => 0,
                     })
                     .sum();

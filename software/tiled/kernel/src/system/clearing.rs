@@ -30,6 +30,13 @@ pub(super) struct Clearing {
     reply: Reply,
 }
 
+impl Clearing {
+    /// Who waits.
+    pub(super) fn ticket(&self) -> &Ticket {
+        &self.ticket
+    }
+}
+
 /// Memory that was in use: ranges that do not touch.
 #[derive(Debug, Default)]
 pub(super) struct Dirty(Vec<Region>);
