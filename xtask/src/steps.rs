@@ -391,6 +391,7 @@ mod tests {
             name: folder.replace('/', "-"),
             folder: folder.to_owned(),
             uses: Vec::new(),
+            links: Vec::new(),
             host_tests: false,
         }
     }

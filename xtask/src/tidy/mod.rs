@@ -5,6 +5,7 @@
 
 mod documents;
 mod laws;
+mod payers;
 pub mod source;
 
 use crate::tree::{self, Tree};
@@ -53,6 +54,7 @@ const LAWS: &[Law] = &[
     ("module docs", laws::module_docs),
     ("unfinished work", laws::unfinished),
     ("determinism", laws::determinism),
+    ("payers", payers::payers),
     ("machine paths", laws::machine_paths),
     ("registries", laws::registries),
     ("invalid descriptions", documents::invalid_descriptions),

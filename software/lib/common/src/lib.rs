@@ -17,6 +17,7 @@ pub mod message;
 pub mod network;
 pub mod pager;
 pub mod path;
+pub mod payer;
 pub mod quantity;
 pub mod status;
 pub mod timer;

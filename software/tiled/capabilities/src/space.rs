@@ -8,7 +8,7 @@ use crate::node::{
 use crate::object::{Memory, NO_OWNER, Object, QUOTAS, Tile, UNREGULATED};
 use crate::revoke::Revocation;
 use crate::{DEPTH_MAX, Error, Result, SELECTORS};
-use alloc::vec::Vec;
+use bulkhead_common::payer::{Creator, Holder as Payer, Reserved};
 
 /// Number of a holder: an activity's place in the table of holders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,14 +44,12 @@ pub const NODES_MAX: usize = 65_000;
 const _: () = assert!(NODES_MAX < ROOT as usize && ROOT < OFF_PATH);
 
 /// All capabilities of a system.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Space {
     /// All that were ever used.
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Reserved<Payer, Node>,
     /// All places that were ever used.
-    pub(crate) holders: Vec<Holder>,
-    /// Nodes and places that there are at most.
-    pub(crate) room: (usize, usize),
+    pub(crate) holders: Reserved<Creator, Holder>,
     /// Bytes that an activity is charged with beside its node.
     pub(crate) place_cost: u64,
     pub(crate) free: NodeId,
@@ -60,6 +58,9 @@ pub struct Space {
     pub(crate) births: u64,
     pub(crate) steps: u64,
     pub(crate) revocations: [Option<Revocation>; LEVELS],
+    /// For tests: so many nodes are made, and then none.
+    #[cfg(any(test, feature = "laws"))]
+    pub fail_in: Option<u32>,
 }
 
 /// What a node needs to be made.
@@ -103,22 +104,23 @@ impl Space {
     pub fn new(nodes: usize, places: u16) -> Self {
         let usable = nodes.min(NODES_MAX);
         assert!(usable >= 4 && places > 0, "no memory for capabilities");
-        let nodes = Vec::with_capacity(usable);
-        let mut holders = Vec::with_capacity(places.into());
-        holders.push(Holder::FREE);
+        let nodes = Reserved::with_room(usable);
+        let mut holders = Reserved::with_room(places.into());
+        let _ = holders.push(Holder::FREE);
         // Two nodes are the kernel's own: its activity and its purse.
         // All money is worth nodes, so whoever can pay gets one, whatever others did.
         let total = (usable as u64 - 2) * NODE_COST;
         let mut space = Self {
             nodes,
             holders,
-            room: (usable, places.into()),
             place_cost: HOLDER_COST,
             free: NodeId::NONE,
             free_place: None,
             births: 0,
             steps: 0,
             revocations: [None; LEVELS],
+            #[cfg(any(test, feature = "laws"))]
+            fail_in: None,
         };
         let purse = space.boot_node(Object::KernelMemory {
             least: total,
@@ -450,6 +452,10 @@ impl Space {
         let purse = self.nodes[purse.index()].owner;
         if !self.has_free() {
             return Err(Error::NoKernelMemory);
+        }
+        #[cfg(any(test, feature = "laws"))]
+        if let Some(left) = &mut self.fail_in {
+            *left = left.checked_sub(1).ok_or(Error::NoKernelMemory)?;
         }
         let Object::KernelMemory { left, least, .. } = &mut self.nodes[purse.index()].object else {
             return Err(Error::WrongKind);

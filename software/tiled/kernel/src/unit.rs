@@ -6,7 +6,6 @@
 //! The unit takes the kernel's addresses as they are, because it runs as [`TILEMUX_ACTIVITY`].
 
 use crate::arch::{self, CALL_BYTES, CALL_SLOTS, Calls, PAGE};
-use alloc::vec::Vec;
 use bulkhead_abi::dtu::{
     BORROWED, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
     DEVICE_ADDRESS, DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint,
@@ -19,6 +18,7 @@ use bulkhead_abi::tilemux::{
     PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_SLOT, Request, TileMuxError, decode_print, decode_stopped,
 };
 use bulkhead_abi::words::{Aligned, Words};
+use bulkhead_common::payer::Fixed;
 use bulkhead_hal::dtu;
 use bulkhead_kernel::console::Lines;
 use bulkhead_kernel::hardware::{Hardware, Region, Right};
@@ -58,7 +58,7 @@ const TRANSIT: u64 = 5_000;
 /// The kernel's unit.
 pub struct Unit {
     own_tile: u16,
-    tiles: Vec<u16>,
+    tiles: Fixed<u16>,
     buffers: arch::Buffers,
     console: Lines,
     /// When an endpoint was invalidated last.

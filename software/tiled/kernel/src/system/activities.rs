@@ -123,6 +123,7 @@ impl System {
                 region,
                 physical,
                 cpu: cpu.map(|_| cpu_owner),
+                bucket,
                 paged: None,
                 syscalls: (NO_ENDPOINT, NO_ENDPOINT),
                 post: Box::default(),
@@ -210,7 +211,7 @@ impl System {
         tile: usize,
         pages: u64,
     ) -> Result<NodeId, SyscallError> {
-        for pool in &self.tiles[tile].tables {
+        for pool in self.tiles[tile].tables.iter() {
             let to = (holder, NO_SELECTOR);
             let cut = self.space.cut(caller, *pool, to, pages * PAGE, PAGE);
             if let Ok(cut) = cut {

@@ -22,7 +22,7 @@ use crate::activity::{ACTIVITY_COST, Activities, Activity, State};
 use crate::hardware::{Hardware, Region, Right};
 use crate::tile::Tile;
 use crate::waiting::{Waiting, Why};
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{
     ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES,
@@ -33,6 +33,7 @@ use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{
     Holder, HolderId, Node, NodeId, Object, Request as QuotaRequest, Space,
 };
+use bulkhead_common::payer::{Caller, Creator, Fixed, Paid, PaidQueue, Reserved};
 
 pub use activities::{Creation, NUMBERS_END};
 pub(crate) use requests::Asked;
@@ -95,17 +96,17 @@ pub struct MemoryTile {
 }
 
 /// The state of the kernel.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct System {
     kernel: KernelEndpoints,
-    tiles: Vec<Tile>,
+    tiles: Fixed<Tile>,
     activities: Activities,
     /// Their numbers, by their places among the holders.
-    numbers: Vec<u16>,
-    modules: Vec<Module>,
+    numbers: Reserved<Creator, u16>,
+    modules: Fixed<Module>,
     space: Space,
     /// Who does not wait without end: until when (nanoseconds since reset), and his number.
-    timers: BTreeSet<(u64, u16)>,
+    timers: Paid<Caller, BTreeSet<(u64, u16)>>,
     jobs: revoke::Jobs,
     /// Nothing is under way that was sent over an endpoint which is invalid now, as far as it was looked.
     calm: bool,
@@ -114,9 +115,9 @@ pub struct System {
     /// Who waits for a server, questions that are not answered, and closed sessions that servers have not heard of.
     questions: usize,
     /// How many closed sessions of each activity servers have not heard of.
-    mentions: Vec<u8>,
-    replies: VecDeque<(Ticket, Reply)>,
-    reports: VecDeque<(u16, StopCause)>,
+    mentions: Fixed<u8>,
+    replies: PaidQueue<Caller, (Ticket, Reply)>,
+    reports: PaidQueue<Creator, (u16, StopCause)>,
     next_activity: u16,
     /// How often all numbers of activities have been used.
     generation: u32,
@@ -168,19 +169,19 @@ impl System {
         let _ = space.add_kernel_memory(SEL_KERNEL_MEMORY, left.saturating_sub(rest));
         Self {
             kernel,
-            tiles,
+            tiles: tiles.into(),
             activities: Activities::default(),
-            numbers: Vec::new(),
-            modules,
+            numbers: Reserved::with_room(HOLDERS.into()),
+            modules: modules.into(),
             space,
-            timers: BTreeSet::new(),
+            timers: Paid::default(),
             jobs: revoke::Jobs::default(),
             calm: true,
             question: 0,
             questions: 0,
-            mentions: alloc::vec![0; NUMBERS_END.into()],
-            replies: VecDeque::new(),
-            reports: VecDeque::new(),
+            mentions: alloc::vec![0; NUMBERS_END.into()].into(),
+            replies: Paid::default(),
+            reports: Paid::default(),
             next_activity: KERNEL_ACTIVITY + 1,
             generation: 0,
             requests: 0,
@@ -305,11 +306,12 @@ impl System {
     /// An activity is there.
     fn enter(&mut self, id: u16, activity: Activity) {
         let place = usize::from(activity.holder.0);
-        if self.numbers.len() <= place {
-            self.numbers.resize(place + 1, KERNEL_ACTIVITY);
-        }
+        // There is room for all places of holders.
+        while self.numbers.len() <= place && self.numbers.push(KERNEL_ACTIVITY).is_ok() {}
         self.numbers[place] = id;
-        self.tiles[activity.tile].budgets.extend(activity.cpu);
+        let tile = &mut self.tiles[activity.tile];
+        tile.budgets.extend(activity.cpu);
+        tile.bucket_users[usize::from(activity.bucket)] += 1;
         self.activities.insert(id, activity);
     }
 
@@ -317,8 +319,9 @@ impl System {
     fn leave(&mut self, id: u16) -> Option<Activity> {
         let activity = self.activities.remove(&id)?;
         self.numbers[usize::from(activity.holder.0)] = KERNEL_ACTIVITY;
-        let budgets = &mut self.tiles[activity.tile].budgets;
-        budgets.retain(|owner| Some(*owner) != activity.cpu);
+        let tile = &mut self.tiles[activity.tile];
+        tile.budgets.retain(|owner| Some(*owner) != activity.cpu);
+        tile.bucket_users[usize::from(activity.bucket)] -= 1;
         Some(activity)
     }
 

@@ -16,12 +16,12 @@ use crate::activity::State;
 use crate::hardware::Hardware;
 use crate::load::Loading;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use bulkhead_abi::dtu::{Endpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, SyscallError};
 use bulkhead_abi::tilemux::Request;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Removed};
+use bulkhead_common::payer::{Caller, PaidQueue};
 
 /// What takes long.
 #[derive(Clone, Debug)]
@@ -81,15 +81,15 @@ struct Rights {
 }
 
 /// The jobs of all priorities.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Jobs {
     running: [Option<Job>; PRIORITIES],
     /// Jobs that run or wait.
     count: usize,
     /// What begins when that has ended.
-    waiting: [VecDeque<Job>; PRIORITIES],
+    waiting: [PaidQueue<Caller, Job>; PRIORITIES],
     /// What is being made beside that, one after the other.
-    making: [VecDeque<Making>; PRIORITIES],
+    making: [PaidQueue<Caller, Making>; PRIORITIES],
     /// Whether it is the turn of what is being made.
     turn: [bool; PRIORITIES],
     /// One for all priorities: nobody's revocation has ended before it is done.
@@ -392,7 +392,7 @@ impl System {
             }
             Object::Memory(memory) => {
                 self.soil(removed, &memory);
-                for tile in &mut self.tiles {
+                for tile in self.tiles.iter_mut() {
                     tile.tables.retain(|tables| *tables != removed.node);
                 }
             }

@@ -11,7 +11,7 @@ use crate::hardware::Hardware;
 use crate::post;
 use crate::waiting::{self, Waiting, Why};
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Event, ServerRequest, SyscallError};
-use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Notice, Removed};
+use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Notice, Object, Removed};
 
 /// A question waits for so many nanoseconds at most, from its asking on.
 pub const PATIENCE: u64 = 50_000_000;
@@ -50,16 +50,20 @@ impl System {
         gate: u16,
         target: u16,
     ) -> Result<(), SyscallError> {
+        let is_active = match self.space.look(caller, gate)?.1 {
+            Object::Receive(gate) => gate.place.is_some(),
+            _ => return Err(SyscallError::WrongKind),
+        };
+        if !is_active {
+            return Err(SyscallError::WrongState);
+        }
         let node = self.space.create_service(caller, gate, target)?;
-        let offered = match self.space.receiver(node) {
-            Some(_) => match self.activities.get(&id).map(|a| (a.creator, a.selector)) {
-                Some((creator, selector)) => {
-                    let words = post::ended(selector, id, None, Event::Service(target));
-                    self.notify(creator, caller, Some(node), words)
-                }
-                None => Ok(()),
-            },
-            None => Err(SyscallError::WrongState),
+        let offered = match self.activities.get(&id).map(|a| (a.creator, a.selector)) {
+            Some((creator, selector)) => {
+                let words = post::ended(selector, id, None, Event::Service(target));
+                self.notify(creator, caller, Some(node), words)
+            }
+            None => Ok(()),
         };
         if offered.is_err() {
             self.discard(node);
@@ -355,7 +359,7 @@ impl System {
 
     /// Whether a server or a TileMux is still to hear of an activity of this number, so that the number must not be used again.
     pub(super) fn is_mentioned(&self, id: u16) -> bool {
-        let mut asked = self.tiles.iter().flat_map(|t| &t.asked);
+        let mut asked = self.tiles.iter().flat_map(|t| t.asked.iter());
         self.mentions.get(usize::from(id)).is_some_and(|n| *n > 0)
             || asked.any(|asked| asked.activity == id)
     }

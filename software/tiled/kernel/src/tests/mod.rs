@@ -8,6 +8,7 @@ mod making;
 mod paging;
 mod payers;
 mod properties;
+mod refusals;
 mod rights;
 mod senders;
 mod sessions;
@@ -39,7 +40,7 @@ const KERNEL: KernelEndpoints = KernelEndpoints {
 pub type Asked = ((u16, u16), Vec<u64>, u64);
 
 /// A chip without time: endpoints, buckets and one memory tile.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Chip {
     pub endpoints: BTreeMap<(u16, u16), Endpoint>,
     pub buckets: BTreeMap<(u16, u8), (u64, u64)>,
