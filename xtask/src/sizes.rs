@@ -36,7 +36,9 @@ fn add(sizes: &mut BTreeMap<String, Size>, file: &File) {
         Some(at) => file.text.split_at(at),
         None => (file.text.as_str(), ""),
     };
-    let in_tests = file.path.contains("/tests/") || file.path.contains("/benches/");
+    let folders = ["/tests/", "/benches/"];
+    let in_tests =
+        folders.iter().any(|folder| file.path.contains(folder)) || file.path.ends_with("/tests.rs");
     if in_tests {
         size.tests += code_lines(&file.text);
     } else {
@@ -152,6 +154,8 @@ mod tests {
         let text = "//! doc\nfn a() {}\n\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n";
         add(&mut sizes, &File::new("abi/src/lib.rs", text));
         assert_eq!((sizes["abi"].code, sizes["abi"].tests), (1, 4));
+        add(&mut sizes, &File::new("abi/src/tests.rs", "fn c() {}\n"));
+        assert_eq!((sizes["abi"].code, sizes["abi"].tests), (1, 5));
     }
 
     #[test]
