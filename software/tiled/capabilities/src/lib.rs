@@ -40,7 +40,6 @@ use bulkhead_abi::syscall::SyscallError;
 
 pub use books::HOLDING;
 pub use node::{EDGES, LEVELS, Node, NodeId, Slot};
-pub use notice::{NOTICE_WORDS, Notice, Queue};
 pub use object::{
     Line, Memory, NO_OWNER, Object, QUOTAS, Quota, Receive, Request, Service, Tile, UNREGULATED,
 };

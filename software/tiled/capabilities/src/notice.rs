@@ -7,54 +7,9 @@
 //! gets so much less back.
 
 use crate::node::{EXTRA, HOLDER, NO_SELECTOR, NodeId, ORIGIN, State};
-use crate::object::Object;
+use crate::object::{NOTICE_WORDS, Notice, Object, Queue};
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, Result};
-
-/// Words of a notice.
-pub const NOTICE_WORDS: usize = 6;
-
-/// What somebody has not heard yet, and its neighbours in a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// What.
-    pub words: [u64; NOTICE_WORDS],
-    pub(crate) previous: NodeId,
-    pub(crate) next: NodeId,
-}
-
-/// Notices in the order in which they were left. Only the nodes take memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Queue {
-    first: NodeId,
-    last: NodeId,
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        Self {
-            first: NodeId::NONE,
-            last: NodeId::NONE,
-        }
-    }
-}
-
-impl Queue {
-    /// Whether there is nothing to hear.
-    pub fn is_empty(&self) -> bool {
-        !self.first.is_some()
-    }
-
-    /// A notice of this queue was removed.
-    pub fn removed(&mut self, notice: &Notice) {
-        if !notice.previous.is_some() {
-            self.first = notice.next;
-        }
-        if !notice.next.is_some() {
-            self.last = notice.previous;
-        }
-    }
-}
 
 impl Space {
     /// Leaves a notice at the end of a queue of `hearer`, which `payer` pays for; it goes with `about`.

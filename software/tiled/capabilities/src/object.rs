@@ -3,7 +3,6 @@
 //! Why it exists: one place says what each kind carries. What it deliberately does not know: who holds it.
 
 use crate::node::NodeId;
-use crate::notice::{Notice, Queue};
 use bulkhead_abi::syscall::PRIORITIES;
 
 /// Number of quotas that a tile capability has.
@@ -201,3 +200,48 @@ pub struct Service {
 
 /// No owner: the place of a quota that is not there.
 pub const NO_OWNER: NodeId = NodeId(u16::MAX);
+
+/// Words of a notice.
+pub const NOTICE_WORDS: usize = 6;
+
+/// What somebody has not heard yet, and its neighbours in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// What.
+    pub words: [u64; NOTICE_WORDS],
+    pub(crate) previous: NodeId,
+    pub(crate) next: NodeId,
+}
+
+/// Notices in the order in which they were left. Only the nodes take memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    pub(crate) first: NodeId,
+    pub(crate) last: NodeId,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            first: NodeId::NONE,
+            last: NodeId::NONE,
+        }
+    }
+}
+
+impl Queue {
+    /// Whether there is nothing to hear.
+    pub fn is_empty(&self) -> bool {
+        !self.first.is_some()
+    }
+
+    /// A notice of this queue was removed.
+    pub fn removed(&mut self, notice: &Notice) {
+        if !notice.previous.is_some() {
+            self.first = notice.next;
+        }
+        if !notice.next.is_some() {
+            self.last = notice.previous;
+        }
+    }
+}

@@ -4,8 +4,7 @@
 
 use crate::hardware::{Region, Right};
 use crate::post::Post;
-use crate::system::label_caller;
-use crate::waiting::Waiting;
+use crate::system::{Waiting, label_caller};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use bulkhead_abi::syscall::StopCause;

@@ -2,9 +2,10 @@
 //!
 //! Why it exists: with this trait the decisions run on the host's tests. What it deliberately does not know: why.
 
-use crate::system::Reply;
 use bulkhead_abi::dtu::{ENDPOINT_WORDS, Endpoint};
+use bulkhead_abi::syscall::REPLY_WORDS;
 use bulkhead_abi::tilemux::{Request, TileMuxError};
+use bulkhead_abi::words::Words;
 use bulkhead_capabilities::Memory;
 
 /// A piece of a memory tile.
@@ -61,7 +62,7 @@ pub trait Hardware {
     /// Takes the right to answer the call of a priority at an offset, and frees its slot.
     fn park(&mut self, level: usize, offset: u32) -> Right;
     /// Answers a call whose slot was freed.
-    fn answer_parked(&mut self, right: Right, reply: &Reply);
+    fn answer_parked(&mut self, right: Right, reply: &Words<REPLY_WORDS>);
     /// Reads from a region.
     fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]);
     /// Writes to a region.

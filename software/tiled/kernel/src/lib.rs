@@ -21,7 +21,6 @@ pub mod report;
 pub mod root;
 pub mod system;
 pub mod tile;
-mod waiting;
 
 #[cfg(test)]
 #[path = "tests/costs.rs"]

@@ -4,9 +4,10 @@
 //! what is said and told lies in places of the activity that it is about, the end of an activity in the node that the activity was. What
 //! it deliberately does not know: what creators do about it.
 
+use super::speaking::Heard;
+use super::waiting::{self, Waiting, Why};
 use super::{Outcome, Reply, System, Ticket, done};
-use crate::post::{self, Heard};
-use crate::waiting::{Waiting, Why};
+use crate::post;
 use bulkhead_abi::syscall::{Event, SEL_ACTIVITY, SyscallError};
 use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Removed};
 
@@ -172,7 +173,7 @@ impl System {
     /// The first of those who wait for a semaphore or a server hears that it, or somebody who shared it, is gone. Whether there was one.
     pub(super) fn dismiss(&mut self, node: NodeId) -> bool {
         let line = self.space.line(node).map(|line| *line);
-        let first = line.and_then(|line| crate::waiting::first(&line));
+        let first = line.and_then(|line| waiting::first(&line));
         let Some(waiting) = first.and_then(|id| self.wait_no_more(id)) else {
             return false;
         };

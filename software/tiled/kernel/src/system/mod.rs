@@ -16,12 +16,13 @@ mod paging;
 mod requests;
 mod revoke;
 mod sessions;
+mod speaking;
 mod tiles;
+mod waiting;
 
 use crate::activity::{ACTIVITY_COST, Activities, Activity, State};
 use crate::hardware::{Hardware, Region, Right};
 use crate::tile::Tile;
-use crate::waiting::{Waiting, Why};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{
@@ -40,6 +41,8 @@ pub(crate) use requests::Asked;
 pub use requests::{LIES_MAX, PATIENCE};
 pub(crate) use sessions::Question;
 pub use tiles::TILEMUX_NAMES;
+pub(crate) use waiting::Waiting;
+use waiting::Why;
 
 /// Results of a call.
 pub type Reply = Words<REPLY_WORDS>;
@@ -653,7 +656,7 @@ impl System {
     /// One who waits for a semaphore gets it: the first of the highest priority.
     fn wake_sleeper(&mut self, node: NodeId) {
         let line = self.space.line(node).map(|line| *line);
-        let first = line.and_then(|line| crate::waiting::first(&line));
+        let first = line.and_then(|line| waiting::first(&line));
         let Some(id) = first else { return };
         if self.space.semaphore_take(node)
             && let Some(waiting) = self.wait_no_more(id)

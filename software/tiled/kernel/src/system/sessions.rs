@@ -6,10 +6,10 @@
 //! A server is asked one question at a time, over a line of its own. Who asks waits for his answer for [`PATIENCE`] at most, whatever
 //! the server does, and hears at once if the server is gone.
 
+use super::waiting::{self, Waiting, Why};
 use super::{Outcome, Reply, System, Ticket, done};
 use crate::hardware::Hardware;
 use crate::post;
-use crate::waiting::{self, Waiting, Why};
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Event, ServerRequest, SyscallError};
 use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Notice, Object, Removed};
 

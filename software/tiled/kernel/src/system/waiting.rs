@@ -5,8 +5,8 @@
 //!
 //! Those who wait for the same stand in a line for each priority: the thing knows the first and the last, each of them his neighbours.
 
+use super::{Question, Ticket};
 use crate::activity::Activities;
-use crate::system::{Question, Ticket};
 use bulkhead_abi::syscall::PRIORITIES;
 use bulkhead_capabilities::{Line, NodeId};
 
