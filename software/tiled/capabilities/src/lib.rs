@@ -41,7 +41,8 @@ use bulkhead_abi::syscall::SyscallError;
 pub use books::HOLDING;
 pub use node::{EDGES, LEVELS, Node, NodeId, Slot};
 pub use object::{
-    Line, Memory, NO_OWNER, Object, QUOTAS, Quota, Receive, Request, Service, Tile, UNREGULATED,
+    Line, Memory, NO_OWNER, NOTICE_WORDS, Notice, Object, QUOTAS, Queue, Quota, Receive, Request,
+    Service, Tile, UNREGULATED,
 };
 pub use revoke::{Progress, Removed};
 pub use space::{Holder, HolderId, NODES_MAX, Space};
