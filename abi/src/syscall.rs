@@ -55,8 +55,6 @@ pub const ABOUT: u32 = 58;
 pub const SEL_SHARED: u16 = SEL_SESSIONS - SHARED_MAX;
 /// Imports of a nested manager at most.
 pub const SHARED_MAX: u16 = 32;
-/// Words of [`Syscall::Tell`] that an activity has not heard at most.
-pub const TOLD_MAX: usize = 32;
 /// Where an application that is no manager offers its service with this number, at this plus the number; the environment says it at
 /// each receive gate of a service.
 pub const SEL_OFFERED: u16 = SEL_TILES;
@@ -458,7 +456,8 @@ calls! {
         key: u64,
     }
     /// Tells who created the caller something, as an [`Event`]. A later report about the same (see [`ABOUT`]) replaces one that was
-    /// not heard yet.
+    /// not heard yet. There are [`SHARED_MAX`] topics besides the caller itself. Of who has ended, only the last word about itself is heard,
+    /// before its end.
     Report = 26 {
         /// What, by agreement: see [`REPORT_DONE`].
         value: u64,
@@ -528,8 +527,9 @@ calls! {
         /// The capability.
         selector: u16,
     }
-    /// Tells an activity something, as an [`Event`]; at most [`TOLD_MAX`] that it has not heard. A later word about the same, if that is
-    /// not 0 (see [`ABOUT`]), replaces one that was not heard yet.
+    /// Tells an activity that the caller created something, as an [`Event`]. A later word about an import (see [`ABOUT`]) replaces one that
+    /// was not heard yet; of words about the activity itself, one waits at a time: [`SyscallError::Busy`] for a further one. There are no
+    /// other topics.
     Tell = 29 {
         /// The activity.
         activity: u16,
@@ -650,7 +650,7 @@ pub enum Event {
     Service(u16),
     /// It says something.
     Reported(u64),
-    /// Somebody who holds the capability for this activity tells it something.
+    /// Who created this activity tells it something.
     Told(u64),
 }
 

@@ -414,6 +414,7 @@ mod tests {
             name: folder.replace('/', "-"),
             folder: folder.to_owned(),
             uses: Vec::new(),
+            links: Vec::new(),
             host_tests: false,
             fuzz: false,
         }

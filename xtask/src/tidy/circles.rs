@@ -170,6 +170,7 @@ mod tests {
                 name: "p".to_owned(),
                 folder: "p".to_owned(),
                 uses: Vec::new(),
+                links: Vec::new(),
                 host_tests: false,
                 fuzz: false,
             }],

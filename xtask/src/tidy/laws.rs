@@ -400,6 +400,7 @@ mod tests {
                 name: folder.to_owned(),
                 folder: folder.to_owned(),
                 uses: uses.iter().map(|&u| u.to_owned()).collect(),
+                links: Vec::new(),
                 host_tests: false,
                 fuzz: false,
             }],

@@ -6,6 +6,7 @@
 mod circles;
 mod documents;
 mod laws;
+mod payers;
 pub mod source;
 
 use crate::tree::{self, Tree};
@@ -56,6 +57,7 @@ const LAWS: &[Law] = &[
     ("unfinished work", laws::unfinished),
     ("determinism", laws::determinism),
     ("host input", laws::host_input),
+    ("payers", payers::payers),
     ("machine paths", laws::machine_paths),
     ("registries", laws::registries),
     ("invalid descriptions", documents::invalid_descriptions),

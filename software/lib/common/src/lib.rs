@@ -18,6 +18,7 @@ pub mod network;
 pub mod pager;
 pub mod path;
 pub mod pipe;
+pub mod payer;
 pub mod quantity;
 pub mod sessions;
 pub mod shares;

@@ -30,6 +30,7 @@ mod exchange;
 mod gate;
 mod links;
 mod node;
+mod notice;
 mod object;
 mod resource;
 mod revoke;
@@ -39,7 +40,10 @@ use bulkhead_abi::syscall::SyscallError;
 
 pub use books::HOLDING;
 pub use node::{EDGES, LEVELS, Node, NodeId, Slot};
-pub use object::{Memory, NO_OWNER, Object, QUOTAS, Quota, Receive, Request, Tile, UNREGULATED};
+pub use object::{
+    Line, Memory, NO_OWNER, NOTICE_WORDS, Notice, Object, QUOTAS, Queue, Quota, Receive, Request,
+    Service, Tile, UNREGULATED,
+};
 pub use revoke::{Progress, Removed};
 pub use space::{Holder, HolderId, NODES_MAX, Space};
 

@@ -3,6 +3,7 @@
 //! Why it exists: one place says what each kind carries. What it deliberately does not know: who holds it.
 
 use crate::node::NodeId;
+use bulkhead_abi::syscall::PRIORITIES;
 
 /// Number of quotas that a tile capability has.
 pub const QUOTAS: usize = 5;
@@ -112,7 +113,7 @@ pub struct Receive {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Object {
     /// A server's offer; derived from the gate at which the kernel asks it.
-    Service,
+    Service(Service),
     /// A client's session with a service.
     Session {
         /// The server's own number for it.
@@ -167,8 +168,80 @@ pub enum Object {
     Semaphore {
         /// How often it can be taken without waiting.
         value: u32,
+        /// Who waits for it.
+        waiting: Line,
     },
+    /// Something that somebody has not heard yet.
+    Notice(Notice),
+}
+
+/// Activities that wait for something, by priority: the first and the last; 0 is nobody. Each of them has the place for the links to
+/// its neighbours, so a line has no end that somebody could reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Who waits for longest.
+    pub first: [u16; PRIORITIES],
+    /// Who came last.
+    pub last: [u16; PRIORITIES],
+}
+
+/// A server's offer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// Number of the question that the server has not answered yet; 0: none.
+    pub asked: u64,
+    /// That question is whether a session shall be opened.
+    pub opens: bool,
+    /// Who waits for an answer, the one that was asked for included.
+    pub waiting: Line,
+    /// Closed sessions that the server has not heard of.
+    pub closed: Queue,
 }
 
 /// No owner: the place of a quota that is not there.
 pub const NO_OWNER: NodeId = NodeId(u16::MAX);
+
+/// Words of a notice.
+pub const NOTICE_WORDS: usize = 6;
+
+/// What somebody has not heard yet, and its neighbours in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// What.
+    pub words: [u64; NOTICE_WORDS],
+    pub(crate) previous: NodeId,
+    pub(crate) next: NodeId,
+}
+
+/// Notices in the order in which they were left. Only the nodes take memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    pub(crate) first: NodeId,
+    pub(crate) last: NodeId,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            first: NodeId::NONE,
+            last: NodeId::NONE,
+        }
+    }
+}
+
+impl Queue {
+    /// Whether there is nothing to hear.
+    pub fn is_empty(&self) -> bool {
+        !self.first.is_some()
+    }
+
+    /// A notice of this queue was removed.
+    pub fn removed(&mut self, notice: &Notice) {
+        if !notice.previous.is_some() {
+            self.first = notice.next;
+        }
+        if !notice.next.is_some() {
+            self.last = notice.previous;
+        }
+    }
+}

@@ -3,7 +3,7 @@
 //! Why it exists: here quota moves. What it deliberately does not know: how a quota is enforced.
 
 use crate::node::{NO_SELECTOR, NodeId};
-use crate::object::{Memory, Object, QUOTAS, Quota, Request, Tile, UNREGULATED};
+use crate::object::{Line, Memory, Object, QUOTAS, Quota, Request, Tile, UNREGULATED};
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, PIECES_MAX, Result};
 
@@ -441,7 +441,10 @@ impl Space {
         value: u32,
     ) -> Result<NodeId> {
         self.make(Plan {
-            object: Object::Semaphore { value },
+            object: Object::Semaphore {
+                value,
+                waiting: Line::default(),
+            },
             origin: NodeId::NONE,
             holder: caller,
             selector: target,
@@ -459,8 +462,8 @@ impl Space {
         let id = self.find(caller, selector)?;
         let owner = self.owner(id);
         match self.object_mut(id) {
-            Object::Semaphore { value: 0 } => Ok((owner, false)),
-            Object::Semaphore { value } => {
+            Object::Semaphore { value: 0, .. } => Ok((owner, false)),
+            Object::Semaphore { value, .. } => {
                 *value -= 1;
                 Ok((owner, true))
             }
@@ -476,7 +479,7 @@ impl Space {
         let id = self.find(caller, selector)?;
         let owner = self.owner(id);
         match self.object_mut(id) {
-            Object::Semaphore { value } => {
+            Object::Semaphore { value, .. } => {
                 *value = value.checked_add(1).ok_or(Error::OutOfBounds)?;
                 Ok(owner)
             }
@@ -487,7 +490,7 @@ impl Space {
     /// Takes one from a semaphore for somebody who waited; whether there was one.
     pub fn semaphore_take(&mut self, owner: NodeId) -> bool {
         match &mut self.nodes[owner.index()].object {
-            Object::Semaphore { value } if *value > 0 => {
+            Object::Semaphore { value, .. } if *value > 0 => {
                 *value -= 1;
                 true
             }

@@ -2,13 +2,17 @@
 //!
 //! Why it exists: calls are checked against this. What it deliberately does not know: what an activity computes.
 
-use crate::hardware::Region;
-use crate::system::label_caller;
+use crate::hardware::{Region, Right};
+use crate::post::Post;
+use crate::system::{Waiting, label_caller};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::words::Name;
 use bulkhead_capabilities::{HolderId, NodeId};
+use bulkhead_common::payer::{Creator, Paid};
 use core::cell::Cell;
+use core::fmt;
 use core::ops::{Deref, DerefMut};
 
 /// Where an activity is in its life.
@@ -55,20 +59,41 @@ pub struct Activity {
     pub physical: u64,
     /// The tile capability whose processor time it has for itself, if it is limited.
     pub cpu: Option<NodeId>,
+    /// Its token bucket; 0: its traffic is not regulated.
+    pub bucket: u8,
     /// First address and pages of the range that a pager serves, and TileMux's endpoint to it.
     pub paged: Option<(u64, u64, u16)>,
     /// Endpoints for system calls: send, receive.
     pub syscalls: (u16, u16),
+    /// What it has not heard, and what nobody has heard of it.
+    pub post: Box<Post>,
+    /// The right to answer its call, if that is not answered yet. It has one call under way at most.
+    pub(crate) parked: Option<Right>,
+    /// What its call waits for, if that is something that others do.
+    pub(crate) waits: Option<Waiting>,
 }
+
+/// Bytes that the kernel keeps of an activity, beside its place among the holders. Whoever creates it pays for them.
+pub const ACTIVITY_COST: u64 = (size_of::<(u16, Activity)>() + size_of::<Post>()) as u64;
 
 /// All activities by their numbers.
 ///
 /// Every call begins with a look for its caller, so what was found is remembered, until anything about any activity may have changed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Activities {
-    all: BTreeMap<u16, Activity>,
+    all: Paid<Creator, BTreeMap<u16, Activity>>,
     /// Callers that were found, by the lower bits of their labels.
-    callers: [Cell<Caller>; CALLERS],
+    callers: Callers,
+}
+
+/// What was found; it says nothing that the activities do not say.
+#[derive(Clone, Default)]
+struct Callers([Cell<Caller>; CALLERS]);
+
+impl fmt::Debug for Callers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Callers")
+    }
 }
 
 /// The label of a caller's messages, and his place among the holders.
@@ -94,7 +119,7 @@ impl Activities {
     /// The place among the holders of the activity whose messages have this label, if it may make calls.
     #[inline(always)]
     pub fn caller(&self, label: u64) -> Option<HolderId> {
-        let caller = self.callers[label as usize % CALLERS].get();
+        let caller = self.callers.0[label as usize % CALLERS].get();
         match caller.label == label {
             true => Some(caller.holder),
             false => self.find(label),
@@ -111,8 +136,15 @@ impl Activities {
         if found.generation != generation || !lives {
             return None;
         }
-        self.callers[label as usize % CALLERS].set(Caller { label, holder });
+        self.callers.0[label as usize % CALLERS].set(Caller { label, holder });
         Some(holder)
+    }
+}
+
+impl Activities {
+    /// An activity, for what does not change whether it may call.
+    pub(crate) fn quiet(&mut self, id: u16) -> Option<&mut Activity> {
+        self.all.get_mut(&id)
     }
 }
 
@@ -157,8 +189,12 @@ mod tests {
             },
             physical: 0,
             cpu: None,
+            bucket: 0,
             paged: None,
             syscalls: (0, 0),
+            post: Box::default(),
+            parked: None,
+            waits: None,
         }
     }
 

@@ -3,10 +3,10 @@
 //! Why it exists: the kernel's few unsafe lines stand here. What it deliberately does not know: tiles and activities.
 #![allow(unsafe_code)]
 
-use alloc::vec::Vec;
 use bulkhead_abi::boot::{BOOT_MAGIC, BOOT_VERSION, BootHeader, BootModule, BootTile};
 use bulkhead_abi::message::{HEADER_SIZE, Header};
 use bulkhead_abi::syscall::{PRIORITIES, SYSCALL_SLOT};
+use bulkhead_common::payer::Fixed;
 use bulkhead_hal::heap::LocalHeap;
 use bulkhead_hal::{csr, device};
 use bulkhead_kernel::system::ROOM;
@@ -73,9 +73,9 @@ pub struct BootTable {
     /// Header.
     pub header: BootHeader,
     /// Tiles.
-    pub tiles: Vec<BootTile>,
+    pub tiles: Fixed<BootTile>,
     /// Modules.
-    pub modules: Vec<BootModule>,
+    pub modules: Fixed<BootModule>,
 }
 
 extern "C" fn start(tile: u64, table: u64) -> ! {

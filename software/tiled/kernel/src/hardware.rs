@@ -2,8 +2,10 @@
 //!
 //! Why it exists: with this trait the decisions run on the host's tests. What it deliberately does not know: why.
 
-use bulkhead_abi::dtu::Endpoint;
+use bulkhead_abi::dtu::{ENDPOINT_WORDS, Endpoint};
+use bulkhead_abi::syscall::REPLY_WORDS;
 use bulkhead_abi::tilemux::{Request, TileMuxError};
+use bulkhead_abi::words::Words;
 use bulkhead_capabilities::Memory;
 
 /// A piece of a memory tile.
@@ -27,6 +29,9 @@ impl Region {
         }
     }
 }
+
+/// The right to answer a call, as the unit keeps it.
+pub type Right = [u64; ENDPOINT_WORDS];
 
 /// Effects on tiles. They are carried out at once and in order.
 pub trait Hardware {
@@ -52,9 +57,12 @@ pub trait Hardware {
     fn request(&mut self, tile: u16, request: Request, number: u64) -> bool;
     /// The next answer of a TileMux: the number of the request, and the answer.
     fn answer(&mut self) -> Option<(u64, TileMuxError)>;
-    /// Sends words to an endpoint of a tile over one of the kernel's own send endpoints; the answer will carry `label`. False if the
-    /// receiver is not there or has no room.
-    fn ask(&mut self, line: u16, to: (u16, u16), words: &[u64], label: u64) -> bool;
+    /// Sends words to an endpoint of a tile; the answer will carry `label`. False if the receiver is not there or has no room.
+    fn ask(&mut self, to: (u16, u16), words: &[u64], label: u64) -> bool;
+    /// Takes the right to answer the call of a priority at an offset, and frees its slot.
+    fn park(&mut self, level: usize, offset: u32) -> Right;
+    /// Answers a call whose slot was freed.
+    fn answer_parked(&mut self, right: Right, reply: &Words<REPLY_WORDS>);
     /// Reads from a region.
     fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]);
     /// Writes to a region.

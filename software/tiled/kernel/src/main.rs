@@ -73,14 +73,12 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
     let Some(default_tile) = users.first().map(|t| t.id) else {
         panic!("the platform has no tile for activities")
     };
-    let own = tiles.iter().find(|t| tile_of(t) == own_tile);
     let (mut unit, calls) = Unit::new(own_tile, users.iter().map(|t| t.id));
     let kernel = KernelEndpoints {
         tile: own_tile,
         syscalls: unit::SYSCALLS,
         notifications: unit::NOTIFICATIONS,
         prints: unit::PRINTS,
-        lines: unit.lines(own.map_or(0, |t| t.endpoints as u16)),
     };
     let mut system = System::new(kernel, memories, users, modules, header.timebase);
     let wanted = system.module(&[books::MODULE]).is_some();
@@ -192,17 +190,10 @@ fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> (Wor
         };
         measured(ANSWER, || system.answered(unit, number, words.as_slice()));
     }
-    let mut next = match system.has_questions() {
+    let mut next = match system.has_impatient() {
         true => system.expire(unit.time()),
         false => None,
     };
-    if system.has_impatient() {
-        next = system
-            .expire_listeners(unit.time())
-            .into_iter()
-            .chain(next)
-            .min();
-    }
     if system.is_asking() {
         while let Some((number, answer)) = unit.answer() {
             measured(TILE_ANSWER, || system.tile_answered(unit, number, answer));
@@ -270,14 +261,8 @@ fn conclude(
     worked: Option<usize>,
     next: Option<u64>,
 ) {
-    // A job may have closed sessions.
-    if worked.is_some() && system.has_questions() {
-        system.ask_next(unit);
-    }
     report(system, unit);
-    while let Some((ticket, reply)) = system.take_reply() {
-        unit.reply_otherwise(ticket, reply);
-    }
+    while system.send_reply(unit) {}
     if let Some(cause) = system.root_cause(*root) {
         let code = match cause {
             StopCause::Exit(code) => code as u16,

@@ -6,7 +6,6 @@
 //! The unit takes the kernel's addresses as they are, because it runs as [`TILEMUX_ACTIVITY`].
 
 use crate::arch::{self, CALL_BYTES, CALL_SLOTS, Calls, PAGE};
-use alloc::vec::Vec;
 use bulkhead_abi::dtu::{
     BORROWED, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
     DEVICE_ADDRESS, DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint,
@@ -19,9 +18,10 @@ use bulkhead_abi::tilemux::{
     PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_SLOT, Request, TileMuxError, decode_print, decode_stopped,
 };
 use bulkhead_abi::words::{Aligned, Words};
+use bulkhead_common::payer::Fixed;
 use bulkhead_hal::dtu;
 use bulkhead_kernel::console::Lines;
-use bulkhead_kernel::hardware::{Hardware, Region};
+use bulkhead_kernel::hardware::{Hardware, Region, Right};
 use bulkhead_kernel::system::{Reply, System, Ticket};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -38,12 +38,17 @@ const ANSWERS: u16 = NOTIFICATIONS + 2;
 const SERVERS: u16 = NOTIFICATIONS + 3;
 /// Memory endpoint for whatever is to be read or written now.
 const SCRATCH: u16 = NOTIFICATIONS + 4;
+/// Send endpoint to whatever server is asked now.
+const LINE: u16 = NOTIFICATIONS + 5;
+/// Receive endpoint for calls whose slots were freed, and the right to reply to the one that is answered now.
+const PARKED: u16 = NOTIFICATIONS + 6;
+const PARKED_RIGHT: u16 = PARKED + 1;
 /// Rights to reply to system calls.
-const SYSCALL_REPLIES: u16 = NOTIFICATIONS + 5;
+const SYSCALL_REPLIES: u16 = PARKED + 2;
 const SLOTS: u16 = 32;
 /// Rights to reply to text.
 const PRINT_REPLIES: u16 = SYSCALL_REPLIES + PRIORITIES as u16 * CALL_SLOTS;
-/// Then, for each user tile, a memory endpoint to its registers and a send endpoint to its TileMux; then the lines to servers.
+/// Then, for each user tile, a memory endpoint to its registers and a send endpoint to its TileMux.
 const TILES: u16 = PRINT_REPLIES + SLOTS;
 
 /// Nothing that left a unit is on the network for longer than this, in nanoseconds: each of the eight requests of 512 bytes that every
@@ -53,13 +58,11 @@ const TRANSIT: u64 = 5_000;
 /// The kernel's unit.
 pub struct Unit {
     own_tile: u16,
-    tiles: Vec<u16>,
+    tiles: Fixed<u16>,
     buffers: arch::Buffers,
     console: Lines,
     /// When an endpoint was invalidated last.
     invalidated: u64,
-    /// First of the endpoints for lines to servers.
-    lines: u16,
 }
 
 impl Unit {
@@ -67,13 +70,12 @@ impl Unit {
     pub fn new(own_tile: u16, tiles: impl Iterator<Item = u16>) -> (Self, Calls) {
         dtu::exchange_activity(CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0));
         let (buffers, calls) = arch::Buffers::take();
-        let mut unit = Self {
+        let unit = Self {
             own_tile,
             tiles: tiles.collect(),
             buffers,
             console: Lines::default(),
             invalidated: 0,
-            lines: 0,
         };
         let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
             Endpoint::Receive(ReceiveEndpoint {
@@ -114,13 +116,7 @@ impl Unit {
             });
             dtu::set_endpoint(TILES + 2 * index as u16, &registers);
         }
-        unit.lines = TILES + 2 * unit.tiles.len() as u16;
         (unit, calls)
-    }
-
-    /// Servers that can be asked at once if the kernel's unit has so many endpoints: as many as there are slots for answers.
-    pub fn lines(&self, endpoints: u16) -> u16 {
-        endpoints.saturating_sub(self.lines).min(SLOTS)
     }
 
     /// The channel for requests to a tile's TileMux.
@@ -232,13 +228,6 @@ impl Unit {
         if dtu::reply(endpoint, ticket.offset, data).is_err() {
             drop_call(endpoint, ticket.offset);
         }
-    }
-
-    /// Answers a system call later, or with an error.
-    #[cold]
-    #[inline(never)]
-    pub fn reply_otherwise(&mut self, ticket: Ticket, reply: Reply) {
-        self.reply(ticket, &Aligned(reply));
     }
 
     /// Prints text and lets its tile send more.
@@ -358,10 +347,9 @@ impl Hardware for Unit {
         self.external(tile, ExternalOpcode::StopHart, 0, 0);
     }
 
-    fn ask(&mut self, line: u16, to: (u16, u16), words: &[u64], label: u64) -> bool {
-        let endpoint = self.lines + line;
+    fn ask(&mut self, to: (u16, u16), words: &[u64], label: u64) -> bool {
         dtu::set_endpoint(
-            endpoint,
+            LINE,
             &Endpoint::Send(SendEndpoint {
                 activity: TILEMUX_ACTIVITY,
                 target_tile: to.0,
@@ -375,7 +363,35 @@ impl Hardware for Unit {
             }),
         );
         let data = self.buffers.fill(words.as_bytes());
-        dtu::send(endpoint, data, SERVERS, label).is_ok()
+        dtu::send(LINE, data, SERVERS, label).is_ok()
+    }
+
+    fn park(&mut self, level: usize, offset: u32) -> Right {
+        let slot = (offset / u32::from(SYSCALL_SLOT)) as u16;
+        let right = dtu::endpoint_offset(SYSCALL_REPLIES + level as u16 * CALL_SLOTS + slot);
+        let right = core::array::from_fn(|word| dtu::read(right + 8 * word as u64));
+        drop_call(FIRST + level as u16, offset);
+        right
+    }
+
+    fn answer_parked(&mut self, right: Right, reply: &Reply) {
+        // As if the call were in a slot.
+        let parked = Endpoint::Receive(ReceiveEndpoint {
+            activity: TILEMUX_ACTIVITY,
+            reply_endpoints: PARKED_RIGHT,
+            buffer: self.buffers.syscalls,
+            slot_size: SYSCALL_SLOT,
+            slots: 1,
+            occupied: 1,
+            ..ReceiveEndpoint::default()
+        });
+        dtu::set_endpoint(PARKED, &parked);
+        for (word, value) in right.into_iter().enumerate() {
+            dtu::write(dtu::endpoint_offset(PARKED_RIGHT) + 8 * word as u64, value);
+        }
+        let data = self.buffers.fill(reply.as_slice().as_bytes());
+        // A caller that is gone needs no answer.
+        let _ = dtu::reply(PARKED, 0, data);
     }
 
     fn time(&mut self) -> u64 {

@@ -377,8 +377,8 @@ fn compare(space: &mut Space, model: &Model) -> Result<(), String> {
                 (Object::Activity { holder: a }, Kind::Activity { holder: b }) => a == *b,
                 (Object::Session { ident }, Kind::Session(b)) => ident == *b,
                 (Object::Send { credits, .. }, Kind::Send { credits: b }) => credits == *b,
-                (Object::Service, Kind::Service) => true,
-                (Object::Semaphore { value }, Kind::Semaphore { value: b }) => value == *b,
+                (Object::Service(_), Kind::Service) => true,
+                (Object::Semaphore { value, .. }, Kind::Semaphore { value: b }) => value == *b,
                 _ => false,
             };
             if !same {

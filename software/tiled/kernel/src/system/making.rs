@@ -9,7 +9,7 @@ use super::activities::Creation;
 use super::requests::{Creating, Then};
 use super::revoke::Job;
 use super::tiles::PAGE;
-use super::{Outcome, System, Ticket, done};
+use super::{Reply, System, Ticket, done};
 use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use crate::load::{self, Loading};
@@ -129,9 +129,14 @@ impl System {
     ) -> Option<Making> {
         let (ticket, outcome, rest) = match making {
             Making::Call(ticket, call) => {
-                match self.call(hardware, ticket, call) {
-                    Ok(Outcome::Reply(reply)) => self.answer(ticket, Ok(reply)),
-                    Ok(Outcome::Later) => {}
+                let mut reply = Reply::new();
+                let caller = self.holder(ticket);
+                let outcome = caller.and_then(|caller| {
+                    self.call_into(hardware, (caller, &ticket), call, &mut reply)
+                });
+                match outcome {
+                    Ok(true) => self.answer(ticket, Ok(reply)),
+                    Ok(false) => {}
                     Err(error) => self.answer(ticket, Err(error)),
                 }
                 return None;

@@ -16,12 +16,12 @@ use crate::activity::State;
 use crate::hardware::Hardware;
 use crate::load::Loading;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use bulkhead_abi::dtu::{Endpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, SyscallError};
 use bulkhead_abi::tilemux::Request;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Removed};
+use bulkhead_common::payer::{Caller, PaidQueue};
 
 /// What takes long.
 #[derive(Clone, Debug)]
@@ -81,15 +81,15 @@ struct Rights {
 }
 
 /// The jobs of all priorities.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Jobs {
     running: [Option<Job>; PRIORITIES],
     /// Jobs that run or wait.
     count: usize,
     /// What begins when that has ended.
-    waiting: [VecDeque<Job>; PRIORITIES],
+    waiting: [PaidQueue<Caller, Job>; PRIORITIES],
     /// What is being made beside that, one after the other.
-    making: [VecDeque<Making>; PRIORITIES],
+    making: [PaidQueue<Caller, Making>; PRIORITIES],
     /// Whether it is the turn of what is being made.
     turn: [bool; PRIORITIES],
     /// One for all priorities: nobody's revocation has ended before it is done.
@@ -108,6 +108,20 @@ impl Jobs {
     pub(super) fn make(&mut self, level: usize, making: Making) {
         self.count += 1;
         self.making[level].push_back(making);
+    }
+
+    /// An activity is no more: what it asked for and what has not begun is not done. What has begun ends by itself.
+    pub(super) fn forget(&mut self, id: u16, level: usize) {
+        let is_his = |ticket: &Ticket| ticket.caller == id;
+        let before = self.waiting[level].len() + self.making[level].len();
+        self.waiting[level].retain(|job| match job {
+            Job::Begin { ticket, .. } => !ticket.as_ref().is_some_and(is_his),
+            Job::Clear(clearing) => !is_his(clearing.ticket()),
+            _ => true,
+        });
+        self.making[level]
+            .retain(|making| !matches!(making, Making::Call(ticket, _) if is_his(ticket)));
+        self.count -= before - self.waiting[level].len() - self.making[level].len();
     }
 
     /// An activity has stopped; what it has is to be revoked.
@@ -275,7 +289,8 @@ impl System {
             return false;
         }
         if let Some(node) = self.space.at(level)
-            && self.silence(hardware, node)
+            && (self.silence(hardware, node)
+                || self.space.owner(node) == node && self.dismiss(node))
         {
             return false;
         }
@@ -325,7 +340,8 @@ impl System {
         if removed.copy {
             if let (Object::Semaphore { .. }, Some(origin)) = (removed.object, removed.origin) {
                 // He could have raised it; who waits shall think again.
-                self.forsake(self.space.owner(origin));
+                let semaphore = self.space.owner(origin);
+                while self.dismiss(semaphore) {}
             }
             return;
         }
@@ -358,7 +374,7 @@ impl System {
                     if let Some(id) = self.number(HolderId(holder)) {
                         self.take_device(hardware, id);
                     }
-                    self.ended(HolderId(holder));
+                    self.ended(HolderId(holder), removed);
                 }
             }
             Object::Tile(tile) => {
@@ -376,23 +392,14 @@ impl System {
             }
             Object::Memory(memory) => {
                 self.soil(removed, &memory);
-                for tile in &mut self.tiles {
+                for tile in self.tiles.iter_mut() {
                     tile.tables.retain(|tables| *tables != removed.node);
                 }
             }
-            Object::Semaphore { .. } => self.forsake(removed.node),
-            Object::Service => self.service_gone(removed.node),
-            Object::Session { ident } => self.session_gone(removed.origin, ident),
+            Object::Service(service) => self.questions -= usize::from(service.asked != 0),
+            Object::Session { ident } => self.session_gone(hardware, removed, ident),
+            Object::Notice(notice) => self.notice_gone(removed, &notice),
             _ => {}
-        }
-    }
-
-    /// All who wait for a semaphore are told that it, or somebody who shared it, is gone.
-    fn forsake(&mut self, semaphore: NodeId) {
-        while let Some(index) = self.sleepers.iter().position(|s| s.1 == semaphore) {
-            if let Some((ticket, _)) = self.sleepers.remove(index) {
-                self.answer(ticket, Err(SyscallError::Gone));
-            }
         }
     }
 

@@ -289,31 +289,57 @@ impl System {
         }
     }
 
-    /// The token bucket for activities of a tile capability: 0 if its traffic is not regulated.
-    pub(super) fn bucket_of(
-        &mut self,
-        hardware: &mut impl Hardware,
+    /// The token bucket for activities of a tile capability, with its rate and burst; none if its traffic is not regulated.
+    pub(super) fn bucket_for(
+        &self,
         index: usize,
         owner: NodeId,
-    ) -> Result<u8, SyscallError> {
+    ) -> Result<Option<Regulated>, SyscallError> {
         let Object::Tile(from) = *self.space.object(owner) else {
             return Err(SyscallError::WrongKind);
         };
         if from.given[Quota::NocRate as usize] == UNREGULATED {
-            return Ok(0);
+            return Ok(None);
         }
         let [rate, burst] = [Quota::NocRate, Quota::NocBurst].map(|q| from.left[q as usize]);
         if rate == 0 || burst < CHUNK_MAX as u64 {
             return Err(SyscallError::NoQuota);
         }
-        let tile = &mut self.tiles[index];
-        let is_new = !tile.buckets.contains(&Some(owner));
-        let bucket = tile.bucket(owner).ok_or(SyscallError::NoBucket)?;
-        if is_new {
-            hardware.set_bucket(tile.id, bucket, rate, burst);
-        }
-        Ok(bucket)
+        let bucket = self.tiles[index].bucket(owner);
+        let bucket = bucket.ok_or(SyscallError::NoBucket)?;
+        Ok(Some(Regulated {
+            bucket,
+            owner,
+            rate,
+            burst,
+        }))
     }
+
+    /// A tile capability has this bucket from now on: its number, 0 if there is none.
+    pub(super) fn take_bucket(
+        &mut self,
+        hardware: &mut impl Hardware,
+        index: usize,
+        regulated: Option<Regulated>,
+    ) -> u8 {
+        let Some(regulated) = regulated else { return 0 };
+        let tile = &mut self.tiles[index];
+        let place = &mut tile.buckets[usize::from(regulated.bucket)];
+        if place.replace(regulated.owner) != Some(regulated.owner) {
+            let Regulated { rate, burst, .. } = regulated;
+            hardware.set_bucket(tile.id, regulated.bucket, rate, burst);
+        }
+        regulated.bucket
+    }
+}
+
+/// A token bucket and who is to have it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Regulated {
+    bucket: u8,
+    owner: NodeId,
+    rate: u64,
+    burst: u64,
 }
 
 /// A memory endpoint onto a region.

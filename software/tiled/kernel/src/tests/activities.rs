@@ -419,9 +419,9 @@ fn who_waits_for_an_event_waits_as_long_as_he_wants() {
     let wait = |until: u64| Syscall::WaitEvent { until };
     assert_eq!(later(&mut system, &mut chip, 1, wait(500)), Ok(None));
     assert!(system.has_impatient() && system.is_busy());
-    assert_eq!(system.expire_listeners(499), Some(500));
+    assert_eq!(system.expire(499), Some(500));
     assert!(system.take_reply().is_none());
-    assert_eq!(system.expire_listeners(500), None);
+    assert_eq!(system.expire(500), None);
     let (who, reply) = system.take_reply().expect("an answer");
     assert_eq!(who, ticket(&system, 1));
     assert_eq!(words(&reply), Err(SyscallError::Timeout));
@@ -440,7 +440,7 @@ fn who_waits_for_an_event_waits_as_long_as_he_wants() {
     assert!(!system.has_impatient());
     // Who waits without end is told nothing; and one that dies is forgotten.
     assert_eq!(later(&mut system, &mut chip, 1, wait(0)), Ok(None));
-    assert_eq!(system.expire_listeners(u64::MAX), None);
+    assert_eq!(system.expire(u64::MAX), None);
     assert!(system.take_reply().is_none());
     let id = create(&mut system, &mut chip, 300, SEL_TILES + 2);
     assert_eq!(later(&mut system, &mut chip, id, wait(500)), Ok(None));

@@ -171,6 +171,7 @@ fn what_is_cut_short_leaves_nothing() {
             while system.take_report().is_some() {}
             assert!(!system.has_jobs() && !system.is_asking());
             chip.buckets.clear();
+            hear_all(&mut system, &mut chip, 1);
             assert_eq!(
                 left(&mut system, &mut chip),
                 before,

@@ -6,13 +6,15 @@ mod devices;
 mod kills;
 mod making;
 mod paging;
+mod payers;
 mod properties;
+mod refusals;
 mod rights;
 mod senders;
 mod sessions;
 mod tiles;
 
-use crate::hardware::{Hardware, Region};
+use crate::hardware::{Hardware, Region, Right};
 use crate::root::{self, Place};
 use crate::system::{KernelEndpoints, MemoryTile, Module, Outcome, Reply, System, Ticket};
 use crate::tile::Tile;
@@ -32,14 +34,13 @@ const KERNEL: KernelEndpoints = KernelEndpoints {
     syscalls: [4, 5, 6],
     notifications: 7,
     prints: 8,
-    lines: 4,
 };
 
-/// A question of the kernel: line, receiver, words, label.
-pub type Asked = (u16, (u16, u16), Vec<u64>, u64);
+/// A question of the kernel: receiver, words, label.
+pub type Asked = ((u16, u16), Vec<u64>, u64);
 
 /// A chip without time: endpoints, buckets and one memory tile.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Chip {
     pub endpoints: BTreeMap<(u16, u16), Endpoint>,
     pub buckets: BTreeMap<(u16, u8), (u64, u64)>,
@@ -61,6 +62,8 @@ pub struct Chip {
     pub now: u64,
     /// Until when something may be under way.
     pub settled_at: u64,
+    /// Calls whose slots were freed.
+    pub parked: u32,
     /// Effects since it was last set to 0.
     pub effects: u32,
 }
@@ -126,11 +129,16 @@ impl Hardware for Chip {
             self.memory.insert(address, 0);
         }
     }
-    fn ask(&mut self, line: u16, to: (u16, u16), words: &[u64], label: u64) -> bool {
+    fn ask(&mut self, to: (u16, u16), words: &[u64], label: u64) -> bool {
         self.effects += 1;
-        self.asked.push((line, to, words.to_vec(), label));
+        self.asked.push((to, words.to_vec(), label));
         !self.refuse
     }
+    fn park(&mut self, _level: usize, offset: u32) -> Right {
+        self.parked += 1;
+        [offset.into(); 4]
+    }
+    fn answer_parked(&mut self, _right: Right, _reply: &Reply) {}
     fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]) {
         self.effects += 1;
         assert!(offset + buffer.len() as u64 <= region.size);
@@ -272,6 +280,18 @@ pub fn later(
         }
     }
     Ok(None)
+}
+
+/// An activity hears all that there is to hear. Returns how much.
+pub fn hear_all(system: &mut System, chip: &mut Chip, id: u16) -> usize {
+    let mut count = 0;
+    let wait = Syscall::WaitEvent { until: 1 };
+    while let Ok(Some(_)) = later(system, chip, id, wait) {
+        count += 1;
+    }
+    system.expire(1);
+    while system.take_reply().is_some() {}
+    count
 }
 
 pub fn words(reply: &Reply) -> Result<Vec<u64>, SyscallError> {
