@@ -39,6 +39,9 @@ const KERNEL: KernelEndpoints = KernelEndpoints {
 /// A question of the kernel: receiver, words, label.
 pub type Asked = ((u16, u16), Vec<u64>, u64);
 
+/// A device given or taken: tile, owner, memory.
+pub type Given = (u16, (u16, u16), (u64, u64, u64));
+
 /// A chip without time: endpoints, buckets and one memory tile.
 #[derive(Clone, Default)]
 pub struct Chip {
@@ -57,7 +60,7 @@ pub struct Chip {
     pub asked: Vec<Asked>,
     /// Every time that a device was given or taken: tile, owner, memory.
     pub borrowed: Vec<(u16, u64)>,
-    pub devices: Vec<(u16, (u16, u16), (u64, u64, u64))>,
+    pub devices: Vec<Given>,
     pub refuse: bool,
     pub now: u64,
     /// Until when something may be under way.
