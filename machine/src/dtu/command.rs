@@ -285,6 +285,7 @@ impl Dtu {
                 endpoint,
                 header,
                 credit_endpoint,
+                epoch,
                 ..
             } => {
                 if last {
@@ -298,6 +299,7 @@ impl Dtu {
                     offset: chunk.offset as u16,
                     payload: chunk.data.take().unwrap_or_default(),
                     credit_endpoint: *credit_endpoint,
+                    epoch: *epoch,
                 };
                 (Transaction::Message, kind)
             }
