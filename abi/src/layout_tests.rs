@@ -41,8 +41,14 @@ fn register_pages() {
         [0x1000, 0x1008, 0x1010, 0x1018, 0x1020, 0x1028]
     );
     assert_eq!(
-        [FEATURES, EXTERNAL_COMMAND, EXTERNAL_ARGUMENT, BUCKETS],
-        [0x2000, 0x2008, 0x2010, 0x2040]
+        [
+            FEATURES,
+            EXTERNAL_ARGUMENT,
+            EXTERNAL_COMMAND,
+            UNDER_WAY,
+            BUCKETS
+        ],
+        [0x2000, 0x2008, 0x2010, 0x2020, 0x2040]
     );
     assert_eq!(
         [BUCKET_RATE, BUCKET_AMOUNT, BUCKET_LIMIT, BUCKET_STRIDE],

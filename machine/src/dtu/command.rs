@@ -437,6 +437,27 @@ impl Dtu {
         }
     }
 
+    /// The endpoint of which a packet has left and is not answered, if it gives its user rights elsewhere. The parts of a message but
+    /// the last are not answered; without the last, which leaves only if the endpoint is still the same, they are nothing.
+    pub(super) fn under_way(&self) -> u16 {
+        let transfer = self.running.as_ref().and_then(|run| match &run.phase {
+            Phase::Transfer(transfer) => Some(transfer),
+            _ => None,
+        });
+        let awaited = |transfer: &&Box<Transfer>| {
+            let mut chunks = transfer.chunks.iter();
+            chunks.any(|chunk| chunk.stage == Stage::Network)
+        };
+        match transfer.filter(awaited).map(|transfer| &transfer.target) {
+            Some(Target::Memory { endpoint, .. }) => *endpoint,
+            Some(Target::Message {
+                origin: Origin::Send { endpoint, .. },
+                ..
+            }) => *endpoint,
+            _ => NO_ENDPOINT,
+        }
+    }
+
     /// Ends the transfer if nothing of it is under way any more.
     fn check_end<E: Env>(&mut self, env: &mut E) {
         let Some(transfer) = self.running.as_mut().and_then(Running::transfer) else {

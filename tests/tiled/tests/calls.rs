@@ -20,6 +20,9 @@ fn names() -> BTreeMap<u64, String> {
         (65, "the answer of a server"),
         (66, "the answer of a TileMux"),
         (67, "a notification of a TileMux"),
+        (68, "a late reply"),
+        (69, "a text or line on the console"),
+        (70, "questions to servers"),
     ];
     let others = others.map(|(code, name)| (code, name.to_owned()));
     calls.chain(others).collect()

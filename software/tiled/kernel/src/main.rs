@@ -17,7 +17,9 @@ use bulkhead_abi::syscall::{PRIORITIES, StopCause, module_key};
 use bulkhead_abi::words::{self, Aligned};
 use bulkhead_hal::marker;
 use bulkhead_kernel::books::{self, Books};
-use bulkhead_kernel::bounds::{ANSWER, NOTIFICATION, STEP, TILE_ANSWER, WORK_BEGINS, WORK_ENDS};
+use bulkhead_kernel::bounds::{
+    ANSWER, NOTIFICATION, QUESTIONS, REPLY, STEP, TEXT, TILE_ANSWER, WORK_BEGINS, WORK_ENDS,
+};
 use bulkhead_kernel::hardware::{Hardware, Region};
 use bulkhead_kernel::report::Stopped;
 use bulkhead_kernel::root::{self, Place};
@@ -210,9 +212,6 @@ fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> (Wor
         next = system.expire_tiles(unit).into_iter().chain(next).min();
         report(system, unit);
     }
-    if system.has_jobs() {
-        system.settle(unit);
-    }
     (choose(system, unit, stepped), next)
 }
 
@@ -272,11 +271,14 @@ fn conclude(
 ) {
     // A job may have closed sessions.
     if worked.is_some() && system.has_questions() {
-        system.ask_next(unit);
+        measured(QUESTIONS, || system.ask_next(unit));
     }
     report(system, unit);
-    while let Some((ticket, reply)) = system.take_reply() {
-        unit.reply_otherwise(ticket, reply);
+    // Each is a piece of its own: whoever calls in a higher priority comes between.
+    while !is_wanted_above(unit, worked)
+        && let Some((ticket, reply)) = system.take_reply()
+    {
+        measured(REPLY, || unit.reply_otherwise(ticket, reply));
     }
     if let Some(cause) = system.root_cause(*root) {
         let code = match cause {
@@ -288,16 +290,21 @@ fn conclude(
             Some(then) => arch::exit(if close(system, unit, then) { code } else { 2 }),
         }
     }
-    if worked.is_none_or(|level| level == 0) {
+    if worked.is_none_or(|level| level == 0) && !is_wanted_above(unit, worked) {
         match unit.text() {
-            Some(offset) => unit.print(system, offset),
+            Some(offset) => measured(TEXT, || unit.print(system, offset)),
             None if worked.is_none() => {
-                let calm = system.waits_for_calm().then(|| unit.settled_at());
-                unit.sleep(next.into_iter().chain(calm).min());
+                unit.sleep(next);
             }
             None => {}
         }
     }
+}
+
+/// Whether somebody calls in a higher priority than that of what was done.
+fn is_wanted_above(unit: &Unit, worked: Option<usize>) -> bool {
+    let mut above = worked.map_or(0, |level| level + 1)..PRIORITIES;
+    above.any(|level| unit.has_call(level))
 }
 
 /// Says what everybody who is left has, ends all, and says whether all is there again that was there at boot.
@@ -323,7 +330,6 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         }
         system.expire(unit.time());
         system.expire_tiles(unit);
-        system.settle(unit);
         for level in 0..PRIORITIES {
             if system.has_step(level) {
                 system.step(unit, level);
@@ -354,15 +360,16 @@ fn report(system: &mut System, unit: &mut Unit) {
     while let Some((activity, cause)) = system.take_report() {
         for _ in 0..TEXTS {
             let Some(offset) = unit.text() else { break };
-            unit.print(system, offset);
+            measured(TEXT, || unit.print(system, offset));
         }
         if let (Some(target), Some(tile)) = (system.activity(activity), system.tile_of(activity)) {
-            unit.line(Stopped {
+            let line = Stopped {
                 activity,
                 name: target.name.as_str(),
                 tile: tile.id,
                 cause,
-            });
+            };
+            measured(TEXT, || unit.line(line));
         }
     }
 }

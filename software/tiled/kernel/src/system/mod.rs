@@ -7,6 +7,7 @@
 
 mod activities;
 mod clearing;
+mod closing;
 mod devices;
 mod dispatch;
 mod gates;
@@ -112,8 +113,6 @@ pub struct System {
     /// Who waits for a semaphore: its node.
     sleepers: VecDeque<(Ticket, NodeId)>,
     jobs: revoke::Jobs,
-    /// Nothing is under way that was sent over an endpoint which is invalid now, as far as it was looked.
-    calm: bool,
     services: sessions::Services,
     replies: VecDeque<(Ticket, Reply)>,
     reports: VecDeque<(u16, StopCause)>,
@@ -178,7 +177,6 @@ impl System {
             impatient: 0,
             sleepers: VecDeque::new(),
             jobs: revoke::Jobs::default(),
-            calm: true,
             services: sessions::Services::new(kernel.lines),
             replies: VecDeque::new(),
             reports: VecDeque::new(),
@@ -348,11 +346,6 @@ impl System {
         reply.push(&[SyscallError::None as u64]);
         match call {
             Syscall::Nothing {} => {}
-            Syscall::Activate { .. } | Syscall::ConfigureTile { .. } | Syscall::SetPager { .. }
-                if self.puts_off(hardware, ticket, call) =>
-            {
-                return Ok(false);
-            }
             Syscall::DeriveTile {
                 source,
                 target,

@@ -208,33 +208,6 @@ impl System {
         hardware.start_hart(self.tiles[index].id, entry);
     }
 
-    /// A window is gone. Without the first, TileMux is gone, too: the tile is dark again.
-    pub(super) fn close_window(&mut self, hardware: &mut impl Hardware, index: usize, window: u16) {
-        let tile = &mut self.tiles[index];
-        if window == 0 && tile.is_lit {
-            hardware.stop_hart(tile.id);
-            for endpoint in [
-                REQUEST_ENDPOINT,
-                REQUEST_REPLIES,
-                REQUEST_REPLIES + 1,
-                NOTIFY_ENDPOINT,
-                PRINT_ENDPOINT,
-                PRINT_REPLY,
-            ] {
-                hardware.invalidate_endpoint(tile.id, endpoint);
-            }
-            tile.is_lit = false;
-            tile.is_lost = false;
-            tile.lies = 0;
-            tile.tables.clear();
-        }
-        hardware.invalidate_endpoint(tile.id, window);
-        tile.windows[usize::from(window)] = None;
-        if window == 0 {
-            self.fail_requests(hardware, index, SyscallError::Refused);
-        }
-    }
-
     /// A boot module by the first of its names that is there.
     pub fn module(&self, names: &[&str]) -> Option<Region> {
         let mut keys = names.iter().map(|name| module_key(name.as_bytes()));

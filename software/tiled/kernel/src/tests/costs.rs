@@ -36,12 +36,12 @@ const COPY: u32 = MAKE_STEPS + 2 * LOOKUP;
 const LINES: u32 = 32;
 
 /// A step of a revocation.
-pub const REVOCATION: Bound = bound(REVOKE_STEPS, 3);
+pub const REVOCATION: Bound = bound(REVOKE_STEPS, 2);
 /// A step of clearing memory.
 pub const CLEARING: Bound = bound(LOOKUP, 1);
 /// A step of making an activity or a window: a part is made; or all are thrown away again, of which an activity has eight, and a window is
 /// closed.
-pub const MAKING: Bound = bound(8 * UNDONE + CUT_STEPS + LOOKUP, 8);
+pub const MAKING: Bound = bound(8 * UNDONE + CUT_STEPS + LOOKUP, 2);
 /// What a server agreed to: every capability is checked, and then copied; then servers are asked.
 pub const AGREEMENT: Bound = bound(EXCHANGE_MAX as u32 * 2 * COPY + 4 * LOOKUP, LINES);
 
@@ -65,8 +65,8 @@ pub const fn of(call: Number) -> Bound {
             2,
         ),
         Number::MapFrom => bound(4 * LOOKUP + MAKE_STEPS, 1),
-        // The endpoint is read, the unit told, TileMux asked.
-        Number::GiveDevice => bound(2 * LOOKUP, 3),
+        // The unit is told, TileMux asked.
+        Number::GiveDevice => bound(2 * LOOKUP, 2),
         Number::Stop => bound(2 * LOOKUP, 0),
         Number::Revoke => bound(2 * LOOKUP, 0),
         Number::Deactivate => bound(2 * LOOKUP, 0),
