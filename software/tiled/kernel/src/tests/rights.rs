@@ -395,3 +395,59 @@ fn who_waits_for_a_reply_of_the_dead_is_woken() {
         Some(&(2, Request::Wake { activity: a }))
     );
 }
+
+/// A piece that is cut out is cleared if somebody else had it; that is writing, so nobody cuts what he may only read.
+#[test]
+fn the_kernel_writes_nothing_for_who_may_only_read() {
+    let (mut system, mut chip, a, _) = pair();
+    for rights in 1..8 {
+        let part = Syscall::DeriveMemory {
+            source: SEL_MEMORY,
+            target: 20,
+            offset: 0,
+            size: 8192,
+            rights,
+        };
+        let writes = rights & 2 != 0;
+        let base = system.activity(a).unwrap().region.base;
+        call(&mut system, &mut chip, a, part).unwrap();
+        chip.memory.insert(base, 7);
+        let cut = Syscall::CutMemory {
+            source: 20,
+            target: 21,
+            size: 4096,
+        };
+        for _ in 0..2 {
+            let made = call(&mut system, &mut chip, a, cut);
+            assert_eq!(made.is_ok(), writes, "rights {rights}: {made:?}");
+            if writes {
+                // Somebody else has it for a while.
+                let lent = Syscall::Obtain {
+                    activity: APP,
+                    source: 21,
+                    target: 50,
+                };
+                call(&mut system, &mut chip, 1, lent).unwrap();
+                let back = Syscall::Revoke {
+                    selector: 21,
+                    keep: 0,
+                };
+                call(&mut system, &mut chip, a, back).unwrap();
+            }
+        }
+        assert_eq!(chip.memory[&base] == 0, writes, "rights {rights}");
+        let all = Syscall::Revoke {
+            selector: 20,
+            keep: 0,
+        };
+        call(&mut system, &mut chip, a, all).unwrap();
+        // What the next round cuts out is clean again.
+        let clean = Syscall::CutMemory {
+            source: SEL_MEMORY,
+            target: 20,
+            size: 4096,
+        };
+        call(&mut system, &mut chip, a, clean).unwrap();
+        call(&mut system, &mut chip, a, all).unwrap();
+    }
+}
