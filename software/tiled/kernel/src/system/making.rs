@@ -22,6 +22,8 @@ use bulkhead_capabilities::{HolderId, NodeId, Object, Space};
 /// Something that is being made.
 #[derive(Clone, Debug)]
 pub(super) enum Making {
+    /// An activity for which no place is ready yet.
+    Place(Ticket, Box<Creation>),
     /// An activity gets what every activity begins with.
     Activity(Box<Equipping>),
     /// Its TileMux knows it; its channel to the kernel is opened, where it receives first. Whether that is done.
@@ -89,6 +91,17 @@ impl System {
         making: Making,
     ) -> Option<Making> {
         let (ticket, outcome, rest) = match making {
+            Making::Place(ticket, plan) => {
+                if !self.space.has_place() {
+                    self.space.make_place();
+                    // Perhaps somebody else comes first; then it begins again.
+                    return Some(Making::Place(ticket, plan));
+                }
+                if let Err(error) = self.create(hardware, ticket, *plan) {
+                    self.answer(ticket, Err(error));
+                }
+                return None;
+            }
             Making::Channel(id, creating, opened) => {
                 let more = self.settle_in(hardware, id, creating, opened);
                 return more.then_some(Making::Channel(id, creating, true));
