@@ -85,15 +85,8 @@ fn under_way(world: &mut World) -> u64 {
 
 /// The kernel invalidates so many endpoints of tile 1.
 fn invalidate(world: &mut World, endpoint: u16, count: u16) {
-    world.set(0, 8, memory_at(1, 0, 0x1_0000, TLB_READ | TLB_WRITE));
-    world.bytes(0, 0, 8).copy_from_slice(
-        &external_command(ExternalOpcode::InvalidateEndpoint, endpoint, count).to_le_bytes(),
-    );
-    let write = Command::new(Opcode::Write, 8, 0);
-    world.command(0, write, BASE, 8, EXTERNAL_COMMAND);
-    while !matches!(world.endpoint(1, endpoint), Endpoint::Invalid) {
-        assert!(world.step());
-    }
+    let command = external_command(ExternalOpcode::InvalidateEndpoint, endpoint, count);
+    world.external(1, EXTERNAL_COMMAND, command);
 }
 
 #[test]
@@ -174,13 +167,7 @@ fn endpoints_are_invalidated_in_a_row() {
         external_command(ExternalOpcode::InvalidateEndpoint, 8, 0),
         hostile,
     ] {
-        world.units[0].set_endpoint(8, memory_at(1, 0, 0x1_0000, TLB_WRITE));
-        world.bytes(0, 0, 8).copy_from_slice(&command.to_le_bytes());
-        let write = Command::new(Opcode::Write, 8, 0);
-        assert_eq!(
-            world.execute(0, write, BASE, 8, EXTERNAL_COMMAND).0,
-            DtuError::None
-        );
+        world.external(1, EXTERNAL_COMMAND, command);
     }
     assert!(matches!(world.endpoint(1, 8), Endpoint::Send(_)));
     assert!(matches!(world.endpoint(1, 12), Endpoint::Memory(_)));
@@ -224,4 +211,239 @@ proptest! {
         let back = arrived && !touched.contains(&8);
         prop_assert_eq!(credits(&world), before + u8::from(back));
     }
+}
+
+/// What somebody has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Right {
+    /// A send endpoint, with credits or without a limit.
+    Send(u8),
+    /// A right to reply to a message, whose sender has so many credits.
+    Reply(u8),
+    /// Memory that it may write, and memory that it may read.
+    Write,
+    Read,
+    /// Messages in its receive endpoint.
+    Receive,
+    /// A page that the unit may write for an activity.
+    Translation,
+}
+
+/// How it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// Revoked or deactivated: the endpoint is invalid.
+    Revoked,
+    /// A neighbour has the endpoint now, as the same kind.
+    Reused,
+    /// The same, and the neighbour has another kind.
+    ReusedOtherwise,
+    /// The owner died: his hart was stopped and started with something else.
+    Dead,
+    /// Who is at the other end began again: the endpoint there was configured anew, as it was.
+    Restarted,
+}
+
+const NEIGHBOUR: u16 = 6;
+/// Where the neighbour's messages go, and the memory that was given away and belongs to somebody else then.
+const NEW_BUFFER: u64 = 0x6000;
+const LENT: u64 = 3 * SHARE;
+
+/// Closes an endpoint as the kernel does: invalid first, then nothing is under way.
+fn close(world: &mut World, tile: u16, endpoint: u16) {
+    let command = external_command(ExternalOpcode::InvalidateEndpoint, endpoint, 1);
+    world.units[usize::from(tile)].set_endpoint(31, Endpoint::Invalid);
+    world.external(tile, EXTERNAL_COMMAND, command);
+    while world.read(tile, UNDER_WAY) == u64::from(endpoint) {
+        assert!(world.step(), "it is answered some time");
+    }
+}
+
+/// The endpoint of a neighbour, of the kind that a right needs or of another.
+fn neighbours(receives: bool) -> Endpoint {
+    match receives {
+        true => Endpoint::Receive(ReceiveEndpoint {
+            activity: NEIGHBOUR,
+            reply_endpoints: NO_ENDPOINT,
+            buffer: BASE + NEW_BUFFER,
+            slot_size: 256,
+            slots: 4,
+            ..ReceiveEndpoint::default()
+        }),
+        false => Endpoint::Send(SendEndpoint {
+            activity: NEIGHBOUR,
+            target_tile: 3,
+            target_endpoint: 9,
+            credits: 1,
+            credits_max: 3,
+            message_size: 256,
+            credit_endpoint: NO_ENDPOINT,
+            ..SendEndpoint::default()
+        }),
+    }
+}
+
+/// One case: the right is used after its end, or is under way when it ends. Endpoint 8 of tile 1 is used; its partner is endpoint 9 or
+/// 10 of `far`, which may be the same tile.
+fn case(right: Right, end: End, far: u16, under_way: bool) {
+    let what = format!("{right:?} {end:?} tile {far} under way {under_way}");
+    let mut world = World::new(&config());
+    let receiver = |slots| receive_at(0x4000, slots, 256, 16);
+    world.set(far, 9, receiver(4));
+    // The right, the use of it, and the endpoint whose end is its end.
+    let (mut user, mut ends) = ((1, 8), (1, 8));
+    let write = match right {
+        Right::Send(credits) => {
+            world.set(1, 8, send_to(far, 9, credits, 256));
+            if end == End::Restarted {
+                ends = (far, 9);
+            }
+            Command::new(Opcode::Send, 8, u32::from(NO_ENDPOINT))
+        }
+        Right::Reply(credits) => {
+            world.set(1, 8, send_to(far, 9, credits, 256));
+            world.set(1, 10, receive_at(0x5000, 4, 256, NO_ENDPOINT));
+            let ask = Command::new(Opcode::Send, 8, 10);
+            assert_eq!(world.execute(1, ask, BASE, 1, 0xbad).0, DtuError::None);
+            let offset = world.fetch(far, 9).expect("a message") as u32;
+            (user, ends) = ((far, 9), (1, 10));
+            Command::new(Opcode::Reply, 9, offset)
+        }
+        Right::Write | Right::Read => {
+            let rights = [TLB_READ, TLB_WRITE][usize::from(right == Right::Write)];
+            world.set(1, 8, memory_at(MEMORY_TILE, LENT, 4096, rights));
+            let opcode = match right {
+                Right::Write => Opcode::Write,
+                _ => Opcode::Read,
+            };
+            Command::new(opcode, 8, 0)
+        }
+        Right::Receive => {
+            world.set(far, 8, send_to(1, 9, 4, 256));
+            world.set(1, 9, receiver(4));
+            let send = Command::new(Opcode::Send, 8, u32::from(NO_ENDPOINT));
+            assert_eq!(world.execute(far, send, BASE, 1, 0).0, DtuError::None);
+            ends = (1, 9);
+            Command::new(Opcode::Fetch, 9, 0)
+        }
+        Right::Translation => {
+            world.set(1, 9, memory_at(MEMORY_TILE, LENT, 4096, TLB_READ));
+            let Endpoint::Memory(mut memory) = world.endpoint(1, 9) else {
+                panic!()
+            };
+            memory.activity = 5;
+            world.set(1, 9, Endpoint::Memory(memory));
+            world.map(1, 5, 0x1000_0000, NEW_BUFFER, TLB_WRITE);
+            world.switch(1, 5, 0);
+            Command::new(Opcode::Read, 9, 0)
+        }
+    };
+    let address = match right {
+        Right::Translation => 0x1000_0000,
+        _ => BASE + 0x100,
+    };
+    world.bytes(user.0, 0x100, 64).fill(0x77);
+    if under_way {
+        let sent = world.chip.sent.len();
+        world.command(user.0, write, address, 64, 0);
+        let left = |world: &World| {
+            let mut since = world.chip.sent[sent..].iter();
+            since.any(|(_, p)| p.source == user.0 && !p.kind.is_response())
+        };
+        while !left(&world) && world.units[usize::from(user.0)].running.is_some() {
+            assert!(world.step(), "{what}");
+        }
+    }
+    // The kernel ends it. What a right leads to goes after the right itself.
+    if end == End::Dead {
+        world.external(ends.0, EXTERNAL_COMMAND, ExternalOpcode::StopHart as u64);
+    }
+    if end == End::Restarted && matches!(right, Right::Send(_)) {
+        close(&mut world, 1, 8);
+    }
+    if right == Right::Translation {
+        // TileMux: what runs is aborted and waited for, then the page is another's.
+        world.write(1, PRIVILEGED_COMMAND, PrivilegedOpcode::AbortCommand as u64);
+        while world.units[1].running.is_some() {
+            assert!(world.step(), "{what}");
+        }
+        world.write(
+            1,
+            PRIVILEGED_COMMAND,
+            PrivilegedOpcode::InvalidateTlb as u64,
+        );
+    } else {
+        close(&mut world, ends.0, ends.1);
+    }
+    // From now on everything is somebody else's.
+    let new = match (right, end) {
+        (Right::Translation, _) | (_, End::Revoked | End::Dead) => None,
+        (Right::Reply(_) | Right::Receive, End::Restarted) => {
+            Some(receive_at(NEW_BUFFER, 4, 256, NO_ENDPOINT))
+        }
+        (Right::Send(_), End::Restarted) => Some(receive_at(NEW_BUFFER, 4, 256, NO_ENDPOINT)),
+        (Right::Write | Right::Read, End::Restarted) => None,
+        (Right::Reply(_) | Right::Receive, End::Reused) => Some(neighbours(true)),
+        (_, End::Reused) => Some(neighbours(false)),
+        (Right::Reply(_) | Right::Receive, End::ReusedOtherwise) => Some(neighbours(false)),
+        (_, End::ReusedOtherwise) => Some(neighbours(true)),
+    };
+    if let Some(new) = new {
+        world.set(ends.0, ends.1, new);
+    }
+    world.bytes(ends.0, NEW_BUFFER, 1024).fill(0);
+    world.bytes(3, 0, 4096).fill(0x55);
+    let mut before = world.endpoint(ends.0, ends.1);
+    world.run();
+    // The old user tries it now, and later.
+    for _ in 0..2 {
+        if right == Right::Translation {
+            world.switch(1, 5, 0);
+        }
+        let (error, _) = world.execute(user.0, write, address, 64, 0);
+        let nothing_there = right == Right::Receive
+            && end == End::Restarted
+            && world.read(1, ARGUMENT) == NO_MESSAGE;
+        assert!(error != DtuError::None || nothing_there, "{what}");
+    }
+    if let (Endpoint::Receive(new), Endpoint::Receive(old)) =
+        (world.endpoint(ends.0, ends.1), &mut before)
+    {
+        // A fetch that finds nothing may turn.
+        old.position = new.position;
+    }
+    assert_eq!(world.endpoint(ends.0, ends.1), before, "{what}");
+    assert_eq!(world.bytes(ends.0, NEW_BUFFER, 1024), [0; 1024], "{what}");
+    assert_eq!(world.bytes(3, 0, 4096), [0x55; 4096], "{what}");
+}
+
+#[test]
+fn every_right_ends_in_every_way() {
+    let mut cases = 0;
+    for right in [
+        Right::Send(2),
+        Right::Send(UNLIMITED_CREDITS),
+        Right::Reply(2),
+        Right::Reply(UNLIMITED_CREDITS),
+        Right::Write,
+        Right::Read,
+        Right::Receive,
+        Right::Translation,
+    ] {
+        for end in [
+            End::Revoked,
+            End::Reused,
+            End::ReusedOtherwise,
+            End::Dead,
+            End::Restarted,
+        ] {
+            for far in [1, 2] {
+                for under_way in [false, true] {
+                    case(right, end, far, under_way);
+                    cases += 1;
+                }
+            }
+        }
+    }
+    println!("{cases} cases");
 }

@@ -3,6 +3,7 @@
 
 use super::super::*;
 
+use crate::noc::Transaction;
 use bulkhead_abi::dtu::*;
 use std::collections::BTreeMap;
 
@@ -222,6 +223,19 @@ impl World {
             tile,
         };
         self.units[usize::from(tile)].packet(&mut side, packet);
+    }
+
+    /// The kernel writes a register of a tile, now.
+    pub fn external(&mut self, tile: u16, offset: u64, value: u64) {
+        let kind = PacketKind::WriteRequest {
+            address: offset,
+            bytes: 8,
+            data: Some(value.to_le_bytes().into()),
+        };
+        let owner = Owner::new(0, TILEMUX_ACTIVITY);
+        let (now, transaction) = (self.chip.now, Transaction::Register);
+        let packet = Packet::request(now, 0, tile, owner, 0, transaction, kind);
+        self.deliver(packet);
     }
 
     /// Runs one action; false if there is none.

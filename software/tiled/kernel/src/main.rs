@@ -29,10 +29,9 @@ use bulkhead_kernel::system::{
 use bulkhead_kernel::tile::Tile;
 use unit::Unit;
 
-/// Messages of each kind that are heard between two things that the kernel does.
-const HEARD: usize = 4;
 /// Nanoseconds that closing the books takes at most: some tiles that do not answer.
 const CLOSING: u64 = 1_000_000_000;
+
 /// Texts that may be waiting at once: what comes later is not what somebody said before he stopped.
 const TEXTS: usize = 32;
 
@@ -116,13 +115,16 @@ fn whole_pages(tile: u16, start: u64, end: u64) -> Region {
 /// Answers messages until the root manager has ended.
 ///
 /// One thing at a time, and that of the highest priority: a step of its job, or a call, in turn if there are both. Text comes when
-/// nothing else is to do, or only what has the lowest priority. Of what tiles and servers say, so much is heard between two things
-/// that none of them can keep the kernel from the callers.
+/// nothing else is to do, or only what has the lowest priority. Of what tiles and servers say, one thing is heard between two things
+/// that the kernel does, so whoever calls waits for one that had begun and one that is heard, and none of them can keep the kernel
+/// from the callers.
 ///
 /// Mostly there is nothing but a call, or nothing at all. Two looks tell so, and whatever is not needed for the reply comes after it.
 fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<Books>)) -> ! {
     // The priority of the job that took a step last, if that was the last thing done.
     let mut stepped = None;
+    // Whom the kernel hears next.
+    let mut ear = 0;
     let mut reply = Aligned(Reply::new());
     loop {
         let is_busy = system.is_busy();
@@ -141,7 +143,7 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
         let mut next = None;
         if is_busy || !is_plain {
             let work;
-            (work, next) = prepare(system, unit, stepped);
+            (work, next) = prepare(system, unit, stepped, &mut ear);
             match work {
                 Work::Call(chosen) => level = chosen,
                 Work::Step(done) => {
@@ -176,23 +178,18 @@ enum Work {
 /// Hears what tiles and servers say and finds the most important thing to do; a step of a job is done at once. Gives when something
 /// is due, too.
 #[inline(never)]
-fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> (Work, Option<u64>) {
-    for _ in 0..HEARD {
-        let Some((tile, stopped)) = unit.notification() else {
+fn prepare(
+    system: &mut System,
+    unit: &mut Unit,
+    stepped: Option<usize>,
+    ear: &mut usize,
+) -> (Work, Option<u64>) {
+    // Each of the three has its turn.
+    for _ in 0..EARS {
+        *ear = (*ear + 1) % EARS;
+        if hear(system, unit, *ear) {
             break;
-        };
-        // What is no message at all names no activity that there can be.
-        let (activity, cause) = stopped.unwrap_or((NUMBERS_END, StopCause::Panic));
-        measured(NOTIFICATION, || {
-            system.notified(unit, tile, activity, cause)
-        });
-        report(system, unit);
-    }
-    for _ in 0..HEARD {
-        let Some((number, words)) = unit.server_answer() else {
-            break;
-        };
-        measured(ANSWER, || system.answered(unit, number, words.as_slice()));
+        }
     }
     let mut next = match system.has_questions() {
         true => system.expire(unit.time()),
@@ -206,19 +203,48 @@ fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> (Wor
             .min();
     }
     if system.is_asking() {
-        while let Some((number, answer)) = unit.answer() {
-            measured(TILE_ANSWER, || system.tile_answered(unit, number, answer));
-        }
         next = system.expire_tiles(unit).into_iter().chain(next).min();
-        report(system, unit);
     }
     (choose(system, unit, stepped), next)
 }
 
-/// Not a step of the priority that took one last if there is a call.
+/// Those whom the kernel hears: TileMuxes that notify it, servers that answer, and TileMuxes that do.
+const EARS: usize = 3;
+
+/// Hears one message of a kind, if there is one.
+fn hear(system: &mut System, unit: &mut Unit, ear: usize) -> bool {
+    match ear {
+        0 => {
+            let Some((tile, stopped)) = unit.notification() else {
+                return false;
+            };
+            // What is no message at all names no activity that there can be.
+            let (activity, cause) = stopped.unwrap_or((NUMBERS_END, StopCause::Panic));
+            measured(NOTIFICATION, || {
+                system.notified(unit, tile, activity, cause)
+            });
+        }
+        1 => {
+            let Some((number, words)) = unit.server_answer() else {
+                return false;
+            };
+            measured(ANSWER, || system.answered(unit, number, words.as_slice()));
+        }
+        _ => {
+            let Some((number, answer)) = unit.answer() else {
+                return false;
+            };
+            measured(TILE_ANSWER, || system.tile_answered(unit, number, answer));
+        }
+    }
+    true
+}
+
+/// Not a step of the priority that took one last if there is a call, and none before it is said who stopped: he may be gone after it.
 fn choose(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> Work {
+    let may_step = !system.has_reports();
     for level in (0..PRIORITIES).rev() {
-        let has_step = system.has_step(level);
+        let has_step = may_step && system.has_step(level);
         let is_first = has_step && stepped != Some(level);
         if !is_first && unit.has_call(level) {
             return Work::Call(level);
@@ -273,7 +299,10 @@ fn conclude(
     if worked.is_some() && system.has_questions() {
         measured(QUESTIONS, || system.ask_next(unit));
     }
-    report(system, unit);
+    let mut said = false;
+    while !is_wanted_above(unit, worked) && report(system, unit) {
+        said = true;
+    }
     // Each is a piece of its own: whoever calls in a higher priority comes between.
     while !is_wanted_above(unit, worked)
         && let Some((ticket, reply)) = system.take_reply()
@@ -281,6 +310,7 @@ fn conclude(
         measured(REPLY, || unit.reply_otherwise(ticket, reply));
     }
     if let Some(cause) = system.root_cause(*root) {
+        while report(system, unit) {}
         let code = match cause {
             StopCause::Exit(code) => code as u16,
             _ => 1,
@@ -293,7 +323,8 @@ fn conclude(
     if worked.is_none_or(|level| level == 0) && !is_wanted_above(unit, worked) {
         match unit.text() {
             Some(offset) => measured(TEXT, || unit.print(system, offset)),
-            None if worked.is_none() => {
+            // Steps may have waited for what was said.
+            None if worked.is_none() && !said => {
                 unit.sleep(next);
             }
             None => {}
@@ -337,7 +368,7 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         }
         // Nobody is there any more to whom an answer would matter.
         while system.take_reply().is_some() {}
-        report(system, unit);
+        while report(system, unit) {}
     }
     let now = system.books();
     match now == *then {
@@ -355,21 +386,31 @@ fn measured(what: u64, work: impl FnOnce()) {
     marker::custom::<WORK_ENDS>(what);
 }
 
-/// Says which activities stopped, after what they said last: at most one text of each tile is waiting.
-fn report(system: &mut System, unit: &mut Unit) {
-    while let Some((activity, cause)) = system.take_report() {
-        for _ in 0..TEXTS {
-            let Some(offset) = unit.text() else { break };
-            measured(TEXT, || unit.print(system, offset));
-        }
-        if let (Some(target), Some(tile)) = (system.activity(activity), system.tile_of(activity)) {
-            let line = Stopped {
-                activity,
-                name: target.name.as_str(),
-                tile: tile.id,
-                cause,
-            };
-            measured(TEXT, || unit.line(line));
-        }
+/// Says which activity stopped, after what it said last: at most one text of each tile is waiting. One text or the line; false if there
+/// is nothing to say.
+fn report(system: &mut System, unit: &mut Unit) -> bool {
+    if !system.has_reports() {
+        return false;
     }
+    if unit.said < TEXTS
+        && let Some(offset) = unit.text()
+    {
+        unit.said += 1;
+        measured(TEXT, || unit.print(system, offset));
+        return true;
+    }
+    unit.said = 0;
+    let Some((activity, cause)) = system.take_report() else {
+        return false;
+    };
+    if let (Some(target), Some(tile)) = (system.activity(activity), system.tile_of(activity)) {
+        let line = Stopped {
+            activity,
+            name: target.name.as_str(),
+            tile: tile.id,
+            cause,
+        };
+        measured(TEXT, || unit.line(line));
+    }
+    true
 }

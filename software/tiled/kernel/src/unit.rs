@@ -52,6 +52,8 @@ pub struct Unit {
     tiles: Vec<u16>,
     buffers: arch::Buffers,
     console: Lines,
+    /// Texts that were printed since it was said last that somebody stopped.
+    pub said: usize,
     /// First of the endpoints for lines to servers.
     lines: u16,
 }
@@ -66,6 +68,7 @@ impl Unit {
             tiles: tiles.collect(),
             buffers,
             console: Lines::default(),
+            said: 0,
             lines: 0,
         };
         let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {

@@ -243,6 +243,11 @@ impl System {
         self.replies.pop_front()
     }
 
+    /// Whether there is an activity that stopped and was not reported.
+    pub fn has_reports(&self) -> bool {
+        !self.reports.is_empty()
+    }
+
     /// The next activity that stopped, to be reported.
     pub fn take_report(&mut self) -> Option<(u16, StopCause)> {
         self.reports.pop_front()
