@@ -252,7 +252,6 @@ const LENT: u64 = 3 * SHARE;
 /// Closes an endpoint as the kernel does: invalid first, then nothing is under way.
 fn close(world: &mut World, tile: u16, endpoint: u16) {
     let command = external_command(ExternalOpcode::InvalidateEndpoint, endpoint, 1);
-    world.units[usize::from(tile)].set_endpoint(31, Endpoint::Invalid);
     world.external(tile, EXTERNAL_COMMAND, command);
     while world.read(tile, UNDER_WAY) == u64::from(endpoint) {
         assert!(world.step(), "it is answered some time");
