@@ -70,6 +70,17 @@ impl Space {
         self.free_place
     }
 
+    /// Whether the next activity finds a place that is ready, or none at all: making one writes a whole table of selectors.
+    pub fn has_place(&self) -> bool {
+        self.free_place.is_some() || self.holders.len() >= self.holders.room()
+    }
+
+    /// Makes a place for the next activity ready.
+    pub fn make_place(&mut self) {
+        // Without room, the creation says so.
+        let _ = self.find_place();
+    }
+
     /// The first free place is in use.
     pub(crate) fn take_place(&mut self) {
         if let Some(place) = self.free_place {

@@ -193,8 +193,8 @@ impl Space {
     /// Cuts `size` bytes, aligned to `align`, out of memory for exclusive use: the first gap that is large enough.
     ///
     /// # Errors
-    /// [`Error::NoMemory`] if there is no such gap or there are too many pieces, [`Error::OutOfBounds`] for a size of 0 or an
-    /// alignment that is no power of two, and what every operation says of its operands.
+    /// [`Error::NoMemory`] if there is no such gap or there are too many pieces, [`Error::OutOfBounds`] for a size of 0, an
+    /// alignment that is no power of two, or memory without the right to write, and what every operation says of its operands.
     pub fn cut_memory(
         &mut self,
         caller: HolderId,
@@ -225,6 +225,10 @@ impl Space {
         }
         let pool = self.memory(origin)?;
         let owner = self.owner(origin);
+        // A piece is cleared before somebody else has it, and that is writing.
+        if pool.rights & 2 == 0 {
+            return Err(Error::OutOfBounds);
+        }
         if pool.pieces >= PIECES_MAX || size > pool.free {
             return Err(Error::NoMemory);
         }

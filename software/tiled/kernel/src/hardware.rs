@@ -35,13 +35,16 @@ pub type Right = [u64; ENDPOINT_WORDS];
 
 /// Effects on tiles. They are carried out at once and in order.
 pub trait Hardware {
-    /// Configures an endpoint of a tile. Nothing that was sent over an endpoint which was invalidated before is under way any more
-    /// when this is done.
+    /// Configures an endpoint of a tile.
     fn set_endpoint(&mut self, tile: u16, endpoint: u16, value: Endpoint);
     /// What an endpoint of a tile is configured as.
     fn endpoint(&mut self, tile: u16, endpoint: u16) -> Endpoint;
-    /// Invalidates an endpoint of a tile and drops its messages.
-    fn invalidate_endpoint(&mut self, tile: u16, endpoint: u16);
+    /// Invalidates `count` endpoints of a tile, from `first` on, and drops their messages. Nothing leaves over them any more, and no
+    /// reply reaches them.
+    fn invalidate(&mut self, tile: u16, first: u16, count: u16);
+    /// Whether something is under way that left over an endpoint of a tile before it was invalidated: a message that the receiver has
+    /// not stored or refused, or an access to memory that has not been answered.
+    fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool;
     /// Sets a token bucket of a tile: bytes a second, bytes at once.
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64);
     /// Lets machine mode of a tile borrow so many bytes from its token buckets.
@@ -67,11 +70,8 @@ pub trait Hardware {
     fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]);
     /// Writes to a region.
     fn write(&mut self, region: Region, offset: u64, data: &[u8]);
-    /// Fills a region with zeros. Nothing that was sent over an endpoint which was invalidated before is under way any more.
+    /// Fills a region with zeros.
     fn clear(&mut self, region: Region);
-    /// From when on, in nanoseconds since reset, nothing is under way any more that was sent over an endpoint which was invalidated. Who
-    /// configures an endpoint or clears memory before keeps the kernel waiting until then.
-    fn settled_at(&mut self) -> u64;
     /// Nanoseconds since reset.
     fn time(&mut self) -> u64;
 }

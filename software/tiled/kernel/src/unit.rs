@@ -10,7 +10,7 @@ use bulkhead_abi::dtu::{
     BORROWED, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
     DEVICE_ADDRESS, DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint,
     ExternalOpcode, MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
-    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE, UNDER_WAY, external_command,
 };
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::{KERNEL_LABEL, PRIORITIES, SYSCALL_SLOT, SYSCALL_WORDS, StopCause};
@@ -51,18 +51,14 @@ const PRINT_REPLIES: u16 = SYSCALL_REPLIES + PRIORITIES as u16 * CALL_SLOTS;
 /// Then, for each user tile, a memory endpoint to its registers and a send endpoint to its TileMux.
 const TILES: u16 = PRINT_REPLIES + SLOTS;
 
-/// Nothing that left a unit is on the network for longer than this, in nanoseconds: each of the eight requests of 512 bytes that every
-/// unit may have under way waits for those of all others on the slowest link of a platform at most once.
-const TRANSIT: u64 = 5_000;
-
 /// The kernel's unit.
 pub struct Unit {
     own_tile: u16,
     tiles: Fixed<u16>,
     buffers: arch::Buffers,
     console: Lines,
-    /// When an endpoint was invalidated last.
-    invalidated: u64,
+    /// Texts that were printed since it was said last that somebody stopped.
+    pub said: usize,
 }
 
 impl Unit {
@@ -75,7 +71,7 @@ impl Unit {
             tiles: tiles.collect(),
             buffers,
             console: Lines::default(),
-            invalidated: 0,
+            said: 0,
         };
         let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
             Endpoint::Receive(ReceiveEndpoint {
@@ -134,6 +130,7 @@ impl Unit {
             message_size: REQUEST_SLOT,
             credit_endpoint: NO_ENDPOINT,
             reply: false,
+            epoch: 0,
         });
         dtu::set_endpoint(endpoint + 1, &requests);
     }
@@ -267,15 +264,25 @@ impl Unit {
         check(dtu::write_memory(endpoint, offset, data));
     }
 
-    fn external(&mut self, tile: u16, opcode: ExternalOpcode, endpoint: u16, argument: u64) {
-        self.registers(tile, EXTERNAL_ARGUMENT, &[argument]);
-        let command = opcode as u64 | u64::from(endpoint) << 8;
-        self.registers(tile, EXTERNAL_COMMAND, &[command]);
+    /// Reads registers of a tile's unit; zeros where there is none.
+    fn read_registers<const N: usize>(&mut self, tile: u16, offset: u64) -> [u64; N] {
+        let mut words = [0; N];
+        let Some(endpoint) = self.endpoints_of(tile) else {
+            return words;
+        };
+        let page = self.buffers.page(size_of_val(&words));
+        check(dtu::read_memory(endpoint, offset, page));
+        for (value, bytes) in words.iter_mut().zip(page.chunks_exact(8)) {
+            *value = word(bytes);
+        }
+        words
     }
 
-    /// Waits until nothing is on the network that left an endpoint which is invalid now.
-    fn await_transit(&self) {
-        while dtu::time() < self.invalidated + TRANSIT {}
+    fn hart(&mut self, tile: u16, opcode: ExternalOpcode, argument: u64) {
+        // The command stands behind its argument.
+        const _: () = assert!(EXTERNAL_COMMAND == EXTERNAL_ARGUMENT + 8);
+        let words = [argument, external_command(opcode, 0, 0)];
+        self.registers(tile, EXTERNAL_ARGUMENT, &words);
     }
 
     fn select(&mut self, region: Region) {
@@ -294,37 +301,29 @@ impl Unit {
 
 impl Hardware for Unit {
     fn set_endpoint(&mut self, tile: u16, endpoint: u16, value: Endpoint) {
-        self.await_transit();
         self.registers(tile, dtu::endpoint_offset(endpoint), &value.pack());
     }
 
     fn endpoint(&mut self, tile: u16, endpoint: u16) -> Endpoint {
-        let Some(registers) = self.endpoints_of(tile) else {
-            return Endpoint::Invalid;
-        };
-        let mut words = [0; ENDPOINT_WORDS];
-        let page = self.buffers.page(size_of_val(&words));
-        check(dtu::read_memory(
-            registers,
-            dtu::endpoint_offset(endpoint),
-            page,
-        ));
-        for (value, bytes) in words.iter_mut().zip(page.chunks_exact(8)) {
-            *value = word(bytes);
-        }
+        let words = self.read_registers::<ENDPOINT_WORDS>(tile, dtu::endpoint_offset(endpoint));
         Endpoint::unpack(words)
     }
 
-    fn invalidate_endpoint(&mut self, tile: u16, endpoint: u16) {
-        self.external(tile, ExternalOpcode::InvalidateEndpoint, endpoint, 0);
-        self.invalidated = dtu::time();
+    fn invalidate(&mut self, tile: u16, first: u16, count: u16) {
+        let command = external_command(ExternalOpcode::InvalidateEndpoint, first, count);
+        self.registers(tile, EXTERNAL_COMMAND, &[command]);
+    }
+
+    fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool {
+        let [under_way] = self.read_registers(tile, UNDER_WAY);
+        under_way == u64::from(endpoint)
     }
 
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {
         let base = BUCKETS + u64::from(bucket) * BUCKET_STRIDE;
-        self.registers(tile, base + BUCKET_LIMIT, &[limit]);
-        // The amount stands behind the rate.
-        self.registers(tile, base + BUCKET_RATE, &[rate, limit]);
+        // Rate, amount and limit stand in a row; the amount is cut to the limit at the next refill.
+        const _: () = assert!(BUCKET_LIMIT == BUCKET_RATE + 16);
+        self.registers(tile, base + BUCKET_RATE, &[rate, limit, limit]);
     }
 
     fn set_borrowed(&mut self, tile: u16, bytes: u64) {
@@ -340,11 +339,11 @@ impl Hardware for Unit {
     fn start_hart(&mut self, tile: u16, address: u64) {
         // An earlier TileMux may have taken a credit with it.
         self.open_requests(tile);
-        self.external(tile, ExternalOpcode::StartHart, 0, address);
+        self.hart(tile, ExternalOpcode::StartHart, address);
     }
 
     fn stop_hart(&mut self, tile: u16) {
-        self.external(tile, ExternalOpcode::StopHart, 0, 0);
+        self.hart(tile, ExternalOpcode::StopHart, 0);
     }
 
     fn ask(&mut self, to: (u16, u16), words: &[u64], label: u64) -> bool {
@@ -360,6 +359,7 @@ impl Hardware for Unit {
                 message_size: MESSAGE_MAX as u16,
                 credit_endpoint: NO_ENDPOINT,
                 reply: false,
+                epoch: 0,
             }),
         );
         let data = self.buffers.fill(words.as_bytes());
@@ -415,12 +415,7 @@ impl Hardware for Unit {
         Some((number, answer.unwrap_or(TileMuxError::BadRequest)))
     }
 
-    fn settled_at(&mut self) -> u64 {
-        self.invalidated + TRANSIT
-    }
-
     fn clear(&mut self, region: Region) {
-        self.await_transit();
         self.select(region);
         let mut done = 0;
         while done < region.size {

@@ -366,7 +366,7 @@ impl Model {
         let &Kind::Memory { rights, .. } = self.kind(origin) else {
             return None;
         };
-        if size == 0 {
+        if size == 0 || rights & 2 == 0 {
             return None;
         }
         let base = self.gap(origin, size, align)?;

@@ -57,6 +57,11 @@ impl System {
         ticket: Ticket,
         plan: Creation,
     ) -> Result<Outcome, SyscallError> {
+        if !self.space.has_place() {
+            let making = Making::Place(ticket, Box::new(plan));
+            self.jobs.make(ticket.level, making);
+            return Ok(Outcome::Later);
+        }
         let creator = ticket.caller;
         let caller = self.holder(ticket)?;
         let highest = match self.activities.get(&creator) {
@@ -310,6 +315,7 @@ impl System {
             message_size: SYSCALL_SLOT,
             credit_endpoint: NO_ENDPOINT,
             reply: false,
+            epoch: 0,
         };
         target.state = State::Created;
         target.is_known = true;

@@ -7,6 +7,7 @@
 
 mod activities;
 mod clearing;
+mod closing;
 mod devices;
 mod dispatch;
 mod events;
@@ -111,8 +112,6 @@ pub struct System {
     /// Who does not wait without end: until when (nanoseconds since reset), and his number.
     timers: Paid<Caller, BTreeSet<(u64, u16)>>,
     jobs: revoke::Jobs,
-    /// Nothing is under way that was sent over an endpoint which is invalid now, as far as it was looked.
-    calm: bool,
     /// Number of the last question to a server.
     question: u64,
     /// Who waits for a server, questions that are not answered, and closed sessions that servers have not heard of.
@@ -179,7 +178,6 @@ impl System {
             space,
             timers: Paid::default(),
             jobs: revoke::Jobs::default(),
-            calm: true,
             question: 0,
             questions: 0,
             mentions: alloc::vec![0; NUMBERS_END.into()].into(),
@@ -257,6 +255,12 @@ impl System {
         Some((ticket, reply))
     }
 
+    /// Whether a call that was not answered at once can be answered now.
+    #[inline]
+    pub fn has_replies(&self) -> bool {
+        !self.replies.is_empty()
+    }
+
     /// Sends the next reply to a call that was not answered at once. Whether there was one.
     pub fn send_reply(&mut self, hardware: &mut impl Hardware) -> bool {
         let Some((_, reply, right)) = self.next_reply() else {
@@ -277,6 +281,11 @@ impl System {
                 caller.parked = Some(right);
             }
         }
+    }
+
+    /// Whether there is an activity that stopped and was not reported.
+    pub fn has_reports(&self) -> bool {
+        !self.reports.is_empty()
     }
 
     /// The next activity that stopped, to be reported.
@@ -372,11 +381,6 @@ impl System {
         reply.push(&[SyscallError::None as u64]);
         match call {
             Syscall::Nothing {} => {}
-            Syscall::Activate { .. } | Syscall::ConfigureTile { .. } | Syscall::SetPager { .. }
-                if self.puts_off(hardware, ticket, call) =>
-            {
-                return Ok(false);
-            }
             Syscall::DeriveTile {
                 source,
                 target,

@@ -158,6 +158,7 @@ impl System {
                 message_size,
                 credit_endpoint: NO_ENDPOINT,
                 reply: false,
+                epoch: 0,
             })
         };
         let receive = |reply_endpoints: u16, buffer: u64, slot_size: u16, slots: u8| {
@@ -206,33 +207,6 @@ impl System {
     /// TileMux is loaded: its hart starts.
     pub(super) fn light(&mut self, hardware: &mut impl Hardware, index: usize, entry: u64) {
         hardware.start_hart(self.tiles[index].id, entry);
-    }
-
-    /// A window is gone. Without the first, TileMux is gone, too: the tile is dark again.
-    pub(super) fn close_window(&mut self, hardware: &mut impl Hardware, index: usize, window: u16) {
-        let tile = &mut self.tiles[index];
-        if window == 0 && tile.is_lit {
-            hardware.stop_hart(tile.id);
-            for endpoint in [
-                REQUEST_ENDPOINT,
-                REQUEST_REPLIES,
-                REQUEST_REPLIES + 1,
-                NOTIFY_ENDPOINT,
-                PRINT_ENDPOINT,
-                PRINT_REPLY,
-            ] {
-                hardware.invalidate_endpoint(tile.id, endpoint);
-            }
-            tile.is_lit = false;
-            tile.is_lost = false;
-            tile.lies = 0;
-            tile.tables.clear();
-        }
-        hardware.invalidate_endpoint(tile.id, window);
-        tile.windows[usize::from(window)] = None;
-        if window == 0 {
-            self.fail_requests(hardware, index, SyscallError::Refused);
-        }
     }
 
     /// A boot module by the first of its names that is there.

@@ -42,7 +42,7 @@ pub const REVOCATION: Bound = bound(2 * REVOKE_STEPS + 4, 3);
 pub const CLEARING: Bound = bound(LOOKUP, 1);
 /// A step of making an activity or a window: a part is made; or all are thrown away again, of which an activity has eight, and a window is
 /// closed.
-pub const MAKING: Bound = bound(8 * UNDONE + CUT_STEPS + LOOKUP, 8);
+pub const MAKING: Bound = bound(8 * UNDONE + CUT_STEPS + LOOKUP, 2);
 /// What a server agreed to: every capability is checked, and then copied; then the server is asked its next question.
 pub const AGREEMENT: Bound = bound(
     EXCHANGE_MAX as u32 * 2 * COPY + 4 * LOOKUP + ASKED * REVOKE_STEPS,
@@ -72,8 +72,8 @@ pub const fn of(call: Number) -> Bound {
             2,
         ),
         Number::MapFrom => bound(4 * LOOKUP + MAKE_STEPS, 1),
-        // The endpoint is read, the unit told, TileMux asked.
-        Number::GiveDevice => bound(2 * LOOKUP, 3),
+        // The unit is told, TileMux asked.
+        Number::GiveDevice => bound(2 * LOOKUP, 2),
         Number::Stop => bound(2 * LOOKUP, 0),
         Number::Revoke => bound(2 * LOOKUP, 0),
         Number::Deactivate => bound(2 * LOOKUP, 0),

@@ -63,10 +63,10 @@ pub struct Chip {
     pub devices: Vec<Given>,
     pub refuse: bool,
     pub now: u64,
-    /// Until when something may be under way.
-    pub settled_at: u64,
     /// Calls whose slots were freed.
     pub parked: u32,
+    /// Endpoints of tiles over which something has left that is not answered.
+    pub under_way: Vec<(u16, u16)>,
     /// Effects since it was last set to 0.
     pub effects: u32,
 }
@@ -83,9 +83,15 @@ impl Hardware for Chip {
             .copied()
             .unwrap_or_default()
     }
-    fn invalidate_endpoint(&mut self, tile: u16, endpoint: u16) {
+    fn invalidate(&mut self, tile: u16, first: u16, count: u16) {
         self.effects += 1;
-        self.endpoints.remove(&(tile, endpoint));
+        let range = (tile, first)..(tile, first + count);
+        self.endpoints.retain(|place, _| !range.contains(place));
+    }
+    fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool {
+        self.effects += 1;
+        assert!(!self.endpoints.contains_key(&(tile, endpoint)));
+        self.under_way.contains(&(tile, endpoint))
     }
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {
         self.effects += 1;
@@ -101,9 +107,11 @@ impl Hardware for Chip {
     }
     fn start_hart(&mut self, tile: u16, address: u64) {
         self.full.retain(|full| *full != tile);
+        self.effects += 1;
         self.started.push((tile, address));
     }
     fn stop_hart(&mut self, tile: u16) {
+        self.effects += 1;
         self.stopped.push(tile);
     }
     fn request(&mut self, tile: u16, request: Request, number: u64) -> bool {
@@ -156,9 +164,6 @@ impl Hardware for Chip {
         for (i, byte) in data.iter().enumerate() {
             self.memory.insert(region.base + offset + i as u64, *byte);
         }
-    }
-    fn settled_at(&mut self) -> u64 {
-        self.settled_at
     }
     fn time(&mut self) -> u64 {
         self.now
