@@ -237,6 +237,7 @@ impl Mux {
                 budget,
                 period,
                 priority,
+                start,
             } => {
                 let (place, target) = self.find(activity)?;
                 target.limited = true;
@@ -244,7 +245,8 @@ impl Mux {
                     amount: budget,
                     period,
                 };
-                if !self.scheduler.set_budget(place, budget, priority, now) {
+                let start = start.max(now);
+                if !self.scheduler.set_budget(place, budget, priority, start) {
                     return Err(TileMuxError::BadRequest);
                 }
                 self.tell_shared(machine);

@@ -16,8 +16,9 @@ use bulkhead_abi::syscall::{
     StopCause, SyscallError, TOLD_MAX,
 };
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request};
+use bulkhead_abi::time::{LEAST_BUDGET, WHOLE};
 use bulkhead_abi::words::Name;
-use bulkhead_capabilities::{HolderId, NodeId, Object, Quota};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Tile};
 
 /// What an activity is to be made of: selectors of who creates it, and more.
 #[derive(Clone, Copy, Debug)]
@@ -42,9 +43,6 @@ pub struct Creation {
 
 /// Numbers of activities end here; larger ones are the unit's own.
 pub const NUMBERS_END: u16 = 0x8000;
-
-/// Nanoseconds of a second.
-const SECOND: u128 = 1_000_000_000;
 
 impl System {
     /// Creates an activity with its channel to the kernel. Nobody can use it before its TileMux knows it.
@@ -94,7 +92,7 @@ impl System {
             .ok_or(SyscallError::WrongState)?;
         target.endpoints.find(2).ok_or(SyscallError::NoEndpoint)?;
         let cpu_owner = tile.owner[Quota::Cpu as usize];
-        let cpu = self.budget_of(index, cpu_owner, tile.period)?;
+        let cpu = self.budget_of(index, &tile, plan.tile_priority)?;
         let bucket = self.bucket_of(hardware, index, tile.owner[Quota::NocRate as usize])?;
 
         let (node, holder) =
@@ -134,6 +132,7 @@ impl System {
             budget,
             period,
             priority: plan.tile_priority,
+            start: self.space.fresh_from(cpu_owner),
         });
         let equipping = Equipping {
             ticket,
@@ -173,27 +172,33 @@ impl System {
         }
     }
 
-    /// The processor time of a tile capability in each of its periods, if it has time of its own; it must not be in use.
+    /// The processor time of a tile capability in each of its periods, if it has any; it must not be in use. Without any, an activity
+    /// comes last.
     fn budget_of(
         &self,
         index: usize,
-        owner: NodeId,
-        period: u64,
+        tile: &Tile,
+        priority: u8,
     ) -> Result<Option<(u64, u64)>, SyscallError> {
+        let owner = tile.owner[Quota::Cpu as usize];
         let Object::Tile(from) = *self.space.object(owner) else {
             return Err(SyscallError::WrongKind);
         };
-        if self.space.origin(owner).is_none() {
-            return Ok(None);
+        if priority > tile.time.priority {
+            return Err(SyscallError::NoQuota);
+        }
+        if from.time.period == WHOLE || from.time.budget == 0 {
+            return match tile.time.idle {
+                true => Ok(None),
+                false => Err(SyscallError::NoQuota),
+            };
         }
         if self.tiles[index].budgets.contains(&owner) {
             return Err(SyscallError::WrongState);
         }
-        let share = u128::from(from.left[Quota::Cpu as usize]);
-        let budget = (share * u128::from(period) / SECOND) as u64;
-        match budget {
-            0 => Err(SyscallError::NoQuota),
-            budget => Ok(Some((budget, period))),
+        match from.left[Quota::Cpu as usize] {
+            ..LEAST_BUDGET => Err(SyscallError::NoQuota),
+            budget => Ok(Some((budget, from.time.period))),
         }
     }
 

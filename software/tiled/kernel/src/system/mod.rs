@@ -29,7 +29,7 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{
-    Holder, HolderId, Node, NodeId, Object, Request as QuotaRequest, Space,
+    Holder, HolderId, Node, NodeId, Object, Request as QuotaRequest, Space, Terms,
 };
 
 pub use activities::{Creation, NUMBERS_END};
@@ -362,10 +362,17 @@ impl System {
                 rate,
                 burst,
                 tables,
+                priority,
+                idle,
             } => {
                 let share = |value: u64| (value != SHARE).then_some(value);
                 let request = [endpoints, budget, rate, burst, tables].map(share);
-                self.derive_tile(hardware, caller, source, target, request, period)?;
+                let terms = Terms {
+                    period,
+                    priority,
+                    idle: idle != 0,
+                };
+                self.derive_tile(hardware, caller, (source, target), request, terms)?;
             }
             Syscall::DeriveKernelMemory {
                 source,
@@ -687,7 +694,8 @@ impl System {
                     _ => 0,
                 };
                 reply.push(&[ObjectKind::Tile as u64]);
-                reply.push(&[left(0), left(1), left(2), left(3), left(4)])
+                reply.push(&[left(0), left(1), left(2), left(3), left(4)]);
+                reply.push(&[tile.time.idle.into()])
             }
             Object::Endpoint { .. } => reply.push(&[ObjectKind::Endpoint as u64]),
             Object::KernelMemory { left, .. } => {
@@ -706,10 +714,9 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         caller: HolderId,
-        source: u16,
-        target: u16,
+        (source, target): (u16, u16),
         request: QuotaRequest,
-        period: u64,
+        terms: Terms,
     ) -> Result<(), SyscallError> {
         let (_, object) = self.space.look(caller, source)?;
         let Object::Tile(parent) = object else {
@@ -718,7 +725,7 @@ impl System {
         let index = self.tile_index(parent.tile)?;
         self.check_tile_request(index, &parent, &request)?;
         self.space
-            .derive_tile(caller, source, target, request, period)?;
+            .derive_tile(caller, source, target, request, terms)?;
         self.update_bucket(hardware, index, parent.owner);
         Ok(())
     }
