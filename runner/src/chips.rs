@@ -9,6 +9,7 @@
 
 use crate::boot_image::BootImage;
 use crate::error::Error;
+use crate::names::described;
 use crate::session::{self, Observed};
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::Tick;
@@ -22,7 +23,7 @@ const SECOND: u128 = 1_000_000_000_000;
 /// The second chip.
 struct Other {
     machine: Machine,
-    kernel_tile: u16,
+    system: System,
     /// Common ticks of a tick: of the first chip, of this one.
     factors: (u128, u128),
     /// Common ticks that both may run without looking at each other.
@@ -88,7 +89,7 @@ impl Chips {
             first,
             other: Some(Box::new(Other {
                 machine,
-                kernel_tile: peer.system.kernel_tile,
+                system: (*peer.system).clone(),
                 factors: (common / a, common / b),
                 window: (delay * common / SECOND).max(1),
                 cables: cables.collect(),
@@ -185,7 +186,7 @@ impl Chips {
     pub fn other(&self) -> Option<OtherSeen> {
         let other = self.other.as_ref()?;
         let machine = &other.machine;
-        let console = machine.console(other.kernel_tile).unwrap_or(&[]);
+        let console = machine.console(other.system.kernel_tile).unwrap_or(&[]);
         let observed = Observed {
             outcome: other.outcome.unwrap_or(Outcome::Limit),
             ticks: machine.now(),
@@ -193,7 +194,7 @@ impl Chips {
             ledger: machine.ledger().clone(),
             statistics: machine.statistics(),
             digest: session::hexadecimal(&machine.digest()),
-            console: String::from_utf8_lossy(console).into_owned(),
+            console: described(&other.system, &String::from_utf8_lossy(console)),
             trace: None,
             other: None,
             network_cards: machine.network_cards(),

@@ -7,7 +7,7 @@ use crate::boot_image::BootImage;
 use crate::chips::{Chips, OtherSeen};
 use crate::error::Error;
 use crate::measure::MarkerEvent;
-use crate::names::Names;
+use crate::names::{Names, described};
 use crate::progress::{Progress, Stage};
 use crate::watch::Watcher;
 use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TLB_READ, TLB_WRITE};
@@ -207,7 +207,7 @@ pub fn execute_watched(
         .first
         .console(system.kernel_tile)
         .map_err(|error| machine_error(&error))?;
-    let console = String::from_utf8_lossy(console).into_owned();
+    let console = described(system, &String::from_utf8_lossy(console));
     // The digest is that of the machine alone, so that it does not depend on whether somebody watched.
     let here = chips.first.take_observer();
     // Of one chip there is nothing left to take.

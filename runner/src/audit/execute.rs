@@ -8,6 +8,7 @@ use crate::chips::Chips;
 use crate::collect::ticks;
 use crate::error::Error;
 use crate::measure::MarkerEvent;
+use crate::names::described;
 use crate::programs::Program;
 use crate::quiet;
 use crate::run;
@@ -418,7 +419,7 @@ pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen
         markers: session::markers(machine),
         ledger: machine.ledger().clone(),
         instructions: instructions(machine) - before,
-        console: String::from_utf8_lossy(console).into_owned(),
+        console: described(system, &String::from_utf8_lossy(console)),
         ticks: machine.now(),
         slices,
     })

@@ -61,6 +61,9 @@ impl System {
             Some(creator) => usize::from(creator.priority),
             None => PRIORITIES - 1,
         };
+        if !self.activities.may_create(creator) {
+            return Err(SyscallError::TooDeep);
+        }
         // The console believes names.
         let named = plan.name.is_plain();
         if !named || usize::from(plan.priority) > highest {
@@ -107,6 +110,7 @@ impl System {
             id,
             Activity {
                 name: plan.name,
+                is_namesake: self.activities.has_namesake(creator, &plan.name),
                 holder,
                 node,
                 tile: index,

@@ -17,7 +17,7 @@ mod revoke;
 mod sessions;
 mod tiles;
 
-use crate::activity::{Activities, Activity, State};
+use crate::activity::{Activities, Activity, Path, State};
 use crate::hardware::{Hardware, Region};
 use crate::tile::Tile;
 use alloc::collections::VecDeque;
@@ -224,10 +224,15 @@ impl System {
         self.activities.get(&id).map(|a| &self.tiles[a.tile])
     }
 
-    /// The name of an activity that is on this tile (its number on the network).
-    pub fn name_on(&self, id: u16, tile: u16) -> Option<&str> {
+    /// The path of an activity that is on this tile (its number on the network).
+    pub fn name_on(&self, id: u16, tile: u16) -> Option<Path<'_>> {
         let activity = self.activities.get(&id)?;
-        (self.tiles[activity.tile].id == tile).then_some(activity.name.as_str())
+        (self.tiles[activity.tile].id == tile).then_some(self.activities.path(id))
+    }
+
+    /// Who an activity is.
+    pub fn path(&self, id: u16) -> Path<'_> {
+        self.activities.path(id)
     }
 
     /// The capabilities.
