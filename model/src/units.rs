@@ -44,6 +44,22 @@ impl Time {
     }
 }
 
+/// Nanoseconds, exactly, in the largest unit in which they are at least 1: `1.25ms`.
+pub fn in_largest_unit(nanoseconds: u64) -> String {
+    let (factor, unit) = match nanoseconds {
+        0..1_000 => (1, "ns"),
+        1_000..1_000_000 => (1_000, "us"),
+        1_000_000..1_000_000_000 => (1_000_000, "ms"),
+        _ => (1_000_000_000, "s"),
+    };
+    let (whole, fraction) = (nanoseconds / factor, nanoseconds % factor);
+    if fraction == 0 {
+        return format!("{whole}{unit}");
+    }
+    let digits = format!("{fraction:0width$}", width = factor.ilog10() as usize);
+    format!("{whole}.{}{unit}", digits.trim_end_matches('0'))
+}
+
 /// What a number counts. Each dimension has its own units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {

@@ -5,9 +5,12 @@
 
 use crate::convert::{natural, run};
 use crate::errors::{self, DescriptionError, FileError};
+use bulkhead_analysis::plan::files::{self, Format, Meaning};
+use bulkhead_analysis::plan::system::complete as system_plan;
+use bulkhead_analysis::plan::{self, repair};
 use bulkhead_model::TaskSystem;
-use bulkhead_runner::plan::{self, Format, Meaning};
-use bulkhead_runner::{Error, report, system_plan};
+use bulkhead_report as report;
+use bulkhead_runner::Error;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -20,12 +23,12 @@ struct Plan {
 }
 
 /// The exception for an error of the runner.
-fn raise(error: &Error) -> PyErr {
-    match error {
+fn raise(error: impl Into<Error>) -> PyErr {
+    match error.into() {
         Error::Description(errors) => DescriptionError::new_err(errors.to_string()),
         Error::Input { cause, remedy } => DescriptionError::new_err(format!("{cause}; {remedy}")),
         Error::File { path, source } => {
-            PyOSError::new_err((source.raw_os_error(), source.to_string(), path.clone()))
+            PyOSError::new_err((source.raw_os_error(), source.to_string(), path))
         }
         other => FileError::new_err(other.to_string()),
     }
@@ -57,7 +60,7 @@ impl Plan {
     /// Single changes with which all would hold, as JSON, the relatively least first.
     fn repairs(&self, py: Python<'_>) -> PyResult<String> {
         let found = run(py, errors::task, || {
-            Ok::<_, String>(plan::repairs(&self.given, &self.plan))
+            Ok::<_, String>(repair::repairs(&self.given, &self.plan))
         })?;
         serde_json::to_string(&found).map_err(|e| DescriptionError::new_err(e.to_string()))
     }
@@ -69,9 +72,9 @@ impl Plan {
             2 => Format::Csv,
             _ => Format::Xml,
         };
-        plan::unit(unit)
-            .and_then(|unit| plan::export(&self.plan.system, format, unit))
-            .map_err(|e| raise(&e))
+        files::unit(unit)
+            .and_then(|unit| files::export(&self.plan.system, format, unit))
+            .map_err(raise)
     }
 }
 
@@ -99,16 +102,16 @@ fn plan_file(
     };
     // The error is made into an exception outside, where the interpreter is at hand.
     let found = run(py, errors::task, || {
-        let given = plan::load(&path, &overrides, &meaning);
+        let given = files::load(&path, &overrides, &meaning);
         Ok::<_, String>(given.and_then(|given| {
             let planned = |given: TaskSystem| {
-                let plan = plan::planned(&given)?;
+                let plan = files::planned(&given)?;
                 Ok(Plan { given, plan })
             };
             given.map(planned).transpose()
         }))
     })?;
-    found.map_err(|e| raise(&e))
+    found.map_err(raise)
 }
 
 /// A system with a chip, and what was chosen where it was open.
@@ -133,7 +136,7 @@ impl SystemPlan {
 
     /// The description with what was chosen.
     fn export(&self) -> PyResult<String> {
-        system_plan::completed(&self.path, &self.overrides, &self.plan).map_err(|e| raise(&e))
+        system_plan::completed(&self.path, &self.overrides, &self.plan).map_err(raise)
     }
 
     /// Single changes with which all would hold, as JSON, the relatively least first.
@@ -141,7 +144,7 @@ impl SystemPlan {
         let found = run(py, errors::task, || {
             Ok::<_, String>(system_plan::repairs(&self.path, &self.overrides))
         })?;
-        let found = found.map_err(|e| raise(&e))?;
+        let found = found.map_err(raise)?;
         serde_json::to_string(&found).map_err(|e| DescriptionError::new_err(e.to_string()))
     }
 }
@@ -166,13 +169,13 @@ fn system_file(
             plan,
         }))
     })?;
-    found.map_err(|e| raise(&e))
+    found.map_err(raise)
 }
 
 /// Names of the task systems of the catalog.
 #[pyfunction]
 fn plan_names() -> Vec<String> {
-    plan::names()
+    files::names()
 }
 
 /// Adds the functions to the module.

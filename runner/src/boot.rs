@@ -1,217 +1,39 @@
-//! `boot`: any bare-metal program on a platform.
+//! Puts a system into one chip, as a boot ROM would leave it, and starts its harts.
 //!
-//! Why it exists: the machine is not only for the tiled OS. What it deliberately does not know: what the program is.
+//! What it deliberately does not know: what lies in the memories, and what runs.
 
-use crate::convert::convert;
-use crate::counters;
-use crate::device_tree::device_tree;
-use crate::error::{Error, exit};
-use crate::place;
-use crate::progress::{Progress, Stage};
-use crate::result::Counter;
-use crate::trap;
-use bulkhead_abi::memory_map::MEMORY_BASE;
-use bulkhead_machine::config::PlatformKind;
-use bulkhead_machine::image::{Image, Resolver};
-use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use crate::error::Error;
+use crate::image::BootImage;
+use crate::paradigm::Paradigm;
+use bulkhead_machine::machine::Machine;
+use bulkhead_model::System;
 
-use bulkhead_machine::trace::{TraceOptions, Tracer};
-use bulkhead_model::{LoadOptions, load_platform};
-use serde::Serialize;
-use std::path::Path;
-
-/// How to boot.
-#[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
-    /// The program.
-    pub elf: &'a Path,
-    /// Name or file of the platform.
-    pub platform: &'a Path,
-    /// Cycles of the hart at most.
-    pub max_cycles: Option<u64>,
-    /// Where to write a trace.
-    pub trace: Option<&'a Path>,
+/// A chip with `system` in its memory, as a boot ROM would leave it.
+pub fn boot(paradigm: &dyn Paradigm, system: &System, image: &BootImage) -> Result<Machine, Error> {
+    boot_as(paradigm, system, image, None)
 }
 
-/// What came of it.
-#[derive(Clone, Debug, Serialize)]
-pub struct Booted {
-    /// Why it ended, in words.
-    pub end: String,
-    /// Exit code of the program, if it gave one.
-    pub exit: Option<u32>,
-    /// Cycles of the hart.
-    pub cycles: u64,
-    /// Instructions.
-    pub instructions: u64,
-    /// Counters of the tile.
-    pub counters: Vec<Counter>,
-    /// Console.
-    pub console: String,
-    /// SHA-256 over all observations.
-    pub digest: String,
-    /// Exit code for the command.
-    #[serde(skip)]
-    pub code: u8,
-}
-
-/// Alignment of the device tree: a page, more than the 8 bytes that its specification asks for.
-const TREE_ALIGNMENT: u64 = 4096;
-/// Simulated seconds without `--max-cycles`: long enough for any test, and an end at last.
-const SECONDS: u64 = 3600;
-
-/// Boots the program on the first tile of the platform.
-pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Error> {
-    let platform = load_platform(options.platform, &LoadOptions::default())?;
-    let config = convert(&platform);
-    let name = options.elf.display().to_string();
-    let bytes = std::fs::read(options.elf).map_err(|error| {
-        Error::input(
-            format!("{name}: {error}"),
-            "name a static RV64GC program in ELF format",
-        )
-    })?;
-    let mut image = Image::parse(&name, &bytes).map_err(|error| {
-        Error::input(
-            error.to_string(),
-            "build it for riscv64gc-unknown-none-elf, statically linked",
-        )
-    })?;
-    if config.kind != PlatformKind::Bare {
-        return Err(Error::input(
-            format!(
-                "on the platform {} software reaches memory only after a kernel has configured data transfer units",
-                config.name
-            ),
-            "take a platform of kind bare, such as `single`; `bulkhead run` boots the tiled OS",
-        ));
-    }
-    let size: u64 = config
-        .memories
-        .iter()
-        .map(|memory| memory.size)
-        .next()
-        .unwrap_or(0);
-    image.trim_headers(MEMORY_BASE);
-    image.check_fits(MEMORY_BASE, size).map_err(|error| {
-        Error::input(
-            error.to_string(),
-            format!("link the program to memory from {MEMORY_BASE:#x} on"),
-        )
-    })?;
-    let failed = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
-    let mut machine = Machine::new(&config).map_err(|error| failed(&error))?;
-    let tile = config.tiles[0].id;
-    let cycle = config.tiles[0].hart.ticks_per_cycle;
-    for segment in &image.segments {
+/// As [`boot`]; with `first`, the chip is the peer of that system's.
+pub fn boot_as(
+    paradigm: &dyn Paradigm,
+    system: &System,
+    image: &BootImage,
+    first: Option<&System>,
+) -> Result<Machine, Error> {
+    let machine_error = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
+    let config = crate::convert::convert_system(system, first);
+    let mut machine = Machine::new(&config).map_err(|error| machine_error(&error))?;
+    for piece in &image.pieces {
         machine
-            .load_tile(tile, segment.address, &segment.data)
-            .map_err(|error| failed(&error))?;
+            .load_memory(piece.memory, piece.offset, &piece.bytes)
+            .map_err(|error| machine_error(&error))?;
     }
-    if let Some(tohost) = image.tohost() {
+    paradigm.prepare(system, &mut machine)?;
+    for start in &image.starts {
+        let [first, second] = start.arguments;
         machine
-            .set_tohost(tile, tohost)
-            .map_err(|error| failed(&error))?;
+            .start_hart(start.tile, start.entry, first, second)
+            .map_err(|error| machine_error(&error))?;
     }
-    // As QEMU does: the tree lies at the end of memory, its address in `a1`; a program that fills even that gets none.
-    let tree = device_tree(&config, size)?;
-    let place = (MEMORY_BASE + size).saturating_sub(tree.len() as u64) & !(TREE_ALIGNMENT - 1);
-    let room = place >= MEMORY_BASE
-        && image
-            .segments
-            .iter()
-            .all(|segment| segment.address + segment.size <= place);
-    if room {
-        machine
-            .load_tile(tile, place, &tree)
-            .map_err(|error| failed(&error))?;
-    }
-    let argument = if room { place } else { 0 };
-    machine
-        .start_hart(tile, image.entry, 0, argument)
-        .map_err(|error| failed(&error))?;
-    if options.trace.is_some() {
-        machine.set_observer(Some(Box::new(Tracer::new(
-            &config,
-            TraceOptions::default(),
-        ))));
-    }
-    let ticks = options
-        .max_cycles
-        .map_or(config.ticks_per_second.saturating_mul(SECONDS), |cycles| {
-            cycles.saturating_mul(cycle)
-        });
-    let per_microsecond = (config.ticks_per_second / 1_000_000).max(1);
-    let mut report = |now: u64| {
-        progress.stage(Stage::Simulation {
-            name: "boot",
-            microseconds: now / per_microsecond,
-            of: ticks / per_microsecond,
-        });
-    };
-    let outcome = machine.run(RunLimit { ticks }, Some(&mut report));
-    progress.stage(Stage::Done { name: "boot" });
-    let trace = machine.take_observer().map(|observer| observer.bytes());
-    let digest = machine
-        .digest()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let statistics = machine.statistics();
-    let console = String::from_utf8_lossy(machine.console(tile).map_err(|error| failed(&error))?)
-        .into_owned();
-    if let (Some(path), Some(trace)) = (options.trace, trace) {
-        place::write(path, trace)?;
-    }
-    let (end, exit, code) = ending(outcome, &bytes, options.max_cycles);
-    let hart = statistics
-        .harts
-        .iter()
-        .find(|hart| hart.tile == tile)
-        .ok_or_else(|| Error::Machine("the tile has no hart".to_owned()))?;
-    Ok(Booted {
-        end,
-        exit,
-        cycles: statistics.ticks / cycle,
-        instructions: hart.counters.instructions,
-        counters: counters::of_tile(&statistics, hart),
-        console,
-        digest,
-        code,
-    })
-}
-
-fn ending(outcome: Outcome, elf: &[u8], max_cycles: Option<u64>) -> (String, Option<u32>, u8) {
-    match outcome {
-        Outcome::Exit { code: 0, .. } => ("exit code 0".to_owned(), Some(0), exit::GOOD),
-        Outcome::Exit { code, .. } => (
-            format!("exit code {code}"),
-            Some(code),
-            exit::PROGRAM_FAILED,
-        ),
-        Outcome::Unhandled { trap, .. } => {
-            let place = Resolver::new(elf).resolve(trap.pc);
-            (
-                format!(
-                    "nobody handles this trap: {}\n  in {place}",
-                    trap::describe(&trap)
-                ),
-                None,
-                exit::PROGRAM_FAILED,
-            )
-        }
-        Outcome::Idle { .. } => (
-            "the hart waits for an interrupt that can never come".to_owned(),
-            None,
-            exit::PROGRAM_FAILED,
-        ),
-        Outcome::Limit => (
-            match max_cycles {
-                Some(cycles) => format!("the limit of {cycles} cycles is reached"),
-                None => format!("the limit of {SECONDS} simulated seconds is reached"),
-            },
-            None,
-            exit::PROGRAM_FAILED,
-        ),
-    }
+    Ok(machine)
 }

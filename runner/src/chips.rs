@@ -7,10 +7,12 @@
 //! The chips may have different clocks: moments are compared in the least common multiple of both ticks, exactly. A frame
 //! arrives at the first tick of the other chip that is not before its moment.
 
-use crate::boot_image::BootImage;
+use crate::boot;
 use crate::error::Error;
-use crate::names::described;
-use crate::session::{self, Observed};
+use crate::image::BootImage;
+use crate::observed::{self, Observed, OtherSeen};
+use crate::paradigm::Paradigm;
+use crate::programs::Program;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::types::Tick;
 use bulkhead_model::System;
@@ -23,7 +25,7 @@ const SECOND: u128 = 1_000_000_000_000;
 /// The second chip.
 struct Other {
     machine: Machine,
-    system: System,
+    console_tile: u16,
     /// Common ticks of a tick: of the first chip, of this one.
     factors: (u128, u128),
     /// Common ticks that both may run without looking at each other.
@@ -43,14 +45,6 @@ pub struct Chips {
     other: Option<Box<Other>>,
 }
 
-/// What a second chip has done.
-pub struct OtherSeen {
-    /// The same as of the first chip; `Limit` if it still ran.
-    pub observed: Box<Observed>,
-    /// How it ended; none: it still ran.
-    pub outcome: Option<Outcome>,
-}
-
 fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
     while b != 0 {
         (a, b) = (b, a % b);
@@ -63,21 +57,43 @@ fn ticks(common: u128, factor: u128) -> Tick {
     Tick::try_from(common.div_ceil(factor)).unwrap_or(Tick::MAX)
 }
 
+/// What lies in the memories of a system's chip and its peer's: of each the modules that it needs itself.
+///
+/// # Errors
+/// If something does not fit.
+pub fn images(
+    paradigm: &dyn Paradigm,
+    system: &System,
+    programs: &[Program],
+) -> Result<(BootImage, Option<BootImage>), Error> {
+    let image_of = |system: &System| {
+        let alone = System {
+            peer: None,
+            ..system.clone()
+        };
+        paradigm.image(&alone, programs)
+    };
+    let peer = system.peer.as_ref();
+    let peer_image = peer.map(|peer| image_of(&peer.system)).transpose()?;
+    Ok((image_of(system)?, peer_image))
+}
+
 impl Chips {
     /// Boots a system, and its peer's from its own image.
     ///
     /// # Errors
     /// If a machine cannot be made.
     pub fn boot(
+        paradigm: &dyn Paradigm,
         system: &System,
         image: &BootImage,
         peer_image: Option<&BootImage>,
     ) -> Result<Self, Error> {
-        let first = session::boot(system, image)?;
+        let first = boot::boot(paradigm, system, image)?;
         let (Some(peer), Some(image)) = (&system.peer, peer_image) else {
             return Ok(Self { first, other: None });
         };
-        let machine = session::boot_as(&peer.system, image, Some(system))?;
+        let machine = boot::boot_as(paradigm, &peer.system, image, Some(system))?;
         let [a, b] = [&first, &machine].map(|m| u128::from(m.config().ticks_per_second));
         let common = a / greatest_common_divisor(a, b) * b;
         let delay = lookahead(system).map_or(SECOND, |time| u128::from(time.0));
@@ -89,7 +105,7 @@ impl Chips {
             first,
             other: Some(Box::new(Other {
                 machine,
-                system: (*peer.system).clone(),
+                console_tile: paradigm.console_tile(&peer.system),
                 factors: (common / a, common / b),
                 window: (delay * common / SECOND).max(1),
                 cables: cables.collect(),
@@ -186,15 +202,15 @@ impl Chips {
     pub fn other(&self) -> Option<OtherSeen> {
         let other = self.other.as_ref()?;
         let machine = &other.machine;
-        let console = machine.console(other.system.kernel_tile).unwrap_or(&[]);
+        let console = machine.console(other.console_tile).unwrap_or(&[]);
         let observed = Observed {
             outcome: other.outcome.unwrap_or(Outcome::Limit),
             ticks: machine.now(),
-            markers: session::markers(machine),
+            markers: observed::markers(machine),
             ledger: machine.ledger().clone(),
             statistics: machine.statistics(),
-            digest: session::hexadecimal(&machine.digest()),
-            console: described(&other.system, &String::from_utf8_lossy(console)),
+            digest: observed::hexadecimal(&machine.digest()),
+            console: String::from_utf8_lossy(console).into_owned(),
             trace: None,
             other: None,
             network_cards: machine.network_cards(),

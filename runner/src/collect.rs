@@ -2,17 +2,18 @@
 //!
 //! What it deliberately does not know: bounds (see `bounds`), and how the machine was run.
 
-use crate::measure::{MarkerEvent, distribution, pair};
-use crate::names::{Names, Notice, notice};
-use crate::result::{
-    Check, FlowResult, Incident, Interference, QuotaUse, RequestResult, Sample, SpanResult,
-};
+use crate::measure::{MarkerEvent, pair};
+use crate::names::Names;
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_machine::ledger::{Ledger, Resource};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_model::System;
 use bulkhead_model::system::App;
 use bulkhead_model::units::Time;
+use bulkhead_report::distribution::distribution;
+use bulkhead_report::result::{
+    Check, FlowResult, Incident, Interference, RequestResult, Sample, SpanResult,
+};
 use std::collections::BTreeMap;
 
 /// Ticks of a time.
@@ -22,7 +23,10 @@ pub fn ticks(time: Time, ticks_per_second: u64) -> u64 {
         .unwrap_or(u64::MAX)
 }
 
-fn of_kind(markers: &[MarkerEvent], kind: MarkerKind) -> impl Iterator<Item = MarkerEvent> + '_ {
+pub(crate) fn of_kind(
+    markers: &[MarkerEvent],
+    kind: MarkerKind,
+) -> impl Iterator<Item = MarkerEvent> + '_ {
     markers
         .iter()
         .filter(move |marker| marker.kind == kind as u16)
@@ -163,7 +167,7 @@ pub fn interference(names: &Names, ledger: &Ledger) -> Vec<Interference> {
 }
 
 /// Resources of a kind together: a table of every bank and link would hide who is to blame.
-pub(crate) fn group(resource: Resource) -> String {
+pub fn group(resource: Resource) -> String {
     match resource {
         Resource::Link(_) => "network links".to_owned(),
         Resource::DramBank { memory, .. } => format!("memory {memory} banks"),
@@ -202,7 +206,7 @@ pub fn requests(system: &System, names: &Names, ledger: &Ledger) -> Vec<RequestR
 }
 
 /// Where transactions of an application go.
-pub(crate) fn target(app: &App, transaction: Transaction) -> String {
+pub fn target(app: &App, transaction: Transaction) -> String {
     match transaction {
         Transaction::Message => "its receivers".to_owned(),
         _ => format!("memory {}", app.memory_tile),
@@ -221,46 +225,9 @@ pub fn kind(transaction: Transaction) -> Option<&'static str> {
     }
 }
 
-/// Applications that ended in another way than with exit code 0, and missed deadlines by their own account.
-pub fn incidents(
-    system: &System,
-    names: &Names,
-    console: &str,
-    markers: &[MarkerEvent],
-    locate: impl Fn(&str, u64) -> Option<String>,
-) -> Vec<Incident> {
-    // Several applications may share a tile.
-    let fault_times: BTreeMap<(u16, u16), u64> = of_kind(markers, MarkerKind::ActivityFault)
-        .map(|marker| ((marker.tile, marker.activity), marker.at))
-        .collect();
-    let mut all: Vec<Incident> = console
-        .lines()
-        .filter_map(notice)
-        .filter(|notice| notice.what.starts_with("stopped") && notice.what != "stopped: exit 0")
-        .filter(|notice| !(notice.what.ends_with("stopped by its manager")))
-        .map(|notice| {
-            let place = address(&notice.what).and_then(|pc| locate(&notice.name, pc));
-            let why = match overflowed(system, console, &notice) {
-                true => ": stack overflow; `stack` of the application gives it more",
-                false => "",
-            };
-            Incident {
-                at: fault_times.get(&(notice.tile, notice.activity)).copied(),
-                tile: notice.tile,
-                application: notice.name.clone(),
-                what: match (place, panic_message(console, &notice.name)) {
-                    (Some(place), _) => format!("{} in {place}{why}", notice.what),
-                    (None, Some(message)) if notice.what.ends_with("panic") => {
-                        format!("{}: {message}", notice.what)
-                    }
-                    (None, _) => match last_line(console, &notice) {
-                        Some(said) => format!("{}; it said last: {said}", notice.what),
-                        None => notice.what,
-                    },
-                },
-            }
-        })
-        .collect();
+/// Deadlines that jobs missed by their application's own account.
+pub fn missed_jobs(system: &System, names: &Names, markers: &[MarkerEvent]) -> Vec<Incident> {
+    let mut all = Vec::new();
     for app in &system.apps {
         let misses: Vec<_> = of_kind(markers, MarkerKind::DeadlineMiss)
             .filter(|m| {
@@ -283,77 +250,6 @@ pub fn incidents(
     all
 }
 
-/// Lines of managers; others may say what they like.
-fn of_managers<'a>(system: &System, console: &'a str) -> impl Iterator<Item = &'a str> {
-    let line = |line: &'a str| {
-        let (who, line) = line.strip_prefix('[')?.split_once("] ")?;
-        let mut managers = system.managers.iter();
-        managers.any(|manager| manager.name == who).then_some(line)
-    };
-    console.lines().filter_map(line)
-}
-
-/// Whether its manager, who knows where its stack ends, says that an activity ran over it.
-fn overflowed(system: &System, console: &str, stopped: &Notice) -> bool {
-    let line = format!(
-        "activity {} ({}): stack overflow",
-        stopped.activity, stopped.name
-    );
-    of_managers(system, console).any(|said| said == line)
-}
-
-/// What managers say of quotas.
-pub fn quotas(system: &System, console: &str) -> Vec<QuotaUse> {
-    let one = |line: &str| {
-        let (of, line) = line.strip_prefix("quota of `")?.split_once("`: ")?;
-        let (quota, line) = line.split_once(' ')?;
-        let (used, limit) = line.split_once(" of ")?;
-        let (quota, tile) = match quota.split_once('@') {
-            Some((quota, tile)) => (quota, Some(tile.parse().ok()?)),
-            None => (quota, None),
-        };
-        Some(QuotaUse {
-            of: of.into(),
-            quota: quota.into(),
-            tile,
-            used: used.parse().ok()?,
-            limit: limit.parse().ok()?,
-        })
-    };
-    of_managers(system, console).filter_map(one).collect()
-}
-
-/// What an application that ended with an error said before.
-fn last_line<'a>(console: &'a str, ended: &Notice) -> Option<&'a str> {
-    if !ended.what.starts_with("stopped: exit ") {
-        return None;
-    }
-    let own = format!("[{}] ", ended.name);
-    let is_end = |line: &&str| {
-        notice(line).is_some_and(|n| n.activity == ended.activity && n.what == ended.what)
-    };
-    let before = console.lines().take_while(|line| !is_end(line));
-    before.filter_map(|line| line.strip_prefix(&own)).last()
-}
-
-/// What a program said when it panicked.
-fn panic_message(console: &str, name: &str) -> Option<String> {
-    let own = format!("[{name}] ");
-    let mut lines = console.lines().filter_map(|line| line.strip_prefix(&own));
-    let place = lines.find_map(|line| line.strip_prefix("panicked at "))?;
-    let message = lines.next().unwrap_or_default();
-    Some(format!("{message} at {}", place.trim_end_matches(':')))
-}
-
-/// The program counter in `... at 0x1234, ...`.
-fn address(text: &str) -> Option<u64> {
-    let digits = &text[text.find(" at 0x")? + " at 0x".len()..];
-    let end = digits
-        .find(|c: char| !c.is_ascii_hexdigit())
-        .unwrap_or(digits.len());
-    u64::from_str_radix(&digits[..end], 16).ok()
-}
-
 /// Check values, in order of time.
 pub fn checks(names: &Names, markers: &[MarkerEvent]) -> Vec<Check> {
     of_kind(markers, MarkerKind::Check)
@@ -371,7 +267,7 @@ pub fn checks(names: &Names, markers: &[MarkerEvent]) -> Vec<Check> {
 mod tests {
     use super::*;
     use bulkhead_machine::types::Owner;
-    use bulkhead_model::{LoadOptions, load_system, load_system_text};
+    use bulkhead_model::{LoadOptions, load_system};
 
     fn system() -> System {
         load_system("quickstart", &LoadOptions::default()).expect("valid")
@@ -388,30 +284,6 @@ mod tests {
     }
 
     #[test]
-    fn quotas_are_what_managers_say() {
-        let system = load_system_text(
-            "s",
-            "<system name='s' platform='tiled-gem5'><manager name='m'><domain name='d'><app name='a' program='p'/></domain></manager></system>",
-            &LoadOptions::default(),
-        )
-        .unwrap();
-        let console = "[root] quota of `m`: endpoints@4 9 of 12\n[a] quota of `m`: endpoints 1 of 2\n\
-             [m] quota of `a`: kernel-memory 880 of 4096\n[root] quota of `m`: half a line";
-        let found = quotas(&system, console);
-        let all: Vec<_> = found
-            .iter()
-            .map(|q| (q.of.as_str(), q.quota.as_str(), q.tile, q.used, q.limit))
-            .collect();
-        assert_eq!(
-            all,
-            [
-                ("m", "endpoints", Some(4), 9, 12),
-                ("a", "kernel-memory", None, 880, 4096)
-            ]
-        );
-    }
-
-    #[test]
     fn a_flow_passes_the_controller() {
         let system = system();
         let flow = &system.flows[0];
@@ -421,7 +293,7 @@ mod tests {
     #[test]
     fn late_and_lost_samples_are_misses() {
         let system = system();
-        let names = Names::new(&system, "");
+        let names = crate::tiled::names::of(&system, "");
         let deadline = ticks(Time(400_000_000), system.platform.ticks_per_second());
         let markers = [
             marker(0, 2, MarkerKind::FlowBegin, 1),
@@ -442,7 +314,7 @@ mod tests {
     #[test]
     fn warm_up_does_not_count() {
         let system = system();
-        let names = Names::new(&system, "");
+        let names = crate::tiled::names::of(&system, "");
         let markers = [
             marker(0, 5, MarkerKind::SpanBegin, 0),
             marker(90, 5, MarkerKind::SpanEnd, 0),
@@ -458,7 +330,7 @@ mod tests {
     #[test]
     fn waits_are_summed_by_name() {
         let system = system();
-        let names = Names::new(&system, "");
+        let names = crate::tiled::names::of(&system, "");
         let mut ledger = Ledger::new();
         let (victim, hog) = (Owner::new(2, 1), Owner::new(5, 1));
         ledger.book(victim, hog, Resource::Link(3), 5);
@@ -475,45 +347,6 @@ mod tests {
                 (text("sensor"), text("hog-1"), text("network links"), 11),
                 (text("sensor"), text("own limit"), text("token bucket"), 7),
             ]
-        );
-    }
-
-    #[test]
-    fn an_error_stands_beside_what_was_said_before_it() {
-        let system = system();
-        let names = Names::new(&system, "");
-        let console = "[hog-1] one\n[hog-2] no such file\n\
-                       kernel: activity 8 (hog-2) on tile 6 stopped: exit 1\n[hog-2] again\n\
-                       kernel: activity 7 (hog-1) on tile 5 stopped: load page fault at 0x10000040, value 0x10000ff8\n\
-                       [hog-1] activity 7 (hog-1): stack overflow\n";
-        let told = |console: &str| {
-            let locate = |_: &str, _| Some("main".to_owned());
-            let found = incidents(&system, &names, console, &[], locate);
-            found.into_iter().map(|i| i.what).collect::<Vec<_>>()
-        };
-        let fault = "stopped: load page fault at 0x10000040, value 0x10000ff8 in main";
-        let error = "stopped: exit 1; it said last: no such file";
-        assert_eq!(told(console), [error, fault]);
-        // Of a full stack only managers know.
-        let console = console.replace("[hog-1] act", "[root] act");
-        let more = ": stack overflow; `stack` of the application gives it more";
-        assert_eq!(told(&console), [error.into(), format!("{fault}{more}")]);
-    }
-
-    #[test]
-    fn faults_are_located() {
-        let system = system();
-        let names = Names::new(&system, "");
-        let console = "kernel: activity 7 (hog-1) on tile 5 stopped: load page fault at 0x10000040, value 0x0\n\
-                       kernel: activity 8 (hog-2) on tile 6 stopped: exit 0\n";
-        let found = incidents(&system, &names, console, &[], |name, pc| {
-            (name == "hog-1" && pc == 0x1000_0040).then(|| "main at src/main.rs:7".to_owned())
-        });
-        assert_eq!(found.len(), 1);
-        assert!(
-            found[0].what.ends_with("in main at src/main.rs:7"),
-            "{}",
-            found[0].what
         );
     }
 }

@@ -2,11 +2,10 @@
 //!
 //! What it deliberately does not know: which of them matter.
 
-use crate::result::Counter;
-use crate::run::counter;
 use bulkhead_machine::device::network::CardCounters;
 use bulkhead_machine::ledger::Level;
 use bulkhead_machine::statistics::{HartReport, MemoryReport, Statistics};
+use bulkhead_report::result::Counter;
 
 /// Counters of a processing tile: hart, then caches over all owners.
 pub fn of_tile(statistics: &Statistics, hart: &HartReport) -> Vec<Counter> {
@@ -91,4 +90,12 @@ pub fn of_memory(memory: &MemoryReport) -> Vec<Counter> {
         counter("row conflicts", c.row_conflicts),
         counter("refreshes", c.refreshes),
     ]
+}
+
+/// A counter as it is in a result.
+fn counter(name: impl Into<String>, value: u64) -> Counter {
+    Counter {
+        name: name.into(),
+        value,
+    }
 }

@@ -49,11 +49,21 @@ pub enum Error {
         output: String,
     },
     /// The report cannot be drawn.
-    #[error("the report cannot be drawn: {0}")]
-    Report(String),
+    #[error(transparent)]
+    Report(#[from] bulkhead_report::Error),
     /// The machine refuses its configuration or image.
     #[error("{0}")]
     Machine(String),
+}
+
+impl From<bulkhead_analysis::plan::InputError> for Error {
+    fn from(error: bulkhead_analysis::plan::InputError) -> Self {
+        use bulkhead_analysis::plan::InputError;
+        match error {
+            InputError::Description(errors) => Self::Description(errors),
+            InputError::Input { cause, remedy } => Self::Input { cause, remedy },
+        }
+    }
 }
 
 impl Error {

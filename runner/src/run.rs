@@ -1,37 +1,32 @@
 //! The main job: a system with all its variants, from the description to the files of the result.
 //!
-//! What it deliberately does not know: how a step is done; each has its own module.
+//! What it deliberately does not know: how a step is done, each has its own module; and what kind of system it runs, which is behind
+//! [`crate::paradigm`].
 
-use crate::admission;
-use crate::boot_image::{self, BootImage};
-use crate::bounds::{self, Alone};
-use crate::chips::OtherSeen;
+use crate::chips::images;
 use crate::collect;
 use crate::error::{Error, exit};
-use crate::lonely::{self, Added};
-use crate::modules::boot_name;
+use crate::image::BootImage;
 use crate::names::Names;
+use crate::observed::{Counts, Observed, OtherSeen};
+use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
 use crate::place;
 use crate::programs::{Library, Program, source};
 use crate::progress::{Progress, Stage};
-use crate::report;
-use crate::result::{
-    Counter, End, Incident, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
-};
-use crate::session::{self, Counts, Observed, Plan};
+use crate::session::{self, Plan};
 use crate::watch::{Log, Watcher};
 use bulkhead_machine::image::{Location, Resolver};
 use bulkhead_machine::machine::Outcome;
+use bulkhead_model::platform::PlatformKind;
 use bulkhead_model::system::Peer;
 use bulkhead_model::{LoadOptions, System, canonical, load_system};
+use bulkhead_report as report;
+use bulkhead_report::result::{
+    End, Incident, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
+};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
-
-/// Name of the kernel's program.
-pub(crate) const KERNEL: &str = "tiled/kernel";
-/// Name of TileMux's program.
-const TILEMUX: &str = "tiled/tilemux";
 
 /// What to run.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +82,7 @@ impl Finished {
             report::page::report(&self.result)?.as_bytes(),
         )?;
         let json = serde_json::to_string_pretty(&self.result)
-            .map_err(|error| Error::Report(error.to_string()))?;
+            .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
         add("result.json".to_owned(), json.as_bytes())?;
         for (index, variant) in self.result.variants.iter().enumerate() {
             add(
@@ -103,12 +98,12 @@ impl Finished {
 }
 
 /// One run to be made.
-pub(crate) struct Job {
-    pub(crate) name: String,
-    pub(crate) system: System,
+struct Job {
+    name: String,
+    system: System,
     image: BootImage,
     peer_image: Option<BootImage>,
-    pub(crate) plan: Plan,
+    plan: Plan,
     watcher: Option<Watcher>,
 }
 
@@ -167,20 +162,33 @@ pub fn variants(system: &System, wanted: &[String]) -> Result<Vec<(String, Syste
         .collect())
 }
 
-/// Programs that a system needs, the kernel first.
-pub(crate) fn needed(system: &System) -> Vec<&str> {
-    let mut names = vec![KERNEL, TILEMUX];
-    names.extend(
-        system
-            .managers
-            .iter()
-            .map(|manager| manager.program.as_str()),
-    );
-    names.extend(system.apps.iter().map(|app| app.program.as_str()));
+/// Programs that a system and its peer need.
+///
+/// # Errors
+/// If no paradigm runs the system.
+pub fn needed(system: &System) -> Result<Vec<&str>, Error> {
+    let mut names = paradigm_of(system)?.programs(system);
     if let Some(peer) = &system.peer {
-        names.extend(needed(&peer.system));
+        names.extend(needed(&peer.system)?);
     }
-    names
+    Ok(names)
+}
+
+/// The room for a system.
+///
+/// # Errors
+/// If no room boots systems on this platform.
+pub fn paradigm_of(system: &System) -> Result<&'static dyn Paradigm, Error> {
+    match system.platform.kind {
+        PlatformKind::Tiled => Ok(&crate::tiled::Tiled),
+        PlatformKind::Bare => Err(Error::input(
+            format!(
+                "the platform {} has no data transfer units",
+                system.platform.name
+            ),
+            "the tiled OS needs a tiled platform; `bulkhead boot` runs single programs on this one",
+        )),
+    }
 }
 
 /// What an experiment looks at beside the result. Nothing of it changes a tick.
@@ -208,9 +216,6 @@ pub struct Seen {
     pub work: Vec<(u64, u64)>,
 }
 
-/// Kind of the kernel's marker where it begins a piece of work (its module `bounds`).
-const WORK_BEGINS: u16 = 0x100;
-
 /// Runs a system.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Finished, Error> {
     looked_at(options, Look::default(), progress).map(|(finished, _)| finished)
@@ -234,36 +239,28 @@ pub fn looked_at(
 ) -> Result<(Finished, Vec<Seen>), Error> {
     let root = place::root()?;
     let (system, library) = load(&options.system, &options.overrides, &root)?;
-    if system.platform.kind != bulkhead_model::platform::PlatformKind::Tiled {
-        return Err(Error::input(
-            format!(
-                "the platform {} has no data transfer units",
-                system.platform.name
-            ),
-            "the tiled OS needs a tiled platform; `bulkhead boot` runs single programs on this one",
-        ));
-    }
-    let chosen = variants(&system, &options.variants)?;
-    for (name, variant) in &chosen {
-        admission::check(name, variant)?;
+    let paradigm = paradigm_of(&system)?;
+    let variants = variants(&system, &options.variants)?;
+    for (name, variant) in &variants {
+        paradigm.admit(name, variant)?;
     }
     // Who counts by himself has runs of his own.
-    let lonely = match look.slices {
-        None => lonely::plan(&chosen, &variants(&system, &[])?),
-        Some(_) => lonely::Lonely::default(),
+    let besides = match look.slices {
+        None => paradigm.besides(&variants, &self::variants(&system, &[])?),
+        Some(_) => Vec::new(),
     };
-    let variants = chosen;
     let what = "building the programs of the chip";
     progress.stage(Stage::Work { what });
-    let added = lonely.runs.iter().map(|run| &run.system);
+    let added = besides.iter().map(|run| &run.system);
     let systems = variants.iter().map(|(_, system)| system).chain(added);
-    let programs = library.build(systems.flat_map(needed));
+    let needed: Vec<Vec<&str>> = systems.map(needed).collect::<Result<_, _>>()?;
+    let programs = library.build(needed.into_iter().flatten());
     progress.stage(Stage::Done { name: what });
     let mut programs = programs?;
     programs.extend(library.modules(&system)?);
     let mut jobs = Vec::new();
     for (name, variant) in variants {
-        let mut job = job(name, variant, &programs, options.traces)?;
+        let mut job = job(paradigm, name, variant, &programs, options.traces)?;
         job.watcher = look.harts.then(Watcher::default);
         job.plan.looks = look.chips.max(1);
         if let Some((nanoseconds, wanted)) = look.slices
@@ -276,14 +273,15 @@ pub fn looked_at(
         jobs.push(job);
     }
     let wanted = jobs.len();
-    for run in &lonely.runs {
+    for run in &besides {
         let name = format!("{} alone", run.flow);
-        let mut job = job(name, run.system.clone(), &programs, false)?;
-        job.plan.slice = bounds::slicing(&run.system);
+        let mut job = job(paradigm, name, run.system.clone(), &programs, false)?;
+        job.plan.slice = run.slices;
         jobs.push(job);
     }
     let mut observed = in_parallel(&jobs, |job| {
         session::execute_watched(
+            paradigm,
             &job.system,
             (&job.image, job.peer_image.as_ref()),
             job.plan,
@@ -294,80 +292,41 @@ pub fn looked_at(
     })
     .into_iter()
     .collect::<Result<Vec<Observed>, Error>>()?;
-    let alone = observed.split_off(wanted);
-    let added = jobs.split_off(wanted);
-    let added = lonely.read(&added, alone, &programs);
-    let seen = jobs.iter().zip(&observed).map(|(job, observed)| Seen {
-        system: job.system.clone(),
-        names: Names::new(&job.system, &observed.console),
-        log: job.watcher.as_ref().map(Watcher::take),
-        slices: observed.slices.clone(),
-        work: {
-            let markers = observed.markers.iter();
-            let kernel = job.system.kernel_tile;
-            let begun = markers.filter(|m| m.kind == WORK_BEGINS && m.tile == kernel);
-            begun.map(|marker| (marker.at, marker.value)).collect()
-        },
-    });
-    let seen = seen.collect();
-    let finished = finish(&system, options, &programs, &jobs, observed, added);
+    let besides: Vec<(BesideRun, Job, Observed)> = besides
+        .into_iter()
+        .zip(jobs.split_off(wanted))
+        .zip(observed.split_off(wanted))
+        .map(|((run, job), seen)| (run, job, seen))
+        .collect();
+    let mut seen = Vec::new();
+    for (job, observed) in jobs.iter().zip(&observed) {
+        seen.push(Seen {
+            system: job.system.clone(),
+            names: paradigm.names(&job.system, &observed.console),
+            log: job.watcher.as_ref().map(Watcher::take),
+            slices: observed.slices.clone(),
+            work: paradigm.work(&job.system, &observed.markers),
+        });
+    }
+    let finished = finish(
+        paradigm, &system, options, &programs, &jobs, observed, besides,
+    )?;
     Ok((finished, seen))
 }
 
-/// What lies in memory when the chip starts.
-fn image(system: &System, programs: &[Program]) -> Result<BootImage, Error> {
-    let find = |name: &str| {
-        programs
-            .iter()
-            .find(|program| program.name == name)
-            .ok_or_else(|| Error::Machine(format!("the program {name} was not built")))
-    };
-    let mut modules: Vec<Program> = Vec::new();
-    for name in needed(system).into_iter().skip(1) {
-        if !modules.iter().any(|module| module.name == name) {
-            modules.push(find(name)?.clone());
-        }
-    }
-    for module in &system.modules {
-        modules.push(find(&boot_name(&module.name))?.clone());
-    }
-    boot_image::assemble(
-        system,
-        find(KERNEL)?,
-        &modules,
-        &canonical::for_chip(system),
-    )
-}
-
-/// What lies in the memories of a system's chip and its peer's: of each the modules that it needs itself.
-pub(crate) fn images(
-    system: &System,
+fn job(
+    paradigm: &dyn Paradigm,
+    name: String,
+    system: System,
     programs: &[Program],
-) -> Result<(BootImage, Option<BootImage>), Error> {
-    let image_of = |system: &System| {
-        let alone = System {
-            peer: None,
-            ..system.clone()
-        };
-        image(&alone, programs)
-    };
-    let peer = system.peer.as_ref();
-    let peer_image = peer.map(|peer| image_of(&peer.system)).transpose()?;
-    Ok((image_of(system)?, peer_image))
-}
-
-fn job(name: String, system: System, programs: &[Program], traces: bool) -> Result<Job, Error> {
-    let (image, peer_image) = images(&system, programs)?;
+    traces: bool,
+) -> Result<Job, Error> {
+    let (image, peer_image) = images(paradigm, &system, programs)?;
     let per_second = system.platform.ticks_per_second();
-    let alone = system.flows.iter().any(|flow| {
-        let members = bounds::members_of(&system, flow);
-        bounds::is_alone(&system, &members)
-    });
-    let slice = bounds::slicing(&system).filter(|_| alone);
     let plan = Plan {
         ticks: collect::ticks(system.duration, per_second),
         trace: traces,
-        slice,
+        slice: paradigm.slices(&system),
         looks: 1,
     };
     Ok(Job {
@@ -382,7 +341,7 @@ fn job(name: String, system: System, programs: &[Program], traces: bool) -> Resu
 
 /// Does the same for all on all processors; results in the order of the inputs. Each run is deterministic by itself, so
 /// which ends first does not matter. Long work of few inputs: each is handed out by itself.
-pub(crate) fn in_parallel<T: Sync, R: Send>(
+pub fn in_parallel<T: Sync, R: Send>(
     inputs: &[T],
     work: impl Fn(&T) -> Result<R, Error> + Sync + Send,
 ) -> Vec<Result<R, Error>> {
@@ -390,68 +349,84 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(
 }
 
 fn finish(
+    paradigm: &dyn Paradigm,
     system: &System,
     options: &Options,
     programs: &[Program],
     jobs: &[Job],
     observed: Vec<Observed>,
-    added: Added,
-) -> Finished {
+    besides: Vec<(BesideRun, Job, Observed)>,
+) -> Result<Finished, Error> {
     let mut variants = Vec::new();
-    let mut alone: Vec<Alone> = Vec::new();
-    let (mut consoles, mut traces) = (Vec::new(), Vec::new());
     let mut peers = Vec::new();
-    for (job, seen) in jobs.iter().zip(observed) {
-        let names = Names::new(&job.system, &seen.console);
-        let mut variant = variant(job, &names, programs, &seen);
-        variant.incidents.extend(peer_incidents(&job.system, &seen));
-        for flow in &variant.flows {
-            let members = bounds::members(&job.system, flow);
-            if bounds::is_alone(&job.system, &members)
-                && !alone.iter().any(|known| known.flow == flow.name)
-            {
-                let length = job.plan.slice.map_or(0, |slice| slice.0);
-                let found = bounds::alone(&job.system, &names, flow, &seen.slices, length);
-                alone.extend(found);
-            }
-        }
+    let mut names = Vec::new();
+    for (job, seen) in jobs.iter().zip(&observed) {
+        let own = paradigm.names(&job.system, &seen.console);
+        let mut variant = read(paradigm, &job.name, &job.system, &own, programs, seen);
+        variant.incidents.extend(peer_incidents(&job.system, seen)?);
         if let (Some(peer), Some(other)) = (&job.system.peer, &seen.other) {
-            peers.push((
-                peer,
-                peer_variant(&job.name, &peer.system, programs, &other.observed),
-            ));
+            let variant = peer_variant(&job.name, &peer.system, programs, &other.observed)?;
+            peers.push((peer, variant));
         }
         variants.push(variant);
+        names.push(own);
+    }
+    let beside_names: Vec<Names> = besides
+        .iter()
+        .map(|(_, job, seen)| paradigm.names(&job.system, &seen.console))
+        .collect();
+    let ran = |job: &'_ Job| job.plan.slice.map_or(0, |slice| slice.0);
+    let runs: Vec<Ran<'_>> = jobs
+        .iter()
+        .zip(&observed)
+        .zip(&names)
+        .map(|((job, seen), names)| Ran {
+            system: &job.system,
+            names,
+            seen,
+            slice: ran(job),
+        })
+        .collect();
+    let besides: Vec<(BesideRun, Ran<'_>)> = besides
+        .iter()
+        .zip(&beside_names)
+        .map(|((run, job, seen), names)| {
+            let ran = Ran {
+                system: &job.system,
+                names,
+                seen,
+                slice: ran(job),
+            };
+            (run.clone(), ran)
+        })
+        .collect();
+    let added = paradigm.bound(&runs, &besides, &mut variants);
+    let cycle = reference_cycle(system);
+    let mut verdicts = Vec::new();
+    for (job, variant) in jobs.iter().zip(&variants) {
+        verdicts.extend(paradigm.verdicts(&job.system, cycle, variant));
+    }
+    let (mut consoles, mut traces) = (Vec::new(), Vec::new());
+    for (job, seen) in jobs.iter().zip(observed) {
         consoles.push(console(&job.system, seen.console, seen.other.as_ref()));
         traces.push(seen.trace);
     }
-    alone.extend(added.alone);
-    let mut verdicts = Vec::new();
-    for (job, variant) in jobs.iter().zip(&mut variants) {
-        bounds::add(&job.system, variant, &alone, &added.missing);
-        verdicts.extend(bounds::verdicts(
-            &job.system,
-            reference_cycle(system),
-            variant,
-        ));
-    }
-    let ticks_per_second = system.platform.ticks_per_second();
-    Finished {
+    Ok(Finished {
         result: RunResult {
             schema: SCHEMA,
             system: system.name.clone(),
             platform: system.platform.name.clone(),
-            ticks_per_second,
-            cycle_ticks: reference_cycle(system),
+            ticks_per_second: system.platform.ticks_per_second(),
+            cycle_ticks: cycle,
             provenance: provenance(system, options, programs),
             variants,
-            added: added.runs,
+            added,
             verdicts,
-            peer: peer_result(options, programs, peers).map(Box::new),
+            peer: peer_result(options, programs, peers)?.map(Box::new),
         },
         consoles,
         traces,
-    }
+    })
 }
 
 /// Ticks of a cycle of the first application's hart.
@@ -474,7 +449,8 @@ fn sha256(bytes: &[u8]) -> String {
         .collect()
 }
 
-pub(crate) fn provenance(system: &System, options: &Options, programs: &[Program]) -> Provenance {
+/// What went into a result: description, programs, changes.
+pub fn provenance(system: &System, options: &Options, programs: &[Program]) -> Provenance {
     let mut inputs = vec![Input {
         name: format!("{} (description, with its platform)", system.name),
         sha256: sha256(canonical::complete(system).as_bytes()),
@@ -490,17 +466,9 @@ pub(crate) fn provenance(system: &System, options: &Options, programs: &[Program
     }
 }
 
-pub(crate) fn variant(
-    job: &Job,
-    names: &Names,
-    programs: &[Program],
-    seen: &Observed,
-) -> VariantResult {
-    read(&job.name, &job.system, names, programs, seen)
-}
-
 /// Reads off what happened on a chip.
 fn read(
+    paradigm: &dyn Paradigm,
     name: &str,
     system: &System,
     names: &Names,
@@ -514,10 +482,18 @@ fn read(
             .find(|program| program.name == app.program)?;
         Some(place_of(program, pc))
     };
+    let said = Said {
+        names,
+        console: &seen.console,
+        markers: &seen.markers,
+    };
+    let mut incidents = paradigm.incidents(system, &said, &locate);
+    incidents.extend(collect::missed_jobs(system, names, &seen.markers));
+    let kernel = paradigm.programs(system).first().copied().unwrap_or("");
     VariantResult {
         name: name.to_owned(),
         ticks: seen.ticks,
-        end: end(programs, seen.outcome),
+        end: end(kernel, programs, seen.outcome),
         instructions: seen
             .statistics
             .harts
@@ -530,9 +506,9 @@ fn read(
         requests: collect::requests(system, names, &seen.ledger),
         interference: collect::interference(names, &seen.ledger),
         tiles: tiles(names, seen),
-        incidents: collect::incidents(system, names, &seen.console, &seen.markers, locate),
+        incidents,
         checks: collect::checks(names, &seen.markers),
-        quotas: collect::quotas(system, &seen.console),
+        quotas: paradigm.quotas(system, &seen.console),
     }
 }
 
@@ -579,12 +555,19 @@ fn peer_variant(
     system: &System,
     programs: &[Program],
     seen: &Observed,
-) -> VariantResult {
-    let names = Names::new(system, &seen.console);
-    let mut variant = read(name, system, &names, programs, seen);
+) -> Result<VariantResult, Error> {
+    let paradigm = paradigm_of(system)?;
+    let names = paradigm.names(system, &seen.console);
+    let mut variant = read(paradigm, name, system, &names, programs, seen);
     variant.incidents.clear();
-    bounds::add(system, &mut variant, &[], &[]);
-    variant
+    let ran = Ran {
+        system,
+        names: &names,
+        seen,
+        slice: 0,
+    };
+    paradigm.bound(&[ran], &[], std::slice::from_mut(&mut variant));
+    Ok(variant)
 }
 
 /// The results of the peer's chip.
@@ -592,15 +575,17 @@ fn peer_result(
     options: &Options,
     programs: &[Program],
     peers: Vec<(&Peer, VariantResult)>,
-) -> Option<RunResult> {
-    let (first, _) = peers.first()?;
+) -> Result<Option<RunResult>, Error> {
+    let Some((first, _)) = peers.first() else {
+        return Ok(None);
+    };
     let (name, system) = (first.name.clone(), &first.system);
     let cycle = reference_cycle(system);
     let mut verdicts = Vec::new();
     for (peer, variant) in &peers {
-        verdicts.extend(bounds::verdicts(&peer.system, cycle, variant));
+        verdicts.extend(paradigm_of(&peer.system)?.verdicts(&peer.system, cycle, variant));
     }
-    Some(RunResult {
+    Ok(Some(RunResult {
         schema: SCHEMA,
         system: name,
         platform: system.platform.name.clone(),
@@ -611,18 +596,23 @@ fn peer_result(
         added: Vec::new(),
         verdicts,
         peer: None,
-    })
+    }))
 }
 
 /// What went wrong on the peer's chip.
-fn peer_incidents(system: &System, seen: &Observed) -> Vec<Incident> {
+fn peer_incidents(system: &System, seen: &Observed) -> Result<Vec<Incident>, Error> {
     let (Some(peer), Some(other)) = (&system.peer, &seen.other) else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let console = &other.observed.console;
-    let names = Names::new(&peer.system, console);
-    let locate = |_: &str, _: u64| None;
-    let mut all = collect::incidents(&peer.system, &names, console, &[], locate);
+    let paradigm = paradigm_of(&peer.system)?;
+    let names = paradigm.names(&peer.system, console);
+    let said = Said {
+        names: &names,
+        console,
+        markers: &[],
+    };
+    let mut all = paradigm.incidents(&peer.system, &said, &|_, _| None);
     if let Some(Outcome::Unhandled { tile, trap, .. }) = other.outcome {
         all.push(Incident {
             at: None,
@@ -634,10 +624,11 @@ fn peer_incidents(system: &System, seen: &Observed) -> Vec<Incident> {
     for incident in &mut all {
         incident.application = format!("{}/{}", peer.name, incident.application);
     }
-    all
+    Ok(all)
 }
 
-fn end(programs: &[Program], outcome: Outcome) -> End {
+/// How a run ended; `kernel`: the program in which a trap that ends it happened.
+fn end(kernel: &str, programs: &[Program], outcome: Outcome) -> End {
     match outcome {
         Outcome::Exit { code, .. } => End::Exit { code },
         Outcome::Limit => End::Duration,
@@ -645,7 +636,7 @@ fn end(programs: &[Program], outcome: Outcome) -> End {
         Outcome::Unhandled { tile, trap, .. } => {
             let place = programs
                 .iter()
-                .find(|program| program.name == KERNEL)
+                .find(|program| program.name == kernel)
                 .map(|program| place_of(program, trap.pc))
                 .unwrap_or_default();
             End::Trap {
@@ -677,12 +668,4 @@ fn tiles(names: &Names, seen: &Observed) -> Vec<TileResult> {
             counters: crate::counters::of_memory(memory),
         }))
         .collect()
-}
-
-/// Counters as they stand in a result.
-pub fn counter(name: impl Into<String>, value: u64) -> Counter {
-    Counter {
-        name: name.into(),
-        value,
-    }
 }

@@ -13,6 +13,8 @@ mod complete;
 mod divide;
 mod evaluate;
 pub mod exchange;
+pub mod files;
+mod input;
 mod levels;
 mod notes;
 mod prepare;
@@ -21,6 +23,7 @@ mod resources;
 pub mod system;
 
 pub use complete::plan;
+pub use input::InputError;
 
 use bulkhead_model::tasks::{TIME_MAX, TaskSystem};
 use serde::Serialize;

@@ -8,6 +8,8 @@
 //! memory gates once in each direction that it may, and sends one message of the receiver's slot through each of its gates.
 //! Other applications are taken as their own `<task>`, their `<limit>` or their tile allows. Waking up takes a switch of TileMux.
 
+pub mod complete;
+
 use bulkhead_model::System;
 use bulkhead_model::system::App;
 use bulkhead_model::tasks::{self, TaskSystem};

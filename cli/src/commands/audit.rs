@@ -3,7 +3,8 @@
 use super::{Outcome, print_json, say_with_files};
 use crate::arguments::Audit;
 use crate::progress::Bars;
-use bulkhead_runner::audit::{self, text};
+use bulkhead_experiments::audit;
+use bulkhead_report::audit::text;
 use std::path::PathBuf;
 
 /// Checks the domains of a system against adversaries, writes the page, prints the verdicts.

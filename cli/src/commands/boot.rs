@@ -3,8 +3,8 @@
 use super::{Outcome, print_json, say};
 use crate::arguments::Boot;
 use crate::progress::Bars;
-use bulkhead_runner::boot;
-use bulkhead_runner::report::format::grouped;
+use bulkhead_report::format::grouped;
+use bulkhead_runner::bare as boot;
 
 /// Boots a program and says what came of it.
 pub fn boot(options: &Boot) -> Outcome {

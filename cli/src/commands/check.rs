@@ -3,14 +3,17 @@
 use super::plan::meaning;
 use super::{Outcome, print_json, say};
 use crate::arguments::Check;
+use bulkhead_analysis::plan::files as plan;
+use bulkhead_analysis::plan::system::complete as system_plan;
 use bulkhead_model::{System, TaskSystem};
+use bulkhead_report::format::grouped;
+use bulkhead_report::plan as report;
+use bulkhead_report::result::Bound;
+use bulkhead_report::table::{plain, render};
 use bulkhead_runner::Error;
 use bulkhead_runner::error::exit;
-use bulkhead_runner::report::format::grouped;
-use bulkhead_runner::report::plan as report;
-use bulkhead_runner::report::table::{plain, render};
-use bulkhead_runner::result::Bound;
-use bulkhead_runner::{admission, place, plan, requests, run, system_plan};
+use bulkhead_runner::tiled::{admission, requests};
+use bulkhead_runner::{place, run};
 use serde_json::json;
 
 /// Validates a description and says what is in it.

@@ -4,9 +4,9 @@ use super::{Outcome, print_json, say};
 use bulkhead_model::{
     LoadOptions, Programs, load_platform, load_system, platform_names, system_names,
 };
+use bulkhead_report::table::{plain, render};
 use bulkhead_runner::place;
 use bulkhead_runner::programs::Library;
-use bulkhead_runner::report::table::{plain, render};
 use serde_json::json;
 use std::path::Path;
 

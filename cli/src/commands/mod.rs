@@ -22,8 +22,8 @@ pub type Outcome = Result<u8, Error>;
 
 /// Prints a value for machines.
 pub fn print_json<T: Serialize>(value: &T) -> Result<(), Error> {
-    let text =
-        serde_json::to_string_pretty(value).map_err(|error| Error::Report(error.to_string()))?;
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
     say(&text);
     Ok(())
 }

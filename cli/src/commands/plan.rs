@@ -2,8 +2,10 @@
 
 use super::{Outcome, print_json, say};
 use crate::arguments::{Export, Meaning, Plan};
-use bulkhead_runner::plan::{self, Format};
-use bulkhead_runner::{Error, report::plan as report, system_plan};
+use bulkhead_analysis::plan::files::{self as plan, Format};
+use bulkhead_analysis::plan::system::complete as system_plan;
+use bulkhead_report::plan as report;
+use bulkhead_runner::Error;
 use std::path::Path;
 
 /// The options as the runner wants them.

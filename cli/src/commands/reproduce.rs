@@ -3,7 +3,8 @@
 use super::{Outcome, print_json, say};
 use crate::arguments::{Figure, Paper, Reproduce};
 use crate::progress::Bars;
-use bulkhead_runner::{Error, place, reproduce};
+use bulkhead_experiments::reproduce::m3 as reproduce;
+use bulkhead_runner::{Error, place};
 
 /// Runs the experiments.
 pub fn reproduce(options: &Reproduce) -> Outcome {
@@ -21,8 +22,8 @@ pub fn reproduce(options: &Reproduce) -> Outcome {
     };
     let all = reproduce::m3(wanted, &Bars::new())?;
     place::write(&options.out.join("report.html"), reproduce::report(&all)?)?;
-    let json =
-        serde_json::to_string_pretty(&all).map_err(|error| Error::Report(error.to_string()))?;
+    let json = serde_json::to_string_pretty(&all)
+        .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
     place::write(&options.out.join("result.json"), json)?;
     if options.json {
         print_json(&all)?;

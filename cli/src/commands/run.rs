@@ -3,7 +3,7 @@
 use super::{Outcome, print_json, say_with_files};
 use crate::arguments::Run;
 use crate::progress::Bars;
-use bulkhead_runner::report::table;
+use bulkhead_report::table;
 use bulkhead_runner::run;
 use std::path::PathBuf;
 

@@ -2,10 +2,10 @@
 
 use super::{Outcome, print_json, say};
 use crate::arguments::{Study, StudyMc2, StudyPlacement, StudySensitivity};
-use bulkhead_runner::error::exit;
-use bulkhead_runner::study::{
-    self, Folder, Identity, Request, Scenario, Scheme, StudyParameters, matching,
+use bulkhead_experiments::study::{
+    self, Folder, Identity, Request, Scenario, Scheme, StudyParameters, bad_parameter, matching,
 };
+use bulkhead_runner::error::exit;
 use bulkhead_runner::{Error, place};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn show(bar: &ProgressBar) -> impl Fn(usize, usize) + Sync {
 }
 
 fn selected(pattern: &str, quick: bool) -> Result<Vec<Scenario>, Error> {
-    let all = matching(pattern)?;
+    let all = matching(pattern).map_err(bad_parameter)?;
     Ok(if quick {
         study::thinned(&all, study::QUICK)
     } else {
@@ -59,7 +59,8 @@ fn schemes(names: &[String]) -> Result<Vec<Scheme>, Error> {
     let mut some = names
         .iter()
         .map(|name| Scheme::parse(name))
-        .collect::<Result<Vec<_>, _>>()?;
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(bad_parameter)?;
     some.sort_unstable();
     some.dedup();
     Ok(some)
@@ -136,7 +137,8 @@ fn as_begun(options: &StudyMc2, there: &Identity, request: &mut Request) -> Resu
                 .scenarios
                 .iter()
                 .map(|&index| Scenario::from_index(index))
-                .collect::<Result<_, _>>()?;
+                .collect::<Result<_, _>>()
+                .map_err(bad_parameter)?;
             request.command.clone_from(&there.command);
         }
     }
@@ -171,8 +173,8 @@ fn sensitivity(options: &StudySensitivity) -> Outcome {
         &show(&bar),
     )?;
     bar.finish_and_clear();
-    let json =
-        serde_json::to_string_pretty(&all).map_err(|error| Error::Report(error.to_string()))?;
+    let json = serde_json::to_string_pretty(&all)
+        .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
     write(&options.out, "sensitivity.json", &json)?;
     write(&options.out, "index.html", &study::sensitivity_page(&all))?;
     if options.json {

@@ -3,8 +3,6 @@
 //! Why it exists: software only says "here begins number 7" by a marker that costs nothing; pairing and counting happen
 //! outside the chip. What it deliberately does not know: the machine; it works on plain events.
 
-pub mod distribution;
 pub mod pairing;
 
-pub use distribution::distribution;
 pub use pairing::{MarkerEvent, Pairs, pair};

@@ -4,7 +4,7 @@
 //! joins begin and end. A span belongs to one application. What it deliberately does not know: which application is on
 //! which tile, or what a deadline is.
 
-use crate::result::Sample;
+use bulkhead_report::result::Sample;
 use std::collections::BTreeMap;
 
 /// A marker that was seen.

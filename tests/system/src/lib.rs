@@ -3,8 +3,8 @@
 //! Why it exists: every test here builds the chip's programs, boots the tiled OS and looks at the result as a user does.
 //! What it deliberately does not know: the insides of any part.
 
+use bulkhead_report::result::{RunResult, VariantResult};
 use bulkhead_runner::progress::Silent;
-use bulkhead_runner::result::{RunResult, VariantResult};
 use bulkhead_runner::run::{Finished, Options, run, watched};
 use bulkhead_runner::watch::Log;
 use std::path::{Path, PathBuf};

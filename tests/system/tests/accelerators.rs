@@ -1,6 +1,6 @@
 //! Streaming units under the tiled OS: right results, no core in the data path, clients in turn.
 
-use bulkhead_runner::result::VariantResult;
+use bulkhead_report::result::VariantResult;
 use bulkhead_runner::watch::Log;
 use bulkhead_whole_system_tests::{finished, observed, variant};
 
@@ -252,7 +252,7 @@ fn a_piece_beside_the_region_is_refused() {
     let finished = finished(path, &[], false);
     let variant = &finished.result.variants[0];
     let end = &variant.end;
-    assert_eq!(*end, bulkhead_runner::result::End::Exit { code: 3 });
+    assert_eq!(*end, bulkhead_report::result::End::Exit { code: 3 });
     let told = format!("{:?}", variant.incidents);
     assert!(told.contains("256"), "{told}");
 }
@@ -325,5 +325,5 @@ fn a_chain_whose_reader_is_gone_ends() {
     std::fs::write(&path, text).expect("it can be written");
     let finished = finished(path, &[], false);
     let end = &finished.result.variants[0].end;
-    assert_eq!(*end, bulkhead_runner::result::End::Exit { code: 3 });
+    assert_eq!(*end, bulkhead_report::result::End::Exit { code: 3 });
 }

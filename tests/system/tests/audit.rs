@@ -1,7 +1,7 @@
 //! The non-interference check finds what is there and nothing else.
 
-use bulkhead_runner::audit::result::{AttackResult, DomainResult, Verdict};
-use bulkhead_runner::audit::{Finished, Options, audit};
+use bulkhead_experiments::audit::{Finished, Options, audit};
+use bulkhead_report::audit::result::{AttackResult, DomainResult, Verdict};
 use bulkhead_runner::progress::Silent;
 use bulkhead_whole_system_tests::system;
 use std::path::PathBuf;
@@ -138,7 +138,7 @@ fn two_chips_for(name: &str, domain: &str, searches: u32, time: &str) -> Finishe
     let mut options = Options::new(system(name));
     options.domains = vec![domain.to_owned()];
     options.searches = searches;
-    options.time = bulkhead_runner::audit::time(time).expect("a time");
+    options.time = bulkhead_experiments::audit::time(time).expect("a time");
     match audit(&options, &Silent) {
         Ok(finished) => finished,
         Err(error) => panic!("{error}"),

@@ -1,6 +1,6 @@
 //! Firmware that others built boots unchanged: OpenSBI's generic image, as Debian packages it.
 
-use bulkhead_runner::boot::{Options, boot};
+use bulkhead_runner::bare::{Options, boot};
 use bulkhead_runner::progress::Silent;
 use std::path::Path;
 

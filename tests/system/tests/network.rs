@@ -1,8 +1,8 @@
 //! Two chips talk, over good cables and bad ones, beside hostile neighbours and careless clients.
 
 use bulkhead_machine::trace::proto::Trace;
+use bulkhead_report::result::{End, VariantResult};
 use bulkhead_runner::progress::Silent;
-use bulkhead_runner::result::{End, VariantResult};
 use bulkhead_runner::run::{Look, Options, looked_at, run};
 use bulkhead_whole_system_tests::{finished, system, variant};
 use prost::Message;

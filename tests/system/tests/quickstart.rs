@@ -3,8 +3,8 @@
 //!
 //! `BLESS=1 cargo test --release -p bulkhead-whole-system-tests --test quickstart` writes the README's table and pictures anew.
 
-use bulkhead_runner::report::{page, table};
-use bulkhead_runner::result::RunResult;
+use bulkhead_report::result::RunResult;
+use bulkhead_report::{page, table};
 use bulkhead_whole_system_tests::{finished, system, variant};
 use std::fs::{read_to_string, write};
 use std::path::Path;

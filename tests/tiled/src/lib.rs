@@ -13,10 +13,12 @@ use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
 use bulkhead_machine::statistics::Statistics;
 use bulkhead_model::System;
 use bulkhead_runner::measure::MarkerEvent;
+use bulkhead_runner::observed::Observed;
 use bulkhead_runner::programs::Program;
 use bulkhead_runner::progress::Silent;
-use bulkhead_runner::session::{Observed, Plan};
-use bulkhead_runner::{boot_image, collect, place, run, session};
+use bulkhead_runner::session::Plan;
+use bulkhead_runner::tiled::{Tiled, boot_image};
+use bulkhead_runner::{boot, collect, observed, place, run, session};
 use std::path::Path;
 
 /// What a test asks about.
@@ -248,10 +250,11 @@ fn execute(system: &System, programs: &[Program], strike: Option<Strike>) -> Rep
         looks: 1,
     };
     let Some(strike) = strike else {
-        let observed: Observed = match session::execute(system, &image, plan, "test", &Silent) {
-            Ok(observed) => observed,
-            Err(error) => panic!("{error}"),
-        };
+        let observed: Observed =
+            match session::execute(&Tiled, system, &image, plan, "test", &Silent) {
+                Ok(observed) => observed,
+                Err(error) => panic!("{error}"),
+            };
         let Observed {
             outcome,
             statistics,
@@ -262,7 +265,7 @@ fn execute(system: &System, programs: &[Program], strike: Option<Strike>) -> Rep
         } = observed;
         return report(system, outcome, statistics, digest, markers, console);
     };
-    let mut machine = session::boot(system, &image).expect("it boots");
+    let mut machine = boot::boot(&Tiled, system, &image).expect("it boots");
     let at = u128::from(strike.at) * u128::from(ticks_per_second) / 1_000_000_000;
     machine.run(RunLimit { ticks: at as u64 }, None);
     let ended = hurt(&mut machine, strike, programs);
@@ -273,7 +276,7 @@ fn execute(system: &System, programs: &[Program], strike: Option<Strike>) -> Rep
         outcome,
         machine.statistics(),
         String::new(),
-        session::markers(&machine),
+        observed::markers(&machine),
         String::from_utf8_lossy(console).into_owned(),
     )
 }

@@ -3,8 +3,8 @@
 //! Why it exists: the tests boot systems and ask what applications saw. What it deliberately does not know: the insides of
 //! TileMux.
 
+use bulkhead_report::result::{RunResult, SpanResult, VariantResult};
 use bulkhead_runner::progress::Silent;
-use bulkhead_runner::result::{RunResult, SpanResult, VariantResult};
 use bulkhead_runner::run::{self, Options};
 use bulkhead_runner::watch::Log;
 use std::path::{Path, PathBuf};

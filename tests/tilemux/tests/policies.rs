@@ -2,7 +2,7 @@
 
 use bulkhead_analysis::admission;
 use bulkhead_model::{LoadOptions, load_system};
-use bulkhead_runner::result::End;
+use bulkhead_report::result::End;
 use bulkhead_tilemux_tests::{boot, elapsed, refusal, spans, system, variant};
 
 #[test]

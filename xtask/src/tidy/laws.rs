@@ -15,11 +15,14 @@ const UNSAFE_FILES: &[(&str, &str)] = &[];
 /// Which parts may use which: a folder (or anything below it), and the folders that it may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("abi", &[]),
+    ("random", &[]),
     ("model", &["abi"]),
     ("machine", &["abi"]),
-    ("analysis", &["abi", "model"]),
-    ("software", &["abi", "software"]),
-    ("workloads", &["abi", "software", "workloads"]),
+    ("analysis", &["abi", "model", "random"]),
+    // Result types and what readers see: no machine.
+    ("report", &["model", "analysis"]),
+    ("software", &["abi", "random", "software"]),
+    ("workloads", &["abi", "random", "software", "workloads"]),
     (
         "runner",
         &[
@@ -27,21 +30,35 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "model",
             "machine",
             "analysis",
+            "report",
             // The format of images, pure and without the chip: folders of the host become such images.
             "software/tiled/services/filesystem",
         ],
     ),
-    ("cli", &["model", "runner"]),
-    ("python", &["model", "analysis", "runner"]),
+    (
+        "experiments",
+        &["abi", "model", "analysis", "report", "runner"],
+    ),
+    (
+        "cli",
+        &["model", "analysis", "report", "runner", "experiments"],
+    ),
+    (
+        "python",
+        &["model", "analysis", "report", "runner", "experiments"],
+    ),
     ("xtask", &[]),
     (
         "tests",
         &[
             "abi",
+            "random",
             "model",
             "machine",
             "analysis",
+            "report",
             "runner",
+            "experiments",
             "cli",
             "software",
             "workloads",

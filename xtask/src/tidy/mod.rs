@@ -3,6 +3,7 @@
 //! Why it exists: a law that nobody checks is a wish. What it deliberately does not know: how to repair anything;
 //! a violation names the file, the line and the law, and the law says what would be right.
 
+mod circles;
 mod documents;
 mod laws;
 pub mod source;
@@ -46,6 +47,7 @@ type Law = (&'static str, fn(&Tree) -> Vec<Violation>);
 
 const LAWS: &[Law] = &[
     ("dependencies", laws::dependencies),
+    ("circles", circles::circles),
     ("lints", laws::lints),
     ("unsafe", laws::unsafe_places),
     ("safety comments", laws::safety_comments),

@@ -1,0 +1,219 @@
+//! Task systems from files: what they are, and what is asked of them.
+//!
+//! Why it exists: `check` and `plan` take a task system of its own, a system with tasks, or a task set of another tool, and
+//! treat them alike. What it deliberately does not know: schedulability (`bulkhead_analysis`) and the terminal.
+
+use crate::plan::{InputError, PlanError, exchange};
+use bulkhead_model::tasks::{self, Policy, TaskSystem};
+use bulkhead_model::units::{self, Dimension, Time};
+use bulkhead_model::{LoadOptions, Root, load_tasks, root, task_system_names};
+use serde::Serialize;
+use std::path::Path;
+
+use crate::plan::repair::{Repair, repairs};
+use crate::plan::{Plan, plan};
+
+/// How a task set without a description of its own is meant.
+#[derive(Clone, Debug, Default)]
+pub struct Meaning {
+    /// Its policy; fixed priorities without it.
+    pub policy: Option<String>,
+    /// Its processors.
+    pub processors: Option<u32>,
+    /// What 1 in the file is; `1us` without it.
+    pub unit: Option<String>,
+    /// Which task set of the file, from 0.
+    pub set: Option<usize>,
+}
+
+/// What 1 is in formats without units.
+///
+/// # Errors
+/// [`InputError::Input`] if it is no time.
+pub fn unit(text: Option<&str>) -> Result<Time, InputError> {
+    let text = text.unwrap_or("1us");
+    // `us` alone is as clear as `1us`.
+    let counted = if text.starts_with(|c: char| c.is_ascii_digit()) {
+        text.to_owned()
+    } else {
+        format!("1{text}")
+    };
+    match units::parse(&counted, Dimension::Time) {
+        Ok(time) if time > 0 && time.is_multiple_of(1000) => Ok(Time(time)),
+        _ => Err(InputError::new(
+            format!("`{text}` is no unit of time"),
+            "write ns, us, ms or s, or a multiple such as 10us",
+        )),
+    }
+}
+
+/// The task system of a file or of the catalog; `None` if the file is no task system.
+///
+/// # Errors
+/// Whatever is wrong with it.
+pub fn load(
+    path: &Path,
+    set: &[String],
+    meaning: &Meaning,
+) -> Result<Option<TaskSystem>, InputError> {
+    let options = LoadOptions {
+        overrides: set.to_vec(),
+        ..LoadOptions::default()
+    };
+    let policy = match &meaning.policy {
+        None => None,
+        Some(word) => Some(Policy::of_word(word).ok_or_else(|| {
+            let known: Vec<&str> = Policy::ALL.iter().map(|entry| entry.0).collect();
+            InputError::new(
+                format!("there is no policy `{word}`"),
+                format!("known: {}", known.join(", ")),
+            )
+        })?),
+    };
+    match root(path, &options) {
+        Root::System => {
+            // A name that means nothing could be meant as either.
+            let name = path.display().to_string();
+            let system = bulkhead_model::system_names(&options).contains(&name);
+            if !system && !path.is_file() && !name.ends_with(".xml") {
+                return Err(InputError::new(
+                    format!("there is no system and no task system `{name}`"),
+                    format!(
+                        "systems: {}; task systems: {}; a file is named with its ending .xml",
+                        bulkhead_model::system_names(&options).join(", "),
+                        names().join(", ")
+                    ),
+                ));
+            }
+            Ok(None)
+        }
+        Root::Tasks => {
+            let mut options = options;
+            // The options are overrides of the description, so every rule holds for them.
+            if let Some(policy) = policy {
+                options
+                    .overrides
+                    .push(format!("processors@policy={}", policy.word()));
+            }
+            if let Some(count) = meaning.processors {
+                options.overrides.push(format!("processors@count={count}"));
+            }
+            Ok(Some(load_tasks(path, &options)?))
+        }
+        Root::Schedcat(name, text) => {
+            if !set.is_empty() {
+                return Err(InputError::new(
+                    "--set changes descriptions, and this is a task set of another format",
+                    "use `bulkhead plan FILE --export xml --out NEW.xml` first",
+                ));
+            }
+            let count = meaning.processors;
+            if count.is_some_and(|count| !(1..=1024).contains(&count)) {
+                return Err(InputError::new(
+                    "the number of processors is out of range",
+                    "possible are 1 to 1024",
+                ));
+            }
+            let unit = unit(meaning.unit.as_deref())?;
+            let policy = policy.unwrap_or(Policy::FixedPriority);
+            let system = exchange::from_schedcat(&name, &text, meaning.set, unit, policy, count)
+                .map_err(|error| schedcat_error(&error))?;
+            // What the policy does not cover is said by the rules of descriptions.
+            let text = tasks::write(&system);
+            let options = LoadOptions::default();
+            let name = format!("{name} as a description");
+            let read = bulkhead_model::load_tasks_text(&name, &text, &options);
+            Ok(Some(read?))
+        }
+    }
+}
+
+fn schedcat_error(error: &exchange::ExchangeError) -> InputError {
+    use exchange::ExchangeError as E;
+    match error {
+        E::Schedcat(error) => InputError::new(
+            format!("{}: {}", error.place, error.what),
+            error.remedy.clone(),
+        ),
+        E::Empty => InputError::new(error.to_string(), "add <task period=\"...\" wcet=\"...\"/>"),
+        E::Several(count) => InputError::new(
+            error.to_string(),
+            format!(
+                "choose one with --task-set 0 to {}",
+                count.saturating_sub(1)
+            ),
+        ),
+        E::TooLong { .. } => InputError::new(error.to_string(), "choose a finer unit with --unit"),
+        E::Processor { .. } => InputError::new(error.to_string(), "choose more with --processors"),
+        E::NotWhole { .. } => InputError::new(error.to_string(), "choose a finer unit with --unit"),
+        E::NoCost(_) => InputError::new(error.to_string(), "give it one"),
+    }
+}
+
+/// A format that a planned system can be written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Our description.
+    Xml,
+    /// SchedCAT's.
+    Schedcat,
+    /// Comma-separated values.
+    Csv,
+}
+
+/// Writes a task system.
+///
+/// # Errors
+/// [`InputError::Input`] if a time is no multiple of the unit.
+pub fn export(system: &TaskSystem, format: Format, unit: Time) -> Result<String, InputError> {
+    use crate::schedulability::schedcat;
+    if format == Format::Xml {
+        return Ok(tasks::write(system));
+    }
+    let entries = exchange::entries(system, unit).map_err(|error| schedcat_error(&error))?;
+    Ok(match format {
+        Format::Csv => schedcat::write_csv(&entries),
+        _ => schedcat::write(&entries),
+    })
+}
+
+/// Plans a system; an analysis that does not cover it is bad input.
+///
+/// # Errors
+/// [`InputError::Input`].
+pub fn planned(system: &TaskSystem) -> Result<Plan, InputError> {
+    plan(system).map_err(|error| plan_error(&error))
+}
+
+fn plan_error(error: &PlanError) -> InputError {
+    let remedy = match error {
+        PlanError::Task { .. } => "change the task, or choose another policy",
+        PlanError::Other(_) => "choose other periods, or another policy",
+    };
+    InputError::new(error.to_string(), remedy)
+}
+
+/// A verdict with what would repair the system; for machines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Judged {
+    /// The plan.
+    #[serde(flatten)]
+    pub plan: Plan,
+    /// Changes, each of which makes it pass.
+    pub repairs: Vec<Repair>,
+}
+
+/// Judges a system and looks for repairs.
+///
+/// # Errors
+/// As [`planned`].
+pub fn judged(system: &TaskSystem) -> Result<Judged, InputError> {
+    let plan = planned(system)?;
+    let repairs = repairs(system, &plan);
+    Ok(Judged { plan, repairs })
+}
+
+/// Task systems that can be named.
+pub fn names() -> Vec<String> {
+    task_system_names(&LoadOptions::default())
+}

@@ -1,0 +1,31 @@
+//! What is wrong with an input that shall be planned or judged.
+//!
+//! What it deliberately does not know: exit codes and terminals.
+
+use thiserror::Error;
+
+/// A bad input, with cause and remedy.
+#[derive(Debug, Error)]
+pub enum InputError {
+    /// The description is bad.
+    #[error(transparent)]
+    Description(#[from] bulkhead_model::Errors),
+    /// Another bad input.
+    #[error("{cause}")]
+    Input {
+        /// What is wrong.
+        cause: String,
+        /// What would be right.
+        remedy: String,
+    },
+}
+
+impl InputError {
+    /// A bad input that is no description.
+    pub fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Input {
+            cause: cause.into(),
+            remedy: remedy.into(),
+        }
+    }
+}

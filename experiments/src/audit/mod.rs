@@ -1,0 +1,609 @@
+//! The exact non-interference check: each domain alone, and beside adversaries in the places of all others.
+//!
+//! Why it exists: the machine is deterministic, so "nobody disturbs this domain" can be tested to the tick instead of
+//! believed. For each domain all other applications are replaced by adversaries that keep the others' tiles, limits and
+//! gates. In the reference run they sleep; in every other run they attack from the moment on at which everything runs. A
+//! library of attacks comes first, then a seeded random search, in which the worst attack so far is varied. What it
+//! deliberately does not know: kernels; and a verdict `bounded` relies on `bulkhead_analysis`, not on the search.
+
+pub mod compare;
+#[cfg(test)]
+mod tests;
+
+use bulkhead_model::System;
+use bulkhead_model::units::{Dimension, Time, parse};
+use bulkhead_report::audit::result::{
+    AttackResult, AuditResult, ChipResult, Clock, Difference, DomainResult, SCHEMA, Verdict,
+};
+use bulkhead_report::format::span;
+use bulkhead_runner::collect;
+use bulkhead_runner::error::{Error, exit};
+use bulkhead_runner::place;
+use bulkhead_runner::programs::Program;
+use bulkhead_runner::progress::{Progress, Stage};
+use bulkhead_runner::run;
+use bulkhead_runner::tiled::attack::{self, Attack, Stream};
+use bulkhead_runner::tiled::attacked::{Experiment, Place, Seen, Stand};
+use bulkhead_runner::tiled::quiet::{ADVERSARY, ADVERSARY_WITH_CARD};
+use bulkhead_runner::tiled::{admission, attacked};
+use compare::Facts;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Attacks that are drawn before the next look at their results. Fixed, so that the search does not depend on how many
+/// run at a time.
+const GENERATION: u32 = 4;
+
+/// What to check.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A description, or a name of the catalog.
+    pub system: PathBuf,
+    /// Changes of the description.
+    pub overrides: Vec<String>,
+    /// Check this variant instead of the system without its variants' changes.
+    pub variant: Option<String>,
+    /// Only these domains; all if empty.
+    pub domains: Vec<String>,
+    /// Random attacks after the library, for each domain.
+    pub searches: u32,
+    /// Seed of the search.
+    pub seed: u64,
+    /// Simulated time that is compared.
+    pub time: Time,
+}
+
+impl Options {
+    /// The usual options for a system.
+    pub fn new(system: impl Into<PathBuf>) -> Self {
+        Self {
+            system: system.into(),
+            overrides: Vec::new(),
+            variant: None,
+            domains: Vec::new(),
+            searches: 8,
+            seed: 1,
+            // Ten milliseconds, in the unit of the model.
+            time: Time(10_000_000_000),
+        }
+    }
+}
+
+/// A time with its unit, as users write it.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn time(text: &str) -> Result<Time, Error> {
+    let value = parse(text, Dimension::Time);
+    let value = value.map_err(|error| {
+        Error::input(
+            format!("--time {text}: {error}"),
+            "write a time such as 10ms",
+        )
+    })?;
+    match value {
+        0 => Err(Error::input(
+            "--time 0: nothing would be compared",
+            "write a time such as 10ms",
+        )),
+        value => Ok(Time(value)),
+    }
+}
+
+/// A finished check.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// What is written to `audit.json`.
+    pub result: AuditResult,
+}
+
+impl Finished {
+    /// Exit code of the command.
+    pub fn code(&self) -> u8 {
+        if self.result.held() {
+            exit::GOOD
+        } else {
+            exit::PROMISE_BROKEN
+        }
+    }
+
+    /// Writes `audit.html` and `audit.json` into `folder`; gives their paths.
+    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+        let json = serde_json::to_string_pretty(&self.result)
+            .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
+        let files = [
+            (
+                "audit.html",
+                bulkhead_report::audit::page::page(&self.result),
+            ),
+            ("audit.json", json),
+        ];
+        let mut written = Vec::new();
+        for (name, contents) in files {
+            let path = folder.join(name);
+            place::write(&path, contents.as_bytes())?;
+            written.push(path);
+        }
+        Ok(written)
+    }
+}
+
+/// The system to check, without variants.
+fn choose(system: &System, variant: Option<&str>) -> Result<System, Error> {
+    match variant {
+        None => Ok(System {
+            variants: Vec::new(),
+            ..system.clone()
+        }),
+        Some(name) => {
+            let all = run::variants(system, &[name.to_owned()])?;
+            let found = all.into_iter().next().map(|(_, system)| system);
+            found.ok_or_else(|| Error::Machine(format!("the variant {name} vanished")))
+        }
+    }
+}
+
+/// The domains to check: chip and index.
+fn wanted(system: &System, names: &[String]) -> Result<Vec<(usize, usize)>, Error> {
+    let mut all = Vec::new();
+    for chip in chips(system) {
+        let here = attacked::on_chip(system, chip);
+        all.extend((0..here.domains.len()).map(|domain| (chip, domain)));
+    }
+    let name = |(chip, domain)| attacked::label(system, chip, domain);
+    let known: Vec<String> = all.iter().map(|place| name(*place)).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+        return Err(Error::input(
+            format!("the system has no domain `{unknown}`"),
+            format!("it has {}", known.join(", ")),
+        ));
+    }
+    let used = |(chip, domain): (usize, usize)| {
+        let mut apps = attacked::on_chip(system, chip).apps.iter();
+        apps.any(|app| app.domain == domain)
+    };
+    Ok(all
+        .into_iter()
+        .zip(known)
+        .filter(|(_, known)| names.is_empty() || names.contains(known))
+        .map(|(place, _)| place)
+        .filter(|place| used(*place))
+        .collect())
+}
+
+/// Numbers of a system's chips: its own, and its peer's.
+fn chips(system: &System) -> std::ops::RangeInclusive<usize> {
+    0..=usize::from(system.peer.is_some())
+}
+
+/// Checks a system.
+pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Error> {
+    let root = place::root()?;
+    let (whole, library) = run::load(&options.system, &options.overrides, &root)?;
+    let system = choose(&whole, options.variant.as_deref())?;
+    if system.platform.kind != bulkhead_model::platform::PlatformKind::Tiled {
+        return Err(Error::input(
+            format!(
+                "the platform {} has no data transfer units",
+                system.platform.name
+            ),
+            "the check needs the tiled OS, and that a tiled platform",
+        ));
+    }
+    admission::check(&system.name, &system)?;
+    if let Some(peer) = &system.peer {
+        admission::check(&peer.name, &peer.system)?;
+    }
+    let domains = wanted(&system, &options.domains)?;
+    let what = "building the programs of the chip";
+    progress.stage(Stage::Work { what });
+    let with_card = chips(&system)
+        .flat_map(|chip| &attacked::on_chip(&system, chip).apps)
+        .any(|app| app.device);
+    let adversaries = [ADVERSARY, ADVERSARY_WITH_CARD];
+    let adversaries = adversaries.into_iter().take(1 + usize::from(with_card));
+    let names = run::needed(&system)?.into_iter().chain(adversaries);
+    let programs = library.build(names);
+    progress.stage(Stage::Done { name: what });
+    let mut programs = programs?;
+    programs.extend(library.modules(&system)?);
+    let per_second = system.platform.ticks_per_second();
+    let window = |chip: usize| {
+        let here = attacked::on_chip(&system, chip);
+        collect::ticks(options.time, here.platform.ticks_per_second()).max(1)
+    };
+    let mut results = Vec::new();
+    for (chip, domain) in domains {
+        let checking = Checking {
+            stand: Stand::new(&system, chip, domain),
+            programs: &programs,
+            options,
+            window: window(chip),
+            progress,
+        };
+        results.push(checking.check(&system)?);
+    }
+    let run_options = run::Options {
+        system: options.system.clone(),
+        overrides: options.overrides.clone(),
+        ..run::Options::default()
+    };
+    Ok(Finished {
+        result: AuditResult {
+            schema: SCHEMA,
+            system: system.name.clone(),
+            variant: options.variant.clone(),
+            platform: system.platform.name.clone(),
+            ticks_per_second: per_second,
+            cycle_ticks: run::reference_cycle(&system),
+            window: window(0),
+            seed: options.seed,
+            searches: options.searches,
+            provenance: run::provenance(&whole, &run_options, &programs),
+            chips: both_chips(&system, window),
+            domains: results,
+        },
+    })
+}
+
+/// The chips of a system that has two.
+fn both_chips(system: &System, window: impl Fn(usize) -> u64) -> Vec<ChipResult> {
+    let result = |chip: usize| {
+        let here = attacked::on_chip(system, chip);
+        Some(ChipResult {
+            name: attacked::chip_name(system, chip)?.to_owned(),
+            platform: here.platform.name.clone(),
+            clock: Clock {
+                ticks_per_second: here.platform.ticks_per_second(),
+                cycle_ticks: run::reference_cycle(here),
+            },
+            window: window(chip),
+        })
+    };
+    chips(system).filter_map(result).collect()
+}
+
+/// One domain on its way to a verdict.
+struct Checking<'a> {
+    stand: Stand,
+    programs: &'a [Program],
+    options: &'a Options,
+    window: u64,
+    progress: &'a dyn Progress,
+}
+
+/// An attack that was tried.
+struct Tried {
+    attack: Attack,
+    facts: Facts,
+    result: AttackResult,
+}
+
+impl Tried {
+    /// How bad it is: what breaks something comes first, then what slows most, then what makes wait longest.
+    fn badness(&self) -> (bool, u64, u64) {
+        let result = &self.result;
+        (!result.harm.is_empty(), result.slowdown, result.waited)
+    }
+}
+
+impl Checking<'_> {
+    fn check(&self, system: &System) -> Result<DomainResult, Error> {
+        let stand = &self.stand;
+        let name = format!("domain {}", stand.label());
+        let cards = stand.cards();
+        let total = attack::library(&cards).len() as u64 + u64::from(self.options.searches);
+        let report = |done: u64| {
+            self.progress.stage(Stage::Simulation {
+                name: &name,
+                microseconds: done,
+                of: total,
+            });
+        };
+        report(0);
+        let start = attacked::start_of(stand, self.programs)?;
+        let microsecond = stand.system().platform.ticks_per_second() / 1_000_000;
+        let from = u64::from(start) * microsecond;
+        let slice = bulkhead_runner::tiled::bounds::slicing(stand.system());
+        let alone = self.run_sliced(start, None, BTreeMap::new(), slice)?;
+        let reference = Facts::new(stand, &alone, from);
+        let mut tried: Vec<Tried> = Vec::new();
+        if !cards.is_empty() {
+            self.attempt(
+                attack::library(&cards),
+                start,
+                (&alone, &reference),
+                &mut tried,
+            )?;
+            report(tried.len() as u64);
+            let mut stream = Stream::new(&stand.label(), self.options.seed);
+            let mut number = 0;
+            while number < self.options.searches {
+                let mut generation = Vec::new();
+                while generation.len() < GENERATION as usize && number < self.options.searches {
+                    number += 1;
+                    let worst = worst(&tried).map(|at| tried[at].attack.clone());
+                    generation.push(match worst {
+                        Some(worst) if number.is_multiple_of(2) => stream.mutate(
+                            format!("search {number}, varied: {}", root_name(&worst.name)),
+                            &worst,
+                            &cards,
+                        ),
+                        _ => stream.attack(format!("search {number}"), &cards),
+                    });
+                }
+                self.attempt(generation, start, (&alone, &reference), &mut tried)?;
+                report(tried.len() as u64);
+            }
+        }
+        let worst = worst(&tried).filter(|at| !tried[*at].result.identical);
+        let difference = match worst {
+            Some(at) => self.explain(start, &alone, &tried[at])?,
+            None => None,
+        };
+        self.progress.stage(Stage::Done { name: &name });
+        Ok(self.conclude(system, from, (&alone, &reference), tried, worst, difference))
+    }
+
+    fn run(
+        &self,
+        start: u32,
+        attack: Option<&Attack>,
+        record: BTreeMap<u16, u64>,
+    ) -> Result<Seen, Error> {
+        self.run_sliced(start, attack, record, None)
+    }
+
+    fn run_sliced(
+        &self,
+        start: u32,
+        attack: Option<&Attack>,
+        record: BTreeMap<u16, u64>,
+        slice: Option<(u64, u64)>,
+    ) -> Result<Seen, Error> {
+        let microsecond = self.stand.system().platform.ticks_per_second() / 1_000_000;
+        let experiment = Experiment {
+            stand: &self.stand,
+            plans: attack.map(|attack| attack.plans.as_slice()),
+            start,
+            until: u64::from(start) * microsecond + self.window,
+            slice,
+            record,
+        };
+        attacked::execute(&experiment, self.programs)
+    }
+
+    /// Tries attacks, several at a time.
+    fn attempt(
+        &self,
+        attacks: Vec<Attack>,
+        start: u32,
+        (alone, reference): (&Seen, &Facts),
+        tried: &mut Vec<Tried>,
+    ) -> Result<(), Error> {
+        let microsecond = self.stand.system().platform.ticks_per_second() / 1_000_000;
+        let from = u64::from(start) * microsecond;
+        let results = run::in_parallel(&attacks, |attack| {
+            let seen = self.run(start, Some(attack), BTreeMap::new())?;
+            let facts = Facts::new(&self.stand, &seen, from);
+            let identical = compare::differing(alone, &seen).is_empty();
+            let (slowdown, of) = facts.slowdown(reference);
+            let describe = |(place, plan): (&Place, &attack::Plan)| {
+                format!("{}: {}", self.stand.name(*place), plan.describe())
+            };
+            let attackers = self.stand.attackers.iter();
+            let result = AttackResult {
+                name: attack.name.clone(),
+                plans: attackers.zip(&attack.plans).map(describe).collect(),
+                arguments: attack.plans.iter().map(|plan| plan.text(start)).collect(),
+                identical,
+                slowdown,
+                of,
+                waited: facts.waited,
+                harm: facts.harm(reference),
+            };
+            Ok(Tried {
+                attack: attack.clone(),
+                facts,
+                result,
+            })
+        });
+        for result in results {
+            tried.push(result?);
+        }
+        Ok(())
+    }
+
+    /// Runs twice again to find the first difference.
+    fn explain(
+        &self,
+        start: u32,
+        alone: &Seen,
+        tried: &Tried,
+    ) -> Result<Option<Difference>, Error> {
+        let attacked = self.run(start, Some(&tried.attack), BTreeMap::new())?;
+        let strides = compare::differing(alone, &attacked);
+        let alone = self.run(start, None, strides.clone())?;
+        let attacked = self.run(start, Some(&tried.attack), strides.clone())?;
+        Ok(compare::first_difference(&alone, &attacked, &strides))
+    }
+
+    fn conclude(
+        &self,
+        system: &System,
+        from: u64,
+        (alone, reference): (&Seen, &Facts),
+        tried: Vec<Tried>,
+        worst: Option<usize>,
+        difference: Option<Difference>,
+    ) -> DomainResult {
+        let stand = &self.stand;
+        let domain = stand.domain();
+        let account = worst.map(|at| tried[at].facts.account.clone());
+        let floods = tried.iter().filter(|one| one.attack.sends_frames());
+        let late = floods.clone().filter(|one| one.result.identical).count();
+        let (late, floods) = (late, floods.count());
+        let (mut facts, mut attacks) = (Vec::new(), Vec::new());
+        for one in tried {
+            facts.push(one.facts);
+            attacks.push(one.result);
+        }
+        let requests = compare::requests(stand, reference, &facts);
+        let flows = compare::flows(stand, alone, reference, &facts);
+        let openings = compare::openings(stand);
+        let mut reasons = Vec::new();
+        for attack in &attacks {
+            let harm = attack.harm.iter();
+            reasons.extend(harm.map(|harm| format!("beside {}: {harm}", attack.name)));
+        }
+        for request in &requests {
+            if let Some(bound) = &request.bound
+                && request.attacked > bound.ticks
+            {
+                reasons.push(format!(
+                    "{} of {}: {} ticks, above its bound of {}",
+                    request.kind, request.application, request.attacked, bound.ticks
+                ));
+            }
+        }
+        for flow in &flows {
+            if let Some(bound) = &flow.bound
+                && flow.attacked > bound.ticks
+            {
+                reasons.push(format!(
+                    "flow {}: {} ticks, above its bound of {}",
+                    flow.name, flow.attacked, bound.ticks
+                ));
+            }
+        }
+        let broken = !reasons.is_empty();
+        let identical = attacks.iter().all(|attack| attack.identical);
+        if !identical {
+            for request in &requests {
+                if let Some(why) = &request.unbounded {
+                    reasons.push(format!(
+                        "{} of {} has no bound: {why}",
+                        request.kind, request.application
+                    ));
+                }
+            }
+            for flow in &flows {
+                match (&flow.bound, flow.deadline) {
+                    (None, _) => reasons.push(format!(
+                        "flow {} has no bound: {}",
+                        flow.name,
+                        flow.unbounded.as_deref().unwrap_or_default()
+                    )),
+                    (Some(bound), Some(deadline)) if bound.ticks > deadline => {
+                        let ticks = stand.system().platform.ticks_per_second() as f64 / 1e6;
+                        reasons.push(format!(
+                            "flow {}: the bound of {} does not keep the deadline of {}",
+                            flow.name,
+                            span(bound.ticks as f64 / ticks),
+                            span(deadline as f64 / ticks)
+                        ));
+                    }
+                    _ => {}
+                }
+            }
+            reasons.extend(openings.iter().cloned());
+        }
+        let verdict = match (broken, identical, reasons.is_empty()) {
+            (true, ..) => Verdict::Broken,
+            (false, true, _) => Verdict::Identical,
+            (false, false, true) => Verdict::Bounded,
+            (false, false, false) => Verdict::Unbounded,
+        };
+        let owed = chips(system).all(|chip| {
+            let others = attacked::on_chip(system, chip).domains.iter().enumerate();
+            others
+                .filter(|(index, _)| (chip, *index) != (stand.chip, stand.domain))
+                .all(|(_, other)| other.criticality >= domain.criticality)
+        });
+        let mut notes = Vec::new();
+        if stand.attackers.is_empty() {
+            notes.push("There is no other domain: nothing was tried.".to_owned());
+        }
+        // A frame that arrives is an event of the tile.
+        if late > 0 && stand.is_reached_by_frames() {
+            notes.push(format!(
+                "In {late} of {floods} attacks over a cable no frame arrived in the time that was compared: who sends \
+                 them may need longer to start; compare longer (--time)."
+            ));
+        }
+        if identical {
+            notes.extend(openings);
+        }
+        if let Some(difference) = &difference
+            && difference
+                .alone_at
+                .into_iter()
+                .chain(difference.attacked_at)
+                .min()
+                < Some(from)
+        {
+            notes.push(
+                "The first difference lies before the attack: the start of the system depends on what the others \
+                 will do later."
+                    .to_owned(),
+            );
+        }
+        DomainResult {
+            name: stand.label(),
+            chip: stand.chip_name().map(str::to_owned),
+            criticality: domain.criticality,
+            applications: self.names(|app| stand.is_own(app)),
+            tiles: stand.tiles(),
+            attackers: self.attackers(),
+            start: from,
+            verdict,
+            owed,
+            held: match verdict {
+                Verdict::Identical | Verdict::Bounded => true,
+                Verdict::Unbounded => !owed,
+                Verdict::Broken => false,
+            },
+            reasons,
+            notes,
+            attacks,
+            worst,
+            difference,
+            account: account.unwrap_or_default(),
+            waits_alone: reference.waited_self,
+            flows,
+            requests,
+        }
+    }
+
+    fn names(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
+        let apps = self.stand.system().apps.iter().enumerate();
+        apps.filter(|(index, _)| wanted(*index))
+            .map(|(_, app)| app.name.clone())
+            .collect()
+    }
+
+    /// Who is not the domain: on its own chip, then on the other one.
+    fn attackers(&self) -> Vec<String> {
+        let mut all = self.names(|app| !self.stand.is_own(app));
+        let others = self.stand.attackers.iter();
+        let others = others.filter(|place| place.chip != self.stand.chip);
+        all.extend(others.map(|place| self.stand.name(*place)));
+        all
+    }
+}
+
+/// The attack that a varied one comes from.
+fn root_name(name: &str) -> &str {
+    name.rsplit(": ").next().unwrap_or(name)
+}
+
+/// The worst attack; the first of equals.
+fn worst(tried: &[Tried]) -> Option<usize> {
+    let mut worst: Option<usize> = None;
+    for (at, one) in tried.iter().enumerate() {
+        if worst.is_none_or(|worst| one.badness() > tried[worst].badness()) {
+            worst = Some(at);
+        }
+    }
+    worst
+}

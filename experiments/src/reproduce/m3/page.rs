@@ -1,0 +1,362 @@
+//! A reproduction as text and as a page.
+//!
+//! What it deliberately does not know: how it was measured.
+
+use super::beside::ASSUMPTION;
+use super::defences::{self, footnote};
+use super::{Reproduced, Slowdown, WORKLOADS, more};
+use bulkhead_report::page::{page, picture};
+use bulkhead_report::plot::{Axes, Bar, Series, bars, rising};
+use bulkhead_report::table::{plain, render};
+use bulkhead_runner::error::Error;
+use maud::{Markup, html};
+use std::fmt::Write;
+
+fn names(workload: &str) -> &str {
+    match workload {
+        "compute" => "computation",
+        "accesses" => "memory accesses",
+        "messages" => "message passing",
+        "transfers" => "memory transfers",
+        other => other,
+    }
+}
+
+/// A reproduction for the terminal.
+pub fn summary(all: &Reproduced) -> String {
+    let mut out = String::new();
+    if !all.round_trips.is_empty() {
+        let mut table = plain(&TABLE_ONE);
+        for (_, row) in table_one(all) {
+            table.add_row(row);
+        }
+        let _ = writeln!(
+            out,
+            "Table I: round trip of one byte and its reply, in cycles\n{}",
+            render(&table)
+        );
+        let note = footnote(all.round_trips.iter().map(|one| &one.bound));
+        let note = note.map_or(String::new(), |note| format!("{note} "));
+        let _ = writeln!(out, "{note}{}\n", message_text(all));
+    }
+    for (title, list) in groups(all) {
+        let mut headings = vec!["name"];
+        headings.extend(WORKLOADS.map(names));
+        let mut table = plain(&headings);
+        for foreground in WORKLOADS {
+            let mut row = vec![names(foreground).to_owned()];
+            row.extend(WORKLOADS.map(|background| cell(&list, foreground, background)));
+            table.add_row(row);
+            let mut row = vec!["  bound".to_owned()];
+            row.extend(WORKLOADS.map(|background| bound(&list, foreground, background)));
+            table.add_row(row);
+        }
+        let _ = writeln!(
+            out,
+            "{title}: worst slowdown of a row beside a column\n{}",
+            render(&table)
+        );
+    }
+    for (platform, list) in sweeps(all) {
+        let limits = limits(&list);
+        let mut headings = vec!["name".to_owned()];
+        headings.extend(limits.iter().map(|limit| format!("{limit} MiB/s")));
+        let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+        let mut table = plain(&headings);
+        for row in swept(&list, &limits) {
+            table.add_row(row);
+        }
+        let _ = writeln!(
+            out,
+            "Figure 5, right, {platform}: memory accesses, over the limit of each background tile\n{}",
+            render(&table)
+        );
+    }
+    out.push_str(&more::summary(all));
+    out.push_str(&defences::summary(all));
+    let _ = writeln!(out, "{ASSUMPTION}");
+    let failed: Vec<_> = all.claims.iter().filter(|claim| !claim.held).collect();
+    let _ = writeln!(
+        out,
+        "Claims: {} hold, {} fail",
+        all.claims.len() - failed.len(),
+        failed.len()
+    );
+    for claim in failed {
+        let _ = writeln!(out, "  fails: {}", claim.what);
+    }
+    out
+}
+
+/// Bounds of messages, in a sentence.
+fn message_text(all: &Reproduced) -> String {
+    let texts = all
+        .round_trips
+        .iter()
+        .map(|one| format!("{} cycles on {}", one.message_bound.text(0), one.platform));
+    format!(
+        "A message by itself takes at most {}.",
+        texts.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// Rows of the sweep: slowdowns and bounds beside each background, by limit.
+fn swept(list: &[&Slowdown], limits: &[u64]) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for background in super::SWEPT {
+        let at = |limit: &u64, text: &dyn Fn(&Slowdown) -> String| {
+            let mut list = list.iter();
+            let found = list.find(|one| one.background == background && one.limit == Some(*limit));
+            found.map_or("-".to_owned(), |one| text(one))
+        };
+        let row = |name: String, text: &dyn Fn(&Slowdown) -> String| {
+            let mut row = vec![name];
+            row.extend(limits.iter().map(|limit| at(limit, text)));
+            row
+        };
+        let name = format!("beside {}", names(background));
+        rows.push(row(name, &|one| format!("{:.3}", one.slowdown)));
+        rows.push(row("  bound".to_owned(), &|one| one.bound.text(2)));
+    }
+    rows
+}
+
+/// The sweep by platform.
+fn sweeps(all: &Reproduced) -> Vec<(&str, Vec<&Slowdown>)> {
+    let of = |platform| all.sweep.iter().filter(move |one| one.platform == platform);
+    let platforms = super::PLATFORMS
+        .iter()
+        .map(|platform| (*platform, of(*platform).collect()));
+    platforms
+        .filter(|(_, list): &(_, Vec<_>)| !list.is_empty())
+        .collect()
+}
+
+/// Columns of Table I.
+const TABLE_ONE: [&str; 10] = [
+    "name",
+    "of",
+    "steady",
+    "deviation",
+    "mean",
+    "p99",
+    "min",
+    "max",
+    "deviation",
+    "bound",
+];
+
+/// Rows of Table I, and whether they are the paper's.
+fn table_one(all: &Reproduced) -> Vec<(bool, Vec<String>)> {
+    let mut rows = Vec::new();
+    let known = |value: Option<u64>| value.map_or("-".to_owned(), |value| value.to_string());
+    for one in &all.round_trips {
+        let (d, steady) = (&one.all, &one.steady);
+        let mut row = vec![one.platform.clone(), "Bulkhead".to_owned()];
+        let numbers = [
+            steady.mean,
+            steady.deviation,
+            d.mean,
+            d.p99,
+            d.min,
+            d.max,
+            d.deviation,
+        ];
+        row.extend(numbers.map(|value| value.to_string()));
+        row.push(one.bound.text(0));
+        rows.push((false, row));
+        if let Some(p) = &one.published {
+            let mut row = vec![p.theirs.clone(), "paper".to_owned(), p.steady.to_string()];
+            row.push(known(p.steady_deviation));
+            row.extend([p.average, p.p99, p.min, p.max, p.deviation].map(|v| v.to_string()));
+            row.push("-".to_owned());
+            rows.push((true, row));
+        }
+    }
+    for p in &all.others {
+        let mut row = vec![p.theirs.clone(), "paper".to_owned(), known(p.steady)];
+        row.push(known(p.steady_deviation));
+        row.extend([p.average, p.p99, p.min, p.max, p.deviation].map(|v| v.to_string()));
+        row.push("-".to_owned());
+        rows.push((true, row));
+    }
+    rows
+}
+
+fn bound(list: &[&Slowdown], foreground: &str, background: &str) -> String {
+    let mut list = list.iter();
+    let found = list.find(|one| one.foreground == foreground && one.background == background);
+    found.map_or("-".to_owned(), |one| one.bound.text(2))
+}
+
+fn limits(list: &[&Slowdown]) -> Vec<u64> {
+    let mut limits: Vec<u64> = list.iter().filter_map(|one| one.limit).collect();
+    limits.sort_unstable();
+    limits.dedup();
+    limits
+}
+
+/// Matrices: a title and its slowdowns.
+fn groups<'a>(all: &'a Reproduced) -> Vec<(String, Vec<&'a Slowdown>)> {
+    let mut groups = Vec::new();
+    let of = |list: &'a [Slowdown], platform: &str| -> Vec<&'a Slowdown> {
+        list.iter().filter(|one| one.platform == platform).collect()
+    };
+    for platform in super::PLATFORMS {
+        let list = of(&all.unregulated, platform);
+        if !list.is_empty() {
+            groups.push((format!("Figure 4, {platform}, no regulation"), list));
+        }
+    }
+    for platform in super::PLATFORMS {
+        let list = of(&all.regulated, platform);
+        if let Some(limit) = list.first().and_then(|one| one.limit) {
+            let title =
+                format!("Figure 5, left, {platform}, background limited to {limit} MiB/s a tile");
+            groups.push((title, list));
+        }
+    }
+    groups
+}
+
+fn cell(list: &[&Slowdown], foreground: &str, background: &str) -> String {
+    list.iter()
+        .find(|one| one.foreground == foreground && one.background == background)
+        .map_or("-".to_owned(), |one| match one.published {
+            Some(published) => format!("{:.3} (paper {published})", one.slowdown),
+            None => format!("{:.3}", one.slowdown),
+        })
+}
+
+/// The page.
+pub fn report(all: &Reproduced) -> Result<String, Error> {
+    let mut sections: Vec<Markup> = Vec::new();
+    if !all.round_trips.is_empty() {
+        sections.push(round_trips(all)?);
+    }
+    for (title, list) in groups(all) {
+        sections.push(matrix(&title, &list)?);
+    }
+    for (platform, list) in sweeps(all) {
+        sections.push(sweep(platform, &list)?);
+    }
+    sections.extend(more::sections(all)?);
+    sections.extend(defences::sections(all)?);
+    let failed: Vec<_> = all.claims.iter().filter(|claim| !claim.held).collect();
+    let body = html! {
+        h1 { "M3 beside Bulkhead" }
+        p.soft { (all.source) ". Only values that the paper's text or tables state stand here as the paper's; its plots were not measured." }
+        p { (all.claims.len() - failed.len()) " claims hold, " @if failed.is_empty() { "none fails." } @else { span.bad { (failed.len()) " fail:" } } }
+        @for claim in &failed { p.bad { (claim.what) } }
+        details {
+            summary { "All claims" }
+            table {
+                tr { th.text { "claim" } th.text { "" } }
+                @for claim in &all.claims {
+                    tr { td.text { (claim.what) } td.text { @if claim.held { span.good { "holds" } } @else { span.bad { "FAILS" } } } }
+                }
+            }
+        }
+        p.soft { (ASSUMPTION) }
+        @for section in sections { (section) }
+    };
+    Ok(page("M3 beside Bulkhead", &body))
+}
+
+fn round_trips(all: &Reproduced) -> Result<Markup, Error> {
+    let parts = ["Bulkhead".to_owned(), "paper".to_owned()];
+    let rows: Vec<Bar> = all
+        .round_trips
+        .iter()
+        .map(|one| Bar {
+            name: one.platform.clone(),
+            parts: vec![
+                one.steady.mean as f64,
+                one.published.as_ref().map_or(0.0, |p| p.steady as f64),
+            ],
+        })
+        .collect();
+    let svg = bars("steady round trip in cycles", &parts, &rows, false)?;
+    Ok(html! {
+        h2 { "Table I: round trip of a message of one byte and its reply" }
+        div.scroll { table {
+            tr { @for (index, heading) in TABLE_ONE.iter().enumerate() { @if index < 2 { th.text { (heading) } } @else { th { (heading) } } } }
+            @for (paper, row) in table_one(all) {
+                tr.soft[paper] { @for (index, cell) in row.iter().enumerate() { @if index < 2 { td.text { (cell) } } @else { td { (cell) } } } }
+            }
+        } }
+        p.soft { "In cycles. Steady, and the deviation behind it: without outliers as in box plots; everything else with the cold start. "
+            (footnote(all.round_trips.iter().map(|one| &one.bound)).unwrap_or_default()) " " (message_text(all)) }
+        (picture(svg))
+    })
+}
+
+fn matrix(title: &str, list: &[&Slowdown]) -> Result<Markup, Error> {
+    let parts: Vec<String> = WORKLOADS
+        .iter()
+        .map(|b| format!("beside {}", names(b)))
+        .collect();
+    let rows: Vec<Bar> = WORKLOADS
+        .iter()
+        .map(|foreground| Bar {
+            name: names(foreground).to_owned(),
+            parts: WORKLOADS
+                .iter()
+                .map(|background| {
+                    list.iter()
+                        .find(|one| one.foreground == *foreground && one.background == *background)
+                        .map_or(0.0, |one| one.slowdown)
+                })
+                .collect(),
+        })
+        .collect();
+    let svg = bars(
+        "worst run, relative to the worst run alone",
+        &parts,
+        &rows,
+        false,
+    )?;
+    Ok(html! {
+        h2 { (title) }
+        div.scroll { table {
+            tr { th.text { "measured" } @for background in WORKLOADS { th { "beside " (names(background)) } } }
+            @for foreground in WORKLOADS {
+                tr { td.text { (names(foreground)) } @for background in WORKLOADS { td { (cell(list, foreground, background)) } } }
+                tr.soft { td.text { "bound" } @for background in WORKLOADS { td { (bound(list, foreground, background)) } } }
+            }
+        } }
+        (picture(svg))
+    })
+}
+
+fn sweep(platform: &str, list: &[&Slowdown]) -> Result<Markup, Error> {
+    let series: Vec<Series> = super::SWEPT
+        .iter()
+        .map(|background| Series {
+            name: format!("beside {}", names(background)),
+            points: list
+                .iter()
+                .filter(|one| one.background == *background)
+                .filter_map(|one| Some((one.limit? as f64, one.slowdown)))
+                .collect(),
+        })
+        .collect();
+    let axes = Axes {
+        x: "limit of each background tile in MiB/s",
+        y: "slowdown of memory accesses",
+        log_x: true,
+        legend_below: false,
+        levels: vec![("undisturbed".to_owned(), 1.0)],
+    };
+    let limits = limits(list);
+    Ok(html! {
+        h2 { "Figure 5, right, " (platform) ": memory accesses over the limit of the background" }
+        div.scroll { table {
+            tr { th.text { "MiB/s" } @for limit in &limits { th { (limit) } } }
+            @for (index, row) in swept(list, &limits).iter().enumerate() {
+                tr.soft[index % 2 == 1] { @for cell in row { td { (cell) } } }
+            }
+        } }
+        (picture(rising(&axes, &series)?))
+    })
+}

@@ -1,0 +1,272 @@
+//! What readers get: a table, a page with an index of plots, counts as CSV, the summary as JSON.
+//!
+//! What it deliberately does not know: how anything was counted.
+
+use super::folder::replace;
+use super::summary::ScenarioCounts;
+use super::{Comparison, Figures, StudyResult};
+use bulkhead_analysis::mc2::parameters::{OPEN, StudyParameters};
+use bulkhead_analysis::mc2::schemes::Scheme;
+use bulkhead_analysis::mc2::task_system::CATEGORIES;
+use bulkhead_report::page;
+use bulkhead_report::plot::{Axes, Series, falling};
+use bulkhead_report::table::{plain, render};
+use bulkhead_runner::error::Error;
+use maud::{Markup, html};
+use rayon::prelude::*;
+use std::fmt::Write;
+use std::path::Path;
+
+/// The result for the terminal.
+pub fn table(result: &StudyResult) -> Result<String, Error> {
+    let figures = Figures::mc2()?;
+    let mut out = String::new();
+    let mut areas = plain(&["name", "area", "mean"]);
+    for area in &result.areas {
+        areas.add_row([
+            area.scheme.name().to_owned(),
+            format!("{:.1}", area.area),
+            format!("{:.3}", area.mean),
+        ]);
+    }
+    let _ = writeln!(
+        out,
+        "Schedulable-utilisation areas in processors, summed over {} scenarios and as their mean\n{}",
+        result.scenarios,
+        render(&areas)
+    );
+    if !result.comparisons.is_empty() {
+        let mut ratios = plain(&[
+            "name",
+            "description",
+            "scenarios",
+            "ours",
+            "+-",
+            "paper",
+            "difference",
+        ]);
+        for one in &result.comparisons {
+            ratios.add_row([
+                format!("{} over {}", one.scheme.name(), one.over.name()),
+                only(one),
+                one.scenarios.to_string(),
+                format!("{:+.1} %", one.ours),
+                format!("{:.2}", one.confidence),
+                format!("{:+.0} %", one.paper),
+                format!("{:+.1}", one.difference),
+            ]);
+        }
+        let _ = writeln!(out, "By how much areas are larger\n{}", render(&ratios));
+        if result.scenarios < figures.scenarios {
+            let _ = writeln!(
+                out,
+                "The paper's figures are of all {} scenarios; this study has {}.",
+                figures.scenarios, result.scenarios
+            );
+        }
+    }
+    let _ = writeln!(
+        out,
+        "{} systems were judged; every share is known within {:.3} at 95 %.",
+        result.systems, result.widest
+    );
+    if result.cut_off > 0 {
+        let _ = writeln!(
+            out,
+            "{} curves are above zero at the right end of the axis: their areas are too small.",
+            result.cut_off
+        );
+    }
+    Ok(out)
+}
+
+fn only(one: &Comparison) -> String {
+    if one.only == "*" {
+        "all scenarios".to_owned()
+    } else {
+        format!("only ({})", one.only.replace(',', ", "))
+    }
+}
+
+/// Counts as CSV, their provenance in lines that begin with `#`.
+pub fn csv(result: &StudyResult) -> String {
+    let identity = &result.identity;
+    let mut out = format!(
+        "# Bulkhead {}, study of mc2-rts20, section 6\n# command: {}\n# seed: {}\n# parameters: {} (all values in study.json)\n\
+         # shares are schedulable systems over samples; half width of the 95 % interval (Wilson) at most {:.4}\n",
+        identity.version,
+        identity.command,
+        identity.parameters.seed,
+        identity.parameters_hash,
+        result.widest
+    );
+    out.push_str("scenario");
+    for (name, _) in CATEGORIES {
+        let _ = write!(out, ",{name}");
+    }
+    out.push_str(",utilisation,samples");
+    for scheme in &identity.schemes {
+        let _ = write!(out, ",{}", scheme.name());
+    }
+    out.push('\n');
+    for counts in &result.counts {
+        for (index, point) in counts.points.iter().enumerate() {
+            let _ = write!(out, "{}", counts.scenario.index());
+            for (choice, (_, names)) in counts.scenario.0.iter().zip(CATEGORIES) {
+                let _ = write!(out, ",{}", names[usize::from(*choice)]);
+            }
+            let utilisation = identity.parameters.utilisation(index as u64);
+            let _ = write!(
+                out,
+                ",{}.{:03},{}",
+                utilisation / 1000,
+                utilisation % 1000,
+                point.samples
+            );
+            for scheme in &identity.schemes {
+                let _ = write!(out, ",{}", point.schedulable[scheme.index()]);
+            }
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// The picture of a scenario: a curve for each scheme, up to where all have come down to zero.
+pub fn picture(
+    parameters: &StudyParameters,
+    counts: &ScenarioCounts,
+    schemes: &[Scheme],
+) -> Result<String, Error> {
+    let last = counts
+        .points
+        .iter()
+        .rposition(|p| schemes.iter().any(|s| p.schedulable[s.index()] > 0))
+        .map_or(1, |last| (last + 2).min(counts.points.len()));
+    let series: Vec<Series> = schemes
+        .iter()
+        .map(|&scheme| Series {
+            name: scheme.name().to_owned(),
+            points: counts.points[..last]
+                .iter()
+                .enumerate()
+                .map(|(index, point)| {
+                    (
+                        parameters.utilisation(index as u64) as f64 / 1000.0,
+                        point.share(scheme) * 100.0,
+                    )
+                })
+                .collect(),
+        })
+        .collect();
+    let axes = Axes {
+        x: "system utilisation in processors",
+        y: "schedulable systems in %",
+        log_x: false,
+        levels: Vec::new(),
+        legend_below: false,
+    };
+    Ok(falling(&axes, &series)?)
+}
+
+/// The page of a study.
+pub fn page(result: &StudyResult) -> Result<String, Error> {
+    let figures = Figures::mc2()?;
+    let identity = &result.identity;
+    let body = html! {
+        h1 { "Schedulability study of the mixed-criticality kernel" }
+        p.soft { (result.scenarios) " scenarios, " (identity.schemes.len()) " schemes, " (result.systems)
+            " generated systems; every share of schedulable systems is known within " (format!("{:.3}", result.widest)) " at 95 %. Paper: " (figures.source) }
+        h2 { "Areas" }
+        p { "The schedulable-utilisation area (SUA) of a scheme is the sum of the areas under its curves, in processors." }
+        div.scroll { table {
+            tr { th { "scheme" } th { "area" } th { "mean of a scenario" } }
+            @for area in &result.areas {
+                tr { td { (area.scheme.name()) } td { (format!("{:.1}", area.area)) } td { (format!("{:.3}", area.mean)) } }
+            }
+        } }
+        h2 { "Beside the paper" }
+        (comparison_table(&result.comparisons))
+        @if result.cut_off > 0 { p.bad { (result.cut_off) " curves are above zero at the right end of the axis: their areas are too small." } }
+        h2 { "Parameters that the paper leaves open" }
+        (open_parameters(&identity.parameters))
+        h2 { "Scenarios" }
+        p.soft { "Utilisation at which half of the systems are schedulable, by interpolation." }
+        (index(result))
+        h2 { "Provenance" }
+        p.soft { "Bulkhead " (identity.version) ", seed " (identity.parameters.seed) ", parameters " code { (identity.parameters_hash) } ", command " code { (identity.command) } }
+    };
+    Ok(page::page("Schedulability study - Bulkhead", &body))
+}
+
+fn comparison_table(comparisons: &[Comparison]) -> Markup {
+    html! {
+        div.scroll { table {
+            tr { th { "area of" } th.text { "over" } th.text { "scenarios" } th { "ours" } th { "paper" } th { "difference" } th.text { "where" } }
+            @for one in comparisons {
+                tr {
+                    td { (one.scheme.name()) } td.text { (one.over.name()) } td.text { (only(one)) " (" (one.scenarios) ")" }
+                    td { (format!("{:+.1} % ± {:.2}", one.ours, one.confidence)) } td { (format!("{:+.0} %", one.paper)) }
+                    td { (format!("{:+.1}", one.difference)) } td.text { (one.place) }
+                }
+            }
+        } }
+        p.soft { "Differences in percentage points. The interval (95 %) is as if both schemes had judged different systems; they judge the same, so the true one is narrower." }
+    }
+}
+
+fn open_parameters(parameters: &StudyParameters) -> Markup {
+    html! {
+        div.scroll { table {
+            tr { th { "parameter" } th.text { "value" } th.text { "unit" } th.text { "reason" } }
+            @for open in OPEN {
+                tr { td { code { (open.name) } } td.text { ((open.value)(parameters)) } td.text { (open.unit) } td.text { (open.reason) } }
+            }
+        } }
+    }
+}
+
+fn index(result: &StudyResult) -> Markup {
+    let parameters = &result.identity.parameters;
+    html! {
+        div.scroll { table {
+            tr { th { "scenario" } @for scheme in &result.identity.schemes { th { (scheme.name()) } } }
+            @for counts in &result.counts {
+                tr {
+                    td { a href=(format!("plots/{}.svg", counts.scenario.file_name())) { (counts.scenario.name()) } }
+                    @for &scheme in &result.identity.schemes { td { (half(parameters, counts, scheme)) } }
+                }
+            }
+        } }
+    }
+}
+
+/// Where a curve crosses a half.
+fn half(parameters: &StudyParameters, counts: &ScenarioCounts, scheme: Scheme) -> String {
+    let step = parameters.utilisation_step as f64 / 1000.0;
+    let mut before = 1.0;
+    for (index, point) in counts.points.iter().enumerate() {
+        let share = point.share(scheme);
+        if share < 0.5 {
+            let part = (before - 0.5) / (before - share);
+            return format!("{:.2}", (index as f64 + part) * step);
+        }
+        before = share;
+    }
+    "-".to_owned()
+}
+
+/// Writes everything into the folder; the summary last, which marks the study as finished.
+pub fn write(folder: &Path, result: &StudyResult) -> Result<(), Error> {
+    let parameters = &result.identity.parameters;
+    result.counts.par_iter().try_for_each(|counts| {
+        let svg = picture(parameters, counts, &result.identity.schemes)?;
+        let name = format!("{}.svg", counts.scenario.file_name());
+        replace(&folder.join("plots").join(name), &svg)
+    })?;
+    replace(&folder.join("counts.csv"), &csv(result))?;
+    replace(&folder.join("index.html"), &page(result)?)?;
+    let summary = serde_json::to_string_pretty(result)
+        .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
+    replace(&folder.join("summary.json"), &summary)
+}

@@ -1,0 +1,142 @@
+//! The check's result as a page that holds everything inside itself.
+//!
+//! What it deliberately does not know: how the check was made; it reads [`AuditResult`] alone.
+
+use super::result::{AuditResult, Clock, DomainResult};
+use super::text::{both, chip, difference, factor, peers, slowdown};
+use crate::format::{grouped, span};
+use crate::page;
+use maud::{Markup, html};
+
+/// The page.
+pub fn page(result: &AuditResult) -> String {
+    let window = result.window as f64 * 1e6 / result.ticks_per_second.max(1) as f64;
+    let body = html! {
+        h1 { (result.system) ": non-interference" }
+        p.soft { "on " (result.platform) (peers(result)) @if let Some(name) = &result.variant { "; variant " (name) }
+            "; " (span(window)) " of simulated time compared, seed " (result.seed) }
+        p { "Each domain runs once beside sleepers and then beside adversaries in the places of all other applications" @if !result.chips.is_empty() { ", on both chips" } ". They "
+            "keep tiles, memory, limits and gates of those whom they replace, and attack from the moment at which everything "
+            "runs. Compared is the timeline of the domain's tiles: every packet that arrives, every event of the unit, every "
+            "sleep and every marker, with its tick." }
+        div.scroll { table {
+            tr { th { "domain" } th.text { "verdict" } th { "attacks" } th { "felt" } th { "worst slowdown" } th.text { "owed" } }
+            @for domain in &result.domains { (row(domain)) }
+        } }
+        p.soft { "Identical: no attack changed one tick. Bounded: changes were seen, and every kind of request and flow of the "
+            "domain has a bound that holds for every attack and keeps its deadline. Unbounded: changes were seen, and something has no bound. Broken: "
+            "an attack stopped an application, changed a result, or made a request exceed its bound. A search can find "
+            "disturbance; that there is none it cannot prove, so only a bound speaks of attacks that were not tried." }
+        @for domain in &result.domains { (section(result.clock(domain), domain)) }
+        h2 { "Provenance" }
+        p.soft { "Bulkhead " (result.provenance.version) ". The check is deterministic: the same inputs and seed give the same page." }
+        @if !result.provenance.overrides.is_empty() { p { "Overrides: " @for o in &result.provenance.overrides { code { (o) } " " } } }
+        div.scroll { table {
+            tr { th.text { "input" } th.text { "SHA-256" } }
+            @for input in &result.provenance.inputs { tr { td { (input.name) } td.text { code { (input.sha256) } } } }
+        } }
+    };
+    page::page(
+        &format!("{} - non-interference - Bulkhead", result.system),
+        &body,
+    )
+}
+
+fn worst(domain: &DomainResult) -> Option<&super::result::AttackResult> {
+    domain.attacks.get(domain.worst?)
+}
+
+fn row(domain: &DomainResult) -> Markup {
+    let felt = domain
+        .attacks
+        .iter()
+        .filter(|attack| !attack.identical)
+        .count();
+    html! {
+        tr {
+            td { (domain.name) " (" (domain.criticality) (chip(domain)) ")" }
+            td.text { span class=(if domain.held { "good" } else { "bad" }) { (domain.verdict.text()) } }
+            td { (domain.attacks.len()) }
+            td { (felt) }
+            td { @match worst(domain) { Some(attack) => { (factor(attack.slowdown)) }, None => { "1.000" } } }
+            td.text { @if domain.owed { "protection from everybody" } @else { "that nothing breaks" } }
+        }
+    }
+}
+
+fn section(clock: Clock, domain: &DomainResult) -> Markup {
+    html! {
+        h2 { "Domain " (domain.name) @if let Some(name) = &domain.chip { ", chip " (name) } ": " (domain.verdict.text()) }
+        p { "Applications: " (domain.applications.join(", ")) ". In the places of " (domain.attackers.join(", "))
+            " stand adversaries, from " (both(clock, domain.start)) " after reset on." }
+        @if !domain.reasons.is_empty() { ul { @for reason in &domain.reasons { li { (reason) } } } }
+        @if !domain.notes.is_empty() { ul.soft { @for note in &domain.notes { li { (note) } } } }
+        @if let Some(attack) = worst(domain) {
+            h3 { "Worst attack: " (attack.name) }
+            p { (slowdown(attack)) "." }
+            ul { @for plan in &attack.plans { li { (plan) } } }
+            @if let Some(first) = &domain.difference { p { "First difference: " (difference(clock, first)) "." } }
+            @if !domain.account.is_empty() {
+                p { "The ledger's account of this attack. Without one, the domain waited "
+                    (both(clock, domain.waits_alone)) " for itself and the refresh." }
+                div.scroll { table {
+                    tr { th { "victim" } th.text { "waited for" } th.text { "at" } th { "cycles" } }
+                    @for entry in &domain.account {
+                        tr { td { (entry.victim) } td.text { (entry.culprit) } td.text { (entry.resource) }
+                            td { (grouped(entry.ticks.div_ceil(clock.cycle_ticks.max(1)))) } }
+                    }
+                } }
+            }
+        }
+        @if !domain.flows.is_empty() { (flows(clock, domain)) }
+        @if !domain.requests.is_empty() { (requests(clock, domain)) }
+        details { summary { "Every attack" } (attacks(clock, domain)) }
+    }
+}
+
+fn flows(clock: Clock, domain: &DomainResult) -> Markup {
+    html! {
+        h3 { "Flows" }
+        div.scroll { table {
+            tr { th { "flow" } th { "worst alone" } th { "worst attacked" } th { "bound" } th { "deadline" } }
+            @for flow in &domain.flows {
+                tr { td { (flow.name) } td { (both(clock, flow.alone)) } td { (both(clock, flow.attacked)) }
+                    td { @match &flow.bound { Some(bound) => { (both(clock, bound.ticks)) }, None => { "none" } } }
+                    td { @match flow.deadline { Some(deadline) => { (both(clock, deadline)) }, None => { "none" } } } }
+            }
+        } }
+    }
+}
+
+fn requests(clock: Clock, domain: &DomainResult) -> Markup {
+    let cycles = |ticks: u64| grouped(ticks.div_ceil(clock.cycle_ticks.max(1)));
+    html! {
+        h3 { "Worst requests, in cycles" }
+        div.scroll { table {
+            tr { th { "application" } th.text { "request" } th { "alone" } th { "attacked" } th { "bound" } }
+            @for request in &domain.requests {
+                tr { td { (request.application) } td.text { (request.kind) } td { (cycles(request.alone)) } td { (cycles(request.attacked)) }
+                    td { @match &request.bound { Some(bound) => { (cycles(bound.ticks)) }, None => { "none" } } } }
+            }
+        } }
+    }
+}
+
+fn attacks(clock: Clock, domain: &DomainResult) -> Markup {
+    let cycles = |ticks: u64| grouped(ticks.div_ceil(clock.cycle_ticks.max(1)));
+    html! {
+        div.scroll { table {
+            tr { th { "attack" } th.text { "timeline" } th { "slowdown" } th.text { "of" } th { "cycles waited for attackers" } th.text { "adversaries' plans" } }
+            @for attack in &domain.attacks {
+                tr {
+                    td { (attack.name) }
+                    td.text { @if attack.identical { "identical" } @else { "changed" } }
+                    td { (factor(attack.slowdown)) }
+                    td.text { (attack.of) }
+                    td { (cycles(attack.waited)) }
+                    td.text { @for text in &attack.arguments { code { (text) } " " } }
+                }
+            }
+        } }
+    }
+}

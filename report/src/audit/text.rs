@@ -1,0 +1,184 @@
+//! The check's result on the terminal.
+//!
+//! What it deliberately does not know: how the check was made; it reads [`AuditResult`] alone.
+
+use super::result::{AttackResult, AuditResult, Clock, Difference, DomainResult};
+use crate::format::{grouped, span};
+
+/// Thousandths as a factor, rounded up in the last digit.
+pub fn factor(thousandths: u64) -> String {
+    format!("{}.{:03}", thousandths / 1000, thousandths % 1000)
+}
+
+/// What an attack slowed down, and how much.
+pub fn slowdown(attack: &AttackResult) -> String {
+    match attack.slowdown {
+        1000 => "nothing that is measured got slower".to_owned(),
+        slowdown => format!("{} times slower ({})", factor(slowdown), attack.of),
+    }
+}
+
+/// A moment or span in cycles and microseconds.
+pub fn both(clock: Clock, ticks: u64) -> String {
+    let microseconds = ticks as f64 * 1e6 / clock.ticks_per_second.max(1) as f64;
+    let cycles = ticks.div_ceil(clock.cycle_ticks.max(1));
+    format!("{} cycles ({})", grouped(cycles), span(microseconds))
+}
+
+/// One sentence on a difference.
+pub fn difference(clock: Clock, difference: &Difference) -> String {
+    let at = |moment: Option<u64>| match moment {
+        Some(ticks) => {
+            let microseconds = ticks as f64 * 1e6 / clock.ticks_per_second.max(1) as f64;
+            format!(" at {microseconds:.3} us")
+        }
+        None => String::new(),
+    };
+    let by = match (difference.alone_at, difference.attacked_at) {
+        (Some(alone), Some(attacked)) if difference.alone == difference.attacked => {
+            let cycles = alone.abs_diff(attacked).div_ceil(clock.cycle_ticks.max(1));
+            let way = if attacked > alone { "later" } else { "earlier" };
+            format!(", {} cycles {way}", grouped(cycles))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "tile {}, event {}: alone, {}{}; attacked, {}{}{by}",
+        difference.tile,
+        difference.event,
+        difference.alone,
+        at(difference.alone_at),
+        difference.attacked,
+        at(difference.attacked_at)
+    )
+}
+
+/// The whole result.
+pub fn summary(result: &AuditResult) -> String {
+    let variant = result.variant.as_ref();
+    let variant = variant.map_or(String::new(), |name| format!(", variant {name}"));
+    let window = result.window as f64 * 1e6 / result.ticks_per_second.max(1) as f64;
+    let mut out = format!(
+        "{}{variant} on {}{}: each domain beside adversaries in the places of all others{}, compared over {} of simulated time\n",
+        result.system,
+        result.platform,
+        peers(result),
+        if result.chips.is_empty() {
+            ""
+        } else {
+            " on both chips"
+        },
+        span(window)
+    );
+    for domain in &result.domains {
+        out.push('\n');
+        one(&mut out, result.clock(domain), domain);
+    }
+    let failed = result.domains.iter().filter(|domain| !domain.held).count();
+    out.push_str(&match failed {
+        0 => "\nEvery domain has the protection that it is owed.\n".to_owned(),
+        1 => "\nOne domain does NOT have the protection that it is owed.\n".to_owned(),
+        n => format!("\n{n} domains do NOT have the protection that they are owed.\n"),
+    });
+    out
+}
+
+/// The chip that a domain is on, where there are two.
+pub fn chip(domain: &DomainResult) -> String {
+    let chip = domain.chip.as_ref();
+    chip.map_or(String::new(), |chip| format!(", chip {chip}"))
+}
+
+/// The other chips and their platforms.
+pub fn peers(result: &AuditResult) -> String {
+    let others = result.chips.iter().skip(1);
+    let others = others.map(|chip| format!(" and {} on {}", chip.name, chip.platform));
+    others.collect()
+}
+
+fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
+    let mut line = |text: String| {
+        out.push_str(&text);
+        out.push('\n');
+    };
+    let owed = match (domain.held, domain.owed) {
+        (false, _) => " - FAILED",
+        (true, true) => "",
+        (true, false) => {
+            " (a more critical domain exists; nothing is owed but that nothing breaks)"
+        }
+    };
+    line(format!(
+        "domain {} (criticality {}{}): {}{owed}",
+        domain.name,
+        domain.criticality,
+        chip(domain),
+        domain.verdict.text()
+    ));
+    let felt = domain
+        .attacks
+        .iter()
+        .filter(|attack| !attack.identical)
+        .count();
+    line(format!(
+        "  {} attacks by {}; {felt} of them changed the timeline",
+        domain.attacks.len(),
+        match domain.attackers.as_slice() {
+            [] => "nobody".to_owned(),
+            some => some.join(", "),
+        }
+    ));
+    if let Some(worst) = domain.worst.and_then(|at| domain.attacks.get(at)) {
+        line(format!("  worst: {}, by: {}", slowdown(worst), worst.name));
+    }
+    if let Some(first) = &domain.difference {
+        line(format!("  first difference: {}", difference(clock, first)));
+    }
+    for entry in domain.account.iter().take(3) {
+        line(format!(
+            "  {} waited {} for {} at {}",
+            entry.victim,
+            both(clock, entry.ticks),
+            entry.culprit,
+            entry.resource
+        ));
+    }
+    for flow in &domain.flows {
+        line(format!(
+            "  flow {}: alone {}, attacked {}, bound {}",
+            flow.name,
+            both(clock, flow.alone),
+            both(clock, flow.attacked),
+            flow.bound
+                .as_ref()
+                .map_or("none".to_owned(), |b| both(clock, b.ticks))
+        ));
+    }
+    let closest = domain
+        .requests
+        .iter()
+        .filter_map(|r| Some((r, r.bound.as_ref()?.ticks)))
+        .max_by_key(|(r, bound)| r.attacked * 1000 / bound.max(&1));
+    if let Some((request, bound)) = closest {
+        line(format!(
+            "  closest to its bound: {} of {}, {} of {}",
+            request.kind,
+            request.application,
+            both(clock, request.attacked),
+            both(clock, bound)
+        ));
+    }
+    const SHOWN: usize = 6;
+    for reason in domain.reasons.iter().take(SHOWN) {
+        line(format!("  because: {reason}"));
+    }
+    if domain.reasons.len() > SHOWN {
+        line(format!(
+            "  and {} reasons more in audit.html",
+            domain.reasons.len() - SHOWN
+        ));
+    }
+    for note in &domain.notes {
+        line(format!("  note: {note}"));
+    }
+}

@@ -1,0 +1,478 @@
+//! The report page: one HTML file that holds everything and loads nothing.
+//!
+//! What it deliberately does not know: a browser's scripts; there are none.
+
+use super::format::{grouped, share, span};
+use super::plot::{Axes, Bar, Mark, Series, bars, chart, cumulative};
+use super::table::{added, culprits, frames_of, unbounded, victims};
+use crate::Error;
+use crate::result::{FlowResult, RunResult, VariantResult};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::collections::BTreeMap;
+
+const STYLE: &str = "
+:root { --ink: #1c2430; --soft: #5b6675; --line: #e2e6ec; --good: #00795a; --bad: #b3261e; }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: #fff; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.2rem; margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; }
+h3 { font-size: 1rem; margin-bottom: .3rem; } .soft { color: var(--soft); } code { font-size: .85rem; overflow-wrap: anywhere; }
+table { border-collapse: collapse; margin: .8rem 0; font-size: .92rem; font-variant-numeric: tabular-nums; }
+th { text-align: right; font-weight: 600; color: var(--soft); border-bottom: 2px solid var(--line); padding: .25rem .7rem; }
+td { text-align: right; padding: .25rem .7rem; border-bottom: 1px solid var(--line); } th:first-child, td:first-child, td.text, th.text { text-align: left; padding-left: 0; }
+.good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; } svg { width: 100%; height: auto; } .scroll { overflow-x: auto; }
+details summary { cursor: pointer; color: var(--soft); margin: .5rem 0; }
+";
+
+/// A whole page around `body`.
+pub fn page(title: &str, body: &Markup) -> String {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body { (body) }
+        }
+    }
+    .into_string()
+}
+
+/// An SVG picture as it stands.
+pub fn picture(svg: String) -> Markup {
+    PreEscaped(svg)
+}
+
+/// The report of a run.
+pub fn report(result: &RunResult) -> Result<String, Error> {
+    let title = format!("{} - Bulkhead", result.system);
+    Ok(page(&title, &chip(result)?))
+}
+
+/// The report of one chip, and of the one behind its cable.
+fn chip(result: &RunResult) -> Result<Markup, Error> {
+    let flows: Vec<&str> = names(
+        result
+            .variants
+            .iter()
+            .flat_map(|v| v.flows.iter().map(|f| f.name.as_str())),
+    );
+    let spans: Vec<&str> = names(
+        result
+            .variants
+            .iter()
+            .flat_map(|v| v.spans.iter().map(|s| s.application.as_str())),
+    );
+    let peer = result.peer.as_ref().map(|peer| chip(peer)).transpose()?;
+    Ok(html! {
+        h1 { (result.system) }
+        p.soft { "on " (result.platform) "; " (result.variants.len()) " variants; cycles are those of the user tiles' harts ("
+            (format!("{:.0} MHz", result.ticks_per_second as f64 / result.cycle_ticks.max(1) as f64 / 1e6)) ")" }
+        (promises(result))
+        @if let Some(peer) = &result.peer { (neighbour(peer)) }
+        @for flow in &flows { (flow_section(result, flow)?) }
+        @if !spans.is_empty() { (span_section(result, &spans)?) }
+        (blame_section(result, &flows)?)
+        (request_section(result))
+        (frame_section(result))
+        (incident_section(result))
+        (tile_section(result))
+        (provenance_section(result))
+        @if let Some(peer) = peer { (peer) }
+    })
+}
+
+fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = Vec::new();
+    for name in all {
+        if !seen.contains(&name) {
+            seen.push(name);
+        }
+    }
+    seen
+}
+
+/// What the first chip's part says of the other one's.
+fn neighbour(peer: &RunResult) -> Markup {
+    let failed = peer.verdicts.iter().filter(|v| !v.held).count();
+    html! {
+        p { "A cable joins this chip with another one, " (peer.system) " on " (peer.platform) ", whose part stands behind this one. "
+            @if !peer.verdicts.is_empty() {
+                (peer.verdicts.len()) " promises were checked there. "
+                @if failed == 0 { span.good { "All of them held." } } @else { span.bad { (failed) " FAILED." } }
+            } }
+    }
+}
+
+fn frame_section(result: &RunResult) -> Markup {
+    let all = frames_of(result);
+    html! {
+        @if !all.is_empty() {
+            h2 { "Frames of network cards" }
+            p.soft { "Received are those that a driver got; dropped those that found no buffer, no room, or nobody who listened." }
+            div.scroll { table {
+                tr { th { "variant" } th { "tile" } th { "sent" } th { "received" } th { "dropped" } th { "malformed" } }
+                @for (variant, tile, counts) in &all {
+                    tr { td { (variant) } td { (tile) } @for count in counts { td { (grouped(*count)) } } }
+                }
+            } }
+        }
+    }
+}
+
+fn promises(result: &RunResult) -> Markup {
+    let failed = result.verdicts.iter().filter(|v| !v.held).count();
+    html! {
+        @if !result.verdicts.is_empty() {
+            p {
+                (result.verdicts.len()) " promises were checked: every bound against the worst observation, every promised deadline. "
+                @if failed == 0 { span.good { "All of them held." } } @else { span.bad { (failed) " FAILED." } }
+            }
+            (verdicts(result, false))
+            details { summary { "Promises that held" } (verdicts(result, true)) }
+        }
+    }
+}
+
+fn verdicts(result: &RunResult, held: bool) -> Markup {
+    html! {
+        @if result.verdicts.iter().any(|v| v.held == held) {
+            div.scroll { table {
+                tr { th.text { "variant" } th.text { "promise" } }
+                @for verdict in result.verdicts.iter().filter(|v| v.held == held) {
+                    tr { td { (verdict.variant) } td.text { (verdict.what) } }
+                }
+            } }
+        }
+    }
+}
+
+fn with_flow<'a>(result: &'a RunResult, name: &str) -> Vec<(&'a VariantResult, &'a FlowResult)> {
+    result
+        .variants
+        .iter()
+        .flat_map(|v| v.flows.iter().map(move |f| (v, f)))
+        .filter(|(_, f)| f.name == name)
+        .collect()
+}
+
+fn flow_section(result: &RunResult, name: &str) -> Result<Markup, Error> {
+    let rows = with_flow(result, name);
+    let Some((_, first)) = rows.first() else {
+        return Ok(html! {});
+    };
+    // A deadline far above all samples would press them onto the axis; the text names it anyway.
+    let highest = rows.iter().map(|(_, f)| f.latency.max).max().unwrap_or(0);
+    let deadline = first
+        .deadline
+        .filter(|d| *d <= highest.saturating_mul(3))
+        .map(|d| ("deadline".to_owned(), result.microseconds(d)));
+    let latencies = |flow: &FlowResult| -> Vec<f64> {
+        flow.samples
+            .iter()
+            .map(|s| result.microseconds(s.latency))
+            .collect()
+    };
+    let distribution: Vec<Series> = rows
+        .iter()
+        .map(|(v, f)| Series {
+            name: v.name.clone(),
+            points: cumulative(&latencies(f)),
+        })
+        .collect();
+    let over_time: Vec<Series> = rows
+        .iter()
+        .map(|(v, f)| Series {
+            name: v.name.clone(),
+            points: f
+                .samples
+                .iter()
+                .map(|s| {
+                    (
+                        result.microseconds(s.begin) / 1000.0,
+                        result.microseconds(s.latency),
+                    )
+                })
+                .collect(),
+        })
+        .collect();
+    let cumulative_axes = Axes {
+        x: "end-to-end latency in us",
+        y: "samples at or below in %",
+        log_x: true,
+        legend_below: true,
+        levels: Vec::new(),
+    };
+    let time_axes = Axes {
+        x: "begin in ms of simulated time",
+        y: "latency in us",
+        log_x: false,
+        legend_below: false,
+        levels: deadline.into_iter().collect(),
+    };
+    Ok(html! {
+        h2 { "Flow " (name) ": " (first.from) " to " (first.to) }
+        div.scroll { table {
+            tr { th { "variant" } th { "samples" } th { "p50" } th { "p99" } th { "worst" } th { "misses" } th { "bound" } th.text { "delayed most by" } }
+            @for (variant, flow) in &rows { (flow_row(result, variant, flow)) }
+        } }
+        p.soft { "Latencies in cycles, with microseconds in brackets. Percentiles are values that were observed (nearest rank)."
+            @if let Some(d) = first.deadline { " Deadline: " (span(result.microseconds(d))) "." } }
+        h3 { "Distribution" }
+        (picture(chart(&cumulative_axes, &distribution, Mark::Line)?))
+        h3 { "Over time" }
+        (picture(chart(&time_axes, &over_time, Mark::Dots)?))
+    })
+}
+
+fn both(result: &RunResult, ticks: u64) -> String {
+    format!(
+        "{} ({:.2})",
+        grouped(result.cycles(ticks)),
+        result.microseconds(ticks)
+    )
+}
+
+fn flow_row(result: &RunResult, variant: &VariantResult, flow: &FlowResult) -> Markup {
+    let blame = culprits(variant, &victims(flow));
+    let total: u64 = blame.iter().map(|b| b.1).sum();
+    html! {
+        tr {
+            td { (variant.name) } td { (flow.latency.count) }
+            td { (both(result, flow.latency.p50)) } td { (both(result, flow.latency.p99)) } td { (both(result, flow.latency.max)) }
+            td.bad[flow.misses > 0] { (flow.misses) @if flow.lost > 0 { " + " (flow.lost) " lost" } }
+            td { @match &flow.bound { Some(bound) => (both(result, bound.ticks)), None => "none" } }
+            td.text { @if total == 0 { "nobody" } @else {
+                @for (index, (name, ticks)) in blame.iter().filter(|b| b.1 > 0).take(3).enumerate() {
+                    @if index > 0 { ", " } (name) " " (share(*ticks, total))
+                } } }
+        }
+    }
+}
+
+fn span_section(result: &RunResult, applications: &[&str]) -> Result<Markup, Error> {
+    let mut charts = Vec::new();
+    for &application in applications {
+        let series: Vec<Series> = result
+            .variants
+            .iter()
+            .flat_map(|v| {
+                v.spans
+                    .iter()
+                    .filter(|s| s.application == application)
+                    .map(move |s| (v, s))
+            })
+            .map(|(v, s)| Series {
+                name: v.name.clone(),
+                points: cumulative(
+                    &s.samples
+                        .iter()
+                        .map(|s| result.microseconds(s.latency))
+                        .collect::<Vec<_>>(),
+                ),
+            })
+            .collect();
+        let axes = Axes {
+            x: "span in us",
+            y: "samples at or below in %",
+            log_x: true,
+            legend_below: true,
+            levels: Vec::new(),
+        };
+        charts.push((application, chart(&axes, &series, Mark::Line)?));
+    }
+    Ok(html! {
+        h2 { "Spans that applications measured" }
+        div.scroll { table {
+            tr { th { "variant" } th.text { "application" } th { "samples" } th { "least" } th { "p50" } th { "p99" } th { "worst" } th { "mean" } th { "deviation" } }
+            @for variant in &result.variants { @for one in &variant.spans {
+                tr { td { (variant.name) } td.text { (one.application) } td { (one.latency.count) }
+                    td { (both(result, one.latency.min)) } td { (both(result, one.latency.p50)) } td { (both(result, one.latency.p99)) }
+                    td { (both(result, one.latency.max)) } td { (both(result, one.latency.mean)) } td { (both(result, one.latency.deviation)) } }
+            } }
+        } }
+        @for (application, svg) in charts { h3 { (application) } (picture(svg)) }
+    })
+}
+
+/// Who made the applications of the flows wait, or all applications where there is no flow.
+fn blame_section(result: &RunResult, flows: &[&str]) -> Result<Markup, Error> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for name in flows {
+        if let Some((_, flow)) = with_flow(result, name).first() {
+            groups.push((
+                format!("the flow {name}"),
+                victims(flow).into_iter().map(str::to_owned).collect(),
+            ));
+        }
+    }
+    if groups.is_empty() {
+        for name in names(
+            result
+                .variants
+                .iter()
+                .flat_map(|v| v.spans.iter().map(|s| s.application.as_str())),
+        ) {
+            groups.push((name.to_owned(), vec![name.to_owned()]));
+        }
+    }
+    let mut pictures = Vec::new();
+    for (title, members) in &groups {
+        let mut culprits: BTreeMap<String, u64> = BTreeMap::new();
+        for entry in result.variants.iter().flat_map(|v| &v.interference) {
+            if members.contains(&entry.victim) {
+                *culprits
+                    .entry(blame_name(&entry.culprit, members))
+                    .or_default() += entry.ticks;
+            }
+        }
+        let mut order: Vec<(String, u64)> = culprits.into_iter().filter(|c| c.1 > 0).collect();
+        order.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let parts: Vec<String> = order.iter().take(6).map(|c| c.0.clone()).collect();
+        let rows: Vec<Bar> = result
+            .variants
+            .iter()
+            .map(|variant| Bar {
+                name: variant.name.clone(),
+                parts: parts
+                    .iter()
+                    .map(|part| {
+                        let ticks: u64 = variant
+                            .interference
+                            .iter()
+                            .filter(|e| {
+                                members.contains(&e.victim)
+                                    && blame_name(&e.culprit, members) == *part
+                            })
+                            .map(|e| e.ticks)
+                            .sum();
+                        result.microseconds(ticks)
+                    })
+                    .collect(),
+            })
+            .collect();
+        pictures.push((title, bars("waiting in all, in us", &parts, &rows, true)?));
+    }
+    Ok(html! {
+        h2 { "Who caused the delays" }
+        p.soft { "Every cycle that a request waited, by whom it waited for; the sum over all requests of the applications. "
+            "From the machine's interference ledger: nothing is sampled or estimated." }
+        @for (title, svg) in pictures { h3 { "Waiting of " (title) } (picture(svg)) }
+        details { summary { "All entries" }
+            div.scroll { table {
+                tr { th { "variant" } th.text { "victim" } th.text { "culprit" } th.text { "resource" } th { "cycles" } }
+                @for variant in &result.variants { @for entry in &variant.interference {
+                    tr { td { (variant.name) } td.text { (entry.victim) } td.text { (entry.culprit) } td.text { (entry.resource) } td { (grouped(result.cycles(entry.ticks))) } }
+                } }
+            } }
+        }
+    })
+}
+
+fn blame_name(culprit: &str, members: &[String]) -> String {
+    if members.iter().any(|m| m == culprit) {
+        "itself".to_owned()
+    } else {
+        culprit.to_owned()
+    }
+}
+
+fn request_section(result: &RunResult) -> Markup {
+    let any = result.variants.iter().any(|v| !v.requests.is_empty());
+    html! {
+        @if any {
+            h2 { "Worst requests beside their bounds" }
+            div.scroll { table {
+                tr { th { "variant" } th.text { "application" } th.text { "request" } th.text { "to" } th { "count" } th { "worst" } th { "bound" } th { "lumped bound" } th { "worst / bound" } th { "wait for tokens" } }
+                @for variant in &result.variants { @for r in &variant.requests {
+                    tr { td { (variant.name) } td.text { (r.application) } td.text { (r.kind) } td.text { (r.to) } td { (grouped(r.count)) } td { (both(result, r.worst)) }
+                        td { @match &r.bound { Some(b) => (both(result, b.ticks)), None => "none" } }
+                        td { @match &r.lumped { Some(b) => (both(result, b.ticks)), None => "-" } }
+                        td { @match &r.bound { Some(b) => (share(r.worst, b.ticks)), None => "-" } }
+                        td { @match r.tokens { Some(ticks) => (both(result, ticks)), None => "-" } } }
+                } }
+            } }
+            (methods(result))
+        }
+    }
+}
+
+fn methods(result: &RunResult) -> Markup {
+    let bounds = result.variants.iter().flat_map(|v| {
+        v.requests
+            .iter()
+            .flat_map(|r| r.bound.iter().chain(&r.lumped))
+            .chain(v.flows.iter().flat_map(|f| &f.bound))
+    });
+    let mut texts: Vec<(&str, &str)> = bounds
+        .map(|b| (b.method.as_str(), b.covers.as_str()))
+        .collect();
+    texts.sort_unstable();
+    texts.dedup();
+    let requests = result.variants.iter().flat_map(|v| &v.requests);
+    let mut none: Vec<String> = requests
+        .filter_map(|r| {
+            Some(format!(
+                "{} of {}: {}",
+                r.kind,
+                r.application,
+                r.unbounded.as_ref()?
+            ))
+        })
+        .chain(unbounded(result))
+        .collect();
+    none.sort_unstable();
+    none.dedup();
+    html! {
+        @if !texts.is_empty() { ul.soft { @for (method, covers) in texts { li { b { (method) } ": " (covers) } } } }
+        @if !none.is_empty() { p.soft { "Without a bound:" } ul.soft { @for note in none { li { (note) } } } }
+        @for run in &result.added { p.soft { (added(result, run)) } }
+    }
+}
+
+fn incident_section(result: &RunResult) -> Markup {
+    let any = result.variants.iter().any(|v| !v.incidents.is_empty());
+    html! {
+        @if any {
+            h2 { "Incidents" }
+            div.scroll { table {
+                tr { th { "variant" } th { "time" } th { "tile" } th.text { "application" } th.text { "what" } }
+                @for v in &result.variants { @for i in &v.incidents {
+                    tr { td { (v.name) } td { @match i.at { Some(at) => (span(result.microseconds(at))), None => "-" } } td { (i.tile) } td.text { (i.application) } td.text { (i.what) } }
+                } }
+            } }
+        }
+    }
+}
+
+fn tile_section(result: &RunResult) -> Markup {
+    html! {
+        h2 { "Tiles" }
+        @for v in &result.variants {
+            details { summary { (v.name) ": " (grouped(v.instructions)) " instructions in " (span(result.microseconds(v.ticks))) " of simulated time" }
+                @for tile in &v.tiles {
+                    h3 { "Tile " (tile.tile) @if !tile.applications.is_empty() { " (" (tile.applications.join(", ")) ")" } }
+                    div.scroll { table {
+                        tr { th.text { "counter" } th { "value" } }
+                        tr { td { "instructions" } td { (grouped(tile.instructions)) } }
+                        @for counter in &tile.counters { tr { td { (counter.name) } td { (grouped(counter.value)) } } }
+                    } }
+                }
+            }
+        }
+    }
+}
+
+fn provenance_section(result: &RunResult) -> Markup {
+    html! {
+        h2 { "Provenance" }
+        p.soft { "Bulkhead " (result.provenance.version) ". The run is deterministic: the same inputs give the same ticks on every machine." }
+        @if !result.provenance.overrides.is_empty() { p { "Overrides: " @for o in &result.provenance.overrides { code { (o) } " " } } }
+        div.scroll { table {
+            tr { th.text { "input" } th.text { "SHA-256" } }
+            @for input in &result.provenance.inputs { tr { td { (input.name) } td.text { code { (input.sha256) } } } }
+            @for v in &result.variants { tr { td { "observations of " (v.name) } td.text { code { (v.digest) } } } }
+        } }
+    }
+}

@@ -1,0 +1,448 @@
+//! Plans and verdicts as text.
+//!
+//! Why it exists: one table a reader understands at once: who, what at worst, what is allowed, by how much. What it
+//! deliberately does not know: how bounds come about; colours of a terminal.
+
+use super::table::{plain, render};
+use bulkhead_analysis::plan::repair::{Number, Repair};
+use bulkhead_analysis::plan::system::complete::{Run, SystemPlan, SystemRepair};
+use bulkhead_analysis::plan::{Constraint, Kind, Plan, Unit};
+use bulkhead_model::tasks::{Policy, TaskSystem};
+use bulkhead_model::units::{Rate, Size, Time, in_largest_unit};
+use std::fmt::Write;
+
+fn model_time(time_of: Time) -> String {
+    in_largest_unit(time_of.nanoseconds())
+}
+
+/// A number with what it counts.
+pub fn value(number: u64, unit: Unit) -> String {
+    match unit {
+        Unit::Nanoseconds => in_largest_unit(number),
+        Unit::Millionths => {
+            let digits = format!("{}.{:04}", number / 10_000, number % 10_000);
+            format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
+        }
+        Unit::Count => number.to_string(),
+        Unit::Bytes => Size(number).to_string(),
+        Unit::BytesPerSecond => Rate(number).to_string(),
+    }
+}
+
+/// What a constraint is about, in words.
+pub fn noun(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Response => "response",
+        Kind::Tardiness => "tardiness",
+        Kind::Capacity => "capacity",
+        Kind::Ways => "cache ways",
+        Kind::Colours => "cache colours",
+        Kind::Banks => "memory banks",
+        Kind::Budget => "memory accesses",
+        Kind::Bandwidth => "bandwidth",
+        Kind::Channel => "channel latency",
+        Kind::Queue => "queue length",
+        Kind::Buffer => "buffer",
+        Kind::Flow => "flow latency",
+        Kind::Quota => "quota",
+    }
+}
+
+/// One sentence on why a constraint fails, and by how much.
+pub fn failure(constraint: &Constraint) -> String {
+    let what = noun(constraint.kind);
+    let subject = &constraint.subject;
+    let note = constraint
+        .note
+        .as_ref()
+        .map_or(String::new(), |note| format!(" ({note})"));
+    match (constraint.bound, constraint.limit, constraint.excess()) {
+        (Some(bound), Some(limit), Some(excess)) => format!(
+            "{what} of {subject}: {} where {} is allowed, {} too much{note}",
+            value(bound, constraint.unit),
+            value(limit, constraint.unit),
+            value(excess, constraint.unit)
+        ),
+        (Some(bound), ..) => format!(
+            "{what} of {subject}: {}{note}",
+            value(bound, constraint.unit)
+        ),
+        (None, Some(limit), _) => format!(
+            "{what} of {subject}: no bound within {}{note}",
+            value(limit, constraint.unit)
+        ),
+        (None, None, _) => format!("{what} of {subject}: there is no bound{note}"),
+    }
+}
+
+fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_owned())
+}
+
+/// One line on a system.
+pub fn heading(plan: &Plan) -> String {
+    let system = &plan.system;
+    let counted =
+        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    format!(
+        "{}: {} on {}, {}: {}",
+        system.name,
+        counted(system.tasks.len(), "task"),
+        counted(system.processors as usize, "processor"),
+        system.policy.word(),
+        if plan.schedulable {
+            "schedulable"
+        } else {
+            "not schedulable"
+        }
+    )
+}
+
+/// The tasks with their bounds.
+pub fn tasks(plan: &Plan) -> String {
+    let system = &plan.system;
+    let levels = system.policy == Policy::Mc2;
+    let mut headings = vec!["task"];
+    if levels {
+        headings.push("level");
+    }
+    if !system.policy.is_global() {
+        headings.push("processor");
+    }
+    if system.policy.has_priorities() {
+        headings.push("priority");
+    }
+    if system.policy == Policy::Threshold {
+        headings.push("threshold");
+    }
+    headings.extend(["cost", "period", "deadline", "bound", "margin", "verdict"]);
+    let mut table = plain(&headings);
+    for constraint in &plan.constraints {
+        if !matches!(constraint.kind, Kind::Response | Kind::Tardiness) {
+            continue;
+        }
+        let Some(index) = system.task(&constraint.subject) else {
+            continue;
+        };
+        table.add_row(row(system, index, constraint, levels));
+    }
+    render(&table)
+}
+
+fn row(system: &TaskSystem, index: usize, constraint: &Constraint, levels: bool) -> Vec<String> {
+    let task = &system.tasks[index];
+    let mut cells = vec![task.name.clone()];
+    if levels {
+        cells.push(task.criticality.to_string());
+    }
+    if !system.policy.is_global() {
+        cells.push(or_dash(task.core.map(|core| core.to_string())));
+    }
+    if system.policy.has_priorities() {
+        cells.push(or_dash(task.priority.map(|priority| priority.to_string())));
+    }
+    if system.policy == Policy::Threshold {
+        cells.push(or_dash(
+            task.threshold.map(|threshold| threshold.to_string()),
+        ));
+    }
+    let cost = bulkhead_analysis::plan::whole_cost(system, index);
+    let late = constraint.kind == Kind::Tardiness;
+    let bound = constraint.bound.map(|bound| {
+        let text = value(bound, constraint.unit);
+        if late { format!("+{text}") } else { text }
+    });
+    let margin = match (constraint.bound, constraint.limit) {
+        (Some(bound), Some(limit)) if bound <= limit => Some(in_largest_unit(limit - bound)),
+        (Some(bound), Some(limit)) => Some(format!("-{}", in_largest_unit(bound - limit))),
+        _ => None,
+    };
+    cells.extend([
+        or_dash(cost.map(in_largest_unit)),
+        model_time(task.period),
+        model_time(task.deadline),
+        or_dash(bound),
+        or_dash(margin),
+        verdict(constraint).to_owned(),
+    ]);
+    cells
+}
+
+fn verdict(constraint: &Constraint) -> &'static str {
+    if constraint.holds { "holds" } else { "FAILS" }
+}
+
+/// Everything but the tasks; empty if there is nothing else.
+pub fn others(plan: &Plan) -> String {
+    let mut table = plain(&["constraint", "of", "bound", "limit", "verdict"]);
+    let mut any = false;
+    for constraint in &plan.constraints {
+        if matches!(constraint.kind, Kind::Response | Kind::Tardiness) {
+            continue;
+        }
+        any = true;
+        let text = |number: Option<u64>| or_dash(number.map(|n| value(n, constraint.unit)));
+        table.add_row(vec![
+            noun(constraint.kind).to_owned(),
+            constraint.subject.clone(),
+            text(constraint.bound),
+            text(constraint.limit),
+            verdict(constraint).to_owned(),
+        ]);
+    }
+    if any { render(&table) } else { String::new() }
+}
+
+/// What was open and how it was decided; empty if nothing was.
+pub fn choices(plan: &Plan) -> String {
+    let mut out = String::new();
+    for choice in &plan.choices {
+        let _ = writeln!(out, "  {}: {}", choice.what, choice.how);
+    }
+    out
+}
+
+/// What fails; empty if nothing does. At most 12 lines, the rest is counted.
+pub fn failures(plan: &Plan) -> String {
+    const SHOWN: usize = 12;
+    let failed = plan.failures();
+    let mut out = String::new();
+    for constraint in failed.iter().take(SHOWN) {
+        let _ = writeln!(out, "  {}", failure(constraint));
+    }
+    if failed.len() > SHOWN {
+        let _ = writeln!(out, "  and {} more", failed.len() - SHOWN);
+    }
+    out
+}
+
+/// The whole text.
+pub fn summary(plan: &Plan) -> String {
+    let mut out = heading(plan);
+    out.push_str("\n\n");
+    out.push_str(&tasks(plan));
+    let others = others(plan);
+    if !others.is_empty() {
+        let _ = write!(out, "\n{others}");
+    }
+    let choices = choices(plan);
+    if !choices.is_empty() {
+        let _ = write!(out, "\nOpen in the description, and chosen:\n{choices}");
+    }
+    for note in &plan.notes {
+        let _ = write!(out, "\nNote: {note}\n");
+    }
+    let failures = failures(plan);
+    if !failures.is_empty() {
+        let _ = write!(out, "\nWhat fails:\n{failures}");
+    }
+    out
+}
+
+/// What would repair a system; empty if nothing is known.
+pub fn repairs(repairs: &[Repair]) -> String {
+    const SHOWN: usize = 8;
+    let mut out = String::new();
+    // More processors and less work for all are large changes, and ones that everybody wants to know.
+    let first = repairs.iter().take(SHOWN);
+    let shown: Vec<&Repair> = first
+        .chain(
+            repairs
+                .iter()
+                .skip(SHOWN)
+                .filter(|r| matches!(r.number, Number::Processors | Number::AllCosts)),
+        )
+        .collect();
+    for repair in &shown {
+        let what = match repair.number {
+            Number::Cost => "cost of ",
+            Number::AllCosts => "cost of every task",
+            Number::Period => "period of ",
+            Number::Deadline | Number::ChannelDeadline | Number::FlowDeadline => "deadline of ",
+            Number::Tardiness => "tardiness allowed to ",
+            Number::Processors => "processors",
+            Number::QueueSlots => "slots of ",
+            Number::Buffer => "buffer of ",
+            Number::Bandwidth => "bandwidth of ",
+            Number::Ways => "ways of ",
+            Number::Colours => "colours of ",
+            Number::Banks => "banks of ",
+            Number::Accesses => "memory accesses of ",
+        };
+        let direction = if repair.to < repair.from {
+            "less"
+        } else {
+            "more"
+        };
+        // A percentage with two digits after the point, rounded up as the change is.
+        let hundredths = repair.relative.div_ceil(100);
+        let share = format!("{}.{:02} % {direction}", hundredths / 100, hundredths % 100);
+        let anew = if repair.anew {
+            ", with tasks placed anew"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            out,
+            "  {what}{}: {} instead of {} ({share}){anew}",
+            repair.subject,
+            value(repair.to, repair.unit),
+            value(repair.from, repair.unit),
+        );
+    }
+    if repairs.len() > shown.len() {
+        let _ = writeln!(out, "  and {} more", repairs.len() - shown.len());
+    }
+    out
+}
+
+/// The whole text of a check: a plan and what would repair it.
+pub fn judged(plan: &Plan, found: &[Repair]) -> String {
+    let mut out = summary(plan);
+    if plan.schedulable {
+        return out;
+    }
+    let text = repairs(found);
+    out.push_str(if text.is_empty() {
+        "\nNo single change within reason repairs it.\n"
+    } else {
+        "\nThe least changes that repair it, each alone, the least first:\n"
+    });
+    out.push_str(&text);
+    out
+}
+
+/// One run of a system: tasks by tile, flows, what fails, what is not bounded.
+pub fn run(run: &Run) -> String {
+    let mut out = String::new();
+    let verdict = &run.verdict;
+    for plan in &verdict.tasks {
+        let _ = write!(
+            out,
+            "\nTasks of variant {}, tiles with {}, memory interference as their costs have it:\n{}",
+            run.variant,
+            plan.system.policy.word(),
+            tasks(plan)
+        );
+    }
+    let mut table = plain(&["flow", "bound", "deadline", "verdict"]);
+    let mut any = false;
+    for constraint in verdict.constraints.iter().filter(|c| c.kind == Kind::Flow) {
+        any = true;
+        table.add_row(vec![
+            constraint.subject.clone(),
+            or_dash(constraint.bound.map(in_largest_unit)),
+            or_dash(constraint.limit.map(in_largest_unit)),
+            self::verdict(constraint).to_owned(),
+        ]);
+    }
+    if any {
+        let _ = write!(
+            out,
+            "\nFlows of variant {}, with jobs as the description has them:\n{}",
+            run.variant,
+            render(&table)
+        );
+    }
+    let failed: Vec<&Constraint> = verdict.all().filter(|c| !c.holds).collect();
+    if !failed.is_empty() {
+        out.push_str("What fails:\n");
+        for constraint in failed {
+            let _ = writeln!(out, "  {}", failure(constraint));
+        }
+    }
+    for note in &verdict.notes {
+        let _ = writeln!(out, "Note on variant {}: {note}", run.variant);
+    }
+    out
+}
+
+/// What would repair a system.
+pub fn system_repairs(repairs: &[SystemRepair]) -> String {
+    const SHOWN: usize = 8;
+    if repairs.is_empty() {
+        return "\nNo single change within reason repairs it.\n".to_owned();
+    }
+    let mut out =
+        String::from("\nThe least changes that repair it, each alone, the least first:\n");
+    for repair in repairs.iter().take(SHOWN) {
+        let hundredths = repair.relative.div_ceil(100);
+        let _ = writeln!(
+            out,
+            "  --set '{}' instead of {} ({}.{:02} %)",
+            repair.set,
+            repair.from,
+            hundredths / 100,
+            hundredths % 100
+        );
+    }
+    if repairs.len() > SHOWN {
+        let _ = writeln!(out, "  and {} more", repairs.len() - SHOWN);
+    }
+    out
+}
+
+/// The whole text of a system's plan.
+pub fn system(plan: &SystemPlan) -> String {
+    let mut out = format!(
+        "{}: {}\n",
+        plan.system,
+        if plan.schedulable {
+            "everything holds"
+        } else {
+            "something fails"
+        }
+    );
+    for one in &plan.runs {
+        out.push_str(&run(one));
+        out.push_str(&quotas(one));
+    }
+    if !plan.choices.is_empty() {
+        out.push_str("\nOpen in the description, and chosen:\n");
+        for choice in &plan.choices {
+            let _ = writeln!(out, "  {}: {}", choice.what, choice.how);
+        }
+    }
+    let mut assumptions: Vec<&String> = plan
+        .runs
+        .iter()
+        .flat_map(|run| &run.verdict.assumptions)
+        .collect();
+    assumptions.sort();
+    assumptions.dedup();
+    if !assumptions.is_empty() {
+        out.push_str("\nBounds of flows rest on this:\n");
+        for one in assumptions {
+            let _ = writeln!(out, "  {one}");
+        }
+    }
+    out
+}
+
+/// Quotas of tiles with fixed priorities.
+fn quotas(run: &Run) -> String {
+    let mut table = plain(&[
+        "application",
+        "its quota is done within",
+        "deadline",
+        "verdict",
+    ]);
+    let quotas = run.verdict.constraints.iter();
+    let quotas: Vec<&Constraint> = quotas.filter(|c| c.kind == Kind::Quota).collect();
+    for constraint in &quotas {
+        table.add_row(vec![
+            constraint.subject.clone(),
+            or_dash(constraint.bound.map(in_largest_unit)),
+            or_dash(constraint.limit.map(in_largest_unit)),
+            verdict(constraint).to_owned(),
+        ]);
+    }
+    if quotas.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nQuotas of variant {} on tiles with fixed priorities, switches included:\n{}",
+        run.variant,
+        render(&table)
+    )
+}

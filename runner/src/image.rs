@@ -1,0 +1,35 @@
+//! What lies in the memories of a chip when it starts, and which harts start.
+//!
+//! Why it exists: every paradigm lays out its own bytes, and a chip takes them all in the same way. What it deliberately does not
+//! know: what the bytes are.
+
+/// Bytes for the memory tiles, and the harts that start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BootImage {
+    /// Bytes. All else is zero.
+    pub pieces: Vec<Piece>,
+    /// Harts that start; all others wait.
+    pub starts: Vec<Start>,
+}
+
+/// Bytes in a memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The memory tile.
+    pub memory: u16,
+    /// Offset in it.
+    pub offset: u64,
+    /// What lies there.
+    pub bytes: Vec<u8>,
+}
+
+/// A hart that starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Its tile.
+    pub tile: u16,
+    /// First instruction, tile-physical.
+    pub entry: u64,
+    /// What it finds in `a0` and `a1`.
+    pub arguments: [u64; 2],
+}

@@ -1,0 +1,99 @@
+//! What a run left behind, for whoever reads it off.
+//!
+//! Why it exists: rooms of paradigms, results and experiments read the same observations. What it deliberately does not know: how a
+//! chip was run, and what follows from what it saw.
+
+use crate::measure::MarkerEvent;
+use bulkhead_machine::device::network::CardCounters;
+use bulkhead_machine::ledger::Ledger;
+use bulkhead_machine::machine::{Machine, Outcome};
+use bulkhead_machine::noc::Transaction;
+use bulkhead_machine::statistics::Statistics;
+use bulkhead_machine::types::Owner;
+use std::collections::BTreeMap;
+
+/// Transactions of each owner in one slice of time.
+pub type Counts = BTreeMap<(Owner, Transaction), u64>;
+
+/// What happened.
+pub struct Observed {
+    /// Why the run ended.
+    pub outcome: Outcome,
+    /// When it ended, in ticks.
+    pub ticks: u64,
+    /// Every marker.
+    pub markers: Vec<MarkerEvent>,
+    /// Who waited for whom.
+    pub ledger: Ledger,
+    /// Counters.
+    pub statistics: Statistics,
+    /// SHA-256 over all of it.
+    pub digest: String,
+    /// What the kernel's tile printed.
+    pub console: String,
+    /// The trace, if one was asked for.
+    pub trace: Option<Vec<u8>>,
+    /// What the second chip has done, if there is one.
+    pub other: Option<OtherSeen>,
+    /// What network cards counted, by tile: of this chip.
+    pub network_cards: Vec<(u16, CardCounters)>,
+    /// Transactions in each slice, if slices were asked for: begin of the slice in ticks, and counts.
+    pub slices: Vec<(u64, Counts)>,
+}
+
+/// What a second chip has done.
+pub struct OtherSeen {
+    /// The same as of the first chip; `Limit` if it still ran.
+    pub observed: Box<Observed>,
+    /// How it ended; none: it still ran.
+    pub outcome: Option<Outcome>,
+}
+
+/// Every marker of a run.
+pub fn markers(machine: &Machine) -> Vec<MarkerEvent> {
+    machine
+        .markers()
+        .into_iter()
+        .map(|marker| MarkerEvent {
+            at: marker.tick,
+            tile: marker.tile,
+            activity: marker.activity,
+            kind: marker.kind,
+            value: marker.value,
+        })
+        .collect()
+}
+
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn counts(ledger: &Ledger) -> Counts {
+    ledger
+        .latencies()
+        .into_iter()
+        .map(|latency| ((latency.owner, latency.transaction), latency.total.count()))
+        .collect()
+}
+
+pub(crate) fn difference(before: &Counts, now: &Counts) -> Counts {
+    now.iter()
+        .map(|(key, count)| (*key, count - before.get(key).copied().unwrap_or(0)))
+        .filter(|(_, count)| *count > 0)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_count_what_is_new() {
+        let key = (Owner::new(1, 1), Transaction::CacheRead);
+        let before = Counts::from([(key, 3)]);
+        let now = Counts::from([(key, 5), ((Owner::new(2, 1), Transaction::Message), 1)]);
+        let new = difference(&before, &now);
+        assert_eq!(new.get(&key), Some(&2));
+        assert_eq!(new.len(), 2);
+    }
+}

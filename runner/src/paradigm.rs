@@ -1,0 +1,116 @@
+//! The seam between what every run does and what one kind of system does its own way.
+//!
+//! Why it exists: five systems share one way to be run: build, lay out, boot, watch, read, bound, judge. What differs is behind this
+//! trait, with a room for each kind (`tiled/`; `bare/` boots single programs and describes no systems yet). What it deliberately
+//! does not know: any kernel. A room never uses another one.
+
+use crate::error::Error;
+use crate::image::BootImage;
+use crate::measure::MarkerEvent;
+use crate::names::Names;
+use crate::observed::Observed;
+use crate::programs::Program;
+use bulkhead_machine::machine::Machine;
+use bulkhead_model::System;
+use bulkhead_report::result::{AddedRun, Incident, QuotaUse, VariantResult, Verdict};
+
+/// How systems of one kind are laid out, booted and read.
+pub trait Paradigm: Sync {
+    /// Refuses a system that must not be run. `name`: of its variant, for the message.
+    ///
+    /// # Errors
+    /// Which promise the system cannot keep.
+    fn admit(&self, name: &str, system: &System) -> Result<(), Error>;
+
+    /// The programs of a system's own chip. The first one is what runs where no application does: faults there end the run.
+    fn programs<'s>(&self, system: &'s System) -> Vec<&'s str>;
+
+    /// What lies in the memories of a system's own chip when it starts, and which harts start.
+    ///
+    /// # Errors
+    /// If it does not fit.
+    fn image(&self, system: &System, programs: &[Program]) -> Result<BootImage, Error>;
+
+    /// Does to a chip, before its harts start, what a boot ROM would.
+    ///
+    /// # Errors
+    /// If the machine refuses it.
+    fn prepare(&self, system: &System, machine: &mut Machine) -> Result<(), Error>;
+
+    /// The tile whose console is the system's.
+    fn console_tile(&self, system: &System) -> u16;
+
+    /// What a chip printed, as a user reads it: who is in the description has its name.
+    fn described(&self, system: &System, console: &str) -> String;
+
+    /// Names for whatever the machine numbers; `console` is what the chip printed.
+    fn names(&self, system: &System, console: &str) -> Names;
+
+    /// What went wrong; `locate` says where in an application a program counter lies.
+    fn incidents(
+        &self,
+        system: &System,
+        seen: &Said<'_>,
+        locate: &dyn Fn(&str, u64) -> Option<String>,
+    ) -> Vec<Incident>;
+
+    /// How much of which quota was used.
+    fn quotas(&self, system: &System, console: &str) -> Vec<QuotaUse>;
+
+    /// When the kernel began a piece of its work, and which, for those who measure it.
+    fn work(&self, system: &System, markers: &[MarkerEvent]) -> Vec<(u64, u64)>;
+
+    /// Slices in which transactions are counted if this run can serve a bound: length in ticks, and how much before its multiples
+    /// they begin.
+    fn slices(&self, system: &System) -> Option<(u64, u64)>;
+
+    /// Runs that bounds need beside the chosen ones. `all`: every variant of the system.
+    fn besides(&self, chosen: &[(String, System)], all: &[(String, System)]) -> Vec<BesideRun>;
+
+    /// Puts bounds into the results. Gives what the runs besides were for.
+    fn bound(
+        &self,
+        runs: &[Ran<'_>],
+        besides: &[(BesideRun, Ran<'_>)],
+        variants: &mut [VariantResult],
+    ) -> Vec<AddedRun>;
+
+    /// What was promised for a variant, and whether it held. `cycle`: ticks of a cycle of the reference clock.
+    fn verdicts(&self, system: &System, cycle: u64, variant: &VariantResult) -> Vec<Verdict>;
+}
+
+/// What a chip said, by console and markers.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a> {
+    /// Whose numbers are whose.
+    pub names: &'a Names,
+    /// What was printed.
+    pub console: &'a str,
+    /// Every marker.
+    pub markers: &'a [MarkerEvent],
+}
+
+/// A run that only serves the bound of a flow.
+#[derive(Clone, Debug)]
+pub struct BesideRun {
+    /// The flow.
+    pub flow: String,
+    /// What it is, for readers.
+    pub about: String,
+    /// What is run.
+    pub system: System,
+    /// Slices as [`Paradigm::slices`] gives them.
+    pub slices: Option<(u64, u64)>,
+}
+
+/// A run that is over, as bounds see it.
+pub struct Ran<'a> {
+    /// What was run.
+    pub system: &'a System,
+    /// Whose numbers are whose.
+    pub names: &'a Names,
+    /// What happened.
+    pub seen: &'a Observed,
+    /// Length of its slices in ticks; 0: it has none.
+    pub slice: u64,
+}

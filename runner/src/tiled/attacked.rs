@@ -1,0 +1,426 @@
+//! One run of the check: a domain beside attackers or beside sleepers, on its own chip and the one at the other end of its
+//! cables, with the timelines of its tiles.
+//!
+//! What it deliberately does not know: what the runs are compared for.
+
+use super::Tiled;
+use crate::chips::{Chips, images};
+use crate::collect::ticks;
+use crate::error::Error;
+use crate::measure::MarkerEvent;
+use crate::observed::{self, Counts};
+use crate::programs::Program;
+use crate::tiled::attack::Plan;
+use crate::tiled::names::described;
+use crate::tiled::quiet;
+use bulkhead_abi::dtu::{IDLE_ACTIVITY, TILEMUX_ACTIVITY};
+use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
+use bulkhead_machine::dram::BankActivity;
+use bulkhead_machine::dtu::Observation;
+use bulkhead_machine::hart::UnhandledTrap;
+use bulkhead_machine::ledger::Ledger;
+use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use bulkhead_machine::noc::LinkActivity;
+use bulkhead_machine::observe::{HartState, Marker, Observer};
+use bulkhead_machine::timeline::Timeline;
+use bulkhead_machine::types::Owner;
+use bulkhead_model::System;
+use bulkhead_model::system::{CableEnd, Domain};
+use std::collections::BTreeMap;
+
+/// Ends of a run by software that are passed over: the comparison goes on to a fixed moment.
+const ENDS_MAX: u32 = 16;
+/// The same for the second chip, over the whole run.
+const OTHER_ENDS_MAX: u32 = 64;
+
+/// Where an application is: on the system's own chip (0) or on its peer's (1), and its index among the applications there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The chip.
+    pub chip: usize,
+    /// The application.
+    pub app: usize,
+}
+
+/// A domain and those who take the places of all others, on all chips.
+#[derive(Clone, Debug)]
+pub struct Stand {
+    /// The system with its peer, with adversaries in the places of others.
+    pub whole: System,
+    /// The chip that the domain is on: 0, or 1 for the peer's.
+    pub chip: usize,
+    /// Index of the domain among those of its chip.
+    pub domain: usize,
+    /// Where the attackers are.
+    pub attackers: Vec<Place>,
+}
+
+/// The system of a chip: that of the peer if the chip is 1 and there is one.
+pub fn on_chip(whole: &System, chip: usize) -> &System {
+    match &whole.peer {
+        Some(peer) if chip > 0 => &peer.system,
+        _ => whole,
+    }
+}
+
+/// Changes the systems of all chips.
+fn on_each_chip(whole: &mut System, mut change: impl FnMut(usize, &mut System)) {
+    change(0, whole);
+    if let Some(peer) = &mut whole.peer {
+        change(1, &mut peer.system);
+    }
+}
+
+/// Who drives a network card knows its own address and its neighbours': an attacker in that place, too.
+const CARD_ARGUMENTS: [&str; 2] = ["address", "neighbours"];
+
+impl Stand {
+    /// Puts adversaries into the places of all applications of other domains. They keep tiles, memory, limits and gates,
+    /// because that is what an attacker in their place would have; and a network card with the addresses that its driver knows.
+    pub fn new(system: &System, chip: usize, domain: usize) -> Self {
+        let mut whole = system.clone();
+        let mut attackers = Vec::new();
+        on_each_chip(&mut whole, |at, here| {
+            let before = here.apps.clone();
+            let is_own = |app: usize| at == chip && before[app].domain == domain;
+            let replaced = quiet::others(here, is_own);
+            for &app in &replaced {
+                let attacker = &mut here.apps[app];
+                if attacker.device {
+                    attacker.program = quiet::ADVERSARY_WITH_CARD.to_owned();
+                    let known = before[app].arguments.iter();
+                    let known = known.filter(|a| CARD_ARGUMENTS.contains(&a.name.as_str()));
+                    attacker.arguments.extend(known.cloned());
+                }
+                // A chip without anybody to wait for would end at once.
+                attacker.background = at == chip;
+            }
+            attackers.extend(replaced.into_iter().map(|app| Place { chip: at, app }));
+        });
+        Self {
+            whole,
+            chip,
+            domain,
+            attackers,
+        }
+    }
+
+    /// The system of the domain's chip.
+    pub fn system(&self) -> &System {
+        on_chip(&self.whole, self.chip)
+    }
+
+    /// The domain.
+    pub fn domain(&self) -> &Domain {
+        &self.system().domains[self.domain]
+    }
+
+    /// Name of the chip, if there are two.
+    pub fn chip_name(&self) -> Option<&str> {
+        chip_name(&self.whole, self.chip)
+    }
+
+    /// Name of the domain; the peer's are behind its name.
+    pub fn label(&self) -> String {
+        label(&self.whole, self.chip, self.domain)
+    }
+
+    /// Name of an application; those of the other chip are behind its name.
+    pub fn name(&self, place: Place) -> String {
+        let name = &on_chip(&self.whole, place.chip).apps[place.app].name;
+        match chip_name(&self.whole, place.chip) {
+            Some(chip) if place.chip != self.chip => format!("{chip}/{name}"),
+            _ => name.clone(),
+        }
+    }
+
+    /// Whether an application of the domain's chip belongs to the domain.
+    pub fn is_own(&self, app: usize) -> bool {
+        self.system().apps[app].domain == self.domain
+    }
+
+    /// Which of the attackers have a network card.
+    pub fn cards(&self) -> Vec<bool> {
+        let attackers = self.attackers.iter();
+        let system = |place: &Place| on_chip(&self.whole, place.chip);
+        attackers.map(|p| system(p).apps[p.app].device).collect()
+    }
+
+    /// Tiles of the domain, each once.
+    pub fn tiles(&self) -> Vec<u16> {
+        let own = self.system().apps.iter();
+        let mut tiles: Vec<u16> = own
+            .filter(|app| app.domain == self.domain)
+            .map(|app| app.tile)
+            .collect();
+        tiles.sort_unstable();
+        tiles.dedup();
+        tiles
+    }
+
+    /// Whose frames reach the network card of a tile of the domain's chip over its cable, if that is not the domain.
+    pub fn neighbour(&self, tile: u16) -> Option<String> {
+        let other = chip_name(&self.whole, 1 - self.chip.min(1)).unwrap_or_default();
+        self.whole.cables.iter().find_map(|cable| match cable.to {
+            CableEnd::Peer(there) => {
+                let here = if self.chip == 0 { cable.from } else { there };
+                (here == tile).then(|| other.to_owned())
+            }
+            CableEnd::Here(to) => {
+                let far = match tile {
+                    _ if self.chip != 0 => return None,
+                    tile if tile == cable.from => to,
+                    tile if tile == to => cable.from,
+                    _ => return None,
+                };
+                let mut drivers = self.system().apps.iter().enumerate();
+                let driver = drivers.find(|(_, app)| app.tile == far && app.device);
+                let (_, app) = driver.filter(|(index, _)| !self.is_own(*index))?;
+                Some(app.name.clone())
+            }
+        })
+    }
+
+    /// Whether somebody else's frames reach a network card of the domain.
+    pub fn is_reached_by_frames(&self) -> bool {
+        let own = self.system().apps.iter().enumerate();
+        own.filter(|(index, app)| app.device && self.is_own(*index))
+            .any(|(_, app)| self.neighbour(app.tile).is_some())
+    }
+
+    /// The system with these plans.
+    fn with(&self, plans: &[Plan], start: u32) -> System {
+        let mut whole = self.whole.clone();
+        on_each_chip(&mut whole, |chip, here| {
+            let attackers = self.attackers.iter().zip(plans);
+            for (place, plan) in attackers.filter(|(place, _)| place.chip == chip) {
+                here.apps[place.app].arguments[0].value = plan.text(start);
+            }
+        });
+        whole
+    }
+}
+
+/// Name of a chip, if there are two.
+pub fn chip_name(whole: &System, chip: usize) -> Option<&str> {
+    let peer = whole.peer.as_ref()?;
+    Some(if chip == 0 { &whole.name } else { &peer.name })
+}
+
+/// Name of a domain; the peer's are behind its name.
+pub fn label(whole: &System, chip: usize, domain: usize) -> String {
+    let name = &on_chip(whole, chip).domains[domain].name;
+    match &whole.peer {
+        Some(peer) if chip > 0 => format!("{}/{name}", peer.name),
+        _ => name.clone(),
+    }
+}
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Experiment<'a> {
+    /// The domain.
+    pub stand: &'a Stand,
+    /// Plans of the attackers; none: they sleep.
+    pub plans: Option<&'a [Plan]>,
+    /// Start of the attack in microseconds.
+    pub start: u32,
+    /// End of the comparison in ticks.
+    pub until: u64,
+    /// Count transactions in slices of this length in ticks, that begin so many ticks before multiples of it.
+    pub slice: Option<(u64, u64)>,
+    /// Strides of timelines to keep in full.
+    pub record: BTreeMap<u16, u64>,
+}
+
+/// What happened from the start of the attack on.
+pub struct Seen {
+    /// Timelines of the domain's tiles, from reset on.
+    pub timelines: BTreeMap<u16, Timeline>,
+    /// Markers, from reset on.
+    pub markers: Vec<MarkerEvent>,
+    /// Waits.
+    pub ledger: Ledger,
+    /// Instructions of the domain's tiles.
+    pub instructions: u64,
+    /// Console of the kernel, from reset on.
+    pub console: String,
+    /// End in ticks.
+    pub ticks: u64,
+    /// Transactions in each slice, if they were asked for, with its begin.
+    pub slices: Vec<(u64, Counts)>,
+}
+
+/// Notices when activities run for the first time.
+struct Starts {
+    wanted: usize,
+    first: BTreeMap<Owner, u64>,
+}
+
+impl Observer for Starts {
+    fn unit(&mut self, _: u64, _: u16, _: &Observation) {}
+    fn link(&mut self, _: &LinkActivity) {}
+    fn bank(&mut self, _: u16, _: &BankActivity) {}
+    fn hart(&mut self, _: u64, _: u16, _: HartState) {}
+    fn activity(&mut self, at: u64, owner: Owner) {
+        if ![IDLE_ACTIVITY, TILEMUX_ACTIVITY, KERNEL_ACTIVITY].contains(&owner.activity) {
+            self.first.entry(owner).or_insert(at);
+        }
+    }
+    fn marker(&mut self, _: &Marker) {}
+    /// The moment at which the last of the wanted activities ran for the first time; nothing before.
+    fn bytes(&self) -> Vec<u8> {
+        let mut moments: Vec<u64> = self.first.values().copied().collect();
+        moments.sort_unstable();
+        match moments.get(self.wanted - 1) {
+            Some(moment) => moment.to_le_bytes().to_vec(),
+            None => Vec::new(),
+        }
+    }
+}
+
+fn boot(system: &System, programs: &[Program]) -> Result<Chips, Error> {
+    let (image, peer_image) = images(&Tiled, system, programs)?;
+    let mut chips = Chips::boot(&Tiled, system, &image, peer_image.as_ref())?;
+    chips.pass_over_ends(OTHER_ENDS_MAX);
+    Ok(chips)
+}
+
+/// Runs to `until`, in ticks of the first chip. Software that ends the run does not end the comparison.
+fn run_to(chips: &mut Chips, until: u64) -> Result<(), Error> {
+    let trapped = |tile: u16, trap: &UnhandledTrap| {
+        let what = crate::trap::describe(trap);
+        Err(Error::Machine(format!("tile {tile}: {what}")))
+    };
+    let mut ends = 0;
+    while chips.first.now() < until {
+        match chips.run(RunLimit { ticks: until }, &mut |_| {}) {
+            Outcome::Exit { .. } if ends < ENDS_MAX => ends += 1,
+            Outcome::Unhandled { tile, trap, .. } => return trapped(tile, &trap),
+            Outcome::Limit => {}
+            Outcome::Exit { .. } | Outcome::Idle { .. } => break,
+        }
+    }
+    match chips.other_outcome() {
+        Some(Outcome::Unhandled { tile, trap, .. }) => trapped(tile, &trap),
+        _ => Ok(()),
+    }
+}
+
+/// The moment, in microseconds, at which every application and manager runs, on every chip. The attack begins there, so that
+/// the start of the system, which kernel and managers do for everybody, is the same in every run.
+pub fn start_of(stand: &Stand, programs: &[Program]) -> Result<u32, Error> {
+    let mut chips = boot(&stand.whole, programs)?;
+    let per_second = stand.whole.platform.ticks_per_second();
+    let step = per_second / 1000;
+    let most = ticks(stand.whole.duration, per_second);
+    let all = 0..=usize::from(stand.whole.peer.is_some());
+    for chip in all.clone() {
+        let system = on_chip(&stand.whole, chip);
+        let starts = Starts {
+            wanted: system.apps.len() + system.managers.len(),
+            first: BTreeMap::new(),
+        };
+        chips.machine_mut(chip).set_observer(Some(Box::new(starts)));
+    }
+    loop {
+        let until = chips.first.now() + step;
+        run_to(&mut chips, until)?;
+        let mut moments = Vec::new();
+        for chip in all.clone() {
+            let per_second = on_chip(&stand.whole, chip).platform.ticks_per_second();
+            let machine = chips.machine_mut(chip);
+            let observer = machine.take_observer();
+            let bytes = observer.as_ref().map(|o| o.bytes()).unwrap_or_default();
+            machine.set_observer(observer);
+            if let Ok(moment) = <[u8; 8]>::try_from(bytes.as_slice()) {
+                let microsecond = (per_second / 1_000_000).max(1);
+                moments.push(u64::from_le_bytes(moment) / microsecond);
+            }
+        }
+        if moments.len() == all.clone().count() {
+            let moment = moments.into_iter().max().unwrap_or(0);
+            // A little later, so that who was started has also found out what it is.
+            let start = (moment + 100).next_multiple_of(100);
+            return u32::try_from(start)
+                .map_err(|_| Error::Machine("the system starts too late".to_owned()));
+        }
+        let now = chips.first.now();
+        if now >= most || now + step / 2 < until {
+            return Err(Error::input(
+                format!(
+                    "not all applications run after {} of simulated time",
+                    bulkhead_report::format::span(now as f64 * 1e6 / per_second as f64)
+                ),
+                "the check compares systems that have started: give a longer duration, or look at the console of \
+                 `bulkhead run`",
+            ));
+        }
+    }
+}
+
+/// Makes one run.
+pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen, Error> {
+    let stand = experiment.stand;
+    let whole = match experiment.plans {
+        Some(plans) => stand.with(plans, experiment.start),
+        None => stand.whole.clone(),
+    };
+    let system = on_chip(&whole, stand.chip);
+    let mut chips = boot(&whole, programs)?;
+    let error = |error: bulkhead_machine::machine::MachineError| Error::Machine(error.to_string());
+    let tiles = stand.tiles();
+    for &tile in &tiles {
+        let record = experiment.record.get(&tile).copied();
+        let machine = chips.machine_mut(stand.chip);
+        machine.watch(tile, record).map_err(error)?;
+    }
+    let instructions = |machine: &Machine| -> u64 {
+        let harts = machine.statistics().harts;
+        let own = harts.iter().filter(|hart| tiles.contains(&hart.tile));
+        own.map(|hart| hart.counters.instructions).sum()
+    };
+    // Moments of the domain's chip; the run is driven by the first one's.
+    let reach = |chips: &mut Chips, until: u64| {
+        let until = match stand.chip {
+            0 => until,
+            _ => chips.first_tick(until),
+        };
+        run_to(chips, until)
+    };
+    let microsecond = system.platform.ticks_per_second() / 1_000_000;
+    reach(&mut chips, u64::from(experiment.start) * microsecond)?;
+    chips.machine_mut(stand.chip).clear_ledger();
+    let before = instructions(chips.machine(stand.chip));
+    let mut slices = Vec::new();
+    let mut counted = Counts::new();
+    while let Some((length, early)) = experiment.slice {
+        let begin = chips.machine(stand.chip).now();
+        let next = ((begin + early) / length + 1) * length - early;
+        reach(&mut chips, next.min(experiment.until))?;
+        let machine = chips.machine(stand.chip);
+        let now = observed::counts(machine.ledger());
+        slices.push((begin, observed::difference(&counted, &now)));
+        counted = now;
+        if machine.now() >= experiment.until || machine.now() == begin {
+            break;
+        }
+    }
+    reach(&mut chips, experiment.until)?;
+    let machine = chips.machine(stand.chip);
+    let mut timelines = BTreeMap::new();
+    for &tile in &tiles {
+        let timeline = machine.timeline(tile).map_err(error)?;
+        timelines.insert(tile, timeline.cloned().unwrap_or_default());
+    }
+    let console = machine.console(system.kernel_tile).map_err(error)?;
+    Ok(Seen {
+        timelines,
+        markers: observed::markers(machine),
+        ledger: machine.ledger().clone(),
+        instructions: instructions(machine) - before,
+        console: described(system, &String::from_utf8_lossy(console)),
+        ticks: machine.now(),
+        slices,
+    })
+}

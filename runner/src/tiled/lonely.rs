@@ -1,0 +1,156 @@
+//! Runs that are made besides, in which only a flow's applications do something.
+//!
+//! Why it exists: a flow's bound begins with what the flow took and did alone, and a description need not have a variant for that. What
+//! it deliberately does not know: how a bound follows from it (`bounds`).
+
+use super::bounds::{self, Alone};
+use super::quiet;
+use crate::collect;
+use crate::paradigm::{BesideRun, Ran};
+use bulkhead_model::System;
+use bulkhead_model::system::Flow;
+use bulkhead_report::result::AddedRun;
+
+/// What is known of flows from runs in which they were alone.
+#[derive(Clone, Debug, Default)]
+pub struct Added {
+    /// For the result.
+    pub runs: Vec<AddedRun>,
+    /// For the bounds.
+    pub alone: Vec<Alone>,
+    /// Flows that were measured in vain, and why.
+    pub missing: Vec<(String, String)>,
+}
+
+/// Plans a run for each flow of the chosen variants that may have a bound and that no chosen variant runs alone. A variant of the
+/// description that was not chosen serves, too.
+pub fn plan(chosen: &[(String, System)], all: &[(String, System)]) -> Vec<BesideRun> {
+    let mut runs: Vec<BesideRun> = Vec::new();
+    for (name, system) in chosen {
+        for flow in &system.flows {
+            let known = runs.iter().any(|run| run.flow == flow.name);
+            if known || chosen.iter().any(|(_, other)| has_alone(other, flow)) {
+                continue;
+            }
+            let members = bounds::members_of(system, flow);
+            if bounds::obstacle(system, &members).is_some() {
+                continue;
+            }
+            let described = all.iter().find(|(_, other)| has_alone(other, flow));
+            let (about, system) = match described {
+                Some((name, system)) => (
+                    format!("variant {name}, which was not asked for"),
+                    system.clone(),
+                ),
+                None => {
+                    let mut system = system.clone();
+                    quiet::others(&mut system, |app| members.contains(&app));
+                    system.flows.retain(|one| one.name == flow.name);
+                    let about = format!("variant {name}, with all other applications asleep");
+                    (about, system)
+                }
+            };
+            runs.push(BesideRun {
+                flow: flow.name.clone(),
+                about,
+                slices: bounds::slicing(&system),
+                system,
+            });
+        }
+    }
+    runs
+}
+
+/// Whether a system runs the applications of a flow of this name alone, and counts what they do.
+fn has_alone(system: &System, flow: &Flow) -> bool {
+    let mut flows = system.flows.iter();
+    flows
+        .find(|own| own.name == flow.name)
+        .is_some_and(|own| bounds::is_alone(system, &bounds::members_of(system, own)))
+}
+
+/// Reads off the runs that were made besides.
+pub fn read(besides: &[(BesideRun, Ran<'_>)]) -> Added {
+    let mut added = Added::default();
+    for (wanted, ran) in besides {
+        let flows = collect::flows(ran.system, ran.names, &ran.seen.markers, ran.seen.ticks);
+        let flow = flows.iter().find(|flow| flow.name == wanted.flow);
+        let worst = flow
+            .filter(|flow| flow.latency.count > 0)
+            .map(|flow| flow.latency.max);
+        added.runs.push(AddedRun {
+            flow: wanted.flow.clone(),
+            about: wanted.about.clone(),
+            worst,
+            digest: ran.seen.digest.clone(),
+        });
+        let known = flow.and_then(|flow| {
+            bounds::alone(ran.system, ran.names, flow, &ran.seen.slices, ran.slice)
+        });
+        match known {
+            Some(known) => added.alone.push(known),
+            None => added.missing.push((
+                wanted.flow.clone(),
+                format!(
+                    "alone ({}) it had not one sample: its applications need others",
+                    wanted.about
+                ),
+            )),
+        }
+    }
+    added
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run;
+    use bulkhead_model::{LoadOptions, load_system};
+
+    fn planned(overrides: &[&str], wanted: &[&str]) -> Vec<BesideRun> {
+        let options = LoadOptions {
+            overrides: overrides.iter().map(|one| (*one).to_owned()).collect(),
+            ..LoadOptions::default()
+        };
+        let system = load_system("quickstart", &options).expect("valid");
+        let wanted: Vec<String> = wanted.iter().map(|one| (*one).to_owned()).collect();
+        let chosen = run::variants(&system, &wanted).expect("known");
+        plan(&chosen, &run::variants(&system, &[]).expect("all"))
+    }
+
+    #[test]
+    fn who_is_measured_alone_is_not_measured_again() {
+        assert!(planned(&[], &[]).is_empty());
+        assert!(planned(&[], &["alone", "regulated"]).is_empty());
+    }
+
+    #[test]
+    fn a_variant_that_was_not_chosen_serves() {
+        let lonely = planned(&[], &["regulated", "unregulated"]);
+        assert_eq!(lonely.len(), 1);
+        assert_eq!(lonely[0].about, "variant alone, which was not asked for");
+        assert_eq!(lonely[0].system.apps.len(), 3);
+    }
+
+    #[test]
+    fn without_such_a_variant_the_others_sleep() {
+        let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
+        let chosen: Vec<_> = run::variants(&system, &["regulated".to_owned()]).expect("known");
+        let lonely = plan(&chosen, &chosen);
+        assert_eq!(lonely.len(), 1);
+        let quiet = &lonely[0].system;
+        let programs: Vec<&str> = quiet.apps.iter().map(|app| app.program.as_str()).collect();
+        assert_eq!(quiet.apps.len(), chosen[0].1.apps.len());
+        assert_eq!(
+            programs.iter().filter(|p| **p == quiet::ADVERSARY).count(),
+            quiet.apps.len() - 3
+        );
+        // Who sleeps keeps his limit.
+        assert!(
+            quiet
+                .apps
+                .iter()
+                .all(|app| app.program != quiet::ADVERSARY || app.limit.is_some())
+        );
+    }
+}

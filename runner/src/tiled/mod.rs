@@ -1,0 +1,178 @@
+//! The tiled OS: what its systems need beside what every system needs.
+//!
+//! Why it exists: images with kernel, TileMux and managers, names that the kernel gives, bounds of messages, transfers and cache
+//! misses, and runs beside adversaries belong to this paradigm and to no other. What it deliberately does not know: other
+//! paradigms; experiments over many runs.
+
+pub mod admission;
+pub mod attack;
+pub mod attacked;
+pub mod boot_image;
+pub mod bounds;
+pub mod console;
+pub mod lonely;
+pub mod names;
+pub mod quiet;
+pub mod requests;
+
+use crate::error::Error;
+use crate::image::BootImage;
+use crate::measure::MarkerEvent;
+use crate::modules::boot_name;
+use crate::names::Names;
+use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
+use crate::programs::Program;
+use bounds::Alone;
+use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TLB_READ, TLB_WRITE};
+use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
+use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
+use bulkhead_machine::machine::Machine;
+use bulkhead_model::{System, canonical};
+use bulkhead_report::result::{AddedRun, Incident, QuotaUse, VariantResult, Verdict};
+
+/// Name of the kernel's program.
+const KERNEL: &str = "tiled/kernel";
+/// Name of TileMux's program.
+const TILEMUX: &str = "tiled/tilemux";
+/// Kind of the kernel's marker where it begins a piece of work (its module `bounds`).
+const WORK_BEGINS: u16 = 0x100;
+
+/// The tiled OS.
+pub struct Tiled;
+
+impl Paradigm for Tiled {
+    fn admit(&self, name: &str, system: &System) -> Result<(), Error> {
+        admission::check(name, system)
+    }
+
+    fn programs<'s>(&self, system: &'s System) -> Vec<&'s str> {
+        let managers = system.managers.iter();
+        let managers = managers.map(|manager| manager.program.as_str());
+        let apps = system.apps.iter().map(|app| app.program.as_str());
+        [KERNEL, TILEMUX]
+            .into_iter()
+            .chain(managers)
+            .chain(apps)
+            .collect()
+    }
+
+    fn image(&self, system: &System, programs: &[Program]) -> Result<BootImage, Error> {
+        let find = |name: &str| {
+            programs
+                .iter()
+                .find(|program| program.name == name)
+                .ok_or_else(|| Error::Machine(format!("the program {name} was not built")))
+        };
+        let mut modules: Vec<Program> = Vec::new();
+        for name in self.programs(system).into_iter().skip(1) {
+            if !modules.iter().any(|module| module.name == name) {
+                modules.push(find(name)?.clone());
+            }
+        }
+        for module in &system.modules {
+            modules.push(find(&boot_name(&module.name))?.clone());
+        }
+        boot_image::assemble(
+            system,
+            find(KERNEL)?,
+            &modules,
+            &canonical::for_chip(system),
+        )
+    }
+
+    /// The kernel's tile sees the start of the first memory tile. All else is the kernel's work.
+    fn prepare(&self, system: &System, machine: &mut Machine) -> Result<(), Error> {
+        let memory = system
+            .platform
+            .memories
+            .first()
+            .ok_or_else(|| Error::Machine("the platform has no memory tile".to_owned()))?;
+        let window = Endpoint::Memory(MemoryEndpoint {
+            activity: KERNEL_ACTIVITY,
+            target_tile: memory.id,
+            rights: (TLB_READ | TLB_WRITE) as u8,
+            base: 0,
+            size: memory.size.0.min(PMP_WINDOW_SIZE),
+        });
+        machine
+            .unit_mut(system.kernel_tile)
+            .map_err(|error| Error::Machine(error.to_string()))?
+            .set_endpoint(0, window);
+        Ok(())
+    }
+
+    fn console_tile(&self, system: &System) -> u16 {
+        system.kernel_tile
+    }
+
+    fn described(&self, system: &System, console: &str) -> String {
+        names::described(system, console)
+    }
+
+    fn names(&self, system: &System, console: &str) -> Names {
+        names::of(system, console)
+    }
+
+    fn incidents(
+        &self,
+        system: &System,
+        seen: &Said<'_>,
+        locate: &dyn Fn(&str, u64) -> Option<String>,
+    ) -> Vec<Incident> {
+        console::incidents(system, seen.console, seen.markers, locate)
+    }
+
+    fn quotas(&self, system: &System, console: &str) -> Vec<QuotaUse> {
+        console::quotas(system, console)
+    }
+
+    fn work(&self, system: &System, markers: &[MarkerEvent]) -> Vec<(u64, u64)> {
+        let kernel = system.kernel_tile;
+        let begun = markers
+            .iter()
+            .filter(|m| m.kind == WORK_BEGINS && m.tile == kernel);
+        begun.map(|marker| (marker.at, marker.value)).collect()
+    }
+
+    fn slices(&self, system: &System) -> Option<(u64, u64)> {
+        let mut flows = system.flows.iter();
+        let alone = flows.any(|flow| bounds::is_alone(system, &bounds::members_of(system, flow)));
+        bounds::slicing(system).filter(|_| alone)
+    }
+
+    fn besides(&self, chosen: &[(String, System)], all: &[(String, System)]) -> Vec<BesideRun> {
+        lonely::plan(chosen, all)
+    }
+
+    fn bound(
+        &self,
+        runs: &[Ran<'_>],
+        besides: &[(BesideRun, Ran<'_>)],
+        variants: &mut [VariantResult],
+    ) -> Vec<AddedRun> {
+        let mut alone: Vec<Alone> = Vec::new();
+        for (ran, variant) in runs.iter().zip(variants.iter()) {
+            for flow in &variant.flows {
+                let members = bounds::members(ran.system, flow);
+                if bounds::is_alone(ran.system, &members)
+                    && !alone.iter().any(|known| known.flow == flow.name)
+                {
+                    let slices = &ran.seen.slices;
+                    alone.extend(bounds::alone(
+                        ran.system, ran.names, flow, slices, ran.slice,
+                    ));
+                }
+            }
+        }
+        let added = lonely::read(besides);
+        alone.extend(added.alone);
+        for (ran, variant) in runs.iter().zip(variants) {
+            bounds::add(ran.system, variant, &alone, &added.missing);
+        }
+        added.runs
+    }
+
+    fn verdicts(&self, system: &System, cycle: u64, variant: &VariantResult) -> Vec<Verdict> {
+        bounds::verdicts(system, cycle, variant)
+    }
+}

@@ -1,0 +1,53 @@
+//! A system in which only some applications do something.
+//!
+//! Why it exists: what others cost can only be told from a run without them, and a run without them must be the same in all else:
+//! the same start, the same addresses, the same rights. So the others are there, and sleep. What it deliberately does not know: what
+//! is measured.
+
+use crate::tiled::attack::{NEVER, Plan};
+use bulkhead_model::System;
+use bulkhead_model::system::Argument;
+
+/// Program that takes the place of others.
+pub const ADVERSARY: &str = "adversary/any";
+/// The same for who has a network card.
+pub const ADVERSARY_WITH_CARD: &str = "adversary/card";
+
+/// Puts sleeping adversaries into the places of all applications that `keeps` does not hold. They keep tiles, memory, limits and
+/// gates, because that is what an attacker in their place would have. Gives the indices of those that were replaced.
+pub fn others(system: &mut System, keeps: impl Fn(usize) -> bool) -> Vec<usize> {
+    system.variants.clear();
+    let mut replaced = Vec::new();
+    for (index, app) in system.apps.iter_mut().enumerate() {
+        if keeps(index) {
+            continue;
+        }
+        if app.is_unit() {
+            // Logic, not software: nobody can take it over, but those who command it are taken over.
+            app.background = true;
+            continue;
+        }
+        replaced.push(index);
+        app.program = ADVERSARY.to_owned();
+        app.arguments = vec![Argument {
+            name: "plan".to_owned(),
+            value: Plan::only(0, 0).text(NEVER),
+        }];
+        app.task = None;
+        app.background = true;
+    }
+    // Without anything to wait for the system would end at once.
+    let mut own = system.apps.iter().enumerate().filter(|(i, _)| keeps(*i));
+    if own.all(|(_, app)| app.background) {
+        let own = system.apps.iter_mut().enumerate();
+        for (_, app) in own.filter(|(index, _)| keeps(*index)) {
+            app.background = false;
+        }
+    }
+    let flows = std::mem::take(&mut system.flows);
+    system.flows = flows
+        .into_iter()
+        .filter(|flow| keeps(flow.from) && keeps(flow.to))
+        .collect();
+    replaced
+}
