@@ -212,7 +212,8 @@ calls! {
     /// Does nothing; measures a call.
     Nothing = 0 {}
     /// Derives a tile capability with quotas of its own, moved out of the source; [`SHARE`]: shared with the source. Rate and
-    /// burst come together.
+    /// burst come together. Processor time can only get less: a budget takes its [`charge`](crate::time::charge) out of each period of
+    /// the source's, and no priority is above the source's.
     DeriveTile = 1 {
         /// A tile.
         source: u16,
@@ -220,7 +221,8 @@ calls! {
         target: u16,
         /// Endpoints, or [`SHARE`].
         endpoints: u64,
-        /// Nanoseconds of execution in each period, or [`SHARE`].
+        /// Nanoseconds of execution in each period, at least [`LEAST_BUDGET`](crate::time::LEAST_BUDGET), or [`SHARE`]. 0: none;
+        /// activities run when nobody who has a budget wants the hart.
         budget: u64,
         /// The period in nanoseconds.
         period: u64,
@@ -230,6 +232,10 @@ calls! {
         burst: u64,
         /// Pages for page tables, or [`SHARE`].
         tables: u64,
+        /// The highest priority on the tile that activities get from it, not above the source's.
+        priority: u8,
+        /// Not zero: more may be derived from it that has no budget. Only if the source allows it.
+        idle: u8,
     }
     /// Moves kernel memory from a purse to a new one.
     DeriveKernelMemory = 2 {
@@ -290,7 +296,8 @@ calls! {
         reply: u64,
         /// Its priority as a caller of the kernel, below [`PRIORITIES`] and not above that of who creates it.
         priority: u8,
-        /// Its priority on a tile with fixed priorities, if the tile capability has processor time of its own.
+        /// Its priority on a tile with fixed priorities, not above that of the tile capability; means something if that has processor time
+        /// of its own.
         tile_priority: u8,
         /// Name for reports.
         name: Name,
@@ -514,8 +521,8 @@ calls! {
         /// The endpoint.
         endpoint: u16,
     }
-    /// What is left of the quotas of a capability. Results: an [`ObjectKind`], and of a tile: endpoints, nanoseconds a second, bytes a
-    /// second, bytes at once, page tables; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free slots, slots;
+    /// What is left of the quotas of a capability. Results: an [`ObjectKind`], and of a tile: endpoints, nanoseconds in each
+    /// period (of a whole tile: a second), bytes a second, bytes at once, page tables, and whether what has no budget can be derived from it; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free slots, slots;
     /// of an activity: its number.
     Query = 25 {
         /// The capability.

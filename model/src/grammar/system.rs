@@ -449,7 +449,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "cpu",
-        about: "Bounds the computing time of the application, or of the task in a task system.",
+        about: "Bounds the computing time of the application, of all that is below the manager on each of its tiles, or of the task in a task system.",
         attributes: &[
             required(
                 "quota",
@@ -460,7 +460,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "priority",
                 Integer { min: 1, max: 250 },
-                "On a tile with fixed priorities: greater is more urgent. Without any on the tile, the shorter the deadline of the <task> (without one: the period), the more urgent.",
+                "On a tile with fixed priorities: greater is more urgent. Without any on the tile, the shorter the deadline of the <task> (without one: the period), the more urgent. Of a manager: the highest priority of what is below it; without it, the highest of the applications there.",
             ),
         ],
         children: &[],

@@ -16,7 +16,7 @@ pub const UNREGULATED: u64 = u64::MAX;
 pub enum Quota {
     /// Endpoints of its unit.
     Endpoints = 0,
-    /// Execution time of its hart in nanoseconds a second.
+    /// Execution time of its hart in nanoseconds of each period ([`Time::period`]).
     Cpu = 1,
     /// Traffic in bytes a second.
     NocRate = 2,
@@ -29,16 +29,31 @@ pub enum Quota {
 /// What a derived tile capability is to have; where it says nothing, it shares what its parent has.
 pub type Request = [Option<u64>; QUOTAS];
 
+/// Processor time, as a tile capability carries it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time {
+    /// Nanoseconds that it was given in each period; where the time is shared, those of its owner.
+    pub budget: u64,
+    /// The period in nanoseconds; [`WHOLE`](bulkhead_abi::time::WHOLE): the whole processor.
+    pub period: u64,
+    /// The highest priority that activities get.
+    pub priority: u8,
+    /// What has no budget may be derived from it: whoever runs when nobody with a budget wants to.
+    pub idle: bool,
+    /// When somebody who is gone stopped using it, in nanoseconds since reset; 0 if nobody did.
+    pub last: u64,
+}
+
 /// A tile and its quotas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     /// Number on the network.
     pub tile: u16,
-    /// Period in which the execution time is given, in nanoseconds.
-    pub period: u64,
+    /// Its processor time.
+    pub time: Time,
     /// What is left of its own quotas.
     pub left: [u64; QUOTAS],
-    /// What it was given.
+    /// What was taken for it from the capability that it was derived from.
     pub given: [u64; QUOTAS],
     /// The node whose quota it uses: itself, or an ancestor.
     pub owner: [NodeId; QUOTAS],
@@ -47,6 +62,14 @@ pub struct Tile {
 }
 
 impl Tile {
+    /// What it was given of a quota, if that is its own; in its own unit, which for processor time is its own period.
+    pub fn granted(&self, quota: usize) -> u64 {
+        match quota == Quota::Cpu as usize {
+            true => self.time.budget,
+            false => self.given[quota],
+        }
+    }
+
     /// What was used of its own endpoints and page tables at most at a time; nothing where they were not given to it.
     pub fn used(&self) -> [u64; 2] {
         let quotas = [Quota::Endpoints, Quota::PageTables].map(|q| self.given[q as usize]);

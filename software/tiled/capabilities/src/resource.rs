@@ -5,10 +5,7 @@
 use crate::node::{NO_SELECTOR, NodeId};
 use crate::object::{Line, Memory, Object, QUOTAS, Quota, Request, Tile, UNREGULATED};
 use crate::space::{HolderId, Plan, Space};
-use crate::{Error, PIECES_MAX, Result};
-
-/// Nanoseconds of a second.
-const SECOND: u64 = 1_000_000_000;
+use crate::{Error, PIECES_MAX, Result, Terms};
 
 /// Takes `amount` from what is left; what is not regulated has always enough.
 pub(crate) fn take(left: u64, amount: u64) -> Option<u64> {
@@ -69,28 +66,19 @@ impl Space {
         }
     }
 
-    /// Execution time in nanoseconds a second that `budget` in each `period` is, rounded up.
-    fn share(budget: u64, period: u64) -> Result<u64> {
-        if period == 0 || budget > period {
-            return Err(Error::OutOfBounds);
-        }
-        let share = (u128::from(budget) * u128::from(SECOND)).div_ceil(period.into());
-        u64::try_from(share).map_err(|_| Error::OutOfBounds)
-    }
-
     /// Derives a tile capability that has the quotas of `request` for itself, moved out of `source`, and shares the others
-    /// with it. The execution time is given as nanoseconds in each `period` (of nanoseconds); rate and burst come together.
+    /// with it. The execution time is given as nanoseconds in each period; rate and burst come together.
     ///
     /// # Errors
-    /// [`Error::NoQuota`] if one of them is more than what is left, [`Error::OutOfBounds`] if a request makes no sense, and
-    /// what every operation says of its operands.
+    /// [`Error::NoQuota`] if one of them is more than what is left or the source may not give, [`Error::OutOfBounds`] if a request
+    /// makes no sense, and what every operation says of its operands.
     pub fn derive_tile(
         &mut self,
         caller: HolderId,
         source: u16,
         target: u16,
         request: Request,
-        period: u64,
+        terms: Terms,
     ) -> Result<NodeId> {
         let origin = self.find(caller, source)?;
         let parent = self.tile(origin)?;
@@ -98,7 +86,7 @@ impl Space {
             left: [0; QUOTAS],
             given: [0; QUOTAS],
             least: [u16::MAX; 2],
-            period: parent.period,
+            time: self.narrowed(&parent, request[Quota::Cpu as usize], terms)?,
             ..parent
         };
         if request[Quota::NocRate as usize].is_some() != request[Quota::NocBurst as usize].is_some()
@@ -106,18 +94,15 @@ impl Space {
             return Err(Error::OutOfBounds);
         }
         for (quota, wanted) in request.into_iter().enumerate() {
-            let Some(mut amount) = wanted else { continue };
-            if quota == Quota::Cpu as usize {
-                amount = Self::share(amount, period)?;
-                object.period = period;
-            }
+            let Some(amount) = wanted else { continue };
             self.visit(1);
-            let owner = parent.owner[quota];
-            let Object::Tile(from) = self.nodes[owner.index()].object else {
-                return Err(Error::WrongKind);
+            let from = self.tile(parent.owner[quota])?;
+            let taken = match quota == Quota::Cpu as usize {
+                true => object.time.taken(&from.time)?,
+                false => amount,
             };
-            take(from.left[quota], amount).ok_or(Error::NoQuota)?;
-            object.given[quota] = amount;
+            take(from.left[quota], taken).ok_or(Error::NoQuota)?;
+            object.given[quota] = taken;
             object.left[quota] = amount;
             object.owner[quota] = NodeId::NONE;
         }

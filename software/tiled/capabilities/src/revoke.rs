@@ -164,6 +164,7 @@ impl Space {
                 let Object::Tile(parent) = *self.object(origin) else {
                     return;
                 };
+                self.pass_on(&tile, id, &parent);
                 for quota in 0..QUOTAS {
                     if tile.owner[quota] == id
                         && let Object::Tile(from) =

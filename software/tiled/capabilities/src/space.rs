@@ -5,9 +5,10 @@
 use crate::node::{
     EXTRA, EXTRA2, HOLDER, LEVELS, NO_SELECTOR, Node, NodeId, OFF_PATH, ORIGIN, ROOT, State,
 };
-use crate::object::{Memory, NO_OWNER, Object, QUOTAS, Tile, UNREGULATED};
+use crate::object::{Memory, NO_OWNER, Object, QUOTAS, Tile, Time, UNREGULATED};
 use crate::revoke::Revocation;
 use crate::{DEPTH_MAX, Error, Result, SELECTORS};
+use bulkhead_abi::time::WHOLE;
 use bulkhead_common::payer::{Creator, Holder as Payer, Reserved};
 
 /// Number of a holder: an activity's place in the table of holders.
@@ -201,7 +202,13 @@ impl Space {
         let quota = [endpoints, second, rate, burst, page_tables];
         let object = Object::Tile(Tile {
             tile,
-            period: second,
+            time: Time {
+                budget: second,
+                period: WHOLE,
+                priority: u8::MAX,
+                idle: true,
+                last: 0,
+            },
             left: quota,
             given: quota,
             least: [u16::MAX; 2],

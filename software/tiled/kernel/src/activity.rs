@@ -33,8 +33,10 @@ pub enum State {
 /// An activity.
 #[derive(Clone, Debug)]
 pub struct Activity {
-    /// For reports.
+    /// What its creator calls it; see [`Activities::path`].
     pub name: Name,
+    /// Another one of its creator had that name when it came.
+    pub is_namesake: bool,
     /// Its place among the holders of capabilities.
     pub holder: HolderId,
     /// Its node among the capabilities.
@@ -115,7 +117,69 @@ impl Default for Caller {
 
 const CALLERS: usize = 32;
 
+/// Creators from an activity up to the root manager at most.
+pub const ANCESTORS_MAX: usize = 12;
+
+/// Who an activity is, from the root manager on: `root/control/actuator`. Each creator gives one component; of those that it calls
+/// alike, each but the first has its number behind it, as in `actuator:17`, and no name holds `/` or `:`. So no two activities have the
+/// same path, and nobody can take that of somebody whom he did not create.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'a> {
+    all: &'a Activities,
+    id: u16,
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        for (depth, (id, activity)) in self
+            .all
+            .ancestry(self.id)
+            .into_iter()
+            .rev()
+            .flatten()
+            .enumerate()
+        {
+            if depth > 0 {
+                f.write_str("/")?;
+            }
+            f.write_str(activity.name.as_str())?;
+            if activity.is_namesake {
+                write!(f, ":{id}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Activities {
+    /// Who an activity is.
+    pub fn path(&self, id: u16) -> Path<'_> {
+        Path { all: self, id }
+    }
+
+    /// An activity, who created it, and so on. A creator lives longer than what it created.
+    fn ancestry(&self, id: u16) -> [Option<(u16, &Activity)>; ANCESTORS_MAX] {
+        let mut next = Some(id);
+        core::array::from_fn(|_| {
+            let id = next?;
+            let found = self.all.get(&id);
+            next = found.map(|activity| activity.creator);
+            Some((id, found?))
+        })
+    }
+
+    /// Whether an activity may create one more: it has fewer creators above it than there may be.
+    pub fn may_create(&self, id: u16) -> bool {
+        self.ancestry(id).last().is_none_or(Option::is_none)
+    }
+
+    /// Whether a creator has an activity of this name.
+    pub fn has_namesake(&self, creator: u16, name: &Name) -> bool {
+        self.all
+            .values()
+            .any(|a| a.creator == creator && a.name == *name)
+    }
+
     /// The place among the holders of the activity whose messages have this label, if it may make calls.
     #[inline(always)]
     pub fn caller(&self, label: u64) -> Option<HolderId> {
@@ -173,6 +237,7 @@ mod tests {
     fn activity(generation: u32, holder: u16) -> Activity {
         Activity {
             name: Name::default(),
+            is_namesake: false,
             holder: HolderId(holder),
             node: NodeId(0),
             tile: 0,
@@ -196,6 +261,61 @@ mod tests {
             parked: None,
             waits: None,
         }
+    }
+
+    #[test]
+    fn nobody_takes_the_path_of_another_one() {
+        let mut all = Activities::default();
+        let mut add = |id: u16, creator: u16, name: &str| {
+            let name = Name::new(name).unwrap();
+            let is_namesake = all.has_namesake(creator, &name);
+            let new = Activity {
+                name,
+                creator,
+                is_namesake,
+                ..activity(0, id)
+            };
+            all.insert(id, new);
+        };
+        add(1, 0, "root");
+        add(2, 1, "control");
+        add(3, 2, "actuator");
+        // The same name by the same creator, by somebody else, and by a child of the one that has it.
+        add(4, 2, "actuator");
+        add(5, 1, "actuator");
+        add(6, 3, "actuator");
+        let path = |id| format!("{}", all.path(id));
+        assert_eq!(
+            [1, 2, 3, 4, 5, 6].map(path),
+            [
+                "root",
+                "root/control",
+                "root/control/actuator",
+                "root/control/actuator:4",
+                "root/actuator",
+                "root/control/actuator/actuator"
+            ]
+        );
+        // As deep as it goes.
+        for id in 7..7 + ANCESTORS_MAX as u16 {
+            let creator = id - 1;
+            if all.contains_key(&creator) && all.may_create(creator) {
+                all.insert(
+                    id,
+                    Activity {
+                        creator,
+                        name: Name::new("x").unwrap(),
+                        ..activity(0, id)
+                    },
+                );
+            }
+        }
+        let deepest = all.keys().last().copied().unwrap();
+        assert_eq!(
+            format!("{}", all.path(deepest)).split('/').count(),
+            ANCESTORS_MAX
+        );
+        assert!(!all.may_create(deepest) && all.may_create(deepest - 1));
     }
 
     proptest! {

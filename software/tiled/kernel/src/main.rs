@@ -327,10 +327,10 @@ fn is_wanted_above(unit: &Unit, worked: Option<usize>) -> bool {
 fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
     let all: Vec<u16> = system.numbers_in_use().collect();
     for id in all {
-        let found = system.activity(id).map(|a| (a.name, a.holder));
-        if let Some((name, holder)) = found {
+        if let Some(holder) = system.activity(id).map(|a| a.holder) {
             let holding = system.space().holding(holder);
-            unit.line(format_args!("books: {} has {holding:?}", name.as_str()));
+            let path = system.path(id);
+            unit.line(format_args!("books: {path} has {holding:?}"));
         }
     }
     root::take_back(system, unit);
@@ -388,10 +388,10 @@ fn report(system: &mut System, unit: &mut Unit) -> bool {
     let Some((activity, cause)) = system.take_report() else {
         return false;
     };
-    if let (Some(target), Some(tile)) = (system.activity(activity), system.tile_of(activity)) {
+    if let Some(tile) = system.tile_of(activity) {
         let line = Stopped {
             activity,
-            name: target.name.as_str(),
+            path: system.path(activity),
             tile: tile.id,
             cause,
         };

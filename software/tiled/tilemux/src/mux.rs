@@ -245,6 +245,7 @@ impl Mux {
                 budget,
                 period,
                 priority,
+                start,
             } => {
                 let (place, target) = self.find(activity)?;
                 target.limited = true;
@@ -252,7 +253,8 @@ impl Mux {
                     amount: budget,
                     period,
                 };
-                if !self.scheduler.set_budget(place, budget, priority, now) {
+                let start = start.max(now);
+                if !self.scheduler.set_budget(place, budget, priority, start) {
                     return Err(TileMuxError::BadRequest);
                 }
                 self.tell_shared(machine);

@@ -376,6 +376,7 @@ fn requests_are_checked() {
             budget: 2,
             period: 1,
             priority: 0,
+            start: 0,
         },
         TileMuxError::BadRequest,
     );
@@ -413,6 +414,7 @@ fn budgets_let_others_run() {
         budget: 10_000,
         period: 100_000,
         priority: 0,
+        start: 0,
     };
     assert_eq!(mux.request(&mut tile, budget, 0), Ok(None));
     // Its sleep shall not be charged, so it must sleep through TileMux.

@@ -194,7 +194,7 @@ impl Space {
                             _ => 0,
                         };
                     }
-                    if used != tile.given[quota] {
+                    if used != tile.granted(quota) {
                         return Err(("what is left and what was given away is what there was", id));
                     }
                 }

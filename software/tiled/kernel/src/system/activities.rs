@@ -16,8 +16,9 @@ use bulkhead_abi::syscall::{
     Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SYSCALL_SLOT, StopCause, SyscallError,
 };
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request};
+use bulkhead_abi::time::{LEAST_BUDGET, WHOLE};
 use bulkhead_abi::words::Name;
-use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Removed};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Removed, Tile};
 
 /// What an activity is to be made of: selectors of who creates it, and more.
 #[derive(Clone, Copy, Debug)]
@@ -43,9 +44,6 @@ pub struct Creation {
 /// Numbers of activities end here; larger ones are the unit's own.
 pub const NUMBERS_END: u16 = 0x8000;
 
-/// Nanoseconds of a second.
-const SECOND: u128 = 1_000_000_000;
-
 impl System {
     /// Creates an activity with its channel to the kernel. Nobody can use it before its TileMux knows it.
     ///
@@ -68,6 +66,9 @@ impl System {
             Some(creator) => usize::from(creator.priority),
             None => PRIORITIES - 1,
         };
+        if !self.activities.may_create(creator) {
+            return Err(SyscallError::TooDeep);
+        }
         // The console believes names.
         let named = plan.name.is_plain();
         if !named || usize::from(plan.priority) > highest {
@@ -99,7 +100,7 @@ impl System {
             .ok_or(SyscallError::WrongState)?;
         target.endpoints.find(2).ok_or(SyscallError::NoEndpoint)?;
         let cpu_owner = tile.owner[Quota::Cpu as usize];
-        let cpu = self.budget_of(index, cpu_owner, tile.period)?;
+        let cpu = self.budget_of(index, &tile, plan.tile_priority)?;
         let regulated = self.bucket_for(index, tile.owner[Quota::NocRate as usize])?;
 
         let (node, holder) =
@@ -116,6 +117,7 @@ impl System {
             id,
             Activity {
                 name: plan.name,
+                is_namesake: self.activities.has_namesake(creator, &plan.name),
                 holder,
                 node,
                 tile: index,
@@ -145,6 +147,7 @@ impl System {
             budget,
             period,
             priority: plan.tile_priority,
+            start: self.space.fresh_from(cpu_owner),
         });
         let equipping = Equipping {
             ticket,
@@ -184,27 +187,33 @@ impl System {
         }
     }
 
-    /// The processor time of a tile capability in each of its periods, if it has time of its own; it must not be in use.
+    /// The processor time of a tile capability in each of its periods, if it has any; it must not be in use. Without any, an activity
+    /// comes last.
     fn budget_of(
         &self,
         index: usize,
-        owner: NodeId,
-        period: u64,
+        tile: &Tile,
+        priority: u8,
     ) -> Result<Option<(u64, u64)>, SyscallError> {
+        let owner = tile.owner[Quota::Cpu as usize];
         let Object::Tile(from) = *self.space.object(owner) else {
             return Err(SyscallError::WrongKind);
         };
-        if self.space.origin(owner).is_none() {
-            return Ok(None);
+        if priority > tile.time.priority {
+            return Err(SyscallError::NoQuota);
+        }
+        if from.time.period == WHOLE || from.time.budget == 0 {
+            return match tile.time.idle {
+                true => Ok(None),
+                false => Err(SyscallError::NoQuota),
+            };
         }
         if self.tiles[index].budgets.contains(&owner) {
             return Err(SyscallError::WrongState);
         }
-        let share = u128::from(from.left[Quota::Cpu as usize]);
-        let budget = (share * u128::from(period) / SECOND) as u64;
-        match budget {
-            0 => Err(SyscallError::NoQuota),
-            budget => Ok(Some((budget, period))),
+        match from.left[Quota::Cpu as usize] {
+            ..LEAST_BUDGET => Err(SyscallError::NoQuota),
+            budget => Ok(Some((budget, from.time.period))),
         }
     }
 

@@ -21,7 +21,7 @@ mod speaking;
 mod tiles;
 mod waiting;
 
-use crate::activity::{ACTIVITY_COST, Activities, Activity, State};
+use crate::activity::{ACTIVITY_COST, Activities, Activity, Path, State};
 use crate::hardware::{Hardware, Region, Right};
 use crate::tile::Tile;
 use alloc::collections::BTreeSet;
@@ -33,7 +33,7 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{
-    Holder, HolderId, Node, NodeId, Object, Request as QuotaRequest, Space,
+    Holder, HolderId, Node, NodeId, Object, Request as QuotaRequest, Space, Terms,
 };
 use bulkhead_common::payer::{Caller, Creator, Fixed, Paid, PaidQueue, Reserved};
 
@@ -225,10 +225,15 @@ impl System {
         self.activities.get(&id).map(|a| &self.tiles[a.tile])
     }
 
-    /// The name of an activity that is on this tile (its number on the network).
-    pub fn name_on(&self, id: u16, tile: u16) -> Option<&str> {
+    /// The path of an activity that is on this tile (its number on the network).
+    pub fn name_on(&self, id: u16, tile: u16) -> Option<Path<'_>> {
         let activity = self.activities.get(&id)?;
-        (self.tiles[activity.tile].id == tile).then_some(activity.name.as_str())
+        (self.tiles[activity.tile].id == tile).then_some(self.activities.path(id))
+    }
+
+    /// Who an activity is.
+    pub fn path(&self, id: u16) -> Path<'_> {
+        self.activities.path(id)
     }
 
     /// The capabilities.
@@ -390,10 +395,17 @@ impl System {
                 rate,
                 burst,
                 tables,
+                priority,
+                idle,
             } => {
                 let share = |value: u64| (value != SHARE).then_some(value);
                 let request = [endpoints, budget, rate, burst, tables].map(share);
-                self.derive_tile(hardware, caller, source, target, request, period)?;
+                let terms = Terms {
+                    period,
+                    priority,
+                    idle: idle != 0,
+                };
+                self.derive_tile(hardware, caller, (source, target), request, terms)?;
             }
             Syscall::DeriveKernelMemory {
                 source,
@@ -713,7 +725,8 @@ impl System {
                     _ => 0,
                 };
                 reply.push(&[ObjectKind::Tile as u64]);
-                reply.push(&[left(0), left(1), left(2), left(3), left(4)])
+                reply.push(&[left(0), left(1), left(2), left(3), left(4)]);
+                reply.push(&[tile.time.idle.into()])
             }
             Object::Endpoint { .. } => reply.push(&[ObjectKind::Endpoint as u64]),
             Object::KernelMemory { left, .. } => {
@@ -734,10 +747,9 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         caller: HolderId,
-        source: u16,
-        target: u16,
+        (source, target): (u16, u16),
         request: QuotaRequest,
-        period: u64,
+        terms: Terms,
     ) -> Result<(), SyscallError> {
         let (_, object) = self.space.look(caller, source)?;
         let Object::Tile(parent) = object else {
@@ -746,7 +758,7 @@ impl System {
         let index = self.tile_index(parent.tile)?;
         self.check_tile_request(index, &parent, &request)?;
         self.space
-            .derive_tile(caller, source, target, request, period)?;
+            .derive_tile(caller, source, target, request, terms)?;
         self.update_bucket(hardware, index, parent.owner);
         Ok(())
     }

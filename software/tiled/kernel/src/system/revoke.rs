@@ -338,6 +338,9 @@ impl System {
                 if let Object::Activity { holder } = removed.object {
                     if let Some(id) = self.number(HolderId(holder)) {
                         self.take_device(hardware, id);
+                        if let Some(owner) = self.activities.get(&id).and_then(|a| a.cpu) {
+                            self.space.stop_using(owner, hardware.time());
+                        }
                     }
                     self.ended(HolderId(holder), removed);
                 }

@@ -19,6 +19,7 @@ use bulkhead_abi::tilemux::{
     TILEMUX_BASE, TILEMUX_BUFFER, TILEMUX_CONFIG, TILEMUX_MEMORY, TILEMUX_PRINT_BUFFER,
     TileMuxConfig,
 };
+use bulkhead_abi::time::LEAST_BUDGET;
 use bulkhead_capabilities::{
     HolderId, NodeId, Object, QUOTAS, Quota, Request, Space, Tile as TileObject, UNREGULATED,
 };
@@ -241,10 +242,12 @@ impl System {
         }
         let owner = parent.owner[Quota::Cpu as usize];
         let used = self.tiles[index].budgets.contains(&owner);
-        if request[Quota::Cpu as usize].is_some() && used {
-            return Err(SyscallError::WrongState);
+        match request[Quota::Cpu as usize] {
+            None | Some(0) => Ok(()),
+            Some(_) if used => Err(SyscallError::WrongState),
+            Some(..LEAST_BUDGET) => Err(SyscallError::BadArgument),
+            Some(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// The bucket of who owns a rate follows what is left of it.

@@ -11,7 +11,7 @@
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Number};
 use bulkhead_capabilities::{
-    ACTIVITY_STEPS, CUT_STEPS, LOOKUP_STEPS, MAKE_STEPS, QUOTAS, REVOKE_STEPS,
+    ACTIVITY_STEPS, CUT_STEPS, FRESH_STEPS, LOOKUP_STEPS, MAKE_STEPS, QUOTAS, REVOKE_STEPS,
 };
 
 /// The largest cost of one piece of work.
@@ -64,7 +64,7 @@ pub const fn of(call: Number) -> Bound {
         // The window, and where TileMux is asked.
         Number::ConfigureTile => bound(4 * LOOKUP + MAKE_STEPS, 2),
         // The activity itself, a bucket, and what TileMux may borrow.
-        Number::CreateActivity => bound(6 * LOOKUP + ACTIVITY_STEPS, 2),
+        Number::CreateActivity => bound(6 * LOOKUP + ACTIVITY_STEPS + FRESH_STEPS, 2),
         Number::Map | Number::Start => bound(LOOKUP, 1),
         // A mapping, page tables out of some window's memory, an endpoint.
         Number::SetPager => bound(

@@ -407,5 +407,7 @@ pub fn limited(target: u16, rate: u64, burst: u64) -> Syscall {
         rate,
         burst,
         tables: SHARE,
+        priority: 0,
+        idle: 1,
     }
 }
