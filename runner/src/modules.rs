@@ -132,7 +132,9 @@ mod tests {
 
         let mut system = FileSystem::mount(Bytes(bytes), 1 << 20).unwrap();
         let mut read = |path: &str| {
-            let inode = system.lookup(path).unwrap();
+            let inode = system
+                .lookup(&bulkhead_filesystem::Path::parse(path).unwrap())
+                .unwrap();
             let mut buffer = vec![0; 40_000];
             let length = system.read(inode, 0, &mut buffer).unwrap();
             buffer.truncate(length);
@@ -140,7 +142,11 @@ mod tests {
         };
         assert_eq!(read("readme"), b"hello");
         assert_eq!(read("maps/big.bin"), big);
-        assert!(system.lookup("maps/old").is_ok());
+        assert!(
+            system
+                .lookup(&bulkhead_filesystem::Path::parse("maps/old").unwrap())
+                .is_ok()
+        );
 
         let error = image(folder.path(), 1 << 17).unwrap_err().to_string();
         assert!(

@@ -323,7 +323,9 @@ mod tests {
                 assert_ne!(base.hash(), other.hash(), "{}", open.name);
                 assert_ne!((open.value)(&base), (open.value)(&other), "{}", open.name);
             }
-            assert!(open.earlier.iter().all(|(value, _)| *value != "") && !open.reason.is_empty());
+            assert!(
+                open.earlier.iter().all(|(value, _)| !value.is_empty()) && !open.reason.is_empty()
+            );
         }
     }
 

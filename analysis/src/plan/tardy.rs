@@ -7,7 +7,7 @@ use bulkhead_model::tasks::TaskSystem;
 use num_traits::Signed;
 
 use super::{PlanError, prepare};
-use crate::schedulability::{Task, TaskError, mc2, tardiness};
+use crate::schedulability::{Task, TaskError, handlers, mc2, tardiness};
 
 /// Rounds in which tardiness may grow with what late jobs pay for.
 const LATE_ROUNDS: usize = 50;
@@ -36,7 +36,13 @@ pub fn bounds(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<u64>>, 
             Some(found) => late = found,
         }
     }
-    let releases = prepare::releases(system, order.iter().copied());
+    // With the decision that whoever is displaced may have to wait for.
+    let decision = prepare::nanoseconds(system.overheads.schedule);
+    let release = prepare::nanoseconds(system.overheads.release);
+    let arrivals = alone
+        .iter()
+        .map(|task| handlers::handler(release.saturating_add(decision), task.period));
+    let releases: Vec<Task> = arrivals.filter(|h| h.cost > 0).collect();
     let supply = mc2::supply(&releases);
     if releases.is_empty() || supply.rate.is_negative() {
         return Ok(None);

@@ -194,12 +194,13 @@ mod tests {
         prop::collection::vec(task, 1..8)
     }
 
-    /// The iteration as it is published: one step of `cost + interference / processors` after the other.
+    /// The iteration as it is published: one step of `cost + interference / processors` after the other; followed up to the period,
+    /// as for a task whose deadline that is.
     fn as_published(tasks: &[Task], processors: usize) -> Vec<Option<Time>> {
         let mut known: Vec<Known> = Vec::new();
         for task in tasks {
             let mut window = task.cost;
-            while known.len() >= processors && window <= task.deadline {
+            while known.len() >= processors && window <= task.period {
                 let cap = window - task.cost + 1;
                 let (mut sum, mut gains) = (0, Vec::new());
                 for t in &known {
@@ -221,7 +222,7 @@ mod tests {
                 }
                 window = next;
             }
-            if window > task.deadline {
+            if window > task.period {
                 break;
             }
             known.push(Known {
@@ -242,7 +243,10 @@ mod tests {
             processors in 1usize..5,
         ) {
             let tasks: Vec<_> = parts.iter().map(|&(c, t, d)| Task::constrained(c, t, d.min(t))).collect();
-            prop_assert_eq!(response_times(&tasks, processors).unwrap(), as_published(&tasks, processors));
+            let published = as_published(&tasks, processors);
+            let in_time = published.iter().zip(&tasks).all(|(r, t)| r.is_some_and(|r| r <= t.deadline));
+            prop_assert_eq!(response_times(&tasks, processors).unwrap(), published);
+            prop_assert_eq!(schedulable(&tasks, processors).unwrap(), in_time);
         }
 
         #[test]
@@ -263,7 +267,7 @@ mod tests {
             for ((bound, exact), task) in response_times(&tasks, 1).unwrap().into_iter().zip(exact).zip(&tasks) {
                 let Some(bound) = bound else { break };
                 prop_assert_eq!(Some(bound), exact);
-                prop_assert!(bound <= task.deadline);
+                prop_assert!(bound <= task.period);
             }
         }
 

@@ -98,7 +98,7 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
         let mut chosen: Vec<usize> = able.iter().map(|job| job.number).collect();
         for core in cores
             .iter_mut()
-            .filter(|core| !(core.decision > 0 || !core.releases.is_empty()))
+            .filter(|core| core.decision == 0 && core.releases.is_empty())
         {
             match core.job.filter(|job| chosen.contains(job)) {
                 Some(job) => chosen.retain(|other| *other != job),
@@ -107,7 +107,7 @@ pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
         }
         for core in cores
             .iter_mut()
-            .filter(|core| !(core.decision > 0 || !core.releases.is_empty()))
+            .filter(|core| core.decision == 0 && core.releases.is_empty())
         {
             if core.job.is_none() && !chosen.is_empty() {
                 let number = chosen.remove(0);

@@ -238,8 +238,8 @@ fn variants(options: &StudyVariants) -> Outcome {
         &show(&bar),
     )?;
     bar.finish_and_clear();
-    let json =
-        serde_json::to_string_pretty(&all).map_err(|error| Error::Report(error.to_string()))?;
+    let json = serde_json::to_string_pretty(&all)
+        .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
     write(&options.out, "variants.json", &json)?;
     write(&options.out, "index.html", &study::variants_page(&all))?;
     if options.json {

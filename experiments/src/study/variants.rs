@@ -262,8 +262,10 @@ mod tests {
 
     #[test]
     fn rows_stand_beside_the_paper() {
-        let mut parameters = StudyParameters::default();
-        parameters.most_samples = 16;
+        let parameters = StudyParameters {
+            most_samples: 16,
+            ..StudyParameters::default()
+        };
         let scenarios = matching("C-Light,Short,Light,Quick,*,High,Many").expect("matches");
         let some: Vec<&Variant> = VARIANTS.iter().take(2).collect();
         let all = variants(&parameters, &some, &scenarios, Some(2), &|_, _| ()).expect("valid");
