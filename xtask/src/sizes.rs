@@ -177,6 +177,7 @@ mod tests {
             uses: vec![],
             links: links.iter().map(|link| (*link).to_owned()).collect(),
             host_tests: false,
+            fuzz: false,
         };
         // What is linked by way of something else is trusted, too; what everybody shares is not counted.
         let packages = [

@@ -20,5 +20,3 @@ pub const NOTIFICATION: u64 = 67;
 pub const REPLY: u64 = 68;
 /// A text, or a line of the kernel's own, on the console.
 pub const TEXT: u64 = 69;
-/// Questions to servers that something else made possible.
-pub const QUESTIONS: u64 = 70;

@@ -18,7 +18,7 @@ use bulkhead_abi::words::{self, Aligned};
 use bulkhead_hal::marker;
 use bulkhead_kernel::books::{self, Books};
 use bulkhead_kernel::bounds::{
-    ANSWER, NOTIFICATION, QUESTIONS, REPLY, STEP, TEXT, TILE_ANSWER, WORK_BEGINS, WORK_ENDS,
+    ANSWER, NOTIFICATION, REPLY, STEP, TEXT, TILE_ANSWER, WORK_BEGINS, WORK_ENDS,
 };
 use bulkhead_kernel::hardware::{Hardware, Region};
 use bulkhead_kernel::report::Stopped;
@@ -292,7 +292,9 @@ fn conclude(
     }
     // Each is a piece of its own: whoever calls in a higher priority comes between.
     while !is_wanted_above(unit, worked) && system.has_replies() {
-        measured(REPLY, || system.send_reply(unit));
+        measured(REPLY, || {
+            system.send_reply(unit);
+        });
     }
     if let Some(cause) = system.root_cause(*root) {
         while report(system, unit) {}
