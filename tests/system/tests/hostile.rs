@@ -1,6 +1,6 @@
 //! An application that misbehaves harms nobody, and the report says what it did.
 
-use bulkhead_whole_system_tests::{finished, system, variant};
+use bulkhead_system_tests::whole::{finished, system, variant};
 
 /// Variant, what the report must say of the attacker (nothing: it ends well or runs on), and in which file it happened.
 const EXPECTED: [(&str, &str, &str); 19] = [

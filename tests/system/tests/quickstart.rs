@@ -1,11 +1,11 @@
 //! The quickstart shows what it is for: disturbance without regulation, none worth naming with it, bounds that hold. And the
 //! README shows what it prints.
 //!
-//! `BLESS=1 cargo test --release -p bulkhead-whole-system-tests --test quickstart` writes the README's table and pictures anew.
+//! `BLESS=1 cargo test --release -p bulkhead-system-tests quickstart::` writes the README's table and pictures anew.
 
 use bulkhead_report::result::RunResult;
 use bulkhead_report::{page, table};
-use bulkhead_whole_system_tests::{finished, system, variant};
+use bulkhead_system_tests::whole::{finished, system, variant};
 use std::fs::{read_to_string, write};
 use std::path::Path;
 
