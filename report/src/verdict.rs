@@ -284,10 +284,8 @@ impl Verdict {
         parts
     }
 
-    /// What was not judged, one line for each run and reason.
+    /// What was not judged: one line for each run and reason, and runs of which the same was not judged for the same reason together.
     fn unjudged(&self) -> Vec<String> {
-        /// Names of a line; the others are counted.
-        const NAMED: usize = 3;
         let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
         let all = self.promises.iter();
         for promise in all.filter(|p| p.judgement == Judgement::NotJudged) {
@@ -300,15 +298,32 @@ impl Verdict {
                 None => groups.push((&promise.variant, why, vec![&promise.what])),
             }
         }
-        let text = |(variant, why, what): (&str, &str, Vec<&str>)| {
-            let mut named = what[..what.len().min(NAMED)].join("; ");
-            if what.len() > NAMED {
-                named += &format!(" and {} more", what.len() - NAMED);
+        let mut lines: Vec<(Vec<&str>, &str, Vec<&str>)> = Vec::new();
+        for (variant, why, what) in groups {
+            let known = lines
+                .iter_mut()
+                .find(|line| line.1 == why && line.2 == what);
+            match known {
+                Some(line) => line.0.push(variant),
+                None => lines.push((vec![variant], why, what)),
             }
-            format!("{}{named}, because {why}", prefix(variant))
+        }
+        let text = |(variants, why, what): (Vec<&str>, &str, Vec<&str>)| {
+            let runs = prefix(&named(&variants, ", "));
+            format!("{runs}{}, because {why}", named(&what, "; "))
         };
-        groups.into_iter().map(text).collect()
+        lines.into_iter().map(text).collect()
     }
+}
+
+/// The first names; the others are counted.
+fn named(all: &[&str], between: &str) -> String {
+    const NAMED: usize = 3;
+    let mut text = all[..all.len().min(NAMED)].join(between);
+    if all.len() > NAMED {
+        text += &format!(" and {} more", all.len() - NAMED);
+    }
+    text
 }
 
 /// A part of the head.
@@ -351,6 +366,8 @@ mod tests {
             Promise::not_judged("b", "bound of write-back of sensor", why),
             Promise::not_judged("b", "bound of message of actuator", why),
             Promise::not_judged("c", "bound of message of actuator", why),
+            Promise::not_judged("d", "bound of message of actuator", why),
+            Promise::not_judged("d", "task sensor", "its <task> has no cost"),
         ])
     }
 
@@ -364,9 +381,10 @@ mod tests {
           b: tile 3, sensor: stopped: panic
         Failed as expected: 1 promise
           c: flow loop: 50 late of 50, 0 allowed
-        Not judged: 5 promises
+        Not judged: 7 promises
           b: bound of cache miss of sensor; bound of message of sensor; bound of write-back of sensor and 1 more, because `hog` has no limit
-          c: bound of message of actuator, because `hog` has no limit
+          c, d: bound of message of actuator, because `hog` has no limit
+          d: task sensor, because its <task> has no cost
         Held: 2 promises
         ");
         let page = all().markup(&happened).into_string();

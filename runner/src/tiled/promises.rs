@@ -5,8 +5,11 @@
 //! bound is computed, and how an observation was made.
 
 use super::bounds::members;
+use bulkhead_analysis::plan::system::judge;
+use bulkhead_analysis::plan::{Constraint, Kind};
 use bulkhead_model::System;
 use bulkhead_report::format::grouped;
+use bulkhead_report::plan::failure;
 use bulkhead_report::result::{Bound, End, FlowResult, RequestResult, TaskResult, VariantResult};
 use bulkhead_report::verdict::Promise;
 
@@ -16,9 +19,13 @@ pub fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> 
         system,
         cycle: cycle.max(1),
         variant,
+        responses: match variant.tasks.is_empty() {
+            true => Ok(Vec::new()),
+            false => responses(system),
+        },
     };
     let flows = variant.flows.iter().flat_map(|flow| judge.flow(flow));
-    let tasks = variant.tasks.iter().map(|task| judge.task(task));
+    let tasks = variant.tasks.iter().flat_map(|task| judge.task(task));
     let requests = variant
         .requests
         .iter()
@@ -26,10 +33,21 @@ pub fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> 
     flows.chain(tasks).chain(requests).collect()
 }
 
+/// Bounds of the responses of tasks with a cost, as `check` has them.
+///
+/// # Errors
+/// Why there are none.
+fn responses(system: &System) -> Result<Vec<Constraint>, String> {
+    let verdict = judge(system).map_err(|error| error.to_string())?;
+    let all = verdict.tasks.into_iter().flat_map(|plan| plan.constraints);
+    Ok(all.filter(|one| one.kind == Kind::Response).collect())
+}
+
 struct Judge<'a> {
     system: &'a System,
     cycle: u64,
     variant: &'a VariantResult,
+    responses: Result<Vec<Constraint>, String>,
 }
 
 impl Judge<'_> {
@@ -95,17 +113,36 @@ impl Judge<'_> {
         all
     }
 
-    fn task(&self, task: &TaskResult) -> Promise {
+    fn task(&self, task: &TaskResult) -> [Promise; 2] {
         let name = &task.application;
-        if task.jobs == 0 && task.misses == 0 {
-            let what = format!("task {name}: its deadline");
-            return self.not_judged(what, "its program marks no jobs");
-        }
-        let what = format!(
-            "task {name}: {} jobs late of {}, {} allowed",
-            task.misses, task.jobs, task.allowed
-        );
-        self.deadline(what, task.misses <= task.allowed)
+        let observed = match (task.jobs, task.misses) {
+            (0, 0) => {
+                let what = format!("task {name}: its deadline");
+                self.not_judged(what, "its program marks no jobs")
+            }
+            (jobs, misses) => {
+                let allowed = task.allowed;
+                let what = format!("task {name}: {misses} jobs late of {jobs}, {allowed} allowed");
+                self.deadline(what, misses <= allowed)
+            }
+        };
+        let what = format!("task {name}: a bound within its deadline");
+        let bound = match &self.responses {
+            Err(why) => self.not_judged(what, why),
+            Ok(all) => match all.iter().find(|one| one.subject == *name) {
+                None => self.not_judged(what, "its <task> has no cost"),
+                Some(one) => {
+                    let text = failure(one);
+                    let what = if one.holds {
+                        what
+                    } else {
+                        format!("task {name}: {text}")
+                    };
+                    self.deadline(what, one.holds)
+                }
+            },
+        };
+        [observed, bound]
     }
 
     fn request(&self, request: &RequestResult) -> Promise {
@@ -133,7 +170,7 @@ impl Judge<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bulkhead_model::{LoadOptions, load_system};
+    use bulkhead_model::{LoadOptions, load_system, load_system_text};
     use bulkhead_report::distribution::distribution;
     use bulkhead_report::result::Sample;
     use bulkhead_report::verdict::{Judgement, Outcome, Verdict};
@@ -183,22 +220,30 @@ mod tests {
         }
     }
 
-    fn verdict(variant: &str, flows: Vec<FlowResult>, tasks: Vec<TaskResult>) -> Verdict {
-        let result = VariantResult {
+    fn empty(variant: &str) -> VariantResult {
+        VariantResult {
             name: variant.to_owned(),
             ticks: 0,
             end: End::Duration,
             instructions: 0,
             digest: String::new(),
-            flows,
+            flows: Vec::new(),
             spans: Vec::new(),
-            tasks,
+            tasks: Vec::new(),
             requests: Vec::new(),
             interference: Vec::new(),
             tiles: Vec::new(),
             incidents: Vec::new(),
             checks: Vec::new(),
             quotas: Vec::new(),
+        }
+    }
+
+    fn verdict(variant: &str, flows: Vec<FlowResult>, tasks: Vec<TaskResult>) -> Verdict {
+        let result = VariantResult {
+            flows,
+            tasks,
+            ..empty(variant)
         };
         Verdict::of(of(&system(variant), 2, &result))
     }
@@ -247,7 +292,10 @@ mod tests {
     fn misses_that_are_meant_are_shown_and_do_not_count() {
         let both = |variant| verdict(variant, vec![flow(&[1200], Some(1300))], vec![task(5, 5)]);
         let shown = both("unregulated");
-        assert_eq!(judgements(&shown), [Held, Failed, Failed, Failed]);
+        assert_eq!(
+            judgements(&shown),
+            [Held, Failed, Failed, Failed, NotJudged]
+        );
         assert_eq!((shown.counts().expected, shown.is_kept()), (3, true));
         assert_eq!(both("regulated").counts().failed, 3);
         // A bound that an observation exceeds is never meant.
@@ -256,11 +304,30 @@ mod tests {
     }
 
     #[test]
+    fn a_response_that_check_bounds_above_its_deadline_fails_the_run_too() {
+        let text = |cost: &str| {
+            format!(
+                "<system name='s' platform='tiled-gem5'><domain name='d'><app name='sensor' program='p'>\
+                 <task period='4ms' deadline='1ms' cost='{cost}'/></app></domain></system>"
+            )
+        };
+        for (cost, expected) in [("900us", Held), ("1100us", Failed)] {
+            let system =
+                load_system_text("s", &text(cost), &LoadOptions::default()).expect("valid");
+            let mut result = empty("s");
+            result.tasks = vec![task(5, 0)];
+            let found = Verdict::of(of(&system, 2, &result));
+            assert_eq!(judgements(&found), [Held, expected], "{cost}");
+        }
+    }
+
+    #[test]
     fn jobs_count_and_programs_that_mark_none_are_not_judged() {
         let of = |jobs, misses| verdict("regulated", Vec::new(), vec![task(jobs, misses)]);
-        assert_eq!(judgements(&of(10, 0)), [Held]);
-        assert_eq!(judgements(&of(10, 10)), [Failed]);
-        assert_eq!(judgements(&of(0, 3)), [Failed], "by their own account");
+        assert_eq!(judgements(&of(10, 0)), [Held, NotJudged]);
+        assert_eq!(judgements(&of(10, 10)), [Failed, NotJudged]);
+        let own = judgements(&of(0, 3));
+        assert_eq!(own, [Failed, NotJudged], "by their own account");
         assert_eq!(of(0, 0).outcome(), Outcome::NothingJudged);
     }
 }
