@@ -11,23 +11,13 @@ use bulkhead_analysis::mc2::ways::{ONE, Scratch, WayPlan, WayProblem};
 use bulkhead_analysis::schedulability::{
     Task, batch, edf, fixed_priority, global_edf, global_fixed_priority,
 };
+use bulkhead_random::Random;
 use criterion::{Criterion, Throughput, criterion_group};
 use std::hint::black_box;
 use std::time::Instant;
 
 const TASKS: usize = 20;
 const SETS: usize = 2000;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
-}
 
 /// A set whose utilisation is `permille` thousandths.
 fn set(random: &mut Random, permille: u64) -> Vec<Task> {
@@ -49,7 +39,7 @@ fn set(random: &mut Random, permille: u64) -> Vec<Task> {
 }
 
 fn sets(processors: u64) -> Vec<Vec<Task>> {
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut random = Random::new(0x9E37_79B9_7F4A_7C15);
     (0..SETS)
         .map(|i| {
             set(
@@ -115,7 +105,7 @@ fn bench(criterion: &mut Criterion) {
 
 /// Sixteen ways, four processors, demands that fall with ways; as many problems as are feasible as are not.
 fn way_problems() -> Vec<WayProblem> {
-    let mut random = Random(0x0DDB_1A5E_5BAD_5EED);
+    let mut random = Random::new(0x0DDB_1A5E_5BAD_5EED);
     (0..64)
         .map(|i| {
             let mut problem = WayProblem::new(16, 4);

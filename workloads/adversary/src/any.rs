@@ -8,8 +8,9 @@ extern crate alloc;
 
 mod attacker;
 
-use attacker::{Device, Random};
+use attacker::Device;
 use bulkhead_lib::time;
+use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 

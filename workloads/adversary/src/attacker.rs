@@ -15,6 +15,7 @@ use bulkhead_lib::abi::tilemux::{Ecall, FIRST_ENDPOINT};
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_lib::hal::{dtu, probe, user};
 use bulkhead_lib::{argument, environment, syscall, time};
+use bulkhead_random::Random;
 
 /// The kind that is the device's.
 const FRAMES: u64 = 13;
@@ -26,23 +27,6 @@ const MESSAGE: usize = 2016;
 /// Data of transfers and messages: nothing else lies here.
 #[repr(C, align(4096))]
 struct Page([u8; 4096]);
-
-/// Random numbers.
-pub struct Random(u64);
-
-impl Random {
-    /// xorshift64* (Vigna, ACM Transactions on Mathematical Software 42, 2016)
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
 
 #[derive(Clone, Copy)]
 struct Phase {
@@ -95,7 +79,7 @@ pub fn run(device: &mut impl Device) -> u64 {
     // Half of the heap, so that the allocator's own data has room.
     let words = environment().heap_size as usize / 16;
     let mut attacker = Attacker {
-        random: Random(seed),
+        random: Random::new(seed),
         page: Box::new(Page([0; 4096])),
         memory: Vec::with_capacity(words.max(8)),
         at: 0,

@@ -10,12 +10,13 @@ extern crate alloc;
 mod attacker;
 mod frames;
 
-use attacker::{Device, Random};
+use attacker::Device;
 use bulkhead_lib::abi::network::INTERRUPT_GATE;
 use bulkhead_lib::common::network::Card as _;
 use bulkhead_lib::gate::ReceiveGate;
 use bulkhead_lib::{environment, time};
 use bulkhead_network_card::NetworkCard;
+use bulkhead_random::Random;
 use frames::Addresses;
 
 bulkhead_lib::main!(main);

@@ -3,10 +3,10 @@
 //! Why it exists: who drops a frame has looked at it before, and who must answer one does more. What it deliberately does not
 //! know: who receives them, beyond what its own arguments and answers say.
 
-use crate::attacker::Random;
 use bulkhead_lib::abi::network::FRAME_MAX;
 use bulkhead_lib::argument;
 use bulkhead_lib::common::network::address;
+use bulkhead_random::Random;
 
 /// The shortest frame of Ethernet without its check sequence.
 const SHORT: usize = 60;

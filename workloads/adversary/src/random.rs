@@ -14,6 +14,7 @@ use bulkhead_lib::abi::memory_map::DTU_BASE;
 use bulkhead_lib::abi::tilemux::Ecall;
 use bulkhead_lib::argument;
 use bulkhead_lib::hal::{probe, user};
+use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 
@@ -21,25 +22,9 @@ bulkhead_lib::main!(main);
 #[repr(C, align(4096))]
 struct Page([u8; 8192]);
 
-struct Random(u64);
-
-impl Random {
-    /// xorshift64*
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
-
 fn main() -> u64 {
     let steps: u64 = argument::value("steps", 20_000);
-    let mut random = Random(argument::value("seed", 1));
+    let mut random = Random::new(argument::value("seed", 1));
     let page = Box::new(Page([0; 8192]));
     let base = page.0.as_ptr() as u64;
     let mut step = 0;

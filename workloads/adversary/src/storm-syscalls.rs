@@ -9,31 +9,19 @@ use bulkhead_lib::abi::syscall::{
     SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, SYSCALL_WORDS, Syscall,
 };
 use bulkhead_lib::{argument, println, syscall};
+use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// A selector in use, a size, a small number, anything.
-    fn word(&mut self) -> u64 {
-        match self.next() % 8 {
-            0..3 => u64::from(SEL_FREE) + self.next() % 8,
-            3 => self.next() % 4,
-            4 => 1 << (self.next() % 20),
-            5 => self.next() % 32,
-            6 => u64::MAX,
-            _ => self.next(),
-        }
+/// A selector in use, a size, a small number, anything.
+fn word(random: &mut Random) -> u64 {
+    match random.next() % 8 {
+        0..3 => u64::from(SEL_FREE) + random.next() % 8,
+        3 => random.next() % 4,
+        4 => 1 << (random.next() % 20),
+        5 => random.next() % 32,
+        6 => u64::MAX,
+        _ => random.next(),
     }
 }
 
@@ -60,11 +48,11 @@ fn ends(call: &Syscall) -> bool {
 
 fn main() -> u64 {
     let rounds: u64 = argument::value("rounds", 1000);
-    let mut random = Random(argument::value("seed", 1));
+    let mut random = Random::new(argument::value("seed", 1));
     let before = left();
     let (mut made, mut done) = (0u64, 0u64);
     while made < rounds {
-        let mut words: [u64; SYSCALL_WORDS] = core::array::from_fn(|_| random.word());
+        let mut words: [u64; SYSCALL_WORDS] = core::array::from_fn(|_| word(&mut random));
         words[0] = random.next() % 28;
         let Ok(call) = Syscall::decode(&words) else {
             continue;

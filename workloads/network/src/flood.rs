@@ -10,23 +10,12 @@ use bulkhead_lib::common::network::{Card, address};
 use bulkhead_lib::gate::ReceiveGate;
 use bulkhead_lib::{argument, println, time};
 use bulkhead_network_card::NetworkCard;
+use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 
-struct Random(u64);
-
-impl Random {
-    /// xorshift64 (Marsaglia, 2003).
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 >> 16
-    }
-}
-
 fn main() -> u64 {
-    let mut random = Random(argument::value("seed", 1u64) << 1 | 1);
+    let mut random = Random::new(argument::value("seed", 1u64) << 1 | 1);
     let pause = argument::time("pause", 10_000);
     let last: u8 = argument::value("mac", 6);
     let Some(victim) = argument::text("to").or(Some("10.0.0.1")).and_then(address) else {

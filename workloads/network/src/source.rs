@@ -9,6 +9,7 @@ use bulkhead_lib::common::network::DATA;
 use bulkhead_lib::common::status::Status;
 use bulkhead_lib::socket::{Network, Remote, Result, address};
 use bulkhead_lib::{argument, marker, println, time};
+use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 
@@ -29,7 +30,7 @@ fn measure() -> Result<bool> {
         port: argument::value("port", 9),
     };
     let bytes: u64 = argument::value("bytes", 262_144);
-    let mut random: u64 = argument::value("seed", 1u64).wrapping_mul(2) | 1;
+    let mut random = Random::new(argument::value("seed", 1u64).wrapping_mul(2) | 1);
     let mut network = Network::connect("network")?;
     // The sink may still be starting.
     let socket = loop {
@@ -48,11 +49,7 @@ fn measure() -> Result<bool> {
     while left > 0 {
         let length = left.min(DATA as u64) as usize;
         for part in data[..length].chunks_mut(8) {
-            // xorshift64 (Marsaglia, 2003).
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            part.copy_from_slice(&random.to_le_bytes()[..part.len()]);
+            part.copy_from_slice(&random.next().to_le_bytes()[..part.len()]);
         }
         sum = checksum(sum, &data[..length]);
         network.send(&socket, &data[..length], 0)?;

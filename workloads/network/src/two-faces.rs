@@ -15,6 +15,7 @@ use bulkhead_lib::gate::ReceiveGate;
 use bulkhead_lib::{argument, marker, println, time};
 use bulkhead_network::{Answer, Card, Options, Stack};
 use bulkhead_network_card::NetworkCard;
+use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 
@@ -32,7 +33,7 @@ struct Neighbour {
     pause: Option<u64>,
     junk: bool,
     next: u64,
-    random: u64,
+    random: Random,
     forged: u64,
 }
 
@@ -72,7 +73,7 @@ fn main() -> u64 {
         pause: pause.map(|_| argument::time("pause", 0)),
         junk: argument::text("forged") == Some("junk"),
         next: time::now(),
-        random: 88_172_645_463_325_252,
+        random: Random::new(88_172_645_463_325_252),
         forged: 0,
     };
     neighbour.stack.greet(victim);
@@ -162,11 +163,7 @@ impl Neighbour {
     }
 
     fn draw(&mut self) -> u64 {
-        // xorshift64 (Marsaglia, 2003).
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random >> 16
+        self.random.next() >> 16
     }
 
     fn forge(&mut self) {

@@ -6,20 +6,15 @@
 
 use bulkhead_lib::gate::{MessageBuffer, SendGate};
 use bulkhead_lib::{argument, println};
+use bulkhead_random::Random;
 
 bulkhead_lib::main!(main);
 
 fn main() -> u64 {
     let service = SendGate::named("service");
-    let mut state: u64 = argument::value("seed", 1);
+    let mut random = Random::new(argument::value("seed", 1));
     let messages: u64 = argument::value("messages", 5000);
-    // xorshift64, Marsaglia, "Xorshift RNGs", 2003.
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut next = || random.next();
     let mut buffer = MessageBuffer::new();
     let mut answers = 0;
     for _ in 0..messages {

@@ -15,13 +15,14 @@ const UNSAFE_FILES: &[(&str, &str)] = &[];
 /// Which parts may use which: a folder (or anything below it), and the folders that it may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("abi", &[]),
+    ("random", &[]),
     ("model", &["abi"]),
     ("machine", &["abi"]),
-    ("analysis", &["abi", "model"]),
+    ("analysis", &["abi", "model", "random"]),
     // Result types and what readers see: no machine.
     ("report", &["model", "analysis"]),
-    ("software", &["abi", "software"]),
-    ("workloads", &["abi", "software", "workloads"]),
+    ("software", &["abi", "random", "software"]),
+    ("workloads", &["abi", "random", "software", "workloads"]),
     (
         "runner",
         &[
@@ -51,6 +52,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "tests",
         &[
             "abi",
+            "random",
             "model",
             "machine",
             "analysis",

@@ -84,7 +84,7 @@ fn stack(address: [u8; 4]) -> Stack<Wire, u32> {
 struct Pair {
     stacks: [Stack<Wire, u32>; 2],
     now: u64,
-    random: u64,
+    random: bulkhead_random::Random,
     loss: u64,
     answers: [Vec<(u32, Answer)>; 2],
 }
@@ -94,17 +94,14 @@ impl Pair {
         Self {
             stacks: [stack(HERE), stack(THERE)],
             now: 1_000_000,
-            random: 88172645463325252,
+            random: bulkhead_random::Random::new(88172645463325252),
             loss,
             answers: [Vec::new(), Vec::new()],
         }
     }
 
     fn draw(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random % 100
+        self.random.next() % 100
     }
 
     fn ask(&mut self, side: usize, owner: u16, request: Request, data: &[u8], item: u32) {
