@@ -50,12 +50,28 @@ pub struct Finished {
     pub consoles: Vec<String>,
     /// Trace of each variant.
     pub traces: Vec<Option<Vec<u8>>>,
+    /// Events that each trace had no room for.
+    pub missing: Vec<u64>,
 }
 
 impl Finished {
     /// Exit code of the command.
     pub fn code(&self) -> u8 {
         self.result.code()
+    }
+
+    /// Which traces are not complete, a line each. A trace is no result, so this is no incident.
+    pub fn truncations(&self) -> Vec<String> {
+        let all = self.result.variants.iter().zip(&self.missing);
+        all.filter(|(_, missing)| **missing > 0)
+            .map(|(variant, missing)| {
+                format!(
+                    "{}.pftrace is truncated: {} events had no room",
+                    variant.name,
+                    report::format::grouped(*missing)
+                )
+            })
+            .collect()
     }
 
     /// Writes all files into `folder`; gives their paths.
@@ -402,6 +418,7 @@ fn finish(
     }
     let stops: Vec<Option<String>> = variants.iter().map(stop_of).collect();
     let (mut consoles, mut traces) = (Vec::new(), Vec::new());
+    let missing = observed.iter().map(|seen| seen.missing).collect();
     for (job, seen) in jobs.iter().zip(observed) {
         consoles.push(console(&job.system, seen.console, seen.other.as_ref()));
         traces.push(seen.trace);
@@ -421,6 +438,7 @@ fn finish(
         },
         consoles,
         traces,
+        missing,
     })
 }
 
@@ -703,4 +721,49 @@ fn tiles(names: &Names, seen: &Observed) -> Vec<TileResult> {
             counters: crate::counters::of_memory(memory),
         }))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_report::verdict::Judgement;
+
+    #[test]
+    fn nothing_of_a_variant_holds_whose_kernel_stopped() {
+        let incident = |kind| Incident {
+            kind,
+            at: None,
+            tile: 0,
+            application: "kernel".to_owned(),
+            what: "panicked at src/unit.rs:481:5: no".to_owned(),
+        };
+        let variant = |incidents| VariantResult {
+            name: "v".to_owned(),
+            ticks: 0,
+            end: End::Exit { code: 2 },
+            instructions: 0,
+            digest: String::new(),
+            flows: Vec::new(),
+            spans: Vec::new(),
+            tasks: Vec::new(),
+            requests: Vec::new(),
+            interference: Vec::new(),
+            tiles: Vec::new(),
+            incidents,
+            checks: Vec::new(),
+            quotas: Vec::new(),
+        };
+        assert_eq!(stop_of(&variant(vec![incident(IncidentKind::Crash)])), None);
+        let stop = stop_of(&variant(vec![incident(IncidentKind::KernelStopped)]));
+        let judged = |held| unless(Promise::judged("v", "w", held), &stop);
+        assert_eq!(judged(true).judgement, Judgement::NotJudged);
+        assert_eq!(
+            judged(true).because.as_deref(),
+            Some("the run ended with the kernel: panicked at src/unit.rs:481:5: no")
+        );
+        // What had failed before has failed.
+        assert_eq!(judged(false).judgement, Judgement::Failed);
+        let kept = unless(Promise::judged("v", "w", true), &None);
+        assert_eq!(kept.judgement, Judgement::Held);
+    }
 }

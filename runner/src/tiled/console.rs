@@ -197,6 +197,26 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_of_the_kernel_is_an_incident_and_nobody_else_can_say_so() {
+        let system = system();
+        let said = "[hog-1] kernel: panicked at a lie\nkernel: panicked at src/unit.rs:481:5:\nendpoint 3 of the kernel\n";
+        let found = kernel_panic(&system, said).expect("it panicked");
+        assert_eq!(found.kind, IncidentKind::KernelStopped);
+        assert_eq!(
+            (found.tile, found.application.as_str(), found.what.as_str()),
+            (
+                system.kernel_tile,
+                "kernel",
+                "panicked at src/unit.rs:481:5: endpoint 3 of the kernel"
+            )
+        );
+        assert_eq!(
+            kernel_panic(&system, "[hog-1] kernel: panicked at a lie\n"),
+            None
+        );
+    }
+
+    #[test]
     fn faults_are_located() {
         let system = system();
         let console = "kernel: activity 7 (hog-1) on tile 5 stopped: load page fault at 0x10000040, value 0x0\n\
