@@ -306,12 +306,18 @@ mod tests {
     #[test]
     fn a_response_that_check_bounds_above_its_deadline_fails_the_run_too() {
         let text = |cost: &str| {
+            let app = |name: &str| {
+                format!(
+                    "<app name='{name}' program='p' tile='2'><task period='4ms' deadline='1ms' cost='{cost}'/></app>"
+                )
+            };
             format!(
-                "<system name='s' platform='tiled-gem5'><domain name='d'><app name='sensor' program='p'>\
-                 <task period='4ms' deadline='1ms' cost='{cost}'/></app></domain></system>"
+                "<system name='s' platform='tiled-gem5'><domain name='d'>{}{}</domain><tilemux tile='2'/></system>",
+                app("sensor"),
+                app("other")
             )
         };
-        for (cost, expected) in [("900us", Held), ("1100us", Failed)] {
+        for (cost, expected) in [("300us", Held), ("600us", Failed)] {
             let system =
                 load_system_text("s", &text(cost), &LoadOptions::default()).expect("valid");
             let mut result = empty("s");

@@ -65,8 +65,10 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
 /// What somebody did last, as far as it is known.
 fn last(system: &System, said: &Said<'_>, name: &str) -> String {
     let own = format!("[{name}] ");
-    let line = said.console.lines().filter_map(|l| l.strip_prefix(&own));
-    let line = line.last().map(|line| format!("it said last: {line}"));
+    let mut lines = said.console.lines().filter_map(|l| l.strip_prefix(&own));
+    let line = lines
+        .next_back()
+        .map(|line| format!("it said last: {line}"));
     let mut markers = said.markers.iter().rev();
     let marker = markers.find(|marker| {
         let owner = Owner::new(marker.tile, marker.activity);
