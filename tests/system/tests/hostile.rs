@@ -63,7 +63,7 @@ fn the_control_loop_goes_on_beside_every_attacker() {
             assert_eq!(explained, name == "stack", "{said:?}");
         }
     }
-    assert!(finished.result.held(), "{:?}", finished.result.verdicts);
+    assert!(finished.result.is_kept(), "{:?}", finished.result.verdict);
     // A program faulted, and the command's exit code says so.
     assert_eq!(finished.code(), 4);
 }
