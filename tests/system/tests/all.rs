@@ -28,3 +28,4 @@ mod services;
 mod sessions;
 mod shared_tiles;
 mod timing;
+mod verdicts;

@@ -4,7 +4,7 @@ use bulkhead_report::result::{End, IncidentKind};
 use bulkhead_report::verdict::{Judgement, Outcome, Promise};
 use bulkhead_report::{page, table};
 use bulkhead_runner::run::Finished;
-use bulkhead_whole_system_tests::{finished, system};
+use bulkhead_system_tests::whole::{finished, system};
 
 /// Runs a system that is written down here.
 fn ran(text: &str, overrides: &[&str]) -> Finished {
