@@ -9,6 +9,7 @@ use bulkhead_report::result::{FlowResult, Interference, Sample};
 use bulkhead_runner::collect;
 use bulkhead_runner::seen::Resource;
 use bulkhead_runner::seen::{STRIDE, Timeline};
+use bulkhead_runner::tiled::alone::{self, Alone};
 use bulkhead_runner::tiled::attacked::{Seen, Stand};
 use bulkhead_runner::tiled::bounds;
 use bulkhead_runner::tiled::requests;
@@ -26,7 +27,7 @@ pub struct Facts {
     flows: Vec<FlowResult>,
     /// Flows with the number of samples that got lost.
     lost: BTreeMap<String, u64>,
-    /// Applications that stopped other than with exit code 0.
+    /// Applications that stopped other than with exit code 0, the kernel, and traps that nobody handles.
     stopped: Vec<String>,
     checks: BTreeMap<String, Vec<u64>>,
     instructions: u64,
@@ -138,6 +139,8 @@ impl Facts {
                 .into_iter()
                 .filter(|i| is_own(&i.application) && i.what.starts_with("stopped"))
                 .map(|i| format!("{} {}", i.application, i.what))
+                .chain(kernel_end(&seen.console))
+                .chain(seen.trapped.clone())
                 .collect(),
             checks,
             instructions: seen.instructions,
@@ -207,6 +210,21 @@ impl Facts {
     }
 }
 
+/// The line in which the kernel says that it stopped. Only the kernel can begin a line so.
+fn kernel_end(console: &str) -> Option<String> {
+    let mut lines = console.lines();
+    let is_end =
+        |line: &&str| line.starts_with("kernel: panicked at ") || line.starts_with("kernel: trap ");
+    let line = lines.find(is_end)?;
+    let message = lines.next().unwrap_or_default();
+    let what = line.trim_start_matches("kernel: ");
+    Some(
+        format!("the kernel stopped: {what} {message}")
+            .trim_end()
+            .to_owned(),
+    )
+}
+
 /// Strides in which the timelines of two runs differ first, by tile.
 pub fn differing(alone: &Seen, attacked: &Seen) -> BTreeMap<u16, u64> {
     alone
@@ -221,8 +239,8 @@ pub fn differing(alone: &Seen, attacked: &Seen) -> BTreeMap<u16, u64> {
 
 /// The first difference over all tiles, from runs that kept the strides in which the tiles differ.
 pub fn first_difference(
-    alone: &Seen,
-    attacked: &Seen,
+    beside: &str,
+    (alone, attacked): (&Seen, &Seen),
     strides: &BTreeMap<u16, u64>,
 ) -> Option<Difference> {
     let on = |tile: u16, stride: u64| -> Option<(u64, Difference)> {
@@ -238,6 +256,7 @@ pub fn first_difference(
         Some((
             moment,
             Difference {
+                beside: beside.to_owned(),
                 tile,
                 event: stride * STRIDE + at as u64,
                 alone_at: first.map(|e| e.0),
@@ -254,15 +273,27 @@ pub fn first_difference(
         .map(|(_, difference)| difference)
 }
 
-/// Worst latencies of flows over all attacks beside their bounds, which start from what the domain did alone.
-pub fn flows(stand: &Stand, seen: &Seen, alone: &Facts, attacks: &[Facts]) -> Vec<FlowAudit> {
+/// Worst latencies of flows over all attacks beside their bounds. A bound starts from what the flow did in a run of its own, as `run`
+/// has it; where there is none (on the second chip), from what it did here while the attackers slept.
+pub fn flows(
+    stand: &Stand,
+    (seen, measured): (&Seen, &[Alone]),
+    alone: &Facts,
+    attacks: &[Facts],
+) -> Vec<FlowAudit> {
     let system = stand.system();
     let names = names::of(system, &seen.console);
     let bound = |flow: &FlowResult| {
-        let length = bounds::slicing(system).map_or(0, |slicing| slicing.0);
-        let known = bounds::alone(system, &names, flow, &seen.slices, length);
+        let members = bounds::members(system, flow);
+        if let Some(why) = bounds::obstacle(system, &members) {
+            return Err(why);
+        }
+        let mut measured = measured.iter().filter(|_| stand.chip == 0);
+        let known = measured.find(|known| known.flow == flow.name).cloned();
+        let length = alone::slicing(system).map_or(0, |slicing| slicing.0);
+        let known = known.or_else(|| alone::alone(system, &names, flow, &seen.slices, length));
         let known = known.ok_or("its requests alone were not counted")?;
-        bounds::flow_bound(system, &bounds::members(system, flow), &known)
+        bounds::flow_bound(system, &members, &known)
     };
     let flows = alone.flows.iter().filter(|flow| flow.latency.count > 0);
     flows

@@ -3,6 +3,7 @@
 use bulkhead_experiments::audit::{Finished, Options, audit};
 use bulkhead_report::audit::result::{AttackResult, DomainResult, Verdict};
 use bulkhead_runner::progress::Silent;
+use bulkhead_runner::run;
 use bulkhead_whole_system_tests::system;
 use std::path::PathBuf;
 
@@ -69,6 +70,44 @@ fn limits_bound_what_the_quickstart_suffers_and_their_removal_is_found() {
     );
     let waited: u64 = domain.account.iter().map(|line| line.ticks).sum();
     assert_eq!(waited, worst.waited);
+}
+
+/// Both begin with the same run of the flow alone, and judge the same flow.
+#[test]
+fn run_and_audit_give_a_flow_the_same_bound() {
+    for (variant, unlimited) in [("regulated", None), ("unregulated", Some("none"))] {
+        let short = "@duration=12ms".to_owned();
+        let options = run::Options {
+            system: "quickstart".into(),
+            overrides: vec![short.clone()],
+            variants: vec![variant.to_owned()],
+            ..run::Options::default()
+        };
+        let ran = run::run(&options, &Silent).unwrap_or_else(|error| panic!("{error}"));
+        let own = ran.result.variants[0].flows[0].bound.clone();
+        let mut overrides = vec![short];
+        overrides.extend(unlimited.map(|limit| format!("logger/*/limit@noc={limit}")));
+        let options = Options {
+            overrides,
+            domains: vec!["control".to_owned()],
+            searches: 0,
+            time: bulkhead_experiments::audit::time("1ms").expect("a time"),
+            ..Options::new("quickstart")
+        };
+        let audited = audit(&options, &Silent).unwrap_or_else(|error| panic!("{error}"));
+        let domain = only(&audited);
+        assert_eq!(own, domain.flows[0].bound, "{variant}");
+        let covers = own.expect("a bound").covers;
+        assert!(covers.contains(" jobs in "), "{covers}");
+        // The system's own programs attack first, each program of the catalog that fits behind the library.
+        let first = &domain.attacks[0];
+        assert_eq!(first.name, "the system's own programs");
+        assert_eq!(first.plans[0], "hog-1: its own program adversary/memcpy");
+        let mut names = domain.attacks.iter().map(|attack| attack.name.as_str());
+        assert!(names.any(|name| name == "bandwidth/memory"));
+        // Without limits they are felt.
+        assert!(first.waited > 0 && first.from_reset, "{first:?}");
+    }
 }
 
 #[test]
