@@ -161,7 +161,7 @@ pub struct AttackResult {
     pub plans: Vec<String>,
     /// The same as arguments of the adversary, to repeat it.
     pub arguments: Vec<String>,
-    /// The timeline was the same to the tick. Of an attack from reset on: nobody waited for an attacker, and nothing broke.
+    /// The timeline was the same to the tick. Of an attack from reset on: nobody waited longer than beside sleepers, and nothing broke.
     pub identical: bool,
     /// The programs of the attackers begin with the system, so it starts differently and timelines cannot be compared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -1,9 +1,10 @@
 //! What the applications of a flow did alone: the measured part of its bound.
 //!
 //! Why it exists: `run` and `audit` bound the same flow, so they count its jobs by one rule. A job is what the flow's applications do
-//! from the begin of one sample until the next one begins, or until it ends if that is later. Of the last sample, which no other
-//! follows, a job is what they do until it ends: what comes then is the end of the programs, which nobody waits for. What comes before
-//! the first sample is their start. What it deliberately does not know: how a bound follows from it (`bounds`).
+//! from the begin of one sample until the next one begins, or until it ends if that is later. What comes before the first sample is
+//! their start. The last sample is followed by no other one: while it is under way those who have done their part end already, and
+//! nobody waits for that, so it is counted only if it is the only one. What it deliberately does not know: how a bound follows from
+//! this (`bounds`).
 
 use crate::collect::ticks;
 use crate::names::Names;
@@ -163,13 +164,21 @@ fn jobs(samples: &[Sample]) -> Vec<Span> {
         .map(|sample| (sample.begin, sample.begin + sample.latency))
         .collect();
     samples.sort_unstable();
-    let begins = samples.iter().skip(1).map(|(begin, _)| Some(*begin));
-    let job = |(&(begin, end), next): (&(u64, u64), Option<u64>)| Span {
-        begin,
-        end: next.map_or(end, |next| next.max(end)),
-        next: next.is_some_and(|next| next >= end),
-    };
-    samples.iter().zip(begins.chain([None])).map(job).collect()
+    let follows = samples.windows(2).map(|pair| {
+        let (begin, end) = pair[0];
+        let next = pair[1].0;
+        Span {
+            begin,
+            end: end.max(next),
+            next: next >= end,
+        }
+    });
+    let mut jobs: Vec<Span> = follows.collect();
+    if let (true, Some(&(begin, end))) = (jobs.is_empty(), samples.first()) {
+        let next = false;
+        jobs.push(Span { begin, end, next });
+    }
+    jobs
 }
 
 /// What an application did while any of these samples lasted, at most.
@@ -295,18 +304,24 @@ mod tests {
 
     #[test]
     fn neither_start_nor_end_counts_as_a_job() {
-        let samples = [(150, 40), (350, 30)];
+        let samples = [(150, 40), (350, 30), (550, 10)];
         let reads = [
             (0, 900),
             (100, 7),
             (200, 5),
             // The next job's, though the first one ends in it.
             (300, 9),
-            (400, 900),
+            (400, 1),
+            // The last one's, while others end already.
+            (500, 900),
+            (600, 900),
         ];
         let alone = counted(&samples, &reads);
-        assert_eq!(alone.jobs[0].line_reads, 12, "7 and 5, and 9 in the other");
-        assert_eq!((alone.worst, alone.count, alone.time), (40, 2, 230));
+        assert_eq!(
+            alone.jobs[0].line_reads, 12,
+            "7 and 5; 9 and 1 in the other"
+        );
+        assert_eq!((alone.worst, alone.count, alone.time), (40, 2, 400));
     }
 
     #[test]
