@@ -50,10 +50,14 @@ pub const TIMER_EXPIRED: u64 = 0x1028;
 pub const EXTERNAL_PAGE: u64 = 0x2000;
 /// Feature bits of the unit: [`FEATURE_PRIVILEGED`].
 pub const FEATURES: u64 = 0x2000;
-/// External command: an opcode of [`ExternalOpcode`] in bits 7..0 and an endpoint in bits 23..8. Executed when written.
-pub const EXTERNAL_COMMAND: u64 = 0x2008;
-/// Argument of an external command. Write it before the command.
-pub const EXTERNAL_ARGUMENT: u64 = 0x2010;
+/// Argument of an external command. Write it before the command, or with it in one packet.
+pub const EXTERNAL_ARGUMENT: u64 = 0x2008;
+/// External command: an opcode of [`ExternalOpcode`] in bits 7..0, an endpoint in bits 23..8 and a number of endpoints in bits 39..24.
+/// Executed when written; see [`external_command`].
+pub const EXTERNAL_COMMAND: u64 = 0x2010;
+/// The send or memory endpoint of which something has left the unit and is not answered, or [`NO_ENDPOINT`] (read only). Nothing
+/// leaves over an endpoint that was invalidated, so when this does not show it, nobody hears of its former user any more.
+pub const UNDER_WAY: u64 = 0x2020;
 /// First token bucket: bucket `i` lies at `BUCKETS + i * BUCKET_STRIDE`.
 pub const BUCKETS: u64 = 0x2040;
 /// Distance between two buckets in bytes.
@@ -184,7 +188,7 @@ codes! {
     ExternalOpcode: u8 {
         /// Nothing.
         Idle = 0,
-        /// Invalidate the endpoint, whatever it is, dropping its unread messages.
+        /// Invalidate so many endpoints, from the one named on, whatever they are, dropping their unread messages.
         InvalidateEndpoint = 1,
         /// Reset the tile's hart and start it at the tile-physical address in the argument, in machine mode.
         StartHart = 2,
@@ -231,6 +235,11 @@ codes! {
         /// The sleep ended by its timeout or by an interrupt, not by a message.
         Woken = 16,
     }
+}
+
+/// The value of [`EXTERNAL_COMMAND`] for `count` endpoints from `endpoint` on.
+pub const fn external_command(opcode: ExternalOpcode, endpoint: u16, count: u16) -> u64 {
+    opcode as u64 | (endpoint as u64) << 8 | (count as u64) << 24
 }
 
 /// Right to read through a TLB entry or memory endpoint.
@@ -346,6 +355,8 @@ pub struct SendEndpoint {
     pub credit_endpoint: u16,
     /// Whether this is a one-shot right to reply, made by the unit itself.
     pub reply: bool,
+    /// Of a right to reply: how many configurations of endpoints the sender's unit had counted when the message left. 0 of others.
+    pub epoch: u64,
 }
 
 /// Value of [`SendEndpoint::credits_max`] for a channel without credits.
@@ -402,7 +413,7 @@ impl Endpoint {
                     | (s.credits_max as u64) << 8
                     | (s.message_size as u64) << 16
                     | (s.credit_endpoint as u64) << 32,
-                0,
+                s.epoch,
             ],
             Endpoint::Receive(r) => [
                 2 | (r.activity as u64) << 16 | (r.reply_endpoints as u64) << 32,
@@ -436,6 +447,7 @@ impl Endpoint {
                 message_size: (w2 >> 16) as u16,
                 credit_endpoint: (w2 >> 32) as u16,
                 reply: head >> 8 & 1 != 0,
+                epoch: w3,
             }),
             2 => Endpoint::Receive(ReceiveEndpoint {
                 activity,

@@ -41,8 +41,14 @@ fn register_pages() {
         [0x1000, 0x1008, 0x1010, 0x1018, 0x1020, 0x1028]
     );
     assert_eq!(
-        [FEATURES, EXTERNAL_COMMAND, EXTERNAL_ARGUMENT, BUCKETS],
-        [0x2000, 0x2008, 0x2010, 0x2040]
+        [
+            FEATURES,
+            EXTERNAL_ARGUMENT,
+            EXTERNAL_COMMAND,
+            UNDER_WAY,
+            BUCKETS
+        ],
+        [0x2000, 0x2008, 0x2010, 0x2020, 0x2040]
     );
     assert_eq!(
         [BUCKET_RATE, BUCKET_AMOUNT, BUCKET_LIMIT, BUCKET_STRIDE],
@@ -138,10 +144,16 @@ fn endpoint_words() {
         message_size: 0x7777,
         credit_endpoint: 0x8888,
         reply: true,
+        epoch: 0x9999_9999_9999,
     });
     assert_eq!(
         send.pack(),
-        [0x2222_3333_1111_0101, 0x4444, 0x8888_7777_0605, 0]
+        [
+            0x2222_3333_1111_0101,
+            0x4444,
+            0x8888_7777_0605,
+            0x9999_9999_9999
+        ]
     );
     let receive = Endpoint::Receive(ReceiveEndpoint {
         activity: 0x1111,

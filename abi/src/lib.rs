@@ -22,6 +22,7 @@ pub mod news;
 pub mod pager;
 pub mod syscall;
 pub mod tilemux;
+pub mod time;
 pub mod words;
 
 #[cfg(test)]

@@ -55,8 +55,6 @@ pub const ABOUT: u32 = 58;
 pub const SEL_SHARED: u16 = SEL_SESSIONS - SHARED_MAX;
 /// Imports of a nested manager at most.
 pub const SHARED_MAX: u16 = 32;
-/// Words of [`Syscall::Tell`] that an activity has not heard at most.
-pub const TOLD_MAX: usize = 32;
 /// Where an application that is no manager offers its service with this number, at this plus the number; the environment says it at
 /// each receive gate of a service.
 pub const SEL_OFFERED: u16 = SEL_TILES;
@@ -214,7 +212,8 @@ calls! {
     /// Does nothing; measures a call.
     Nothing = 0 {}
     /// Derives a tile capability with quotas of its own, moved out of the source; [`SHARE`]: shared with the source. Rate and
-    /// burst come together.
+    /// burst come together. Processor time can only get less: a budget takes its [`charge`](crate::time::charge) out of each period of
+    /// the source's, and no priority is above the source's.
     DeriveTile = 1 {
         /// A tile.
         source: u16,
@@ -222,7 +221,8 @@ calls! {
         target: u16,
         /// Endpoints, or [`SHARE`].
         endpoints: u64,
-        /// Nanoseconds of execution in each period, or [`SHARE`].
+        /// Nanoseconds of execution in each period, at least [`LEAST_BUDGET`](crate::time::LEAST_BUDGET), or [`SHARE`]. 0: none;
+        /// activities run when nobody who has a budget wants the hart.
         budget: u64,
         /// The period in nanoseconds.
         period: u64,
@@ -232,6 +232,10 @@ calls! {
         burst: u64,
         /// Pages for page tables, or [`SHARE`].
         tables: u64,
+        /// The highest priority on the tile that activities get from it, not above the source's.
+        priority: u8,
+        /// Not zero: more may be derived from it that has no budget. Only if the source allows it.
+        idle: u8,
     }
     /// Moves kernel memory from a purse to a new one.
     DeriveKernelMemory = 2 {
@@ -292,7 +296,8 @@ calls! {
         reply: u64,
         /// Its priority as a caller of the kernel, below [`PRIORITIES`] and not above that of who creates it.
         priority: u8,
-        /// Its priority on a tile with fixed priorities, if the tile capability has processor time of its own.
+        /// Its priority on a tile with fixed priorities, not above that of the tile capability; means something if that has processor time
+        /// of its own.
         tile_priority: u8,
         /// Name for reports.
         name: Name,
@@ -458,7 +463,8 @@ calls! {
         key: u64,
     }
     /// Tells who created the caller something, as an [`Event`]. A later report about the same (see [`ABOUT`]) replaces one that was
-    /// not heard yet.
+    /// not heard yet. There are [`SHARED_MAX`] topics besides the caller itself. Of who has ended, only the last word about itself is heard,
+    /// before its end.
     Report = 26 {
         /// What, by agreement: see [`REPORT_DONE`].
         value: u64,
@@ -515,8 +521,8 @@ calls! {
         /// The endpoint.
         endpoint: u16,
     }
-    /// What is left of the quotas of a capability. Results: an [`ObjectKind`], and of a tile: endpoints, nanoseconds a second, bytes a
-    /// second, bytes at once, page tables; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free slots, slots;
+    /// What is left of the quotas of a capability. Results: an [`ObjectKind`], and of a tile: endpoints, nanoseconds in each
+    /// period (of a whole tile: a second), bytes a second, bytes at once, page tables, and whether what has no budget can be derived from it; of a purse: bytes; of memory: bytes not cut, bytes, memory tile; of a receive gate: free slots, slots;
     /// of an activity: its number.
     Query = 25 {
         /// The capability.
@@ -528,8 +534,9 @@ calls! {
         /// The capability.
         selector: u16,
     }
-    /// Tells an activity something, as an [`Event`]; at most [`TOLD_MAX`] that it has not heard. A later word about the same, if that is
-    /// not 0 (see [`ABOUT`]), replaces one that was not heard yet.
+    /// Tells an activity that the caller created something, as an [`Event`]. A later word about an import (see [`ABOUT`]) replaces one that
+    /// was not heard yet; of words about the activity itself, one waits at a time: [`SyscallError::Busy`] for a further one. There are no
+    /// other topics.
     Tell = 29 {
         /// The activity.
         activity: u16,
@@ -650,7 +657,7 @@ pub enum Event {
     Service(u16),
     /// It says something.
     Reported(u64),
-    /// Somebody who holds the capability for this activity tells it something.
+    /// Who created this activity tells it something.
     Told(u64),
 }
 

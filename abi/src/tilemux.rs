@@ -137,7 +137,7 @@ pub enum Request {
         /// Bucket of the tile's unit.
         bucket: u8,
     },
-    /// Sets its budget in nanoseconds a period, and its priority.
+    /// Sets its budget in nanoseconds a period, and its priority. Whoever has a budget comes before whoever has none.
     SetBudget {
         /// The activity.
         activity: u16,
@@ -147,6 +147,8 @@ pub enum Request {
         period: u64,
         /// Greater is more urgent; means something on tiles with [`TilePolicy::Realtime`] only. Who has no budget has 0.
         priority: u8,
+        /// From when on it may use the budget, in nanoseconds since reset: before, somebody else may have used it.
+        start: u64,
     },
     /// Starts it.
     Start {
@@ -223,7 +225,8 @@ impl Request {
                 budget,
                 period,
                 priority,
-            } => words.push(&[4, activity.into(), budget, period, priority.into()]),
+                start,
+            } => words.push(&[4, activity.into(), budget, period, priority.into(), start]),
             Request::Start {
                 activity,
                 entry,
@@ -285,6 +288,7 @@ impl Request {
                 budget: r.word()?,
                 period: r.word()?,
                 priority: r.byte()?,
+                start: r.word()?,
             },
             5 => Request::Start {
                 activity,

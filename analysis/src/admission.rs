@@ -11,6 +11,12 @@
 //! caches, and [`SWITCH_LINES`] lines from memory otherwise, which wait for nobody else: traffic of other tiles, which
 //! token buckets bound, is not counted.
 //!
+//! All that is below a manager counts as what its tile capability grants (`System::time_below`), at the highest priority that it
+//! grants: whatever the manager makes of it, children of children included, the kernel lets them demand no more than that in any
+//! window (`abi::time`). It may divide its time into budgets of [`LEAST_BUDGET`], with two switches each. To those below
+//! a manager, what others below it were given counts in the same way, and what nobody was given counts as one more. Children without
+//! a budget come last, like all that have none.
+//!
 //! A message for a less urgent application interrupts who runs, unless the tile has a second hart. Such applications do not run
 //! and give no credit back until the more urgent ones wait, so as many messages come as their gates' senders have credits, and
 //! no more than the gates have slots; each costs [`INTERRUPT_CYCLES`]. Messages for applications that are less urgent than some
@@ -24,8 +30,10 @@
 use crate::communication::{Chip, ChipError, local_chunks};
 use crate::schedulability::fixed_priority;
 use crate::schedulability::task::{Task, TaskError};
+use bulkhead_abi::time::LEAST_BUDGET;
 use bulkhead_model::System;
-use bulkhead_model::system::{App, TilePolicy};
+use bulkhead_model::system::time::Holder;
+use bulkhead_model::system::{App, Cpu, TilePolicy};
 use bulkhead_model::units::Time;
 use serde::Serialize;
 use thiserror::Error;
@@ -51,7 +59,7 @@ pub enum AdmissionError {
 /// What one application was promised. Times in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reservation {
-    /// Name of the application.
+    /// Name of the application, or `below MANAGER` for all that is below a manager with a `<cpu>`.
     pub app: String,
     /// Greater is more urgent.
     pub priority: u8,
@@ -176,33 +184,102 @@ fn leave(system: &System, chip: &Chip, tile: u16, priority: u8) -> Result<u64, C
     Ok(most)
 }
 
+/// How the processor time of a tile is divided.
+struct Share<'a> {
+    system: &'a System,
+    tile: u16,
+    /// A switch in nanoseconds.
+    switch: u64,
+}
+
+impl Share<'_> {
+    /// Everybody below a manager who was promised something: applications, and managers with a `<cpu>` of their own.
+    fn holders(&self, manager: usize) -> Vec<(Holder, Cpu)> {
+        let mut all = Vec::new();
+        for (holder, cpu) in self.system.times_of(manager, self.tile) {
+            match holder {
+                Holder::App(_) => all.push((holder, cpu)),
+                Holder::Manager(below) => {
+                    if self.system.managers[below].cpu.is_some() {
+                        all.push((holder, cpu));
+                    }
+                    all.extend(self.holders(below));
+                }
+            }
+        }
+        all
+    }
+
+    /// What a budget demands of the processor, if it begins so often in its period.
+    fn task(&self, cpu: Cpu, begins: u64) -> Task {
+        let switches = self.switch.saturating_mul(2).saturating_mul(begins);
+        let period = cpu.period.nanoseconds();
+        Task {
+            cost: cpu.budget.nanoseconds().saturating_add(switches),
+            period,
+            deadline: period,
+            jitter: 0,
+            blocking: 0,
+        }
+    }
+
+    /// The same of what may be divided further.
+    fn divided(&self, cpu: Cpu) -> Task {
+        self.task(cpu, cpu.budget.nanoseconds() / LEAST_BUDGET)
+    }
+
+    /// Adds what others than `whom` may demand, who are not less urgent, of what a manager has.
+    fn others(&self, manager: usize, whom: Holder, priority: u8, tasks: &mut Vec<Task>) {
+        let is_inside = |below: usize| match whom {
+            Holder::App(app) => self.system.is_within(self.system.manager_of(app), below),
+            // Of what itself has, a manager is not disturbed.
+            Holder::Manager(other) => other != below && self.system.is_within(other, below),
+        };
+        for (holder, cpu) in self.system.times_of(manager, self.tile) {
+            match holder {
+                holder if holder == whom => {}
+                Holder::Manager(below) if is_inside(below) => {
+                    self.others(below, whom, priority, tasks);
+                    self.rest(below, cpu, priority, tasks);
+                }
+                _ if cpu.priority < priority => {}
+                Holder::App(_) => tasks.push(self.task(cpu, 1)),
+                Holder::Manager(_) => tasks.push(self.divided(cpu)),
+            }
+        }
+    }
+
+    /// Adds what a manager has left, which it may give to anybody.
+    fn rest(&self, manager: usize, cpu: Cpu, priority: u8, tasks: &mut Vec<Task>) {
+        let period = cpu.period.nanoseconds();
+        let taken = self.system.time_taken(manager, self.tile, period);
+        let left = cpu.budget.nanoseconds().saturating_sub(taken);
+        if cpu.priority >= priority && left >= LEAST_BUDGET {
+            let budget = Time(left.saturating_mul(1000));
+            tasks.push(self.divided(Cpu { budget, ..cpu }));
+        }
+    }
+}
+
 fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, AdmissionError> {
     let switch = switch(system, chip, tile)?;
     let found = chip.tile(tile)?;
     let (hertz, harts) = (found.pipeline.clock.frequency.0, found.harts);
     let interrupt = (INTERRUPT_CYCLES * 1_000_000_000).div_ceil(hertz.max(1));
-    let mut apps: Vec<_> = system
-        .apps
-        .iter()
-        .filter(|app| app.tile == tile)
-        .filter_map(|app| Some((app, app.cpu?)))
-        .collect();
-    apps.sort_by_key(|(_, cpu)| std::cmp::Reverse(cpu.priority));
-    let task = |(_, cpu): &(_, bulkhead_model::system::Cpu)| Task {
-        cost: cpu.budget.nanoseconds() + 2 * switch,
-        period: cpu.period.nanoseconds(),
-        deadline: cpu.period.nanoseconds(),
-        jitter: 0,
-        blocking: switch,
+    let share = Share {
+        system,
+        tile,
+        switch,
     };
+    let mut all = share.holders(0);
+    all.sort_by_key(|(_, cpu)| std::cmp::Reverse(cpu.priority));
     let mut reservations = Vec::new();
-    for (index, (app, cpu)) in apps.iter().enumerate() {
-        // Equals disturb each other.
-        let above = apps.iter().enumerate();
-        let above =
-            above.filter(|(other, (_, its))| *other != index && its.priority >= cpu.priority);
-        let mut tasks: Vec<Task> = above.map(|(_, other)| task(other)).collect();
-        tasks.push(task(&apps[index]));
+    for (holder, cpu) in all {
+        let mut tasks = Vec::new();
+        share.others(0, holder, cpu.priority, &mut tasks);
+        let mut own = share.task(cpu, 1);
+        own.blocking = switch;
+        tasks.push(own);
         let interrupts = interrupts(system, tile, harts, cpu.priority);
         let leave = leave(system, chip, tile, cpu.priority)?;
         if let Some(own) = tasks.last_mut() {
@@ -211,7 +288,13 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
         let responses = fixed_priority::response_times(&tasks)?;
         let chunk = responses.last().copied().flatten();
         let (budget, period) = (cpu.budget.nanoseconds(), cpu.period.nanoseconds());
-        let given = app.task.as_ref();
+        let (name, given) = match holder {
+            Holder::App(app) => (
+                system.apps[app].name.clone(),
+                system.apps[app].task.as_ref(),
+            ),
+            Holder::Manager(manager) => (format!("below {}", system.managers[manager].name), None),
+        };
         let cost = given.and_then(|task| task.cost);
         let cost = cost.map_or(budget, |cost| cost.nanoseconds());
         // A job that needs several budgets waits between them. Without a task it is its own quota.
@@ -229,7 +312,7 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
             .unwrap_or(u64::MAX)
             .max(budget.saturating_add(1));
         reservations.push(Reservation {
-            app: app.name.clone(),
+            app: name,
             priority: cpu.priority,
             budget,
             period,

@@ -2,7 +2,9 @@
 //!
 //! Why it exists: a measurement shows what happened, a bound shows what can happen. The two must stay independent, so
 //! this crate reads the model and deliberately knows nothing of the simulated machine; parameters reach it only through
-//! the description. Verdicts are decided in exact integer or rational arithmetic; floating point appears at most in text.
+//! the description. Verdicts are decided in exact integer or rational arithmetic. Floating point makes two things only: text (shares,
+//! widths, areas, ratios), and the curves from which the study of [`mc2`] generates costs. Those are tables, filled once by a portable
+//! `exp` and rounded up to integers ([`mc2::inflation`]); whatever decides after that, its stopping rule included, is exact.
 
 pub mod admission;
 pub mod communication;

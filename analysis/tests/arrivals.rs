@@ -102,8 +102,10 @@ fn interrupts_take_from_level_c() {
         late.and_then(|c| c.bound)
     };
     let device = r#"<device name="d" interrupt-period="4ms" interrupt-cost="1ms" core="0"/>"#;
-    // Rates 3/4 and 1, a shortage of at most 2 * 1 ms * 3/4: x = (2 + 3) / (7/4 - 1/5 - 1/5) ms, and the cost.
-    assert_eq!((with(""), with(device)), (Some(2_000_000), Some(5_703_704)));
+    // Rates 3/4 and 1, a shortage of at most 2 * 1 ms * 3/4 = 1.5 ms. A job that the handler interrupts stays where it is, so its rate
+    // of 1/4 and its 1.5 ms beyond that count once more for the other processor:
+    // x = (2 + 3 + 1.5) / (7/4 - 1/4 - 1/5 - 1/5) ms, and the cost.
+    assert_eq!((with(""), with(device)), (Some(2_000_000), Some(7_909_091)));
     let flood = r#"<device name="d" interrupt-period="1ms" interrupt-cost="2ms" core="0"/>"#;
     assert_eq!(with(flood), None);
 }

@@ -514,6 +514,17 @@ proptest! {
         prop_assert!(seen <= bound.whole(), "seen {seen}, bound {bound:?}");
     }
 
+    /// The same beside units whose commands leave when they take their tokens.
+    #[test]
+    fn no_sequence_beside_commands_above_its_bound((resources, shape) in networks(), seed in any::<u64>(), length in 2u64..30) {
+        let mut scenario = scenario(&resources, &shape);
+        for class in scenario.sources.iter_mut().skip(1).filter_map(|source| source.classes.first_mut()) {
+            class.pool = Some(Pool::Command);
+        }
+        let (seen, bound) = sequences(&scenario, seed, length);
+        prop_assert!(seen <= bound.whole(), "seen {seen}, bound {bound:?}");
+    }
+
     #[test]
     fn more_traffic_never_lowers_a_bound((resources, shape) in networks(), which in any::<prop::sample::Index>()) {
         let base = scenario(&resources, &shape);

@@ -217,6 +217,8 @@ pub enum Study {
     Mc2(StudyMc2),
     /// What each parameter that the paper leaves open does to the study's ratios
     Sensitivity(StudySensitivity),
+    /// What other readings of the paper, and the study's earlier values, do to its ratios
+    Variants(StudyVariants),
     /// What the best bank for each I/O buffer gains over the paper's patterns
     Placement(StudyPlacement),
 }
@@ -232,6 +234,9 @@ pub struct StudyMc2 {
     /// Only these schemes, joined by commas; for example `C|C,O|C+A/B-ALL` [default: all nine]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub schemes: Vec<String>,
+    /// Another model than the frozen one: a name of `study variants`
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
     /// Fewer scenarios and less precision: a look within a minute, not the study
     #[arg(long)]
     pub quick: bool,
@@ -260,6 +265,26 @@ pub struct StudySensitivity {
     pub scenarios: String,
     /// Folder for the page and the numbers
     #[arg(long, value_name = "DIR", default_value = "out/study-sensitivity")]
+    pub out: PathBuf,
+    /// Threads [default: one for each processor of the host]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<std::num::NonZeroUsize>,
+    /// For machines
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `study variants`.
+#[derive(Args)]
+pub struct StudyVariants {
+    /// Only these variants; may come again [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub variant: Vec<String>,
+    /// Only these scenarios, as for `study mc2`; a hundred of them at most are taken
+    #[arg(long, value_name = "PATTERN", default_value = "*")]
+    pub scenarios: String,
+    /// Folder for the page and the numbers
+    #[arg(long, value_name = "DIR", default_value = "out/study-variants")]
     pub out: PathBuf,
     /// Threads [default: one for each processor of the host]
     #[arg(long, value_name = "N")]

@@ -80,6 +80,11 @@ fn wrong_questions_are_refused() {
         ),
         (&["mc2", "--schemes", "C|C,X|Y"], "`X|Y` is no scheme"),
         (&["mc2", "--resume", "nothing"], "nothing holds no study"),
+        (&["mc2", "--variant", "third"], "`third` is no variant"),
+        (
+            &["variants", "--variant", "third"],
+            "variants: first, second",
+        ),
     ] {
         let output = study(folder.path(), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -123,4 +128,38 @@ fn resumed_with_another_pattern() {
         format!("bulkhead study mc2 --scenarios '{other}' --schemes 'C|C' --quick")
     );
     assert_eq!(identity["scenarios"].as_array().map(Vec::len), Some(1));
+}
+
+/// A study of a variant says so, is resumed as one, and is no study of the frozen model.
+#[test]
+fn variants_stay_variants() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let one = "C-Light,Short,Light,Quick,Small,Low,Few";
+    let begin = |out, more: &[&str]| {
+        let mut all = vec!["mc2", "--quick", "--scenarios", one, "--out", out];
+        all.extend(more);
+        assert!(study(folder.path(), &all).status.success());
+        let identity = std::fs::read(folder.path().join(out).join("study.json")).expect("is there");
+        serde_json::from_slice::<serde_json::Value>(&identity).expect("is JSON")
+    };
+    let frozen = begin("frozen", &[]);
+    let variant = begin("variant", &["--variant", "second"]);
+    assert_ne!(frozen["parameters_hash"], variant["parameters_hash"]);
+    let text = format!("bulkhead study mc2 --scenarios '{one}' --quick --variant second");
+    assert_eq!(variant["command"], text);
+    let again = study(folder.path(), &["mc2", "--resume", "variant", "--json"]);
+    let summary: serde_json::Value = serde_json::from_slice(&again.stdout).expect("is JSON");
+    assert_eq!(summary["identity"], variant);
+    let other = study(
+        folder.path(),
+        &[
+            "mc2",
+            "--resume",
+            "frozen",
+            "--quick",
+            "--variant",
+            "second",
+        ],
+    );
+    assert_eq!(other.status.code(), Some(2));
 }

@@ -149,6 +149,7 @@ fn bad_requests_are_refused() {
         header: Default::default(),
         payload: Box::default(),
         credit_endpoint: 0,
+        epoch: 0,
     };
     fabric
         .network

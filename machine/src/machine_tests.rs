@@ -481,6 +481,7 @@ fn messages() -> Machine {
         message_size: 128,
         credit_endpoint: dtu::NO_ENDPOINT,
         reply: false,
+        epoch: 0,
     });
     let a = machine.unit_mut(0).unwrap();
     a.set_endpoint(8, receive(0x20000, dtu::NO_ENDPOINT));

@@ -310,8 +310,11 @@ fn write_limits(writer: &mut Writer, system: &System, index: usize, complete: bo
         writer
             .start("cpu")
             .time("quota", cpu.budget)
-            .time("period", cpu.period)
-            .end();
+            .time("period", cpu.period);
+        if cpu.priority > 0 {
+            writer.attribute("priority", cpu.priority);
+        }
+        writer.end();
     }
 }
 

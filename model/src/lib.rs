@@ -13,6 +13,7 @@ pub mod canonical;
 pub mod catalog;
 pub mod error;
 pub mod grammar;
+pub mod input;
 mod load;
 mod node;
 pub mod overrides;

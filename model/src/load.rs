@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::catalog;
 use crate::error::{Diagnostic, Errors, Problem};
+use crate::input;
 use crate::overrides::{Override, apply_overrides};
 use crate::platform::{self, Platform};
 use crate::source::{Source, Span};
@@ -15,9 +16,6 @@ use crate::system::{self, Peer, System};
 use crate::tasks::{self, TaskSystem};
 use crate::text::suggestion;
 use crate::tree::{self, Attribute, Element};
-
-/// Largest file that is read, in bytes.
-const FILE_LIMIT: u64 = 16 << 20;
 
 /// The programs that a system may name. The runner knows them; the model only asks.
 pub trait Programs {
@@ -78,7 +76,11 @@ pub fn description(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Result<
     let path = path.as_ref();
     let (source, folder) = find(path, "system", catalog::SYSTEMS, options)?;
     let mut tree = tree::parse(&source)?;
-    expand(&mut tree, folder.as_deref(), &mut vec![same_file(path)])?;
+    expand(
+        &mut tree,
+        folder.as_deref(),
+        &mut Includes::of(Some(same_file(path))),
+    )?;
     apply_overrides(&mut tree, &parse_overrides(options)?)?;
     Ok(tree)
 }
@@ -230,15 +232,7 @@ fn parse_overrides(options: &LoadOptions<'_>) -> Result<Vec<Override>, Errors> {
 
 /// Reads a text file; the message of a failure names it.
 fn read_file(path: &Path) -> Result<Arc<Source>, String> {
-    let information = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !information.is_file() {
-        return Err("it is no file".into());
-    }
-    if information.len() > FILE_LIMIT {
-        return Err(format!("it is larger than {FILE_LIMIT} bytes"));
-    }
-    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
-    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+    let text = input::read_text(path).map_err(|error| error.to_string())?;
     Ok(Arc::new(Source {
         name: path.display().to_string(),
         text,
@@ -316,8 +310,7 @@ fn load(
 ) -> Result<System, Errors> {
     let overrides = parse_overrides(options)?;
     let mut tree = tree::parse(source)?;
-    let mut chain: Vec<PathBuf> = path.into_iter().map(same_file).collect();
-    expand(&mut tree, folder, &mut chain)?;
+    expand(&mut tree, folder, &mut Includes::of(path.map(same_file)))?;
     let loader = Loader { folder, options };
     let mut system = loader.system(tree.clone(), &overrides)?;
 
@@ -408,7 +401,7 @@ impl Loader<'_> {
                     ..error
                 })?;
                 let mut other = tree::parse(&source)?;
-                let mut chain = vec![same_file(&path)];
+                let mut chain = Includes::of(Some(same_file(&path)));
                 expand(&mut other, folder.as_deref(), &mut chain)?;
                 let loader = Loader {
                     folder: folder.as_deref(),
@@ -632,11 +625,57 @@ fn same_file(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
+/// Files that are included one in another at most, and all together.
+const INCLUDES: (usize, usize) = (tree::DEPTH_LIMIT, 1000);
+
+/// The files that are open, and how much has been included: a few small files that include each other twice would be a tree without
+/// bound.
+struct Includes {
+    /// From the description to the file that is being read.
+    open: Vec<PathBuf>,
+    files: usize,
+    elements: usize,
+}
+
+impl Includes {
+    /// Of a description, which may be no file.
+    fn of(description: Option<PathBuf>) -> Self {
+        Self {
+            open: description.into_iter().collect(),
+            files: 0,
+            elements: 0,
+        }
+    }
+
+    /// Counts a file that was read; why it is too much, if it is.
+    fn count(&mut self, included: &Element) -> Result<(), String> {
+        fn elements(element: &Element) -> usize {
+            1 + element.children.iter().map(elements).sum::<usize>()
+        }
+        self.files += 1;
+        self.elements += elements(included);
+        let (deep, all) = INCLUDES;
+        if self.open.len() > deep {
+            return Err(format!("files include each other more than {deep} deep"));
+        }
+        if self.files > all {
+            return Err(format!("more than {all} files are included"));
+        }
+        match self.elements > tree::ELEMENT_LIMIT as usize {
+            true => Err(format!(
+                "included files have more than {} elements",
+                tree::ELEMENT_LIMIT
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Replaces every `<include>` by the element of its file.
 fn expand(
     element: &mut Element,
     folder: Option<&Path>,
-    chain: &mut Vec<PathBuf>,
+    chain: &mut Includes,
 ) -> Result<(), Diagnostic> {
     for child in &mut element.children {
         if child.name != "include" {
@@ -659,12 +698,12 @@ fn expand(
         };
         let path = folder.join(&file.value);
         let identity = same_file(&path);
-        if let Some(start) = chain.iter().position(|open| *open == identity) {
+        if let Some(start) = chain.open.iter().position(|open| *open == identity) {
             let name = |path: &PathBuf| {
                 path.file_name()
                     .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
             };
-            let mut names: Vec<String> = chain[start..].iter().map(name).collect();
+            let mut names: Vec<String> = chain.open[start..].iter().map(name).collect();
             names.push(name(&identity));
             return Err(Diagnostic::new(
                 Problem::Cycle {
@@ -696,9 +735,14 @@ fn expand(
                 "an included file holds one <domain> or one <manager>",
             ));
         }
-        chain.push(identity);
+        chain.count(&included).map_err(|cause| {
+            let name = file.value.clone();
+            let problem = Problem::Unreadable { name, cause };
+            Diagnostic::new(problem, &span, "include fewer files, or smaller ones")
+        })?;
+        chain.open.push(identity);
         expand(&mut included, path.parent(), chain)?;
-        chain.pop();
+        chain.open.pop();
         if let Some(name) = child.attribute("as") {
             let mut renamed = name.clone();
             renamed.name = "name".into();

@@ -73,6 +73,55 @@ fn an_override_for_something_that_a_variant_leaves_out_is_no_error() {
     );
 }
 
+/// Forty small files, each of which includes the next one twice, would be a tree of 2^40 elements.
+#[test]
+fn includes_are_bounded_in_number_and_depth() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: String, text: String| fs::write(folder.path().join(name), text).unwrap();
+    let top = |first: &str| {
+        format!(r#"<system name="m" platform="tiled-gem5"><include file="{first}"/></system>"#)
+    };
+    let fails = |name: &str| {
+        let path = folder.path().join(name);
+        let errors = load_system(&path, &LoadOptions::default()).unwrap_err();
+        errors.to_string() + &format!("{errors:?}")
+    };
+    for at in 0..20 {
+        let next = format!(r#"<include file="{}.xml"/>"#, at + 1);
+        write(
+            format!("{at}.xml"),
+            format!(r#"<manager name="m{at}">{next}{next}</manager>"#),
+        );
+    }
+    write("20.xml".into(), r#"<manager name="m20"/>"#.into());
+    write("wide.xml".into(), top("0.xml"));
+    assert!(
+        fails("wide.xml").contains("more than 1000 files"),
+        "{}",
+        fails("wide.xml")
+    );
+    for at in 0..100 {
+        let next = format!(r#"<include file="deep-{}.xml"/>"#, at + 1);
+        write(
+            format!("deep-{at}.xml"),
+            format!(r#"<manager name="m{at}">{next}</manager>"#),
+        );
+    }
+    write("deep.xml".into(), top("deep-0.xml"));
+    assert!(
+        fails("deep.xml").contains("more than 32 deep"),
+        "{}",
+        fails("deep.xml")
+    );
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero.xml")).unwrap();
+        write("device.xml".into(), top("zero.xml"));
+        assert!(fails("device.xml").contains("no regular file"));
+        assert!(fails("zero.xml").contains("no regular file"));
+    }
+}
+
 #[test]
 fn includes_nest_and_cycles_are_found() {
     let folder = tempfile::tempdir().unwrap();

@@ -6,10 +6,26 @@ use crate::convert::{self, each, run};
 use crate::errors;
 use bulkhead_analysis::schedulability::schedcat::{self, Entry};
 use bulkhead_analysis::schedulability::validate;
+use bulkhead_model::input;
 use pyo3::prelude::*;
+use std::io::ErrorKind;
+use std::path::PathBuf;
 
 /// Cost, period, deadline, number, processor, working set.
 type Plain = (u64, u64, u64, Option<u64>, Option<u64>, Option<u64>);
+
+/// The text of a file that somebody named.
+#[pyfunction]
+fn read_text(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    py.detach(|| input::read_text(&path))
+        .map_err(|error| match error.kind() {
+            ErrorKind::InvalidInput | ErrorKind::InvalidData => {
+                errors::file(format!("{}: {error}", path.display()))
+            }
+            // What the system says is Python's OSError of the same kind.
+            _ => error.into(),
+        })
+}
 
 #[pyfunction]
 fn schedcat_read(py: Python<'_>, name: &str, text: &str) -> PyResult<Vec<Vec<Plain>>> {
@@ -69,6 +85,7 @@ fn schedcat_write(py: Python<'_>, tasks: &Bound<'_, PyAny>, csv: bool) -> PyResu
 
 /// Adds the functions to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(read_text, module)?)?;
     module.add_function(wrap_pyfunction!(schedcat_read, module)?)?;
     module.add_function(wrap_pyfunction!(schedcat_write, module)?)
 }

@@ -6,7 +6,8 @@ use crate::convert::{self, each, naturals, run};
 use crate::errors;
 use bulkhead_analysis::exact::{Exact, integer};
 use bulkhead_analysis::network_calculus::{
-    ArrivalCurve, Flow, RateLatency, ServiceCurve, Tandem, TokenBucket, backlog, delay, output,
+    Analysis, ArrivalCurve, Flow, Multiplexing, Network, NetworkError, RateLatency, ServiceCurve,
+    TokenBucket, backlog, delay, output,
 };
 use bulkhead_analysis::schedulability::Time;
 use bulkhead_analysis::schedulability::memory_banks::{self, Core, Driven, Memory, MemoryTask};
@@ -86,14 +87,24 @@ fn network_bounds(
     })
 }
 
-/// Total-flow and separate-flow bound of each flow; flows are pairs of a curve and a path.
+/// Analyses in the order in which Python gets them: (name, whether the order of service is FIFO).
+const ANALYSES: [(Analysis, Multiplexing); 6] = [
+    (Analysis::TotalFlow, Multiplexing::Fifo),
+    (Analysis::SeparateFlow, Multiplexing::Arbitrary),
+    (Analysis::TotalFlow, Multiplexing::Arbitrary),
+    (Analysis::SeparateFlow, Multiplexing::Fifo),
+    (Analysis::PayMultiplexingOnce, Multiplexing::Arbitrary),
+    (Analysis::LeastUpperDelayBound, Multiplexing::Fifo),
+];
+
+/// Bounds of each flow by each of [`ANALYSES`], and why some have none; flows are pairs of a curve and a path.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 fn network_tandem(
     py: Python<'_>,
     servers: &Bound<'_, PyAny>,
     flows: &Bound<'_, PyAny>,
-) -> PyResult<Vec<(Option<Fraction>, Option<Fraction>)>> {
+) -> PyResult<Vec<(Vec<Option<Fraction>>, Option<String>)>> {
     let servers = each(servers, "servers", |position, server| {
         service(server, &format!("servers[{position}]"))
     })?;
@@ -101,32 +112,32 @@ fn network_tandem(
         let what = format!("flows[{position}]");
         let sends = arrival(&flow.getattr("sends")?, &format!("{what}.sends"))?;
         let path = naturals(&flow.getattr("path")?, &format!("{what}.path"))?;
-        let path: Vec<usize> = path
-            .into_iter()
-            .map(|server| usize::try_from(server).unwrap_or(usize::MAX))
-            .collect();
-        let mut sorted = path.clone();
-        sorted.sort_unstable();
-        sorted.dedup();
-        if sorted.len() < path.len() {
-            return Err(errors::task(format!("{what} crosses a server twice")));
-        }
         Ok(Flow {
             arrival: sends,
-            path,
+            path: path
+                .into_iter()
+                .map(|server| usize::try_from(server).unwrap_or(usize::MAX))
+                .collect(),
         })
     })?;
-    let tandem = Tandem { servers, flows };
+    let network = Network { servers, flows };
     run(py, errors::task, || {
-        (0..tandem.flows.len())
-            .map(|flow| {
-                let bound = tandem.bound(flow)?;
-                Ok((
-                    bound.total_flow.map(fraction),
-                    bound.separate_flow.map(fraction),
-                ))
-            })
-            .collect::<Result<_, bulkhead_analysis::network_calculus::TandemError>>()
+        let flows = 0..network.flows.len();
+        let bounds = flows.map(|flow| {
+            let mut reason = None;
+            let all = ANALYSES.map(|(analysis, order)| network.bound(flow, analysis, order));
+            let all = all.into_iter().map(|bound| match bound {
+                Ok(delay) => Ok(Some(fraction(delay))),
+                Err(error @ NetworkError::Overloaded { .. }) => {
+                    reason = Some(error.to_string());
+                    Ok(None)
+                }
+                Err(error) => Err(error),
+            });
+            let all = all.collect::<Result<_, _>>()?;
+            Ok::<_, NetworkError>((all, reason))
+        });
+        bounds.collect::<Result<_, _>>()
     })
 }
 

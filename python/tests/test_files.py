@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,17 @@ def test_what_the_format_cannot_hold_is_refused() -> None:
 def test_binary_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.xml"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(FileError, match="no text in UTF-8"):
+    with pytest.raises(FileError, match="a.xml: it is not UTF-8 text"):
         files.read_schedcat(path)
     with pytest.raises(FileNotFoundError):
         files.read_csv(tmp_path / "nothing")
+
+
+def test_devices_and_pipes_are_refused_at_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero")):
+        with pytest.raises(FileError, match="no regular file"):
+            files.read_schedcat(path)
+    with pytest.raises(FileError, match="it is a folder, not a file"):
+        files.read_csv(tmp_path)

@@ -46,6 +46,21 @@ def test_bursts_are_paid_once() -> None:
     assert tandem_bounds(servers, flows)[0].separate_flow == 2 + 5 + Fraction(16, 6)
 
 
+def test_every_analysis_of_a_tandem() -> None:
+    # Shared oracle: two flows over the same two servers; LUDB by hand: min over theta of max(theta, 50 - theta).
+    flows = [TandemFlow(TokenBucket(5, 25), [0, 1])] * 2
+    bound = tandem_bounds([RateLatency(10, 10)] * 2, flows)[0]
+    assert (bound.total_flow, bound.separate_flow, bound.separate_flow_in_order) == (40, 65, 35)
+    assert (bound.pay_multiplexing_once, bound.least_upper_delay_bound) == (50, 25)
+    assert bound.least(in_order=True) == ("LUDB", 25)
+    assert bound.least(in_order=False) == ("PMOO", 50)
+    # Full servers may be busy for ever.
+    assert bound.total_flow_any_order is None
+    assert bound.reason == "server 0 is offered 10 a unit of time and guarantees 10: nothing bounds the delay behind it"
+    overload = tandem_bounds([RateLatency(9)], [TandemFlow(TokenBucket(5, 25), [0])] * 2)[0]
+    assert overload.least(in_order=True) is None
+
+
 def test_nonsense_is_refused() -> None:
     with pytest.raises(TypeError, match="Fraction or an integer"):
         server_bounds(TokenBucket(0.5, 1), RateLatency(1))  # type: ignore[arg-type]

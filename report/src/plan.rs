@@ -268,6 +268,12 @@ pub fn repairs(repairs: &[Repair]) -> String {
             Number::Colours => "colours of ",
             Number::Banks => "banks of ",
             Number::Accesses => "memory accesses of ",
+            Number::Jitter => "jitter of ",
+            Number::Sections => "sections of ",
+            Number::Load => "load of ",
+            Number::Unload => "unload of ",
+            Number::Slot => "slot of ",
+            Number::Overhead => "overhead ",
         };
         let direction = if repair.to < repair.from {
             "less"

@@ -26,7 +26,8 @@ fn colour(index: usize) -> RGBColor {
     COLOURS[index % COLOURS.len()]
 }
 
-fn failed(error: impl Display) -> Error {
+/// What a picture that cannot be drawn says.
+pub fn failed(error: impl Display) -> Error {
     Error::new(error)
 }
 
@@ -112,11 +113,6 @@ pub fn chart(axes: &Axes<'_>, series: &[Series], mark: Mark) -> Result<String, E
 /// Lines that rise: the legend stands at the upper left, where they leave room.
 pub fn rising(axes: &Axes<'_>, series: &[Series]) -> Result<String, Error> {
     chart_with(axes, series, Mark::Line, SeriesLabelPosition::UpperLeft)
-}
-
-/// Lines that stay high and then fall: the legend stands at the lower left, where they leave room.
-pub fn falling(axes: &Axes<'_>, series: &[Series]) -> Result<String, Error> {
-    chart_with(axes, series, Mark::Line, SeriesLabelPosition::LowerLeft)
 }
 
 fn chart_with(
@@ -394,7 +390,7 @@ pub fn bars(x_label: &str, parts: &[String], rows: &[Bar], stacked: bool) -> Res
 }
 
 /// Lets the picture shrink with the page.
-fn scalable(svg: String) -> String {
+pub fn scalable(svg: String) -> String {
     let Some(start) = svg.find("<svg ") else {
         return svg;
     };

@@ -6,8 +6,9 @@
 use crate::error::Error;
 use crate::place;
 use crate::programs::{Library, Program};
-use bulkhead_filesystem::{BLOCK, FileSystem, Kind, Status, Store};
+use bulkhead_filesystem::{BLOCK, FileSystem, Kind, Path as Inside, Status, Store};
 use bulkhead_model::System;
+use bulkhead_model::input;
 use bulkhead_model::system::ModuleSource;
 use std::path::{Path, PathBuf};
 
@@ -91,12 +92,7 @@ pub fn image(folder: &Path, size: u64) -> Result<Vec<u8>, Error> {
                 "a link that leads upwards makes a folder without end",
             ));
         }
-        let entries = std::fs::read_dir(&path).map_err(|error| Error::file(&path, error))?;
-        let mut entries = entries
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<Result<Vec<PathBuf>, _>>()
-            .map_err(|error| Error::file(&path, error))?;
-        entries.sort();
+        let entries = input::entries(&path).map_err(|error| Error::file(&path, error))?;
         for entry in entries {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
             let name = match inside.as_str() {
@@ -104,12 +100,13 @@ pub fn image(folder: &Path, size: u64) -> Result<Vec<u8>, Error> {
                 inside => format!("{inside}/{name}"),
             };
             let full = |status| full(status, &entry);
+            let within = Inside::parse(&name).map_err(full)?;
             if entry.is_dir() {
-                system.create(&name, Kind::Folder).map_err(full)?;
+                system.create(&within, Kind::Folder).map_err(full)?;
                 open.push((entry, name, depth + 1));
             } else {
                 let data = place::read(&entry)?;
-                let inode = system.create(&name, Kind::File).map_err(full)?;
+                let inode = system.create(&within, Kind::File).map_err(full)?;
                 system.write(inode, 0, &data).map_err(full)?;
             }
         }
@@ -135,7 +132,9 @@ mod tests {
 
         let mut system = FileSystem::mount(Bytes(bytes), 1 << 20).unwrap();
         let mut read = |path: &str| {
-            let inode = system.lookup(path).unwrap();
+            let inode = system
+                .lookup(&bulkhead_filesystem::Path::parse(path).unwrap())
+                .unwrap();
             let mut buffer = vec![0; 40_000];
             let length = system.read(inode, 0, &mut buffer).unwrap();
             buffer.truncate(length);
@@ -143,7 +142,11 @@ mod tests {
         };
         assert_eq!(read("readme"), b"hello");
         assert_eq!(read("maps/big.bin"), big);
-        assert!(system.lookup("maps/old").is_ok());
+        assert!(
+            system
+                .lookup(&bulkhead_filesystem::Path::parse("maps/old").unwrap())
+                .is_ok()
+        );
 
         let error = image(folder.path(), 1 << 17).unwrap_err().to_string();
         assert!(

@@ -40,6 +40,9 @@ pub trait Paradigm: Sync {
     /// The tile whose console is the system's.
     fn console_tile(&self, system: &System) -> u16;
 
+    /// What a chip printed, as a user reads it: who is in the description has its name.
+    fn described(&self, system: &System, console: &str) -> String;
+
     /// Names for whatever the machine numbers; `console` is what the chip printed.
     fn names(&self, system: &System, console: &str) -> Names;
 

@@ -3,6 +3,7 @@
 //! What it deliberately does not know: what is in it.
 
 use crate::error::Error;
+use bulkhead_model::input;
 use std::path::{Path, PathBuf};
 
 /// Folder of the checkout: `BULKHEAD_ROOT` (the launcher sets it), or the first folder upwards from the executable or
@@ -39,9 +40,12 @@ pub fn root() -> Result<PathBuf, Error> {
         })
 }
 
-/// Reads a file.
+/// Reads a file that somebody named: one of at most [`input::BINARY_LIMIT`] bytes.
+///
+/// # Errors
+/// As for [`input::read`].
 pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|error| Error::file(path, error))
+    input::read(path, input::BINARY_LIMIT).map_err(|error| Error::file(path, error))
 }
 
 /// Writes a file, and the folders above it.

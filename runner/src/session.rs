@@ -112,7 +112,7 @@ pub fn execute_watched(
         .first
         .console(paradigm.console_tile(system))
         .map_err(|error| machine_error(&error))?;
-    let console = String::from_utf8_lossy(console).into_owned();
+    let console = paradigm.described(system, &String::from_utf8_lossy(console));
     // The digest is that of the machine alone, so that it does not depend on whether somebody watched.
     let here = chips.first.take_observer();
     // Of one chip there is nothing left to take.
@@ -122,7 +122,11 @@ pub fn execute_watched(
     let trace = traces.flat_map(|observer| observer.bytes());
     let trace = Some(trace.collect::<Vec<u8>>()).filter(|bytes| !bytes.is_empty());
     let digest = hexadecimal(&chips.digest());
-    let other = chips.other();
+    let mut other = chips.other();
+    if let (Some(other), Some(peer)) = (&mut other, &system.peer) {
+        let told = &mut other.observed.console;
+        *told = paradigm.described(&peer.system, told);
+    }
     let machine = &chips.first;
     Ok(Observed {
         other,

@@ -25,7 +25,11 @@ enum Task {
     /// Run the whole test suite and say what was skipped, and why.
     Test {
         /// Run only the steps whose name contains this text.
+        #[arg(conflicts_with = "fuzz")]
         only: Option<String>,
+        /// Run the fuzzing tests only, for long: so many cases of each.
+        #[arg(long, value_name = "CASES", num_args = 0..=1, default_missing_value = steps::FUZZ_CASES)]
+        fuzz: Option<u32>,
     },
     /// Check the laws of the repository (docs/laws.md).
     Tidy,
@@ -44,7 +48,10 @@ fn main() -> ExitCode {
         }
     };
     let good = match Arguments::parse().task {
-        Task::Test { only } => steps::test(&root, only.as_deref()),
+        Task::Test {
+            fuzz: Some(cases), ..
+        } => steps::fuzz(&root, cases),
+        Task::Test { only, .. } => steps::test(&root, only.as_deref()),
         Task::Tidy => tidy::run(&root),
         Task::Sizes => sizes::run(&root),
         Task::Ci => steps::ci(&root),

@@ -33,8 +33,8 @@ enum Outcome {
 struct Step {
     name: &'static str,
     action: Action,
-    /// An environment variable to set to 1.
-    variable: Option<&'static str>,
+    /// An environment variable to set.
+    variable: Option<(&'static str, String)>,
 }
 
 fn cargo() -> OsString {
@@ -158,7 +158,7 @@ fn run_steps(root: &Path, title: &str, steps: Vec<Step>) -> bool {
             Action::Cargo(arguments) => {
                 announce("cargo", &arguments);
                 let mut command = Command::new(cargo());
-                command.envs(step.variable.map(|name| (name, "1")));
+                command.envs(step.variable);
                 outcome(command.args(&arguments), root)
             }
             Action::Miri(arguments) => {
@@ -213,17 +213,26 @@ fn python_step() -> Step {
     }
 }
 
+/// The toolchain whose Miri is used: the launcher installs it. Written in the workspace's manifest, and nowhere else.
+fn miri_toolchain(root: &Path) -> Option<String> {
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).ok()?;
+    let mut lines = manifest.lines();
+    let name = lines.find_map(|line| line.strip_prefix("miri = \"")?.strip_suffix('"'));
+    name.map(str::to_owned)
+}
+
 /// The capabilities' examples and attacks where every access to memory is checked; the random tests would take hours there.
-fn miri_step() -> Step {
-    let miri = ["run", "nightly", "cargo", "miri"];
+fn miri_step(root: &Path) -> Step {
+    let toolchain = miri_toolchain(root).unwrap_or_else(|| "nightly".to_owned());
+    let miri = ["run", &toolchain, "cargo", "miri"];
     let action = if can("rustup", &[&miri[..], &["--version"]].concat()) {
         let package = ["test", "--quiet", "-p", "bulkhead-capabilities", "--lib"];
         let arguments = [&miri[..], &package, &["--", "examples", "attacks"]].concat();
         Action::Miri(arguments.iter().map(|&a| a.to_owned()).collect())
     } else {
-        Action::Skip(
-            "Miri is missing: rustup toolchain install nightly --component miri".to_owned(),
-        )
+        Action::Skip(format!(
+            "Miri is missing: rustup toolchain install {toolchain} --component miri --component rust-src"
+        ))
     };
     Step {
         name: "capabilities under Miri",
@@ -301,7 +310,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
                     "builds_are_equal",
                 ],
             );
-            again.variable = Some("BULKHEAD_COMPARE_BUILDS");
+            again.variable = Some(("BULKHEAD_COMPARE_BUILDS", "1".to_owned()));
             steps.push(again);
         }
     }
@@ -317,7 +326,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
             variable: None,
         }
     });
-    steps.push(miri_step());
+    steps.push(miri_step(root));
     steps.push(python_step());
     steps.push(step(
         "laws (tidy)",
@@ -330,6 +339,20 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
         }
     }
     Ok(run_steps(root, "Test suite", steps))
+}
+
+/// Cases of each fuzzing test in the long run, if nobody says how many.
+pub const FUZZ_CASES: &str = "20000";
+
+/// The long run of what runs for a few seconds in every test: the random tests of all packages that are marked, optimised, with so many
+/// cases each.
+pub fn fuzz(root: &Path, cases: u32) -> Result<bool, String> {
+    let packages = tree::packages(root)?;
+    let fuzzed = select(&packages, |p| p.fuzz);
+    let before = ["test", "--release", "--no-fail-fast", "--lib"];
+    let mut long = over("fuzzing", &before, fuzzed, &[]);
+    long.variable = Some(("PROPTEST_CASES", cases.to_string()));
+    Ok(run_steps(root, "Fuzzing", vec![long]))
 }
 
 /// Tidy, formatting and lints.
@@ -391,7 +414,9 @@ mod tests {
             name: folder.replace('/', "-"),
             folder: folder.to_owned(),
             uses: Vec::new(),
+            links: Vec::new(),
             host_tests: false,
+            fuzz: false,
         }
     }
 
@@ -399,6 +424,14 @@ mod tests {
     fn selection_names_the_packages() {
         let packages = [package("abi"), package("software/hal")];
         assert_eq!(select(&packages, for_the_chip), ["-p", "software-hal"]);
+    }
+
+    #[test]
+    fn the_manifest_names_a_dated_toolchain() {
+        let root = tree::repository_root().expect("a checkout");
+        let toolchain = miri_toolchain(&root).expect("there");
+        let date = toolchain.strip_prefix("nightly-").expect("a nightly");
+        assert_eq!(date.split('-').map(str::len).collect::<Vec<_>>(), [4, 2, 2]);
     }
 
     #[test]

@@ -40,8 +40,12 @@ pub struct Package {
     pub folder: String,
     /// Folders of the packages of this repository that it depends on, in whatever way.
     pub uses: Vec<String>,
+    /// Those among them whose code becomes part of its own programs.
+    pub links: Vec<String>,
     /// `package.metadata.bulkhead.host-tests`: its tests run on the host although it is made for the chip.
     pub host_tests: bool,
+    /// `package.metadata.bulkhead.fuzz`: its random tests are operations of hostile clients, which also run for long.
+    pub fuzz: bool,
 }
 
 /// All that the laws look at.
@@ -147,18 +151,27 @@ pub fn packages(root: &Path) -> Result<Vec<Package>, String> {
                     .unwrap_or_default()
                     .trim_end_matches("/Cargo.toml"),
             ),
-            uses: package["dependencies"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(|dependency| dependency["path"].as_str())
-                .map(below)
+            uses: dependencies(package)
+                .map(|(folder, _)| below(folder))
+                .collect(),
+            links: dependencies(package)
+                .filter(|(_, is_linked)| *is_linked)
+                .map(|(folder, _)| below(folder))
                 .collect(),
             host_tests: package["metadata"]["bulkhead"]["host-tests"]
+                .as_bool()
+                .unwrap_or(false),
+            fuzz: package["metadata"]["bulkhead"]["fuzz"]
                 .as_bool()
                 .unwrap_or(false),
         })
         .collect();
     packages.sort_by(|a, b| a.folder.cmp(&b.folder));
     Ok(packages)
+}
+
+/// The packages of this repository that a package depends on, and whether it links them: not for its build or its tests only.
+fn dependencies(package: &Value) -> impl Iterator<Item = (&str, bool)> {
+    let all = package["dependencies"].as_array().into_iter().flatten();
+    all.filter_map(|dependency| Some((dependency["path"].as_str()?, dependency["kind"].is_null())))
 }

@@ -3,7 +3,7 @@
 //! Adds what [`super::interference`] bounds at each resource to the time without contention. Knows nothing of how a
 //! scenario came about.
 
-use super::interference::{Rival, Victim, least_window, order_bound, outages, own_bucket};
+use super::interference::{Rival, Stays, Victim, least_window, order_bound, outages, own_bucket};
 use super::lumped::lumped;
 use super::scenario::{CommunicationError, NetworkScenario, Ticks, TransactionId};
 use serde::Serialize;
@@ -41,21 +41,26 @@ pub enum Method {
     Order,
     /// What token buckets, demand and round trips admit in a window.
     Window,
+    /// The same, where what was under way at the start of the window is bounded by when it must have taken its tokens.
+    Propagated,
     /// The lumped link; only where it happens to be the least.
     LumpedLink,
 }
 
 impl Method {
-    /// Where the method is described.
+    /// What the method is called, and where it is described.
     pub const fn source(self) -> &'static str {
         match self {
             Method::Order => {
-                "Rahmati et al., IEEE Transactions on Computers 62(3), 2013 (best-effort networks)"
+                "order of service: Rahmati et al., IEEE Transactions on Computers 62(3), 2013 (best-effort networks)"
             }
             Method::Window => {
-                "Le Boudec and Thiran, Network Calculus, 2001, sections 1.4 and 6.2; Boyer et al., ERTS 2018"
+                "window, network calculus for any order (SFA): Le Boudec and Thiran, Network Calculus, 2001, sections 1.4 and 6.2; Boyer et al., ERTS 2018"
             }
-            Method::LumpedLink => "Balakrishnan and Ozguner, IEEE TPDS 9(7), 1998",
+            Method::Propagated => {
+                "window with propagated arrival curves (as TFA): Cruz, IEEE Transactions on Information Theory 37(1), 1991; Le Boudec and Thiran, Network Calculus, 2001, sections 1.4.3 and 6.2"
+            }
+            Method::LumpedLink => "lumped link: Balakrishnan and Ozguner, IEEE TPDS 9(7), 1998",
         }
     }
 }
@@ -172,9 +177,10 @@ pub fn flow_bound(
     let bucket = bucket_waits(scenario, &counts, work.covers_sources)?;
     let fixed = uncontended.saturating_add(bucket);
 
+    let stays = Stays::new(scenario);
     let mut resources = Vec::new();
     for index in 0..scenario.resources.len() {
-        if let Some(seen) = Contended::new(scenario, work.covers_sources, &counts, index)? {
+        if let Some(seen) = Contended::new(scenario, &stays, work.covers_sources, &counts, index)? {
             resources.push(seen);
         }
     }
@@ -295,6 +301,7 @@ struct Contended<'a> {
 impl<'a> Contended<'a> {
     fn new(
         scenario: &'a NetworkScenario,
+        stays: &Stays,
         covers: bool,
         counts: &BTreeMap<TransactionId, u128>,
         index: usize,
@@ -327,9 +334,10 @@ impl<'a> Contended<'a> {
         for (&id, &count) in counts {
             let (_, class) = scenario.class(id)?;
             for step in class.own_steps(index) {
-                let (wait, method) = single(scenario, id, index, step.input, &BTreeSet::new())?;
+                let (wait, method) =
+                    single(scenario, stays, id, index, step.input, &BTreeSet::new())?;
                 if !mine.is_empty() {
-                    let (wait, _) = single(scenario, id, index, step.input, &mine)?;
+                    let (wait, _) = single(scenario, stays, id, index, step.input, &mine)?;
                     of_others = of_others.saturating_add(count.saturating_mul(wait));
                 }
                 cap = cap.saturating_add(count.saturating_mul(wait));
@@ -343,7 +351,7 @@ impl<'a> Contended<'a> {
         }
         // For the one that is served last none of the others waits.
         own = own.saturating_sub(least);
-        let mut rivals: Vec<_> = rivals(scenario, index, None)
+        let mut rivals: Vec<_> = rivals(scenario, stays, index, None)
             .into_iter()
             .map(Some)
             .collect();
@@ -377,23 +385,40 @@ impl<'a> Contended<'a> {
             .own
             .saturating_add(self.scenario.tail(self.index))
             .saturating_add(outages(resource.outage.as_ref(), window));
-        let sum = self.rivals.iter().fold(start, |sum, r| {
-            sum.saturating_add(r.in_window(window, self.scenario.ticks_per_second))
-        });
+        let (sum, method) = others(&self.rivals, start, window, self.scenario.ticks_per_second);
         if sum < self.cap {
-            (sum, Method::Window)
+            (sum, method)
         } else {
             (self.cap, self.cap_method)
         }
     }
 }
 
+/// What others are served at most in a window, on top of `start`, and what decided it.
+fn others(
+    rivals: &[Rival<'_>],
+    start: u128,
+    window: u128,
+    ticks_per_second: u64,
+) -> (u128, Method) {
+    let mut method = Method::Window;
+    let sum = rivals.iter().fold(start, |sum, rival| {
+        let least = rival.in_window(window, ticks_per_second);
+        if least < rival.in_window_by_slots(window, ticks_per_second) {
+            method = Method::Propagated;
+        }
+        sum.saturating_add(least)
+    });
+    (sum, method)
+}
+
 /// All sources as `resource` sees them; what cannot be under way together with `victim` is not counted.
-fn rivals(
-    scenario: &NetworkScenario,
+fn rivals<'a>(
+    scenario: &'a NetworkScenario,
+    stays: &Stays,
     resource: usize,
     victim: Option<TransactionId>,
-) -> Vec<Rival<'_>> {
+) -> Vec<Rival<'a>> {
     let victim = victim.and_then(|id| Victim::new(scenario, id));
     let all = scenario.sources.iter().enumerate();
     all.map(|(index, source)| {
@@ -401,12 +426,8 @@ fn rivals(
             source,
             index,
             victim,
-            |c| {
-                c.steps
-                    .iter()
-                    .filter(|s| s.resource == Some(resource))
-                    .collect()
-            },
+            stays,
+            |c| c.at(resource),
             |s| u128::from(s.occupancy),
         )
     })
@@ -416,12 +437,15 @@ fn rivals(
 /// Longest wait of one transaction at one resource for others, without those of the sources `except`.
 fn single(
     scenario: &NetworkScenario,
+    stays: &Stays,
     id: TransactionId,
     resource: usize,
     input: u16,
     except: &BTreeSet<usize>,
 ) -> Result<(u128, Method), CommunicationError> {
-    let rivals = rivals(scenario, resource, Some(id)).into_iter().enumerate();
+    let rivals = rivals(scenario, stays, resource, Some(id))
+        .into_iter()
+        .enumerate();
     let rivals: Vec<_> = rivals
         .filter(|(index, _)| !except.contains(index))
         .map(|(_, rival)| rival)
@@ -432,10 +456,9 @@ fn single(
     let order = order_bound(shared.arbitration, &rivals, input);
     let order = least_window(u128::MAX, |w| order.saturating_add(down(w)))
         .ok_or(CommunicationError::TooLarge)?;
-    let window = least_window(order, |w| {
-        rivals.iter().fold(down(w), |sum, r| {
-            sum.saturating_add(r.in_window(w, scenario.ticks_per_second))
-        })
-    });
-    Ok(window.map_or((order, Method::Order), |w| (w, Method::Window)))
+    let second = scenario.ticks_per_second;
+    let window = least_window(order, |w| others(&rivals, down(w), w, second).0);
+    Ok(window.map_or((order, Method::Order), |w| {
+        (w, others(&rivals, down(w), w, second).1)
+    }))
 }

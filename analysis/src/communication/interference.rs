@@ -54,6 +54,77 @@ pub(super) struct User<'a> {
     pub own: u128,
     /// (input, occupancy) of each of its own steps at the resource.
     pub inputs: Vec<(u16, u128)>,
+    /// Longest time from when one has its tokens to its end, if it leaves its tile at the moment when it takes them, and does here what it
+    /// does itself.
+    pub stay: Option<u128>,
+}
+
+/// The longest that each command of a unit stays in the network: all steps, and before each what the order of service lets others do.
+///
+/// Only of commands is it known that a chunk or packet leaves its tile when it takes its tokens; a hart pays for a line before the line
+/// passes the caches.
+pub(super) struct Stays(BTreeMap<TransactionId, u128>);
+
+impl Stays {
+    /// For no transaction.
+    pub fn unknown() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Of all commands that pass a token bucket.
+    pub fn new(scenario: &NetworkScenario) -> Self {
+        let mut waits: BTreeMap<(usize, u16), Option<u128>> = BTreeMap::new();
+        let mut stays = BTreeMap::new();
+        let regulated = scenario.sources.iter().enumerate();
+        for (index, source) in regulated.filter(|(_, source)| source.regulator.is_some()) {
+            for (number, class) in source.classes.iter().enumerate() {
+                if class.pool != Some(Pool::Command) {
+                    continue;
+                }
+                let own = class.steps.iter().filter(|step| !step.elsewhere);
+                let mut stay = Some(class.uncontended());
+                for step in own {
+                    let Some(resource) = step.resource else {
+                        continue;
+                    };
+                    let wait = *waits
+                        .entry((resource, step.input))
+                        .or_insert_with(|| longest_by_order(scenario, resource, step.input));
+                    stay = stay.zip(wait).map(|(a, b)| a.saturating_add(b));
+                }
+                let id = TransactionId {
+                    source: index,
+                    class: number,
+                };
+                stays.extend(stay.map(|stay| (id, stay)));
+            }
+        }
+        Self(stays)
+    }
+}
+
+/// How long anything that comes to `resource` through `input` waits there at most, by the order of service alone.
+fn longest_by_order(scenario: &NetworkScenario, resource: usize, input: u16) -> Option<u128> {
+    let unknown = Stays::unknown();
+    let all = scenario.sources.iter().enumerate();
+    let rivals: Vec<_> = all
+        .map(|(index, source)| {
+            Rival::new(
+                source,
+                index,
+                None,
+                &unknown,
+                |c| c.at(resource),
+                |s| u128::from(s.occupancy),
+            )
+        })
+        .collect();
+    let shared = &scenario.resources[resource];
+    let order = order_bound(shared.arbitration, &rivals, input);
+    let order = order.saturating_add(scenario.tail(resource));
+    least_window(u128::MAX, |w| {
+        order.saturating_add(outages(shared.outage.as_ref(), w))
+    })
 }
 
 impl<'a> Rival<'a> {
@@ -62,6 +133,7 @@ impl<'a> Rival<'a> {
         source: &'a Source,
         index: usize,
         victim: Option<Victim>,
+        stays: &Stays,
         mut steps: impl FnMut(&'a TransactionClass) -> Vec<&'a Step>,
         occupancy: impl Fn(&Step) -> u128,
     ) -> Self {
@@ -89,6 +161,11 @@ impl<'a> Rival<'a> {
                     occupancy: all,
                     own: inputs.iter().map(|(_, o)| o).sum(),
                     inputs,
+                    stay: stays
+                        .0
+                        .get(&id)
+                        .copied()
+                        .filter(|_| used.iter().all(|s| !s.elsewhere)),
                 })
             });
         Self {
@@ -107,10 +184,27 @@ impl<'a> Rival<'a> {
 
     /// Service of the resource for this source in a window of length `window`, at most.
     pub fn in_window(&self, window: u128, ticks_per_second: u64) -> u128 {
+        let by_slots = self.served(window, ticks_per_second, None);
+        let stays = self.users.iter().filter_map(|user| user.stay);
+        stays.max().map_or(by_slots, |stay| {
+            by_slots.min(self.served(window, ticks_per_second, Some(stay)))
+        })
+    }
+
+    /// The same without what is known of how long its commands stay.
+    pub fn in_window_by_slots(&self, window: u128, ticks_per_second: u64) -> u128 {
+        self.served(window, ticks_per_second, None)
+    }
+
+    /// With `stay`: whatever of the commands is served in the window has taken its tokens in it, or up to `stay` before it: the arrival
+    /// curve of the bucket, delayed, as total flow analysis propagates it (Le Boudec and Thiran, section 1.4.3). Without: what was under
+    /// way at the start has taken its tokens whenever, and is as much as slots allow.
+    fn served(&self, window: u128, ticks_per_second: u64, stay: Option<u128>) -> u128 {
         let mut tokens = self.regulator.map(|r| {
             let charges = self.users.iter().map(|u| u.class.charge_most);
             let largest = charges.max().unwrap_or(0);
-            tokens(r, window, ticks_per_second)
+            let paid = window.saturating_add(stay.unwrap_or(0));
+            tokens(r, paid, ticks_per_second)
                 .saturating_add(u128::from(r.limit.max(largest)))
                 .saturating_add(r.credit.into())
         });
@@ -125,7 +219,10 @@ impl<'a> Rival<'a> {
         let mut parts = Vec::new();
         for user in order {
             let most = user.most_in_window(window);
-            let started = u128::from(user.outstanding).min(most);
+            let started = match stay.and(user.stay) {
+                Some(_) => 0,
+                None => u128::from(user.outstanding).min(most),
+            };
             // Of classes that share slots, those of one were under way at the start; any of the others may all come later.
             let shared = tokens.is_some() && user.class.pool.is_some();
             let mut later = if shared && user.class.demand.is_none() {
@@ -350,6 +447,7 @@ mod tests {
             source,
             0,
             None,
+            &Stays::unknown(),
             |c| c.steps.iter().collect(),
             |s| u128::from(s.occupancy),
         )
@@ -392,6 +490,46 @@ mod tests {
         };
         let s = source(Some(regulator), vec![class(64, 1, 1, 10, 0)]);
         assert_eq!(rival(&s).in_window(0, 1000), 50);
+    }
+
+    #[test]
+    fn commands_have_taken_their_tokens_not_long_ago() {
+        // 4 slots under way, and 128 + 64 bytes more: 7 transactions. All of them took their tokens in the 500 ticks before or in the window: of
+        // one refill and the limit, 3.
+        let regulator = Regulator {
+            rate: 64,
+            limit: 128,
+            period: 1000,
+            credit: 0,
+            line: u32::MAX,
+        };
+        let mut command = class(64, 4, 1, 10, 0);
+        command.pool = Some(Pool::Command);
+        let scenario = NetworkScenario {
+            ticks_per_second: 1000,
+            resources: vec![super::super::scenario::Resource {
+                name: "r".into(),
+                arbitration: Arbitration::ArrivalOrder,
+                outage: None,
+            }],
+            sources: vec![source(Some(regulator), vec![command])],
+        };
+        // Itself and its like: 10 ticks, and 4 times 10 of waiting.
+        let stays = Stays::new(&scenario);
+        assert_eq!(stays.0.values().collect::<Vec<_>>(), [&50]);
+        let seen = Rival::new(
+            &scenario.sources[0],
+            0,
+            None,
+            &stays,
+            |c| c.at(0),
+            |s| u128::from(s.occupancy),
+        );
+        assert_eq!(seen.in_window_by_slots(0, 1000), 70);
+        assert_eq!(seen.in_window(0, 1000), 30);
+        // Over 1950 ticks with the 50 before: 3 refills and the limit, 5, against 4 and 2 refills and the limit, 8.
+        assert_eq!(seen.in_window(1950, 1000), 50);
+        assert_eq!(seen.in_window_by_slots(1950, 1000), 80);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! section III-C, as the coarse end of the scale). It does not know routes.
 
 use super::bound::Work;
-use super::interference::{Rival, Victim, least_window, outages};
+use super::interference::{Rival, Stays, Victim, least_window, outages};
 use super::scenario::{Arbitration, CommunicationError, NetworkScenario, Step, TransactionId};
 
 /// Ticks for which a step blocks the bus.
@@ -26,9 +26,19 @@ fn unavailable(scenario: &NetworkScenario, window: u128) -> u128 {
 
 fn rivals(scenario: &NetworkScenario, victim: Option<TransactionId>) -> Vec<Rival<'_>> {
     let victim = victim.and_then(|id| Victim::new(scenario, id));
+    let unknown = Stays::unknown();
     let all = scenario.sources.iter().enumerate();
-    all.map(|(index, source)| Rival::new(source, index, victim, |c| c.steps.iter().collect(), span))
-        .collect()
+    all.map(|(index, source)| {
+        Rival::new(
+            source,
+            index,
+            victim,
+            &unknown,
+            |c| c.steps.iter().collect(),
+            span,
+        )
+    })
+    .collect()
 }
 
 /// Longest wait of one transaction for the bus.

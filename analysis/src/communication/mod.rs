@@ -16,7 +16,13 @@
 //!    token buckets, their demand and their own round trips admit within w. The least w that covers its own
 //!    interference is the horizontal deviation of network calculus with blind multiplexing (Le Boudec and Thiran, sections
 //!    1.4 and 6.2.1; token buckets in front of a network on chip as in Boyer et al., ERTS 2018), with the staircase
-//!    functions themselves in place of their concave hulls.
+//!    functions themselves in place of their concave hulls. What was under way at the start is as much as slots allow; of commands of a
+//!    unit, which leave when they take their tokens, it is also at most what the bucket let pass within the longest time that one
+//!    stays (the order bound over its path). That is the bucket's arrival curve, delayed (Le Boudec and Thiran, section 1.4.3), as total
+//!    flow analysis propagates it, and holds with circles, because the order bound needs no arrival curve.
+//!
+//! LUDB and TFA's deviations need FIFO at every server, which links are not (inputs in turn). PMOO needs a feed-forward network, and answers feed
+//! the routers of requests; it also needs one size of a transaction at all servers.
 //!
 //! # One command at a time
 //! A data transfer unit begins a command when the one before is over: when every chunk has been answered, or the last packet of a message

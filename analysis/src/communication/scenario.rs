@@ -297,6 +297,12 @@ impl TransactionClass {
         here.filter(move |s| s.resource == Some(resource) && !s.elsewhere)
     }
 
+    /// All steps at a resource, those of others that it causes included.
+    pub(super) fn at(&self, resource: usize) -> Vec<&Step> {
+        let here = self.steps.iter();
+        here.filter(|s| s.resource == Some(resource)).collect()
+    }
+
     /// Time without any contention.
     pub fn uncontended(&self) -> u128 {
         self.steps.iter().map(|s| u128::from(s.latency)).sum()

@@ -11,7 +11,7 @@ use super::buffers::{self, BufferModel, BufferPlan, Load, Place, Search};
 use super::generate::Stream;
 use super::inflation::{AVERAGE, Curves};
 use super::judge::Judge;
-use super::parameters::{ParameterError, StudyParameters};
+use super::parameters::{DeviceReach, LevelCConflicts, ParameterError, StudyParameters};
 use super::placement::share;
 use super::schemes::Scheme;
 use super::study::Study;
@@ -161,7 +161,7 @@ impl Judge {
             (search, own, packing)
         };
         let mut best = search_one(0);
-        for packing in 1..Self::packings(scheme) {
+        for packing in 1..Self::packings(parameters, scheme) {
             best = better(best, search_one(packing));
         }
         let (search, own, packing) = best;
@@ -188,8 +188,8 @@ impl Judge {
             return Verdict::Pattern;
         }
         let mut verdict = Verdict::Impossible;
-        for packing in 0..Self::packings(all) {
-            if self.is_repeated(all, packing) {
+        for packing in 0..Self::packings(parameters, all) {
+            if self.is_repeated(parameters, all, packing) {
                 continue;
             }
             self.fill(parameters, curves, all, packing);
@@ -288,11 +288,27 @@ impl Gain {
     }
 }
 
+/// The search decides processor by processor: a device or a copy may disturb only its own processor and, in proportion, level C.
+fn separable(parameters: &StudyParameters) -> Result<(), ParameterError> {
+    let readings = &parameters.readings;
+    let wrong = |name, found: String, range| Err(ParameterError::Range { name, found, range });
+    if readings.device_reach != DeviceReach::Bank {
+        let found = format!("{:?}", readings.device_reach);
+        return wrong("device_reach", found, "Bank for the best placement");
+    }
+    if readings.level_c_conflicts != LevelCConflicts::Time {
+        let found = format!("{:?}", readings.level_c_conflicts);
+        return wrong("level_c_conflicts", found, "Time for the best placement");
+    }
+    Ok(())
+}
+
 impl Study {
     /// Judges samples of a cell with every placement of I/O buffers; the samples are those of [`Self::run`].
     ///
     /// # Errors
-    /// [`ParameterError::Missing`] if there is no such scenario or point.
+    /// [`ParameterError::Missing`] if there is no such scenario or point; [`ParameterError::Range`] for readings under which a
+    /// choice on one processor changes costs on another.
     pub fn gain(
         &self,
         judge: &mut Judge,
@@ -303,6 +319,7 @@ impl Study {
     ) -> Result<Gain, ParameterError> {
         let chosen = Scenario::from_index(scenario)?;
         let parameters = self.parameters();
+        separable(parameters)?;
         // Refuses points that do not exist.
         self.run(judge, scenario, utilisation_index, 0..0, &[])?;
         let utilisation = parameters.utilisation(utilisation_index);
@@ -341,7 +358,7 @@ mod tests {
     /// Every packing and placement, with a bank map of its own and the way optimiser.
     fn brute_force(judge: &mut Judge, study: &Study, optimised: bool) -> Option<(u64, u64)> {
         let scheme = patterns(optimised)[0];
-        (0..Judge::packings(scheme))
+        (0..Judge::packings(study.parameters(), scheme))
             .filter_map(|packing| brute_force_one(judge, study, scheme, packing))
             .min_by_key(|&(u, s)| (u, u64::MAX - s))
     }

@@ -17,7 +17,9 @@
 //! everything is an integer. It deliberately does not know schemes: it is told what lies where.
 
 use super::generate::CURVES;
-use super::parameters::{Interval, MILLION, MOST_WAYS, StudyParameters, UtilisationLevel};
+use super::parameters::{
+    Interval, MILLION, MOST_WAYS, MessageLimit, StudyParameters, UtilisationLevel,
+};
 use super::task_system::{Level, MessageBuffer, StudyTask, TaskSystem};
 
 /// Factors are integers in parts of this.
@@ -308,9 +310,12 @@ fn ends(
     let end = |task: u32, ce: u64, cl: u64| {
         let one = &system.tasks[task as usize];
         let copy = parameters.messages
-            * (parameters.message_call + (buffer.bytes * parameters.copy_speed).div_ceil(1_000));
-        let share = portion(costs[task as usize].idle[GREATEST], one.message_share)
-            / u64::from(one.buffers.max(1));
+            * (parameters.message_call + (buffer.bytes * parameters.message_speed).div_ceil(1_000));
+        let parts = match parameters.readings.message_limit {
+            MessageLimit::Job => u64::from(one.buffers.max(1)),
+            MessageLimit::Half => 2,
+        };
+        let share = portion(costs[task as usize].idle[GREATEST], one.message_share) / parts;
         let eliminated = copy.min(share);
         let bypassed = (eliminated * MILLION).div_ceil(ce);
         let locked = portion(bypassed, cl);

@@ -17,7 +17,7 @@ use super::generate::{self, Stream};
 use super::inflation::{
     AVERAGE, Curves, FIXED, GREATEST, SystemCosts, WAYS, locking, portion, scaled,
 };
-use super::parameters::{MILLION, StudyParameters};
+use super::parameters::{DeviceReach, MILLION, PackingFailure, PlainMessages, StudyParameters};
 use super::partition::{Packing, Weight};
 use super::placement::{LEVEL_C, Placement, bank_of, long_periods};
 use super::schemes::{Messages, Scheme};
@@ -64,6 +64,8 @@ pub struct Judge {
     interrupt_share: u64,
     /// Times for messages of each task: without and with locked ways.
     message_ends: Vec<[u64; 2]>,
+    /// Tasks that are open to conflicts all the time because no technique confines those of their messages.
+    exposed: Vec<bool>,
     /// Decay over locked ways.
     locked: [u64; WAYS],
     /// Shortest period of each processor, for each packing.
@@ -99,6 +101,7 @@ impl Judge {
             interrupts: Vec::new(),
             interrupt_share: 0,
             message_ends: Vec::new(),
+            exposed: Vec::new(),
             locked: [FIXED; WAYS],
             shortest: Default::default(),
             scratch: Scratch::default(),
@@ -123,7 +126,12 @@ impl Judge {
         let processors = parameters.processors as usize;
         self.costs.compute(parameters, curves, &self.system);
         self.hopeless = self.hopeless(parameters);
-        long_periods(&self.system, &mut self.long, &mut self.order);
+        long_periods(
+            &self.system,
+            parameters.readings.period_half,
+            &mut self.long,
+            &mut self.order,
+        );
         self.interrupts(parameters);
         let fair = (parameters.ways / (parameters.processors + 1)) as usize;
         let shortest = self.interrupts.iter().map(|i| i.0).min().unwrap_or(1);
@@ -215,14 +223,15 @@ impl Judge {
 
     /// Is the system schedulable under a scheme? [`Self::plan`] then holds the ways.
     ///
-    /// With concurrency elimination first whole chains stay together, then halves, then nothing: the first packing that phase
-    /// three finds ways for counts.
+    /// With concurrency elimination whole chains stay together as far as processors have room. If phase three finds no ways for
+    /// that, the system is unschedulable, or halves are packed and then single tasks, as
+    /// [`PackingFailure`] says: the first packing that phase three finds ways for counts.
     pub fn judge(&mut self, parameters: &StudyParameters, curves: &Curves, scheme: Scheme) -> bool {
         if self.hopeless {
             return false;
         }
-        for packing in 0..Self::packings(scheme) {
-            if self.is_repeated(scheme, packing) {
+        for packing in 0..Self::packings(parameters, scheme) {
+            if self.is_repeated(parameters, scheme, packing) {
                 continue;
             }
             self.fill(parameters, curves, scheme, packing);
@@ -234,20 +243,26 @@ impl Judge {
     }
 
     /// How many ways of packing there are to try under a scheme.
-    pub(super) fn packings(scheme: Scheme) -> usize {
-        Self::order(scheme).len()
+    pub(super) fn packings(parameters: &StudyParameters, scheme: Scheme) -> usize {
+        Self::order(parameters, scheme).len()
     }
 
-    fn order(scheme: Scheme) -> &'static [usize] {
-        match scheme.messages() {
-            Messages::Optimised => &[WHOLE, HALVES, ALONE],
+    fn order(parameters: &StudyParameters, scheme: Scheme) -> &'static [usize] {
+        match (scheme.messages(), parameters.readings.packing_failure) {
+            (Messages::Optimised, PackingFailure::Final) => &[WHOLE],
+            (Messages::Optimised, PackingFailure::Retry) => &[WHOLE, HALVES, ALONE],
             _ => &[ALONE],
         }
     }
 
     /// Is this packing the same as one before it?
-    pub(super) fn is_repeated(&self, scheme: Scheme, packing: usize) -> bool {
-        let order = Self::order(scheme);
+    pub(super) fn is_repeated(
+        &self,
+        parameters: &StudyParameters,
+        scheme: Scheme,
+        packing: usize,
+    ) -> bool {
+        let order = Self::order(parameters, scheme);
         let processor = |p: &usize| &self.packings[*p].processor;
         order[..packing]
             .iter()
@@ -267,9 +282,10 @@ impl Judge {
         scheme: Scheme,
         packing: usize,
     ) {
-        self.packed = Self::order(scheme)[packing];
+        self.packed = Self::order(parameters, scheme)[packing];
         self.placement.place(
             scheme,
+            &parameters.readings,
             parameters.processors as usize,
             &self.system,
             &self.costs,
@@ -279,7 +295,10 @@ impl Judge {
         self.locked = self.messages(parameters, scheme);
         let mut tables = std::mem::take(&mut self.problem.processors);
         for (p, table) in tables.iter_mut().enumerate() {
-            let devices = self.placement.bank_devices[p];
+            let devices = match parameters.readings.device_reach {
+                DeviceReach::Bank => self.placement.bank_devices[p],
+                DeviceReach::System => self.placement.bank_devices.iter().sum(),
+            };
             let foreign = [
                 self.placement.foreign[p] * FIXED,
                 self.placement.foreign_share[p],
@@ -310,6 +329,9 @@ impl Judge {
         let processor = &self.packings[self.packed].processor;
         self.message_ends.clear();
         self.message_ends.resize(count, [0; 2]);
+        self.exposed.clear();
+        self.exposed.resize(count, false);
+        let plain = parameters.readings.plain_messages == PlainMessages::Job;
         let mut bytes = 0;
         for (buffer, ends) in self.system.buffers.iter().zip(&self.costs.accesses) {
             if buffer.sender as usize >= count {
@@ -336,6 +358,7 @@ impl Judge {
                     *saved += end.bypassed[GREATEST] - end.locked[GREATEST];
                 } else {
                     *fixed += end.bypassed[GREATEST];
+                    self.exposed[end.task as usize] |= plain;
                 }
             }
         }
@@ -394,7 +417,8 @@ impl Judge {
                 (GREATEST, parameters.copy_inflation),
                 (AVERAGE, parameters.copy_inflation_average),
             ] {
-                let factor = task.factor(which, curves, devices, foreign[which]);
+                let conflicts = foreign[which] + u64::from(self.exposed[index]) * FIXED;
+                let factor = task.factor(which, curves, devices, conflicts);
                 let average = |greatest: u64| {
                     if which == GREATEST {
                         greatest

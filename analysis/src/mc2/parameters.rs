@@ -2,8 +2,8 @@
 //!
 //! Why it exists: the paper gives distributions (its Table 3), percentages (its section 5) and a procedure, but neither the
 //! curves of its figures nor the ranges from which it samples. What it does not give is chosen here, once, on grounds of the
-//! text or of the chip, never by looking at the ratios that the study computes; [`OPEN`] lists these choices with their
-//! reasons and with the other values that a sensitivity run tries.
+//! text or of the chip, never by looking at the ratios that the study computes; [`super::open_parameters`] lists these choices with
+//! the day on which they were frozen, their reasons, the values that they had before, and the values that a sensitivity run tries.
 //!
 //! Units: shares are integers in millionths ([`MILLION`]), times in nanoseconds, speeds in picoseconds a byte, so that a
 //! parameter set has one exact text and one hash.
@@ -25,7 +25,7 @@ pub struct Interval {
     pub high: u64,
 }
 
-const fn interval(low: u64, high: u64) -> Interval {
+pub(super) const fn interval(low: u64, high: u64) -> Interval {
     Interval { low, high }
 }
 
@@ -36,6 +36,121 @@ pub enum UtilisationLevel {
     A,
     /// Each is the cost that the task's own level estimates.
     Own,
+}
+
+/// What shares the limit `message_share` of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MessageLimit {
+    /// The job's buffers, however many there are, in equal parts.
+    Job,
+    /// Each buffer has half of it, as in the middle of a chain.
+    Half,
+}
+
+/// What happens when phase three finds no ways for a packing that keeps communicating tasks together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PackingFailure {
+    /// The system is unschedulable.
+    Final,
+    /// Half chains, then single tasks are packed, and phase three tries again.
+    Retry,
+}
+
+/// Of what `LP` and `SP` take the half with the longest and the shortest periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PeriodHalf {
+    /// Of a level's tasks.
+    Tasks,
+    /// Of a level's tasks with I/O.
+    IoTasks,
+}
+
+/// Whom devices disturb that write into the banks of levels A and B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeviceReach {
+    /// The tasks of the processor whose bank it is.
+    Bank,
+    /// All tasks of levels A and B.
+    System,
+}
+
+/// When copying for levels A and B in banks of level C disturbs level C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LevelCConflicts {
+    /// While it happens: in proportion to the time that it takes.
+    Time,
+    /// Always, as one copying processor does, as soon as one I/O buffer of levels A or B lies there.
+    Always,
+}
+
+/// Whether random banks take work from the banks of level C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RandomRelief {
+    /// What lies in another bank does not disturb level C.
+    Counted,
+    /// Level C is disturbed as if everything lay in its banks.
+    Ignored,
+}
+
+/// What a message buffer costs to which no technique of section 4.2 is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PlainMessages {
+    /// What selective bypass costs: the access takes longer, nothing else does.
+    Access,
+    /// The same, and the job is open to conflicts all the time as if another processor copied in its bank.
+    Job,
+}
+
+/// Which of several meanings the study takes where a sentence of the paper has more than one, or where there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Readings {
+    /// What shares the limit of a job's messages.
+    pub message_limit: MessageLimit,
+    /// What follows a failed phase three.
+    pub packing_failure: PackingFailure,
+    /// What is halved by periods.
+    pub period_half: PeriodHalf,
+    /// Whom devices disturb.
+    pub device_reach: DeviceReach,
+    /// When level C is disturbed.
+    pub level_c_conflicts: LevelCConflicts,
+    /// Whether random banks relieve level C.
+    pub random_relief: RandomRelief,
+    /// What messages without a technique cost.
+    pub plain_messages: PlainMessages,
+}
+
+impl Default for Readings {
+    fn default() -> Self {
+        Self {
+            message_limit: MessageLimit::Job,
+            packing_failure: PackingFailure::Final,
+            period_half: PeriodHalf::Tasks,
+            device_reach: DeviceReach::Bank,
+            level_c_conflicts: LevelCConflicts::Time,
+            random_relief: RandomRelief::Counted,
+            plain_messages: PlainMessages::Access,
+        }
+    }
+}
+
+/// The paper's one duration of a copy: picoseconds of Framecopy for 640 x 480 pixels, managed (section 5.2).
+const FRAME: u64 = 2_925_670_000;
+
+/// Bytes of a pixel of a USB camera (YUV 4:2:2).
+const BYTES_A_PIXEL: u64 = 2;
+
+/// Picoseconds a byte of that copy if a pixel has so many bytes, rounded up.
+pub const fn copy_speed(bytes_a_pixel: u64) -> u64 {
+    FRAME.div_ceil(640 * 480 * bytes_a_pixel)
+}
+
+/// Sizes of I/O buffers: three sizes of frames and the read of 400 KiB (section 5.3).
+pub fn io_sizes(bytes_a_pixel: u64) -> Vec<u64> {
+    let [small, middle, large] =
+        [160 * 120, 320 * 240, 640 * 480].map(|pixels: u64| pixels * bytes_a_pixel);
+    vec![small, middle, 409_600, large]
 }
 
 /// All parameters of a study. [`StudyParameters::default`] is the study of the book.
@@ -66,6 +181,8 @@ pub struct StudyParameters {
     /// Least ways of level C and the operating system.
     pub minimum_level_c: u64,
 
+    /// Which meanings the study takes.
+    pub readings: Readings,
     /// Of which level the generated utilisations are.
     pub utilisation_level: UtilisationLevel,
     /// Cost at level A over cost at level B, in millionths: 1.5 (section 2).
@@ -101,8 +218,10 @@ pub struct StudyParameters {
     pub messages: u64,
     /// A system call that sends or receives an empty message.
     pub message_call: u64,
-    /// Copying speed in picoseconds a byte: 2925.67 us for 640 x 480 pixels (section 5.2) of two bytes.
+    /// Copying speed of device data in picoseconds a byte: 2925.67 us for 640 x 480 pixels (section 5.2) of two bytes.
     pub copy_speed: u64,
+    /// The same for messages with concurrency elimination.
+    pub message_speed: u64,
     /// Concurrency elimination over selective bypass, sending (Figure 8).
     pub ce_send: Interval,
     /// The same, receiving.
@@ -148,24 +267,26 @@ impl Default for StudyParameters {
             way_bytes: 65_536,
             level_c_banks: 4,
             minimum_level_c: 1,
+            readings: Readings::default(),
             utilisation_level: UtilisationLevel::A,
             level_a_over_b: 1_500_000,
             average_cost: interval(400_000, 900_000),
             way_amplitude: interval(100_000, 1_000_000),
             way_constant: interval(1_000, 4_000),
-            unmanaged: interval(50_000, 1_000_000),
+            unmanaged: interval(15_000, 150_000),
             dma_bus: interval(20_000, 120_000),
             dma_bank: interval(20_000, 120_000),
             dma_constant: interval(40, 120),
             cpu_bank: interval(20_000, 100_000),
             average_interference: 500_000,
-            message_share: interval(200_000, 400_000),
-            io_share: interval(400_000, 600_000),
+            message_share: interval(50_000, 150_000),
+            io_share: interval(50_000, 150_000),
             communicating: interval(250_000, 750_000),
             chain: interval(2, 4),
             messages: 1,
             message_call: 3_000,
-            copy_speed: 4_762,
+            copy_speed: copy_speed(BYTES_A_PIXEL),
+            message_speed: copy_speed(BYTES_A_PIXEL),
             ce_send: interval(92_000, 129_000),
             ce_receive: interval(292_000, 405_000),
             cl_send: interval(27_000, 54_000),
@@ -173,7 +294,7 @@ impl Default for StudyParameters {
             locking_constants: 3_000,
             copy_inflation: 810_000,
             copy_inflation_average: 850_000,
-            io_sizes: vec![38_400, 153_600, 409_600, 614_400],
+            io_sizes: io_sizes(BYTES_A_PIXEL),
             packet_bytes: 98_304,
             direct_bytes: 409_600,
             interrupt: 6_000,
@@ -304,6 +425,13 @@ impl StudyParameters {
                 "1 ps to 1 us a byte",
             ),
             (
+                "message_speed",
+                self.message_speed,
+                1,
+                MILLION,
+                "1 ps to 1 us a byte",
+            ),
+            (
                 "locking_constants",
                 self.locking_constants,
                 1,
@@ -428,189 +556,18 @@ impl StudyParameters {
     }
 }
 
-/// A parameter that the paper leaves open.
-#[derive(Clone, Copy, Debug)]
-pub struct OpenParameter {
-    /// Its field.
-    pub name: &'static str,
-    /// Its unit.
-    pub unit: &'static str,
-    /// Why it has its value.
-    pub reason: &'static str,
-    /// The low variant of a sensitivity run.
-    pub low: fn(&mut StudyParameters),
-    /// The high variant.
-    pub high: fn(&mut StudyParameters),
-    /// Its value as text.
-    pub value: fn(&StudyParameters) -> String,
-}
-
-macro_rules! open {
-    ($name:ident, $unit:literal, interval $low:expr, $high:expr, $reason:literal) => {
-        OpenParameter {
-            name: stringify!($name),
-            unit: $unit,
-            reason: $reason,
-            low: |p| p.$name = interval($low.0, $low.1),
-            high: |p| p.$name = interval($high.0, $high.1),
-            value: |p| format!("{} to {}", p.$name.low, p.$name.high),
-        }
-    };
-    ($name:ident, $unit:literal, number $low:expr, $high:expr, $reason:literal) => {
-        OpenParameter {
-            name: stringify!($name),
-            unit: $unit,
-            reason: $reason,
-            low: |p| p.$name = $low,
-            high: |p| p.$name = $high,
-            value: |p| p.$name.to_string(),
-        }
-    };
-}
-
-/// What the paper leaves open, with reasons and with the variants of the sensitivity run.
-pub const OPEN: &[OpenParameter] = &[
-    OpenParameter {
-        name: "utilisation_level",
-        unit: "level",
-        reason: "Section 6.1 says that period times utilisation is the idle cost under Level-A pessimism; footnote 14 says, informally, \
-                 that each level's column models that level's costs. The sentence on the method counts; `Own` is the other reading.",
-        low: |p| p.utilisation_level = UtilisationLevel::Own,
-        high: |p| p.utilisation_level = UtilisationLevel::Own,
-        value: |p| format!("{:?}", p.utilisation_level),
-    },
-    open!(
-        average_cost,
-        "millionths of the greatest cost",
-        interval(300_000, 600_000),
-        (700_000, 950_000),
-        "Level C has average costs (section 2). Section 5.2 calls Matrix far more deterministic than the video programs: programs \
-         between strongly varying and nearly constant."
-    ),
-    open!(
-        way_amplitude,
-        "millionths of the cost with all ways",
-        interval(50_000, 500_000),
-        (200_000, 2_000_000),
-        "An LLC hit of the i.MX6 costs about 30 cycles, an access to memory about three times as much again: a program that spends \
-         5 % to 50 % of its time on LLC hits takes 10 % to 100 % longer without the cache."
-    ),
-    open!(
-        way_constant,
-        "thousandths of ways",
-        interval(500, 2_000),
-        (2_000, 8_000),
-        "Working sets of one way (64 KiB) to four (256 KiB, the paper's Synthetic) are cached in the main once they fit."
-    ),
-    open!(
-        unmanaged,
-        "millionths",
-        interval(25_000, 500_000),
-        (100_000, 2_000_000),
-        "Figure 11 shows the gap between Idle and Managed without numbers. Arbiters serve the least recently served first (section \
-         2), so each of three other processors can take the bus for as long as the task itself uses it: three times its share of \
-         memory time, which is 2 % to 33 %."
-    ),
-    open!(
-        dma_bus,
-        "millionths",
-        interval(10_000, 60_000),
-        (40_000, 240_000),
-        "Observation 4: the bus is the main cause. Devices move at most 200 MB/s, about a tenth of what the memory sustains."
-    ),
-    open!(
-        dma_bank,
-        "millionths",
-        interval(10_000, 60_000),
-        (40_000, 240_000),
-        "A copying processor moves about 210 MB/s and inflates Matrix by 6 % through row conflicts (Observation 3); a device moves \
-         as much. From hardly any accesses to twice as many as Matrix."
-    ),
-    open!(
-        dma_constant,
-        "MB/s",
-        interval(20, 60),
-        (80, 240),
-        "The increase falls off within the 0 to 200 MB/s of the figures (section 6.1)."
-    ),
-    open!(
-        cpu_bank,
-        "millionths",
-        interval(10_000, 50_000),
-        (40_000, 200_000),
-        "6 % for Matrix beside one copying processor (Observation 3); tasks touch memory less or more."
-    ),
-    open!(
-        message_share,
-        "millionths of the cost at level B",
-        interval(25_000, 75_000),
-        (400_000, 400_000),
-        "Only a limit: a job's messages take what calls and bytes take, but never more than this share of its idle cost, which holds \
-         them. Most jobs stay far below (section 6.2: a relatively small proportion)."
-    ),
-    open!(
-        io_share,
-        "millionths of the cost at level B",
-        interval(50_000, 150_000),
-        (600_000, 600_000),
-        "Only a limit, as `message_share`: a job that copies also has to process what it copied. A tighter one would contradict Table \
-         3: 180 to 200 MB/s copied at 210 MB/s (section 5.2) take most of a processor."
-    ),
-    open!(
-        communicating,
-        "millionths",
-        interval(125_000, 375_000),
-        (500_000, 1_000_000),
-        "The paper does not say how many tasks exchange messages: a quarter to three quarters of the chances to begin a chain."
-    ),
-    open!(
-        chain,
-        "tasks",
-        interval(2, 2),
-        (2, 8),
-        "Tasks that communicate share a period (section 6.1): short pipelines."
-    ),
-    open!(messages, "messages", number 2, 4,
-        "The paper does not say how many messages a job sends; its measurements send 100 in a run (section 5.1). One is the least."),
-    open!(message_call, "ns", number 1_500, 6_000,
-        "A Linux system call with System V queue handling at 800 MHz takes a few thousand cycles."),
-    open!(locking_constants, "thousandths", number 1_500, 6_000,
-        "A region that holds all buffers keeps e^-3 = 5 % of the penalty; smaller regions lose exponentially (section 6.1)."),
-    open!(interrupt, "ns", number 3_000, 12_000,
-        "An interrupt entry with a short handler in Linux at 800 MHz."),
-    open!(packet_bytes, "bytes", number 49_152, 196_608,
-        "The Linux USB video driver asks for 32 packets of 3 KiB before an interrupt."),
-    open!(schedule, "ns", number 2_500, 10_000,
-        "LITMUS^RT on processors of this speed decides and switches within a few microseconds."),
-    open!(release, "ns", number 2_500, 10_000,
-        "As `schedule`."),
-    open!(reload_ways, "ways", number 1, 6,
-        "A preemption can cost at most what lay in the processor's region: 16 ways over five regions."),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_variant_is_valid_and_differs() {
-        let base = StudyParameters::default();
-        base.validate().expect("the default is valid");
-        for open in OPEN {
-            for vary in [open.low, open.high] {
-                let mut other = base.clone();
-                vary(&mut other);
-                other.validate().expect(open.name);
-                assert_ne!(base.hash(), other.hash(), "{}", open.name);
-            }
-        }
-    }
-
-    #[test]
     fn copying_speed_is_the_papers() {
         // 2925.67 us for 640 x 480 pixels of two bytes, rounded up to picoseconds.
         let exact: f64 = 2_925.67e6 / (640.0 * 480.0 * 2.0);
-        assert_eq!(StudyParameters::default().copy_speed, exact.ceil() as u64);
+        let parameters = StudyParameters::default();
+        assert_eq!(parameters.copy_speed, exact.ceil() as u64);
+        assert_eq!(parameters.copy_speed, 4_762);
+        assert_eq!(parameters.io_sizes, [38_400, 153_600, 409_600, 614_400]);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! * buffers between kernel and device of tasks that copy (cameras) stay in banks of level C, except with random banks.
 
 use super::inflation::{AVERAGE, FIXED, SystemCosts};
+use super::parameters::{LevelCConflicts, PeriodHalf, RandomRelief, Readings};
 use super::schemes::{Devices, Messages, Scheme};
 use super::task_system::{Level, TaskSystem};
 
@@ -31,13 +32,20 @@ pub struct Placement {
     /// How much time processors spend copying for levels A and B in banks of level C, on average, in parts of [`FIXED`].
     pub level_c_share: u64,
     seen: Vec<bool>,
+    /// Level C is disturbed as if everything lay in its banks.
+    everything: bool,
 }
 
 impl Placement {
     /// Places all buffers under a scheme. `processor` names the processor of each task of levels A and B, which come first.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one for each thing that a place depends on"
+    )]
     pub fn place(
         &mut self,
         scheme: Scheme,
+        readings: &Readings,
         processors: usize,
         system: &TaskSystem,
         costs: &SystemCosts,
@@ -57,6 +65,8 @@ impl Placement {
         self.io.clear();
         (self.level_c_devices, self.level_c_share) = (0, 0);
         let random = scheme.devices() == Devices::Random;
+        self.everything = random && readings.random_relief == RandomRelief::Ignored;
+        let mut any_in_level_c = false;
         for (index, task) in system.tasks.iter().enumerate() {
             let Some(io) = task.io else {
                 self.io.push(LEVEL_C);
@@ -71,11 +81,17 @@ impl Placement {
                 (Devices::OwnShortPeriods, Some(own)) => either(!long[index], own),
             };
             self.io.push(bank);
+            any_in_level_c |= own.is_some() && (bank == LEVEL_C || self.everything);
             let cost = &costs.tasks[index];
             // The device writes into the buffer, or into the kernel's own ones.
             let written = if io.direct || random { bank } else { LEVEL_C };
             match self.bank_devices.get_mut(usize::from(written)) {
-                Some(rate) => *rate += cost.rate,
+                Some(rate) => {
+                    *rate += cost.rate;
+                    if self.everything {
+                        self.level_c_devices += cost.rate;
+                    }
+                }
                 None => self.level_c_devices += cost.rate,
             }
             let copy = share(cost.copy[AVERAGE], cost.period);
@@ -108,16 +124,19 @@ impl Placement {
             *share = (*share).min((processors as u64 - 1) * FIXED);
         }
         self.level_c_share = self.level_c_share.min((processors as u64 - 1) * FIXED);
+        if readings.level_c_conflicts == LevelCConflicts::Always {
+            self.level_c_share = if any_in_level_c { FIXED } else { 0 };
+        }
     }
 
     /// A processor spends this share of its time in a bank. Tasks of level C (no processor) run on all.
     fn copies(&mut self, bank: u8, own: Option<u8>, level: Level, share: u64) {
         let processors = self.foreign.len();
         let target = usize::from(bank);
+        if level != Level::C && (target >= processors || self.everything) {
+            self.level_c_share += share;
+        }
         if target >= processors {
-            if level != Level::C {
-                self.level_c_share += share;
-            }
             return;
         }
         if own == Some(bank) {
@@ -152,15 +171,21 @@ pub(super) fn share(time: u64, period: u64) -> u64 {
     (time * FIXED).div_ceil(period)
 }
 
-/// Which tasks with I/O are in the half of their level with the longest periods; of an odd number the middle one is. Of equal
+/// Which tasks are in the half of their level with the longest periods; of an odd number the middle one is. Of equal
 /// periods the later task counts as longer.
-pub fn long_periods(system: &TaskSystem, long: &mut Vec<bool>, order: &mut Vec<u32>) {
+pub fn long_periods(
+    system: &TaskSystem,
+    half: PeriodHalf,
+    long: &mut Vec<bool>,
+    order: &mut Vec<u32>,
+) {
     long.clear();
     long.resize(system.tasks.len(), false);
     for level in [Level::A, Level::B] {
         order.clear();
         order.extend((0..system.tasks.len() as u32).filter(|&i| {
-            system.tasks[i as usize].level == level && system.tasks[i as usize].io.is_some()
+            let task = &system.tasks[i as usize];
+            task.level == level && (half == PeriodHalf::Tasks || task.io.is_some())
         }));
         order.sort_unstable_by_key(|&i| (system.tasks[i as usize].period, i));
         for &i in &order[order.len() / 2..] {

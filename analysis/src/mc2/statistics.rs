@@ -5,7 +5,10 @@
 //! samples depends on nothing but the samples. (Looking repeatedly makes the real confidence a little lower than the named one,
 //! as it does in the paper.)
 //!
-//! Only the four basic operations and square roots of IEEE 754 are used: the same digits on every host.
+//! What decides (when to stop) is exact; what is only printed (shares, widths, areas) is floating point, with nothing but the
+//! four basic operations and square roots of IEEE 754: the same digits on every host.
+
+use num_bigint::BigUint;
 
 /// Quantile of the normal distribution for 95 %.
 const Z: f64 = 1.959_963_984_540_054;
@@ -22,9 +25,36 @@ pub fn interval(schedulable: u64, samples: u64) -> (f64, f64) {
     (share, width)
 }
 
-/// Is a share known well enough?
+/// Ends of the same interval, in 0 to 1. The interval is not centred at the share.
+pub fn bounds(schedulable: u64, samples: u64) -> (f64, f64) {
+    if samples == 0 {
+        return (0.0, 1.0);
+    }
+    let (k, n) = (schedulable.min(samples) as f64, samples as f64);
+    let centre = (k + Z * Z / 2.0) / (n + Z * Z);
+    let width = interval(schedulable, samples).1;
+    ((centre - width).max(0.0), (centre + width).min(1.0))
+}
+
+/// Square of the quantile in parts of [`SQUARES`], rounded up: the interval is at least as wide as named.
+const Z_SQUARED: u64 = 3_841_458_821;
+const SQUARES: u64 = 1_000_000_000;
+
+/// Is a share known well enough: is half the width of its interval at most `half_width` millionths? Exact.
 pub fn known(schedulable: u64, samples: u64, half_width: u64) -> bool {
-    samples > 0 && interval(schedulable, samples).1 <= half_width as f64 / 1e6
+    if samples == 0 {
+        return false;
+    }
+    let big = BigUint::from;
+    let (k, n) = (big(schedulable.min(samples)), big(samples));
+    let (z, one, million) = (big(Z_SQUARED), big(SQUARES), big(1_000_000u64));
+    // With Z = z / one and h = half_width / million the condition is Z (4 k (n - k) + Z n) <= 4 n h^2 (n + Z)^2; both sides times
+    // one^2 million^2.
+    let four = big(4u64);
+    let spread = &four * &k * (&n - &k) * &one + &z * &n;
+    let width = big(half_width);
+    let whole = &n * &one + &z;
+    &z * spread * &million * &million <= four * n * &width * &width * &whole * &whole
 }
 
 /// Area under a curve of shares at `step`, `2 step`, ... by the trapezoidal rule; at utilisation 0 everything is schedulable.
@@ -42,6 +72,7 @@ pub fn area(shares: &[f64], step: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// Values of the textbook formula, worked out by hand: n = 100, k = 50 gives 0.0962; k = 0 gives z^2 / (2 (n + z^2)).
     #[test]
@@ -51,6 +82,27 @@ mod tests {
         assert_eq!(interval(0, 0), (0.0, 0.5));
         assert!(!known(0, 34, 50_000) && known(0, 35, 50_000));
         assert!(!known(190, 380, 50_000) && known(191, 382, 50_000));
+    }
+
+    proptest! {
+        /// The exact rule is the printed width's, but for what floating point cannot tell apart.
+        #[test]
+        fn the_rule_is_the_width(samples in 1u64..100_000, share in 0u64..=1_000, half in 1_000u64..500_000) {
+            let schedulable = samples * share / 1_000;
+            let width = interval(schedulable, samples).1 * 1e6;
+            let half_f = half as f64;
+            prop_assume!((width - half_f).abs() > 1e-6 * half_f);
+            prop_assert_eq!(known(schedulable, samples, half), width < half_f);
+        }
+    }
+
+    /// Wilson's score for 8 of 10, as worked examples give it: 0.490 to 0.943.
+    #[test]
+    fn bounds_by_hand() {
+        let (low, high) = bounds(8, 10);
+        assert!((low - 0.490).abs() < 1e-3 && (high - 0.943).abs() < 1e-3);
+        assert_eq!(bounds(0, 0), (0.0, 1.0));
+        assert!(bounds(0, 16).0.abs() < 1e-12 && bounds(16, 16).1 == 1.0);
     }
 
     #[test]

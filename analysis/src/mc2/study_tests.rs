@@ -80,7 +80,7 @@ fn sampling_stops_when_all_is_known() {
 #[test]
 fn golden_counts() {
     let parameters = StudyParameters::default();
-    let lines: Vec<String> = [(0, 18), (100, 18), (321, 35), (647, 21)]
+    let lines: Vec<String> = [(0, 24), (100, 25), (321, 36), (647, 26)]
         .into_iter()
         .map(|(scenario, point)| {
             let counts =
@@ -89,10 +89,10 @@ fn golden_counts() {
         })
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @"
-    0 18 [35, 50, 59, 50, 50, 50, 59, 59, 59]
-    100 18 [6, 6, 11, 21, 14, 12, 24, 19, 16]
-    321 35 [0, 0, 0, 0, 0, 0, 1, 0, 0]
-    647 21 [5, 5, 5, 30, 12, 15, 31, 13, 16]
+    0 24 [39, 46, 63, 46, 46, 46, 63, 63, 63]
+    100 25 [12, 19, 12, 23, 19, 20, 17, 13, 13]
+    321 36 [27, 27, 48, 28, 28, 27, 50, 50, 50]
+    647 26 [46, 45, 32, 51, 48, 47, 47, 41, 39]
     ");
     insta::assert_snapshot!(parameters.hash(), @"469ec121e76c9f16883ffe740e05f130ac9641e6c7b2bbdb2d98703816649403");
 }

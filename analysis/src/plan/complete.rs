@@ -10,7 +10,7 @@
 use bulkhead_model::tasks::{Policy, Slot, Table, TaskSystem};
 
 use super::prepare::time;
-use super::{Choice, Plan, PlanError, assign, divide, evaluate, levels, notes};
+use super::{Choice, Plan, PlanError, assign, divide, evaluate, levels, notes, tables};
 use crate::schedulability::partitioning::{Fit, Order};
 use crate::schedulability::table;
 
@@ -117,7 +117,7 @@ fn complete(mut system: TaskSystem, placing: Option<Placing>) -> Result<Plan, Pl
         choices.push(thresholds_chosen());
     }
     divide::divide(&mut system, &open, &mut choices)?;
-    tables(&mut system, &mut choices)?;
+    fill_tables(&mut system, &mut choices)?;
     system
         .shares
         .sort_by_key(|share| (share.core.is_none(), share.core));
@@ -208,7 +208,7 @@ fn thresholds(system: &mut TaskSystem) -> Result<(), PlanError> {
 }
 
 /// Tables of processors that have none, with the policies that run from them.
-fn tables(system: &mut TaskSystem, choices: &mut Vec<Choice>) -> Result<(), PlanError> {
+fn fill_tables(system: &mut TaskSystem, choices: &mut Vec<Choice>) -> Result<(), PlanError> {
     let mut built = Vec::new();
     let mut too_long = false;
     for (core, members) in evaluate::members(system) {
@@ -229,7 +229,8 @@ fn tables(system: &mut TaskSystem, choices: &mut Vec<Choice>) -> Result<(), Plan
         if members.is_empty() {
             continue;
         }
-        match evaluate::build_table(&tasks, &evaluate::first_arrivals(system, &members)) {
+        let first = tables::first_arrivals(system, &members);
+        match tables::build_table(system, &tasks, &first) {
             Ok(found) => built.push(Table {
                 core,
                 length: time(found.length),
@@ -248,7 +249,7 @@ fn tables(system: &mut TaskSystem, choices: &mut Vec<Choice>) -> Result<(), Plan
         }
     }
     if system.policy == Policy::Table && too_long {
-        return Err(PlanError::Other(evaluate::too_long()));
+        return Err(PlanError::Other(tables::too_long()));
     }
     if !built.is_empty() {
         choices.push(Choice {

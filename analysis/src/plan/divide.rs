@@ -177,9 +177,17 @@ pub fn divide(
     }
     if !open.slots.is_empty() {
         slots(system, &open.slots)?;
+        let given = open.slots.first().map(|&core| share(system, core).slot);
+        let slot = given.flatten().unwrap_or_default();
+        let round = system.shares.iter().filter_map(|share| share.slot);
+        let round = Time(round.fold(0u64, |sum, slot| sum.saturating_add(slot.0)));
+        let cores: Vec<String> = open.slots.iter().flatten().map(u32::to_string).collect();
         say(
             "slots",
-            "equal, the fewest parts with which deadlines are met",
+            &format!(
+                "{slot} for each of processors {} in a round of {round}, the fewest parts with which deadlines are met",
+                cores.join(", ")
+            ),
         );
     }
     Ok(())

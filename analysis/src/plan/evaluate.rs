@@ -5,17 +5,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bulkhead_model::tasks::{Policy, TaskSystem};
+use bulkhead_model::tasks::{MutexOrder, Policy, Section, TaskSystem};
 
 use super::prepare::{self, nanoseconds};
-use super::{Constraint, Kind, PlanError, Unit, channels, levels, resources};
-use crate::schedulability::table::{self, Slot, Table, TableError};
+use super::tables::{build_table, first_arrivals, table_processor};
+use super::{Constraint, Kind, PlanError, Unit, channels, levels, resources, slices, tardy};
 use crate::schedulability::task::LIMIT;
 use crate::schedulability::three_phase::{PhaseError, PhasedTask, Tdma};
 use crate::schedulability::utilisation::{compare, compare_with};
 use crate::schedulability::{
     Task, TaskError, edf, edf_response, fixed_priority, global_edf, global_fixed_priority,
-    harmonic, periodic, tardiness, three_phase, threshold,
+    harmonic, periodic, three_phase, threshold,
 };
 
 /// What is known of a task.
@@ -37,7 +37,7 @@ pub fn constraints(system: &TaskSystem) -> Result<Vec<Constraint>, PlanError> {
     let mut all = Vec::new();
     let mut responses = vec![None; system.tasks.len()];
     let judged = match system.policy {
-        Policy::GlobalFixedPriority | Policy::GlobalEdf => global(system)?,
+        Policy::GlobalFixedPriority | Policy::GlobalEdf => global(system, &mut all)?,
         Policy::GlobalEdfSoft => soft(system, &mut all, &mut responses)?,
         Policy::Mc2 => levels::constraints(system, &mut all, &mut responses)?,
         _ => by_processor(system)?,
@@ -115,8 +115,19 @@ pub fn members(system: &TaskSystem) -> BTreeMap<u32, Vec<usize>> {
 
 fn by_processor(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
     let mut all = Vec::new();
+    // Where lower processors get the memory mutex first, the wait for them is one for jobs that are in time.
+    let mut late = false;
     for (core, members) in members(system) {
-        let known = processor(system, core, &members)?;
+        let mut known = processor(system, core, &members)?;
+        let phases = members
+            .iter()
+            .any(|&index| system.tasks[index].memory_phase.0 > 0);
+        if system.mutex == Some(MutexOrder::Core) && phases {
+            if late {
+                known = vec![Known::default(); members.len()];
+            }
+            late |= !in_time(system, &members, &known);
+        }
         all.extend(members.iter().copied().zip(known));
     }
     let placed: BTreeSet<usize> = all.iter().map(|entry| entry.0).collect();
@@ -130,7 +141,8 @@ fn by_processor(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
 }
 
 /// The own cost of a task, whatever its ways.
-trait OwnCost {
+pub trait OwnCost {
+    /// At its own level, with all ways.
     fn criticality_cost(&self) -> Option<bulkhead_model::units::Time>;
 }
 
@@ -151,28 +163,24 @@ pub fn processor(
 ) -> Result<Vec<Known>, PlanError> {
     let wrong = |error: &TaskError| PlanError::of(error, system, members);
     if system.policy == Policy::TimeSlice {
-        return Ok(time_slice(system, members));
+        return slices::processor(system, members).map_err(|error| wrong(&error));
     }
-    let mut tasks = Vec::with_capacity(members.len());
-    for &index in members {
-        match prepare::task(system, index).map_err(|error| PlanError::of(&error, system, &[]))? {
-            Some(task) => tasks.push(task),
-            // Nothing on a processor has a bound if one task has no cost.
-            None => return Ok(vec![Known::default(); members.len()]),
-        }
-    }
+    // Nothing on a processor has a bound if one task has no cost.
+    let Some(tasks) = prepared(system, members)? else {
+        return Ok(vec![Known::default(); members.len()]);
+    };
     crate::schedulability::validate(&tasks).map_err(|error| wrong(&error))?;
-    let interrupts = prepare::interrupts(system, core);
+    let handlers = handlers(system, core, members)?;
     if let Some(known) = exactly(system, core, members, &tasks).map_err(|error| wrong(&error))? {
         return Ok(known);
     }
     match system.policy {
-        Policy::Edf => edf_processor(&tasks, &interrupts).map_err(|error| wrong(&error)),
+        Policy::Edf => edf_processor(&tasks, &handlers).map_err(|error| wrong(&error)),
         Policy::Table => table_processor(system, core, members, &tasks),
         Policy::ThreePhase => phased(system, core, members, &tasks),
         _ => {
             let order = order(system, members);
-            fixed(system, members, &tasks, &order, &interrupts).map_err(|error| wrong(&error))
+            fixed(system, members, &tasks, &order, &handlers).map_err(|error| wrong(&error))
         }
     }
 }
@@ -198,13 +206,21 @@ fn exactly(
     let Some(offsets) = prepare::offsets(system, core, members) else {
         return Ok(None);
     };
-    let sorted: Vec<Task> = order.iter().map(|&position| tasks[position]).collect();
-    let first: Vec<u64> = order.iter().map(|&position| offsets[position]).collect();
+    // Releases go before all tasks, each at the moment of its job.
+    let in_file = prepare::releases(system, members.iter().copied());
+    let releases = in_file
+        .iter()
+        .zip(&offsets)
+        .map(|(task, first)| (*task, *first));
+    let in_order = order
+        .iter()
+        .map(|&position| (tasks[position], offsets[position]));
+    let (sorted, first): (Vec<Task>, Vec<u64>) = releases.chain(in_order).unzip();
     let Some(responses) = periodic::response_times(&sorted, &first, by)? else {
         return Ok(None);
     };
     let mut known = vec![Known::default(); members.len()];
-    for (&position, response) in order.iter().zip(responses) {
+    for (&position, response) in order.iter().zip(responses.into_iter().skip(in_file.len())) {
         known[position] = Known {
             response,
             met: false,
@@ -238,15 +254,14 @@ fn fixed(
     members: &[usize],
     tasks: &[Task],
     order: &[usize],
-    interrupts: &[(u64, u64)],
+    handlers: &[Task],
 ) -> Result<Vec<Known>, TaskError> {
+    let Some(sections) = sections(system, members, order)? else {
+        return Ok(vec![Known::default(); members.len()]);
+    };
     // Handlers are tasks before all others.
-    let mut sorted: Vec<Task> = interrupts
-        .iter()
-        .map(|&(period, cost)| Task::new(cost.max(1), period))
-        .collect();
+    let mut sorted: Vec<Task> = handlers.to_vec();
     let handlers = sorted.len();
-    let sections = sections(system, members, order);
     sorted.extend(order.iter().enumerate().map(|(rank, &position)| {
         let task = tasks[position];
         Task {
@@ -257,6 +272,12 @@ fn fixed(
     let responses = match system.policy {
         Policy::FixedPriority | Policy::RateMonotonic => fixed_priority::response_times(&sorted)?,
         policy => {
+            // A decision for somebody below delays a start, and who comes meanwhile goes first.
+            let decision = nanoseconds(system.overheads.schedule);
+            let above = sorted.len().saturating_sub(1);
+            for task in sorted.iter_mut().take(above).skip(handlers) {
+                task.blocking = task.blocking.max(decision);
+            }
             let own = |rank: usize| handlers + rank;
             let mut thresholds: Vec<usize> = (0..handlers).collect();
             for (rank, &position) in order.iter().enumerate() {
@@ -286,8 +307,13 @@ fn fixed(
 }
 
 /// Blocking by critical sections and memory phases of tasks of lower priority, by rank: under the priority ceiling protocol a
-/// job waits once, for the longest section whose ceiling reaches its priority; and once for a memory phase with its wait.
-fn sections(system: &TaskSystem, members: &[usize], order: &[usize]) -> Vec<u64> {
+/// job waits once, for the longest section whose ceiling reaches its priority; and once for a memory phase with its wait. Both with
+/// the stalls of their accesses. `None`: one of them has no bound.
+fn sections(
+    system: &TaskSystem,
+    members: &[usize],
+    order: &[usize],
+) -> Result<Option<Vec<u64>>, TaskError> {
     let task = |rank: usize| &system.tasks[members[order[rank]]];
     let mut ceilings: BTreeMap<&str, usize> = BTreeMap::new();
     for rank in (0..order.len()).rev() {
@@ -295,69 +321,66 @@ fn sections(system: &TaskSystem, members: &[usize], order: &[usize]) -> Vec<u64>
             ceilings.insert(&section.resource, rank);
         }
     }
-    let wait = members.first().map_or(0, |&index| {
-        prepare::mutex_wait(system, system.tasks[index].core)
-            .ok()
-            .flatten()
-            .unwrap_or(0)
-    });
-    (0..order.len())
-        .map(|rank| {
-            let lower = rank + 1..order.len();
-            let sections = lower
-                .clone()
-                .flat_map(|lower| &task(lower).sections)
-                .filter(|section| {
-                    ceilings
-                        .get(section.resource.as_str())
-                        .is_some_and(|&ceiling| ceiling <= rank)
-                })
-                .map(|section| nanoseconds(section.length))
-                .max()
-                .unwrap_or(0);
-            let phase = lower
-                .map(|lower| nanoseconds(task(lower).memory_phase))
-                .max()
-                .filter(|&phase| phase > 0 && system.mutex.is_some())
-                .map_or(0, |phase| phase.saturating_add(wait));
-            sections.saturating_add(phase)
-        })
-        .collect()
-}
-
-/// Each job pays for the interrupts of its longest life (mc2-rts20, section 6.2).
-fn with_interrupts(tasks: &[Task], interrupts: &[(u64, u64)]) -> Vec<Task> {
-    let inflated = |task: &Task| {
-        let life = task.period.max(task.deadline);
-        let handlers = interrupts.iter().fold(0u64, |sum, &(distance, handler)| {
-            let most = life.div_ceil(distance.max(1)).saturating_add(1);
-            sum.saturating_add(most.saturating_mul(handler))
-        });
-        Task {
-            cost: task.cost.saturating_add(handlers).min(LIMIT),
-            ..*task
-        }
+    let phases =
+        system.mutex.is_some() && members.iter().any(|&i| system.tasks[i].memory_phase.0 > 0);
+    let wait = match members.first().filter(|_| phases) {
+        Some(&index) => match prepare::mutex_wait(system, system.tasks[index].core)? {
+            Some(wait) => wait,
+            None => return Ok(None),
+        },
+        None => 0,
     };
-    tasks.iter().map(inflated).collect()
+    // With its stalls; nothing for nothing.
+    let part = |rank: usize, length: u64| -> Result<Option<u64>, TaskError> {
+        if length == 0 {
+            return Ok(Some(0));
+        }
+        let stall = prepare::stall(system, members[order[rank]], length)?;
+        Ok(stall.map(|stall| length.saturating_add(stall)))
+    };
+    let mut all = Vec::with_capacity(order.len());
+    for rank in 0..order.len() {
+        let (mut longest, mut longest_phase) = (0u64, 0u64);
+        for lower in rank + 1..order.len() {
+            let there = |section: &&Section| {
+                let ceiling = ceilings.get(section.resource.as_str());
+                ceiling.is_some_and(|&ceiling| ceiling <= rank)
+            };
+            for section in task(lower).sections.iter().filter(there) {
+                let Some(section) = part(lower, nanoseconds(section.length))? else {
+                    return Ok(None);
+                };
+                longest = longest.max(section);
+            }
+            if phases && task(lower).memory_phase.0 > 0 {
+                let Some(phase) = part(lower, nanoseconds(task(lower).memory_phase))? else {
+                    return Ok(None);
+                };
+                longest_phase = longest_phase.max(phase.saturating_add(wait));
+            }
+        }
+        all.push(longest.saturating_add(longest_phase));
+    }
+    Ok(Some(all))
 }
 
-fn edf_processor(tasks: &[Task], interrupts: &[(u64, u64)]) -> Result<Vec<Known>, TaskError> {
-    let tasks = with_interrupts(tasks, interrupts);
-    let met = edf::schedulable(&tasks)?;
-    let busy = if compare_with(&tasks, 1).is_gt() {
+fn edf_processor(tasks: &[Task], handlers: &[Task]) -> Result<Vec<Known>, TaskError> {
+    let met = edf::schedulable_with(tasks, handlers)?;
+    let all = [tasks, handlers].concat();
+    let busy = if compare_with(&all, 1).is_gt() {
         None
     } else {
-        edf::busy_period(&tasks, super::NANOSECONDS_MAX)
+        edf::busy_period(&all, super::NANOSECONDS_MAX)
     };
     let work = busy.map_or(u64::MAX, |busy| {
         let jobs: u64 = tasks.iter().fold(0, |sum, t| {
             sum.saturating_add((busy + t.jitter) / t.period + 1)
         });
-        let each = (tasks.len() as u64).saturating_mul(tasks.len() as u64);
+        let each = (tasks.len() as u64).saturating_mul(all.len() as u64);
         jobs.saturating_mul(each)
     });
     let responses = if work <= EDF_WORK {
-        edf_response::response_times(&tasks)?
+        edf_response::response_times_with(tasks, handlers)?
     } else {
         vec![None; tasks.len()]
     };
@@ -372,93 +395,7 @@ fn edf_processor(tasks: &[Task], interrupts: &[(u64, u64)]) -> Result<Vec<Known>
         }),
         met,
     };
-    Ok(responses.into_iter().zip(&tasks).map(within).collect())
-}
-
-/// Why there is no table for these periods.
-pub fn too_long() -> String {
-    format!(
-        "the periods have no common multiple that a table could hold: it would need more than {} jobs, or more than 52 days",
-        periodic::JOBS_MAX
-    )
-}
-
-/// The table of a processor, unless it would be longer than anybody wants to write down.
-///
-/// # Errors
-/// Those of [`table::build`].
-pub fn build_table(tasks: &[Task], offsets: &[u64]) -> Result<Table, TableError> {
-    let length = periodic::hyperperiod(tasks.iter().map(|task| task.period));
-    if length.is_none_or(|length| length > super::NANOSECONDS_MAX) {
-        return Err(TableError::TooLong);
-    }
-    table::build_at(tasks, offsets)
-}
-
-/// First arrivals of `members`.
-pub fn first_arrivals(system: &TaskSystem, members: &[usize]) -> Vec<u64> {
-    let offset = |&index: &usize| nanoseconds(system.tasks[index].offset);
-    members.iter().map(offset).collect()
-}
-
-/// The table of a processor of the description, with tasks numbered as in `members`.
-fn table_of(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Table> {
-    let table = system.tables.iter().find(|table| table.core == core)?;
-    Some(Table {
-        length: nanoseconds(table.length),
-        slots: table
-            .slots
-            .iter()
-            .map(|slot| Slot {
-                start: nanoseconds(slot.start),
-                length: nanoseconds(slot.length),
-                task: members
-                    .iter()
-                    .position(|&index| index == slot.task)
-                    .unwrap_or(usize::MAX),
-            })
-            .collect(),
-    })
-}
-
-pub fn table_processor(
-    system: &TaskSystem,
-    core: u32,
-    members: &[usize],
-    tasks: &[Task],
-) -> Result<Vec<Known>, PlanError> {
-    let none = || vec![Known::default(); tasks.len()];
-    let offsets = first_arrivals(system, members);
-    let known = |table: &Table| {
-        table::response_times_at(table, tasks, &offsets)
-            .into_iter()
-            .map(|response| Known {
-                response: Some(response),
-                met: true,
-            })
-            .collect()
-    };
-    match table_of(system, core, members) {
-        Some(table) => match table::check_at(&table, tasks, &offsets) {
-            Ok(()) => Ok(known(&table)),
-            Err(table::TableError::Task(error)) => Err(PlanError::of(&error, system, members)),
-            Err(_) => Ok(none()),
-        },
-        None => match build_table(tasks, &offsets) {
-            Ok(table) => Ok(known(&table)),
-            Err(table::TableError::Impossible { .. }) => Ok(none()),
-            // Level A is judged without a table, too; there is only no response time.
-            Err(table::TableError::TooLong) if system.policy == Policy::Mc2 => {
-                let met = Known {
-                    response: None,
-                    met: true,
-                };
-                Ok(vec![met; tasks.len()])
-            }
-            Err(TableError::TooLong) => Err(PlanError::Other(too_long())),
-            Err(error) => Err(PlanError::of_table(&error, system, members)),
-        },
-    }
+    Ok(responses.into_iter().zip(tasks).map(within).collect())
 }
 
 /// The slots of the DMA engine. `None`: a processor has none.
@@ -513,38 +450,10 @@ fn phased(
     Ok(known)
 }
 
-/// Round robin with `n` activities on a processor: a job of cost C needs `ceil(C / slice)` turns, before each of which every
-/// other activity may take a slice. A quota makes it wait for the rest of its period each time it is used up, the first time
-/// perhaps at once: at most `ceil(C / quota)` times. Bounds that exceed the period would overlap the next job: there is none.
-fn time_slice(system: &TaskSystem, members: &[usize]) -> Vec<Known> {
-    let slice = nanoseconds(system.slice).max(1);
-    let others = members.len() as u64 - 1;
-    let bound = |index: usize| -> Option<u64> {
-        let task = &system.tasks[index];
-        let cost = nanoseconds(task.criticality_cost()?).checked_add(prepare::kernel(system))?;
-        let turns = if others == 0 { 0 } else { cost.div_ceil(slice) };
-        let waits = turns.checked_mul(others)?.checked_mul(slice)?;
-        let throttled = match task.quota {
-            Some(quota) if quota.budget < quota.period => {
-                let budget = nanoseconds(quota.budget).max(1);
-                cost.div_ceil(budget)
-                    .checked_mul(nanoseconds(quota.period) - budget)?
-            }
-            _ => 0,
-        };
-        let inside = cost.checked_add(waits)?.checked_add(throttled)?;
-        (inside <= nanoseconds(task.period)).then(|| inside + nanoseconds(task.jitter))
-    };
-    members
-        .iter()
-        .map(|&index| Known {
-            response: bound(index),
-            met: false,
-        })
-        .collect()
-}
-
-fn global(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
+fn global(
+    system: &TaskSystem,
+    constraints: &mut Vec<Constraint>,
+) -> Result<Vec<(usize, Known)>, PlanError> {
     let all: Vec<usize> = (0..system.tasks.len()).collect();
     let order: Vec<usize> = if system.policy == Policy::GlobalFixedPriority {
         order(system, &all)
@@ -575,6 +484,9 @@ fn global(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
                 || (tasks.len() <= BAK_TASKS
                     && global_edf::bak(&tasks, processors).map_err(wrong)?)
         };
+        if !met && processors > 1 {
+            constraints.push(densities(&tasks, processors));
+        }
         vec![
             Known {
                 response: None,
@@ -586,13 +498,41 @@ fn global(system: &TaskSystem) -> Result<Vec<(usize, Known)>, PlanError> {
     Ok(order.into_iter().zip(known).collect())
 }
 
+/// By how much the density test fails, which is the only one of global EDF's three that has one number for all tasks.
+fn densities(tasks: &[Task], processors: u64) -> Constraint {
+    let density = |task: &Task| {
+        let span = u128::from(task.deadline.min(task.period).max(1));
+        (u128::from(task.cost) * 1_000_000).div_ceil(span)
+    };
+    let largest = tasks.iter().map(density).max().unwrap_or(0);
+    let allowed =
+        (u128::from(processors) * 1_000_000).saturating_sub(u128::from(processors - 1) * largest);
+    let sum = tasks.iter().map(density).sum::<u128>();
+    let small = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
+    let mut constraint = Constraint::new(
+        Kind::Capacity,
+        "densities of all tasks",
+        Some(small(sum.max(allowed + 1))),
+        Some(small(allowed)),
+        Unit::Millionths,
+        "density test (Goossens, Funk, Baruah 2003)",
+    );
+    constraint.note =
+        Some("the other two tests, task by task, fail as well and have no such number".to_owned());
+    constraint
+}
+
 /// The tests' tasks in this order. `None`: one of them has no cost.
 pub fn prepared(system: &TaskSystem, order: &[usize]) -> Result<Option<Vec<Task>>, PlanError> {
-    let tasks: Result<Option<Vec<Task>>, TaskError> = order
-        .iter()
-        .map(|&index| prepare::task(system, index))
-        .collect();
-    tasks.map_err(|error| PlanError::of(&error, system, &[]))
+    prepare::tasks(system, order).map_err(|error| PlanError::of(&error, system, &[]))
+}
+
+/// What goes before the tasks `members` of a processor; nothing where the policy's test makes jobs pay.
+fn handlers(system: &TaskSystem, core: u32, members: &[usize]) -> Result<Vec<Task>, PlanError> {
+    if matches!(system.policy, Policy::Table | Policy::ThreePhase) {
+        return Ok(Vec::new());
+    }
+    prepare::handlers(system, core, members).map_err(|error| PlanError::of(&error, system, &[]))
 }
 
 /// A tardiness as a constraint, and the response that follows from it.
@@ -614,8 +554,33 @@ pub fn late(
         Unit::Nanoseconds,
         method(system.policy),
     );
-    constraint.note = note(system, index);
+    constraint.note = note(system, index).or_else(|| {
+        let unbounded = tardiness.is_none().then(|| unbounded(system));
+        unbounded.flatten()
+    });
     all.push(constraint);
+}
+
+/// Why no task has a bound on its tardiness.
+fn unbounded(system: &TaskSystem) -> Option<String> {
+    let mut all = Vec::new();
+    capacities(system, &mut all).ok()?;
+    let over = all.iter().find(|c| !c.holds);
+    Some(match over {
+        Some(over) => format!(
+            "no bound exists: {} are asked for {} % of the {} % that there are",
+            over.subject,
+            percent(over.bound?),
+            percent(over.limit?)
+        ),
+        None => "this test finds none: its largest shares leave nothing of what processors give"
+            .to_owned(),
+    })
+}
+
+/// Millionths as a percentage, rounded up.
+fn percent(millionths: u64) -> u64 {
+    millionths.div_ceil(10_000)
 }
 
 fn soft(
@@ -624,11 +589,7 @@ fn soft(
     responses: &mut [Option<u64>],
 ) -> Result<Vec<(usize, Known)>, PlanError> {
     let order: Vec<usize> = (0..system.tasks.len()).collect();
-    let bounds = match prepared(system, &order)? {
-        Some(tasks) => tardiness::bounds(&tasks, u64::from(system.processors))
-            .map_err(|error| PlanError::of(&error, system, &order))?,
-        None => None,
-    };
+    let bounds = tardy::bounds(system, &order)?;
     for index in order {
         late(
             system,
@@ -650,19 +611,32 @@ fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) -> Result<(), Plan
         levels::capacities(system, all);
         return Ok(());
     }
+    let alone = |list: &[usize]| {
+        prepare::alone(system, list).map_err(|error| PlanError::of(&error, system, &[]))
+    };
+    // What happens once is no load.
+    let pairs = |handlers: &[Task]| -> Vec<(u64, u64)> {
+        let often = handlers.iter().filter(|handler| handler.period < LIMIT);
+        often
+            .map(|handler| (handler.period, handler.cost))
+            .collect()
+    };
     if system.policy.is_global() {
         let list: Vec<usize> = (0..system.tasks.len()).collect();
-        if let Some(tasks) = prepared(system, &list)? {
-            all.push(capacity("all processors", &tasks, &[], system.processors));
+        if let Some(tasks) = alone(&list)? {
+            let releases = pairs(&prepare::releases(system, list.into_iter()));
+            let one = capacity("all processors", &tasks, &releases, system.processors);
+            all.push(one);
         }
         return Ok(());
     }
     for (core, members) in members(system) {
-        let Some(tasks) = prepared(system, &members)? else {
+        let Some(tasks) = alone(&members)? else {
             continue;
         };
-        let interrupts = prepare::interrupts(system, core);
-        let mut one = capacity(&format!("processor {core}"), &tasks, &interrupts, 1);
+        let handlers = prepare::handlers(system, core, &members);
+        let handlers = pairs(&handlers.map_err(|error| PlanError::of(&error, system, &[]))?);
+        let mut one = capacity(&format!("processor {core}"), &tasks, &handlers, 1);
         if system.policy == Policy::RateMonotonic && harmonic::is_harmonic(&tasks) {
             one.note = Some("harmonic periods: the whole processor can be used".to_owned());
         }
@@ -715,14 +689,15 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
             let Some(tasks) = prepared(system, members)? else {
                 return Ok(false);
             };
-            let tasks = with_interrupts(&tasks, &prepare::interrupts(system, core));
-            // Where tasks arrive together nothing is worse.
-            if edf::schedulable(&tasks).map_err(wrong)? {
+            let handlers = handlers(system, core, members)?;
+            // Where tasks arrive together nothing is worse; but a table may need more pieces than two decisions pay for.
+            let pieces = system.policy == Policy::Table && system.overheads.schedule.0 > 0;
+            if !pieces && edf::schedulable_with(&tasks, &handlers).map_err(wrong)? {
                 return Ok(true);
             }
             if system.policy == Policy::Table {
                 let offsets = first_arrivals(system, members);
-                return Ok(build_table(&tasks, &offsets).is_ok());
+                return Ok(build_table(system, &tasks, &offsets).is_ok());
             }
             Ok(exactly(system, core, members, &tasks)
                 .map_err(wrong)?
@@ -732,14 +707,12 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
             let Some(tasks) = prepared(system, members)? else {
                 return Ok(false);
             };
-            let handlers = prepare::interrupts(system, core);
-            let handlers = handlers
-                .iter()
-                .map(|&(period, cost)| Task::new(cost.max(1), period));
-            let order = order(system, members);
-            let all: Vec<Task> = handlers
-                .chain(order.into_iter().map(|p| tasks[p]))
-                .collect();
+            let mut all = handlers(system, core, members)?;
+            // Nobody asks when a handler ends.
+            for handler in &mut all {
+                handler.deadline = LIMIT;
+            }
+            all.extend(order(system, members).into_iter().map(|p| tasks[p]));
             if fixed_priority::schedulable(&all).map_err(wrong)? {
                 return Ok(true);
             }

@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 
 use bulkhead_model::tasks::{Device, Task as Described, TaskSystem};
 
-use super::evaluate::{Known, capacity, late, table_processor};
+use super::evaluate::{Known, capacity, late};
 use super::prepare::{self, nanoseconds};
+use super::tables::table_processor;
 use super::{Constraint, PlanError};
 use crate::mc2::ways::ONE;
 use crate::schedulability::mc2::{LevelTask, Overheads, Processor};
-use crate::schedulability::{Task, mc2};
+use crate::schedulability::{Task, handlers, mc2};
 
 /// Levels A, B and C together, as [`mc2`] wants them, with the tasks behind each entry.
 struct Levels {
@@ -24,9 +25,10 @@ struct Levels {
 
 /// `None`: a task has no cost with its ways.
 fn split(system: &TaskSystem) -> Option<Levels> {
+    // Releases are among the handlers.
     let overheads = Overheads {
         schedule: nanoseconds(system.overheads.schedule),
-        release: nanoseconds(system.overheads.release),
+        release: 0,
     };
     let level_task = |index: usize| -> Option<LevelTask> {
         let task = &system.tasks[index];
@@ -65,7 +67,7 @@ fn split(system: &TaskSystem) -> Option<Levels> {
         processors.push(Processor {
             a: list(&a[core])?,
             b: list(&b[core])?,
-            interrupts: prepare::interrupts(system, core as u32),
+            interrupts: handlers(system, core as u32),
         });
     }
     Some(Levels {
@@ -80,23 +82,33 @@ fn split(system: &TaskSystem) -> Option<Levels> {
     })
 }
 
+/// What goes before all levels of a processor, with least distance and cost: interrupts, and releases of tasks of every level that
+/// are there or may be.
+fn handlers(system: &TaskSystem, core: u32) -> Vec<(u64, u64)> {
+    let here = |&index: &usize| system.tasks[index].core.is_none_or(|there| there == core);
+    let releases = prepare::releases(system, (0..system.tasks.len()).filter(here));
+    let mut all = prepare::interrupts(system, core);
+    all.extend(releases.iter().map(|h| (h.period, h.cost)));
+    all
+}
+
+/// The same as the tests want it.
+fn as_tasks(handlers: &[(u64, u64)]) -> Vec<Task> {
+    let task = |&(distance, cost): &(u64, u64)| handlers::handler(cost, distance);
+    handlers.iter().map(task).collect()
+}
+
 /// The tasks of level A of a processor with everything that lengthens them, as the table serves them.
 pub fn table_tasks(system: &TaskSystem, core: u32) -> Option<(Vec<usize>, Vec<Task>)> {
     let levels = split(system)?;
     let here = levels.system.processors.get(core as usize)?;
-    let kernel = prepare::kernel(system);
+    let (kernel, handlers) = (prepare::decisions(system), as_tasks(&here.interrupts));
     let tasks = here
         .a
         .iter()
         .map(|task| {
-            let handlers = here.interrupts.iter().fold(0u64, |sum, &(distance, cost)| {
-                let most = task.period.div_ceil(distance.max(1)).saturating_add(1);
-                sum.saturating_add(most.saturating_mul(cost))
-            });
-            let cost = task.costs[0]
-                .saturating_add(kernel)
-                .saturating_add(handlers);
-            Task::new(cost, task.period)
+            let alone = Task::new(task.costs[0].saturating_add(kernel), task.period);
+            handlers::pays(&alone, &handlers, task.period)
         })
         .collect();
     Some((levels.a[core as usize].clone(), tasks))
@@ -153,7 +165,7 @@ pub fn constraints(
 /// Work of each level as that level estimates it: A by itself, B with A, C with everything on all processors.
 pub fn capacities(system: &TaskSystem, all: &mut Vec<Constraint>) {
     let Some(levels) = split(system) else { return };
-    let kernel = prepare::kernel(system);
+    let kernel = prepare::decisions(system);
     let at = |task: &LevelTask, level: usize| {
         Task::new(task.costs[level].saturating_add(kernel), task.period)
     };
@@ -216,7 +228,7 @@ pub fn meets(system: &TaskSystem, core: u32, members: &[usize]) -> Result<bool, 
 /// Shares of a processor that its tasks of levels A and B take as level C estimates them, in parts of
 /// [`ONE`], rounded up. `None`: a task has no cost with its ways.
 pub fn level_c_shares(system: &TaskSystem, core: u32) -> Option<Vec<u64>> {
-    let handlers = prepare::interrupts(system, core);
+    let handlers = handlers(system, core);
     parts(system, &handlers, |task| {
         task.criticality < 'C' && task.core == Some(core)
     })
@@ -232,18 +244,14 @@ fn parts(
     handlers: &[(u64, u64)],
     wanted: impl Fn(&Described) -> bool,
 ) -> Option<Vec<u64>> {
-    let kernel = prepare::kernel(system);
+    let (kernel, handlers) = (prepare::decisions(system), as_tasks(handlers));
     let list = system.tasks.iter().enumerate();
     list.filter(|(_, task)| wanted(task))
         .map(|(index, task)| {
             let period = nanoseconds(task.period).max(1);
-            let interrupts = handlers.iter().fold(0u64, |sum, &(distance, handler)| {
-                let most = period.div_ceil(distance.max(1)).saturating_add(1);
-                sum.saturating_add(most.saturating_mul(handler))
-            });
             let cost = prepare::cost(system, index, 'C')?
                 .saturating_add(kernel)
-                .saturating_add(interrupts);
+                .saturating_add(handlers::taken(&handlers, period));
             let share = (u128::from(cost) * u128::from(ONE)).div_ceil(u128::from(period));
             // Far more than any processor, and far from overflow.
             Some(u64::try_from(share.min(1 << 48)).unwrap_or(1 << 48))

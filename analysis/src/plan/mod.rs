@@ -20,7 +20,10 @@ mod notes;
 mod prepare;
 pub mod repair;
 mod resources;
+mod slices;
 pub mod system;
+mod tables;
+mod tardy;
 
 pub use complete::plan;
 pub use input::InputError;
@@ -229,11 +232,11 @@ impl PlanError {
 /// Longest time of a description, in nanoseconds.
 pub const NANOSECONDS_MAX: Nanoseconds = TIME_MAX.0 / 1000;
 
-/// The cost of a task at its own level with everything that lengthens a job, in nanoseconds, blocking and interrupts not
-/// included. `None`: there is no estimate for its ways, or a wait has no bound.
+/// The cost of a task at its own level with everything that lengthens a job, its release included, in nanoseconds; blocking,
+/// interrupts and what is done for others are not in it. `None`: there is no estimate for its ways, or a wait has no bound.
 pub fn whole_cost(system: &TaskSystem, index: usize) -> Option<Nanoseconds> {
-    prepare::task(system, index)
-        .ok()
-        .flatten()
-        .map(|task| task.cost)
+    prepare::task(system, index).ok().flatten().map(|task| {
+        task.cost
+            .saturating_add(prepare::nanoseconds(system.overheads.release))
+    })
 }

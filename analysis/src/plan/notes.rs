@@ -57,7 +57,7 @@ pub fn notes(system: &TaskSystem) -> Vec<String> {
             .iter()
             .map(|&index| prepare::nanoseconds(system.tasks[index].period));
         let why = if prepare::offsets(system, core, &members).is_none() {
-            "jitter, blocking, sections, memory phases or interrupts make the schedule depend on more than costs"
+            "jitter, blocking, sections, memory phases, interrupts, stalls or (under `edf`) releases make the schedule depend on more than costs"
         } else if periodic::hyperperiod(periods).is_none() {
             "the schedule repeats too late to be followed"
         } else {

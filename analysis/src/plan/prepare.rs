@@ -3,17 +3,26 @@
 //! Why it exists: overheads, ways, regulation and locks lengthen a job; every test wants one number. What it deliberately
 //! does not know: schedulability.
 //!
-//! A job pays two scheduling decisions and its release (mc2-rts20, section 6.2). A job on a regulated processor stalls
-//! ([`crate::schedulability::memguard`]). A job that holds the memory mutex waits for it, spinning
-//! ([`crate::schedulability::memory_mutex`]); the phase with its wait is not preempted, so it blocks others.
+//! A job pays two scheduling decisions, one that starts it and one that ends it; its release interrupts whatever runs, also
+//! what is more urgent, so releases of all tasks of a processor are [`handlers`] like those of devices (A. Burns, K. Tindell,
+//! A. Wellings, *Effective analysis for engineering real-time fixed priority schedulers*, IEEE Transactions on Software
+//! Engineering 21(5), 1995). A decision is not interrupted: one for somebody less urgent holds a job up, but the one after the job
+//! itself, which is counted, comes after its end.
+//!
+//! A regulated processor stalls as a whole ([`crate::schedulability::memguard`]): once at the begin of a busy period, because
+//! others spent the budget, which meets every task; and after that in proportion to the accesses of the jobs that run, which
+//! each job pays for its own. Sections and memory phases stall with the accesses that they can make.
+//!
+//! A job that holds the memory mutex waits for it, spinning ([`crate::schedulability::memory_mutex`]); the phase with its wait
+//! is not preempted, so it blocks others.
 
-use bulkhead_model::tasks::{MutexOrder, Policy, TaskSystem};
+use bulkhead_model::tasks::{MutexOrder, Policy, Task as Described, TaskSystem};
 use bulkhead_model::units;
 
-use crate::schedulability::memguard::{self, Regulation};
+use crate::schedulability::memguard::Regulation;
 use crate::schedulability::memory_mutex::{self, Phases};
 use crate::schedulability::task::LIMIT;
-use crate::schedulability::{Task, TaskError, threshold};
+use crate::schedulability::{Task, TaskError, fixed_priority, handlers, threshold};
 
 /// Whole nanoseconds of a time of a description.
 pub fn nanoseconds(time: units::Time) -> u64 {
@@ -33,12 +42,9 @@ pub fn ways(system: &TaskSystem, index: usize) -> u32 {
     system.share(core).and_then(|share| share.ways).unwrap_or(0)
 }
 
-/// What the kernel does for a job.
-pub fn kernel(system: &TaskSystem) -> u64 {
-    let overheads = &system.overheads;
-    nanoseconds(overheads.schedule)
-        .saturating_mul(2)
-        .saturating_add(nanoseconds(overheads.release))
+/// The two scheduling decisions of a job.
+pub fn decisions(system: &TaskSystem) -> u64 {
+    nanoseconds(system.overheads.schedule).saturating_mul(2)
 }
 
 /// Interrupts that a processor handles: least distance, and handler with entry.
@@ -53,6 +59,81 @@ pub fn interrupts(system: &TaskSystem, core: u32) -> Vec<(u64, u64)> {
         .collect()
 }
 
+/// Releases of the tasks `members`.
+pub fn releases(system: &TaskSystem, members: impl Iterator<Item = usize>) -> Vec<Task> {
+    let cost = nanoseconds(system.overheads.release);
+    let release = |index: usize| {
+        let task = &system.tasks[index];
+        handlers::handler(cost, nanoseconds(task.period).max(1))
+            .with_jitter(nanoseconds(task.jitter))
+    };
+    members.map(release).filter(|h| h.cost > 0).collect()
+}
+
+/// What goes before the tasks `members` of a processor: interrupts, their releases, and the stall that is under way when a busy
+/// period begins. Their deadlines are late enough for every test.
+pub fn handlers(system: &TaskSystem, core: u32, members: &[usize]) -> Result<Vec<Task>, TaskError> {
+    let devices = interrupts(system, core).into_iter();
+    let mut all: Vec<Task> = devices
+        .filter(|&(_, cost)| cost > 0)
+        .map(|(distance, cost)| handlers::handler(cost, distance))
+        .collect();
+    all.extend(releases(system, members.iter().copied()));
+    if let Some(Some(regulation)) = regulation(system, core, members)? {
+        all.push(handlers::once(regulation.longest_stall()));
+    }
+    all.retain(|handler| handler.cost > 0);
+    Ok(all)
+}
+
+/// How a processor with the tasks `members` is regulated. The outer `None`: not at all, or nobody there touches the memory; the
+/// inner one: it has no budget, so a stall may last for ever.
+pub fn regulation(
+    system: &TaskSystem,
+    core: u32,
+    members: &[usize],
+) -> Result<Option<Option<Regulation>>, TaskError> {
+    let Some(guard) = system.memguard else {
+        return Ok(None);
+    };
+    if members
+        .iter()
+        .all(|&index| system.tasks[index].accesses == 0)
+    {
+        return Ok(None);
+    }
+    let budget = system.share(Some(core)).and_then(|share| share.budget);
+    let regulation = budget.map(|budget| Regulation {
+        budget,
+        period: nanoseconds(guard.period),
+        access: nanoseconds(guard.access),
+    });
+    if let Some(regulation) = &regulation {
+        regulation.validate()?;
+    }
+    Ok(Some(regulation))
+}
+
+/// What accesses within this part of a task's cost stall at most, besides the stall that was under way. `None`: no bound.
+pub fn stall(system: &TaskSystem, index: usize, part: u64) -> Result<Option<u64>, TaskError> {
+    let task = &system.tasks[index];
+    let Some(core) = task.core.filter(|_| task.accesses > 0) else {
+        return Ok(Some(0));
+    };
+    Ok(match regulation(system, core, &[index])? {
+        None => Some(0),
+        Some(None) => None,
+        Some(Some(regulation)) => {
+            let most = match regulation.access {
+                0 => u64::MAX,
+                // One access may end in the part that began before it.
+                access => part.div_ceil(access).saturating_add(1),
+            };
+            regulation.stalls(task.accesses.min(most))
+        }
+    })
+}
+
 /// The cost of a task as `level` estimates it, without anything that others do to it. `None`: no estimate for its ways.
 pub fn cost(system: &TaskSystem, index: usize, level: char) -> Option<u64> {
     system.tasks[index]
@@ -61,29 +142,23 @@ pub fn cost(system: &TaskSystem, index: usize, level: char) -> Option<u64> {
 }
 
 /// A task with its whole cost at its own level, as the tests want it. `None`: there is no estimate for its ways, or a wait
-/// without a bound. Blocking by sections is not in it: that depends on priorities.
+/// without a bound. Blocking by sections is not in it: that depends on priorities; nor are [`handlers`].
 pub fn task(system: &TaskSystem, index: usize) -> Result<Option<Task>, TaskError> {
     let task = &system.tasks[index];
     let Some(alone) = cost(system, index, task.criticality) else {
         return Ok(None);
     };
-    let mut cost = alone.saturating_add(kernel(system));
-    if let Some(guard) = system.memguard {
-        let budget = system.share(task.core).and_then(|share| share.budget);
-        if task.accesses > 0 {
-            let Some(budget) = budget else {
-                return Ok(None);
-            };
-            let regulation = Regulation {
-                budget,
-                period: nanoseconds(guard.period),
-                access: nanoseconds(guard.access),
-            };
-            match memguard::stall(task.accesses, &regulation)? {
-                Some(stall) => cost = cost.saturating_add(stall),
-                None => return Ok(None),
-            }
-        }
+    let mut cost = alone.saturating_add(decisions(system));
+    // Whoever enters a section may be refused it once, and let go again: two decisions more, which hold up everybody below.
+    let refused = |(other, its): (usize, &Described)| {
+        other != index && its.core == task.core && !its.sections.is_empty()
+    };
+    if !task.sections.is_empty() && system.tasks.iter().enumerate().any(refused) {
+        cost = cost.saturating_add(decisions(system));
+    }
+    match stall(system, index, u64::MAX)? {
+        Some(stall) => cost = cost.saturating_add(stall),
+        None => return Ok(None),
     }
     if task.memory_phase.0 > 0 && system.mutex.is_some() {
         match mutex_wait(system, task.core)? {
@@ -108,8 +183,15 @@ pub fn offsets(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Vec<
             && task.blocking.0 == 0
             && task.sections.is_empty()
             && (task.memory_phase.0 == 0 || system.mutex.is_none())
+            // When a stall begins nobody knows.
+            && (task.accesses == 0 || system.memguard.is_none())
     };
-    let all = system.periodic && members.iter().all(plain) && interrupts(system, core).is_empty();
+    // A release goes before everybody, which only fixed priorities can say.
+    let sayable = system.policy != Policy::Edf || system.overheads.release.0 == 0;
+    let all = system.periodic
+        && sayable
+        && members.iter().all(plain)
+        && interrupts(system, core).is_empty();
     all.then(|| {
         let first = members.iter().map(|&index| system.tasks[index].offset);
         first.map(nanoseconds).collect()
@@ -121,12 +203,13 @@ pub fn mutex_wait(system: &TaskSystem, core: Option<u32>) -> Result<Option<u64>,
     let (Some(order), Some(core)) = (system.mutex, core) else {
         return Ok(Some(0));
     };
+    let Some(phases) = phases(system)? else {
+        return Ok(None);
+    };
     let on = |core: u32| {
-        let users = system.tasks.iter().filter(move |t| t.core == Some(core));
-        users
-            .map(|t| nanoseconds(t.memory_phase))
-            .max()
-            .unwrap_or(0)
+        let there = system.tasks.iter().zip(&phases);
+        let there = there.filter(|(task, _)| task.core == Some(core));
+        there.map(|(_, phase)| *phase).max().unwrap_or(0)
     };
     match order {
         MutexOrder::Fifo => {
@@ -142,12 +225,11 @@ pub fn mutex_wait(system: &TaskSystem, core: Option<u32>) -> Result<Option<u64>,
             // A phase of a lower processor may be under way. Higher ones go first as often as they ask: once in each job of
             // each of their tasks, between its release and its deadline. So the wait is that of a non-preemptive task.
             let lower = (core + 1..system.processors).map(on).max().unwrap_or(0);
-            let mut tasks: Vec<Task> = system
-                .tasks
-                .iter()
-                .filter(|t| t.core.is_some_and(|c| c < core) && t.memory_phase.0 > 0)
-                .map(|t| {
-                    Task::new(nanoseconds(t.memory_phase), nanoseconds(t.period))
+            let before = system.tasks.iter().zip(&phases);
+            let mut tasks: Vec<Task> = before
+                .filter(|(t, _)| t.core.is_some_and(|c| c < core) && t.memory_phase.0 > 0)
+                .map(|(t, &phase)| {
+                    Task::new(phase, nanoseconds(t.period))
                         .with_jitter(nanoseconds(t.deadline.min(t.period)))
                 })
                 .collect();
@@ -157,4 +239,92 @@ pub fn mutex_wait(system: &TaskSystem, core: Option<u32>) -> Result<Option<u64>,
             Ok(response.map(|response| response.saturating_sub(own)))
         }
     }
+}
+
+/// Longest time that the memory phase of each task takes from its begin to its end, what goes before it and stalls included;
+/// 0 without one. `None`: no bound.
+fn phases(system: &TaskSystem) -> Result<Option<Vec<u64>>, TaskError> {
+    let mut longest = vec![0; system.tasks.len()];
+    for (index, task) in system.tasks.iter().enumerate() {
+        let alone = nanoseconds(task.memory_phase);
+        let Some(core) = task.core.filter(|_| alone > 0) else {
+            continue;
+        };
+        let Some(stall) = stall(system, index, alone)? else {
+            return Ok(None);
+        };
+        let members: Vec<usize> = (0..system.tasks.len())
+            .filter(|&other| system.tasks[other].core == Some(core))
+            .collect();
+        let mut all = handlers(system, core, &members)?;
+        all.push(Task::new(alone.saturating_add(stall).min(LIMIT), LIMIT));
+        match fixed_priority::response_times(&all)?.pop().flatten() {
+            Some(phase) => longest[index] = phase,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(longest))
+}
+
+/// The tests' tasks `members`, each with its own cost. `None`: one of them has none.
+pub fn alone(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>, TaskError> {
+    members.iter().map(|&index| task(system, index)).collect()
+}
+
+/// The tests' tasks `members`, each with its whole cost, where all of them share processors. With policies whose tests know no
+/// handlers each job also pays for the releases that its life may meet. `None`: one of them has no cost.
+pub fn tasks(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>, TaskError> {
+    let Some(mut all) = alone(system, members)? else {
+        return Ok(None);
+    };
+    let pays =
+        system.policy.is_global() || matches!(system.policy, Policy::Table | Policy::ThreePhase);
+    if pays && system.overheads != Default::default() {
+        // Their tests know no response beyond the period.
+        let lives: Vec<u64> = all
+            .iter()
+            .map(|task| task.period.max(task.deadline))
+            .collect();
+        all = with_releases(system, members, &all, &lives);
+    }
+    Ok(Some(all))
+}
+
+/// `tasks`, the tests' tasks for `members`, each of which pays for its own release and for those of the others in its life. Where
+/// processors are shared, each job that may go before it displaces it perhaps to a processor where a decision for somebody less
+/// urgent is under way: it pays for one more decision.
+pub fn with_releases(
+    system: &TaskSystem,
+    members: &[usize],
+    tasks: &[Task],
+    lives: &[u64],
+) -> Vec<Task> {
+    let release = nanoseconds(system.overheads.release);
+    let decision = nanoseconds(system.overheads.schedule);
+    let fixed = system.policy == Policy::GlobalFixedPriority;
+    let one = |(position, task): (usize, &Task)| {
+        let others = members.iter().enumerate();
+        let others = others.filter(|&(other, _)| other != position);
+        let other = |(other, &index): (usize, &usize)| {
+            let its = &system.tasks[index];
+            // Under fixed priorities `members` are in their order.
+            let displaces = system.policy.is_global() && (!fixed || other < position);
+            let cost = release.saturating_add(if displaces { decision } else { 0 });
+            handlers::handler(cost, nanoseconds(its.period).max(1))
+                .with_jitter(nanoseconds(its.jitter))
+        };
+        let others: Vec<Task> = others.map(other).filter(|h| h.cost > 0).collect();
+        // Its own releases: as many as its life may hold, its own among them.
+        let own = lives[position]
+            .saturating_add(task.jitter)
+            .div_ceil(task.period.max(1))
+            .max(1)
+            .saturating_mul(release);
+        let paid = handlers::pays(task, &others, lives[position]);
+        Task {
+            cost: paid.cost.saturating_add(own).min(LIMIT),
+            ..paid
+        }
+    };
+    tasks.iter().enumerate().map(one).collect()
 }

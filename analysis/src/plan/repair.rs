@@ -9,7 +9,7 @@
 
 use std::cell::Cell;
 
-use bulkhead_model::tasks::{Policy, TaskSystem};
+use bulkhead_model::tasks::{Policy, Share, Task, TaskSystem};
 use bulkhead_model::units::{Rate, Size, Time};
 use serde::Serialize;
 
@@ -87,6 +87,30 @@ pub enum Number {
     Banks,
     /// Memory accesses of all processors in a period.
     Accesses,
+    /// Release jitter of a task.
+    Jitter,
+    /// Sections of a task: every one above the new value is shortened to it.
+    Sections,
+    /// Copy-in phase of a task.
+    Load,
+    /// Copy-out phase of a task.
+    Unload,
+    /// Slot of a processor at the DMA engine.
+    Slot,
+    /// An overhead of the kernel: `schedule`, `release` or `interrupt`.
+    Overhead,
+}
+
+/// The overheads by name.
+const OVERHEADS: [&str; 3] = ["schedule", "release", "interrupt"];
+
+/// An overhead by its number in [`OVERHEADS`].
+fn overhead(system: &mut TaskSystem, index: usize) -> &mut Time {
+    match index {
+        0 => &mut system.overheads.schedule,
+        1 => &mut system.overheads.release,
+        _ => &mut system.overheads.interrupt,
+    }
 }
 
 /// A change that makes the system pass.
@@ -218,6 +242,7 @@ fn knobs(system: &TaskSystem, failing: &Plan) -> Vec<Knob> {
             let extreme = period.saturating_mul(PERIOD_FACTOR).min(NANOSECONDS_MAX);
             all.push(knob(Number::Period, period, extreme));
         }
+        all.extend(parts(task, &knob));
         let fails = failed(Kind::Response, &task.name);
         if fails.is_some() && system.policy != Policy::Mc2 {
             let beyond = matches!(
@@ -257,7 +282,65 @@ fn knobs(system: &TaskSystem, failing: &Plan) -> Vec<Knob> {
     for constraint in failing.constraints.iter().filter(|c| !c.holds) {
         all.extend(other_knob(system, constraint));
     }
+    all.extend(kernel_and_slots(&failing.system));
     all.retain(|knob| knob.from != knob.extreme);
+    all
+}
+
+/// What of a task may be shortened besides its cost.
+fn parts(task: &Task, knob: &impl Fn(Number, u64, u64) -> Knob) -> Vec<Knob> {
+    let longest = task.sections.iter().map(|s| s.length).max();
+    let all = [
+        (Number::Jitter, Some(task.jitter), 0),
+        (Number::Sections, longest, 1),
+        (Number::Load, Some(task.load), 0),
+        (Number::Unload, Some(task.unload), 0),
+    ];
+    all.into_iter()
+        .filter_map(|(number, now, least)| Some((number, nanoseconds(now?), least)))
+        .filter(|&(_, now, least)| now > least)
+        .map(|(number, now, least)| knob(number, now, least))
+        .collect()
+}
+
+/// Overheads of the kernel, and slots of the DMA engine, which may be too short for their processor or too long for the others.
+fn kernel_and_slots(decided: &TaskSystem) -> Vec<Knob> {
+    let mut copy = decided.clone();
+    let mut all = Vec::new();
+    for (index, name) in OVERHEADS.iter().enumerate() {
+        let from = nanoseconds(*overhead(&mut copy, index));
+        all.push(Knob {
+            number: Number::Overhead,
+            index,
+            subject: (*name).to_owned(),
+            from,
+            extreme: 0,
+            unit: Unit::Nanoseconds,
+        });
+    }
+    let Some(each) = decided.tdma.map(nanoseconds) else {
+        return all;
+    };
+    let transfers = decided.tasks.iter().flat_map(|t| [t.load, t.unload]);
+    let longest = nanoseconds(transfers.max().unwrap_or(Time(0)));
+    for share in &decided.shares {
+        let (Some(core), Some(slot)) = (share.core, share.slot) else {
+            continue;
+        };
+        let from = nanoseconds(slot);
+        let shorter = (each + 1).min(from);
+        let longer = each.saturating_add(longest).max(from);
+        for extreme in [shorter, longer] {
+            all.push(Knob {
+                number: Number::Slot,
+                index: core as usize,
+                subject: format!("processor {core}"),
+                from,
+                extreme,
+                unit: Unit::Nanoseconds,
+            });
+        }
+    }
     all
 }
 
@@ -380,6 +463,26 @@ fn changed(system: &TaskSystem, knob: &Knob, value: u64) -> (TaskSystem, bool) {
                 guard.accesses = Some(value);
             }
         }
+        Number::Jitter => system.tasks[index].jitter = time,
+        Number::Sections => {
+            for section in &mut system.tasks[index].sections {
+                section.length = section.length.min(time);
+            }
+        }
+        Number::Load => system.tasks[index].load = time,
+        Number::Unload => system.tasks[index].unload = time,
+        Number::Slot => {
+            let core = u32::try_from(index).ok();
+            match system.shares.iter_mut().find(|share| share.core == core) {
+                Some(share) => share.slot = Some(time),
+                None => system.shares.push(Share {
+                    core,
+                    slot: Some(time),
+                    ..Share::default()
+                }),
+            }
+        }
+        Number::Overhead => *overhead(&mut system, index) = time,
     }
     (system, anew)
 }
@@ -443,9 +546,16 @@ fn search(
 pub fn repaired(system: &TaskSystem, repair: &Repair, value: u64) -> Option<TaskSystem> {
     let named = |names: Vec<&String>| names.iter().position(|name| **name == repair.subject);
     let index = match repair.number {
-        Number::Cost | Number::Period | Number::Deadline | Number::Tardiness => {
-            system.task(&repair.subject)?
-        }
+        Number::Cost
+        | Number::Period
+        | Number::Deadline
+        | Number::Tardiness
+        | Number::Jitter
+        | Number::Sections
+        | Number::Load
+        | Number::Unload => system.task(&repair.subject)?,
+        Number::Overhead => OVERHEADS.iter().position(|name| *name == repair.subject)?,
+        Number::Slot => repair.subject.strip_prefix("processor ")?.parse().ok()?,
         Number::ChannelDeadline | Number::QueueSlots => {
             named(system.channels.iter().map(|c| &c.name).collect())?
         }

@@ -4,9 +4,11 @@
 //! Computers 58(9), 2009; the demand criterion: S. Baruah, A. Mok, L. Rosier, *Preemptively scheduling hard-real-time
 //! sporadic tasks on one processor*, RTSS 1990; release jitter shortens a deadline (Spuri, INRIA RR-2772, 1996).
 //!
-//! Assumptions: independent tasks, arbitrary deadlines, no overhead. Exact for sporadic tasks and synchronous periodic ones.
-//! `blocking` is not covered.
+//! Assumptions: independent tasks, arbitrary deadlines, no overhead but handlers, which go before all tasks and add what is
+//! requested of them to the demand of an interval. Exact for sporadic tasks and synchronous periodic ones. `blocking` is not
+//! covered.
 
+use super::handlers::requested;
 use super::task::{self, Task, TaskError, Time, validate};
 use super::utilisation::{compare_with, sum};
 use crate::exact::{ceiling, integer};
@@ -17,9 +19,18 @@ use num_traits::Signed;
 /// # Errors
 /// [`TaskError`] if a parameter is out of range, or a task has blocking.
 pub fn schedulable(tasks: &[Task]) -> Result<bool, TaskError> {
-    validate(tasks)?;
-    task::refuse(tasks, &[task::BLOCKING])?;
-    let order = compare_with(tasks, 1);
+    schedulable_with(tasks, &[])
+}
+
+/// The same beside handlers ([`super::handlers`]); their deadlines do not count.
+///
+/// # Errors
+/// As [`schedulable`].
+pub fn schedulable_with(tasks: &[Task], handlers: &[Task]) -> Result<bool, TaskError> {
+    let all = [tasks, handlers].concat();
+    validate(&all)?;
+    task::refuse(&all, &[task::BLOCKING])?;
+    let order = compare_with(&all, 1);
     if order.is_gt() {
         return Ok(false);
     }
@@ -30,13 +41,13 @@ pub fn schedulable(tasks: &[Task]) -> Result<bool, TaskError> {
             _ => return Ok(false),
         }
     }
-    if tasks.iter().zip(&deadlines).all(|(t, &d)| d >= t.period) {
+    if handlers.is_empty() && tasks.iter().zip(&deadlines).all(|(t, &d)| d >= t.period) {
         return Ok(true);
     }
     let Some(least) = deadlines.iter().copied().min() else {
         return Ok(true);
     };
-    let Some(bound) = interval(tasks, &deadlines, order.is_eq()) else {
+    let Some(bound) = interval(tasks, &deadlines, handlers, order.is_eq()) else {
         return Ok(false);
     };
     let Some(mut t) = last_deadline(tasks, &deadlines, bound) else {
@@ -44,7 +55,7 @@ pub fn schedulable(tasks: &[Task]) -> Result<bool, TaskError> {
     };
     // From the longest interval down: the demand of an interval is a safe next one to look at.
     loop {
-        let Some(demand) = demand(tasks, &deadlines, t) else {
+        let Some(demand) = demand(tasks, &deadlines, handlers, t) else {
             return Ok(false);
         };
         if demand > t {
@@ -64,12 +75,12 @@ pub fn schedulable(tasks: &[Task]) -> Result<bool, TaskError> {
     }
 }
 
-/// Execution that arrives and is due within an interval of length `t`.
-fn demand(tasks: &[Task], deadlines: &[Time], t: Time) -> Option<Time> {
+/// Execution that arrives and is due within an interval of length `t`, and what handlers are asked for in it.
+fn demand(tasks: &[Task], deadlines: &[Time], handlers: &[Task], t: Time) -> Option<Time> {
     tasks
         .iter()
         .zip(deadlines)
-        .try_fold(0u64, |sum, (task, &d)| {
+        .try_fold(requested(handlers, t)?, |sum, (task, &d)| {
             let jobs = if t >= d { (t - d) / task.period + 1 } else { 0 };
             sum.checked_add(jobs.checked_mul(task.cost)?)
         })
@@ -83,25 +94,29 @@ fn last_deadline(tasks: &[Task], deadlines: &[Time], t: Time) -> Option<Time> {
 }
 
 /// One more than the longest interval that need be looked at. `None` if it does not fit into 64 bits.
-fn interval(tasks: &[Task], deadlines: &[Time], full: bool) -> Option<Time> {
+fn interval(tasks: &[Task], deadlines: &[Time], handlers: &[Task], full: bool) -> Option<Time> {
+    let all = [tasks, handlers].concat();
     if full {
-        // The first busy period ends with the hyperperiod at the latest, and with it what was late in it.
-        let busy = busy_period(tasks, u64::MAX >> 1);
+        // The first busy period ends with the hyperperiod at the latest, and with it what was late in it. Where jitter makes it
+        // endless, a hyperperiod adds its own length to the demand, so a longer interval shows nothing new.
+        let busy = busy_period(&all, u64::MAX >> 1);
         return busy
-            .or_else(|| task::common_multiple(tasks.iter().map(|t| t.period)))
+            .or_else(|| task::common_multiple(all.iter().map(|t| t.period)))
             .and_then(|b| b.checked_add(1));
     }
     // sum (T - D) U / (1 - U), and the largest D - T; an interval that is longer than needed does no harm.
     // Parts of 2^-64 and 2^-20, rounded to the safe side; fractions only where hardly anything is spare.
-    let used = tasks.iter().fold(0u128, |sum, t| {
+    let used = all.iter().fold(0u128, |sum, t| {
         sum + (u128::from(t.cost) << 64).div_ceil(u128::from(t.period))
     });
     let spare = match (1u128 << 64).checked_sub(used) {
         Some(spare) if spare > 0 => integer(spare) / integer(1u128 << 64),
-        _ => integer(1) - sum(tasks.iter().map(|t| (t.cost, t.period))),
+        _ => integer(1) - sum(all.iter().map(|t| (t.cost, t.period))),
     };
-    let parts = tasks.iter().zip(deadlines).map(|(t, &d)| {
-        let weighed = (i128::from(t.period) - i128::from(d)) * i128::from(t.cost);
+    let due = deadlines.iter().map(|&d| i128::from(d));
+    let due = due.chain(handlers.iter().map(|h| -i128::from(h.jitter)));
+    let parts = all.iter().zip(due).map(|(t, d)| {
+        let weighed = (i128::from(t.period) - d) * i128::from(t.cost);
         // Rounded up.
         -(-(weighed << 20)).div_euclid(i128::from(t.period))
     });
@@ -118,7 +133,7 @@ fn interval(tasks: &[Task], deadlines: &[Time], full: bool) -> Option<Time> {
         Some(0)
     };
     let linear = linear.map(|l| l.max(beyond));
-    busy_period(tasks, linear.unwrap_or(u64::MAX >> 1))
+    busy_period(&all, linear.unwrap_or(u64::MAX >> 1))
         .or(linear)?
         .checked_add(1)
 }
@@ -192,7 +207,7 @@ mod tests {
     fn by_definition(tasks: &[Task]) -> bool {
         let deadlines: Vec<_> = tasks.iter().map(|t| t.deadline).collect();
         compare_with(tasks, 1).is_le()
-            && (1..=240).all(|t| demand(tasks, &deadlines, t).unwrap() <= t)
+            && (1..=240).all(|t| demand(tasks, &deadlines, &[], t).unwrap() <= t)
     }
 
     fn systems() -> impl Strategy<Value = Vec<Task>> {

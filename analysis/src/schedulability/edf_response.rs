@@ -3,7 +3,7 @@
 //! Method: M. Spuri, *Analysis of deadline scheduled real-time systems*, INRIA RR-2772, 1996, section 4 (deadline busy
 //! periods, with release jitter).
 //!
-//! Assumptions: independent tasks with arbitrary deadlines. Exact without jitter. A task's longest response need not follow
+//! Assumptions: independent tasks with arbitrary deadlines, handlers before all of them. Exact without jitter. A task's longest response need not follow
 //! a synchronous release, so every arrival at which a deadline of the task meets one of another task is tried.
 
 use super::edf::busy_period;
@@ -20,22 +20,39 @@ pub const ARRIVALS_MAX: usize = 100_000;
 /// # Errors
 /// [`TaskError`] if a parameter is out of range or a task has blocking.
 pub fn response_times(tasks: &[Task]) -> Result<Vec<Option<Time>>, TaskError> {
-    validate(tasks)?;
-    task::refuse(tasks, &[task::BLOCKING])?;
-    let order = compare_with(tasks, 1);
-    let jitter = tasks.iter().any(|t| t.jitter > 0);
-    let busy = if order.is_gt() || (order.is_eq() && jitter) {
+    response_times_with(tasks, &[])
+}
+
+/// The same beside handlers ([`super::handlers`]); their deadlines do not count.
+///
+/// # Errors
+/// As [`response_times`].
+pub fn response_times_with(
+    tasks: &[Task],
+    handlers: &[Task],
+) -> Result<Vec<Option<Time>>, TaskError> {
+    let all = [tasks, handlers].concat();
+    validate(&all)?;
+    task::refuse(&all, &[task::BLOCKING])?;
+    let order = compare_with(&all, 1);
+    let jitter = all.iter().any(|t| t.jitter > 0);
+    let busy = if order.is_gt() {
         None
+    } else if order.is_eq() && jitter {
+        // A full processor may never idle again. An arrival a hyperperiod later answers no later.
+        task::common_multiple(all.iter().map(|t| t.period)).filter(|&all| all <= LIMIT << 8)
     } else {
-        busy_period(tasks, LIMIT << 8)
+        busy_period(&all, LIMIT << 8)
     };
     Ok(match busy {
         None => vec![None; tasks.len()],
-        Some(busy) => (0..tasks.len()).map(|i| response(tasks, i, busy)).collect(),
+        Some(busy) => (0..tasks.len())
+            .map(|i| response(tasks, handlers, i, busy))
+            .collect(),
     })
 }
 
-fn response(tasks: &[Task], index: usize, busy: Time) -> Option<Time> {
+fn response(tasks: &[Task], handlers: &[Task], index: usize, busy: Time) -> Option<Time> {
     let task = &tasks[index];
     let (period, deadline, jitter) = (wide(task.period), wide(task.deadline), wide(task.jitter));
     // Arrivals `a` of the task, relative to the start of a busy period, released `jitter` late if that is needed to lie in it.
@@ -58,11 +75,16 @@ fn response(tasks: &[Task], index: usize, busy: Time) -> Option<Time> {
     for arrival in candidates {
         let own = ((arrival + jitter).div_euclid(period) + 1) * wide(task.cost);
         let demand = |length: i128| {
+            let before = handlers.iter().fold(own, |sum, h| {
+                let asked =
+                    (length + wide(h.jitter) + wide(h.period) - 1).div_euclid(wide(h.period));
+                sum + asked * wide(h.cost)
+            });
             tasks
                 .iter()
                 .enumerate()
                 .filter(|(j, _)| *j != index)
-                .fold(own, |sum, (_, other)| {
+                .fold(before, |sum, (_, other)| {
                     let due = arrival + deadline - wide(other.deadline) + wide(other.jitter);
                     if due < 0 {
                         return sum;

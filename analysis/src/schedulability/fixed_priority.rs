@@ -8,8 +8,12 @@
 //!
 //! Assumptions: independent but for `blocking`, which each busy period suffers once; no overhead of scheduling; a job's
 //! arrival is at least a period after the last one's, its release up to `jitter` later. Exact without blocking.
+//!
+//! At a utilisation of exactly 1 a busy period that began with jitter or blocking need not end. Moving a window and its job by
+//! a hyperperiod adds the same to both sides of the recurrence, so no job answers later than the one a hyperperiod before it,
+//! and the jobs of one hyperperiod are enough.
 
-use super::task::{Task, TaskError, Time, validate};
+use super::task::{Task, TaskError, Time, common_multiple, validate};
 
 /// Jobs of a busy period that are looked at before the search is given up as hopeless.
 pub const JOBS_MAX: u64 = 100_000;
@@ -22,7 +26,8 @@ const SCAN_RATIO: Time = 1 << 16;
 
 /// Longest response times, from arrival to completion (release jitter included), by decreasing priority. `None`: the task
 /// (or the tasks together with those above it) needs more than the processor, so that there is no bound; or so nearly all
-/// of it that the busy period has more than [`JOBS_MAX`] of its jobs or takes more than [`STEPS_MAX`] steps.
+/// of it that the busy period (or, at a utilisation of exactly 1, the hyperperiod) has more than [`JOBS_MAX`] of its jobs or
+/// takes more than [`STEPS_MAX`] steps.
 ///
 /// # Errors
 /// [`TaskError`] if a parameter is out of range.
@@ -59,13 +64,14 @@ fn one_by_one(tasks: &[Task]) -> bool {
 
 /// Response time of `task` below `higher`. With `limit`, `None` also as soon as it is known to exceed it.
 fn response(higher: &[Task], task: &Task, limit: Option<Time>) -> Option<Time> {
-    // A busy period ends only if its tasks leave time over, or exactly fill the processor and nothing is blocked or late.
-    let load = higher.iter().chain([task]);
-    let order = super::utilisation::compare(load.clone().map(|t| (t.cost, t.period)), 1);
-    let slack = task.blocking == 0 && load.clone().all(|t| t.jitter == 0);
-    if order.is_gt() || (order.is_eq() && !slack) {
+    let load = || higher.iter().chain([task]);
+    let order = super::utilisation::compare(load().map(|t| (t.cost, t.period)), 1);
+    if order.is_gt() {
         return None;
     }
+    let repeats = order
+        .is_eq()
+        .then(|| jobs_until_repetition(load(), task.period));
     let mut worst = 0;
     let mut steps = 0;
     let mut window = task.blocking;
@@ -95,11 +101,21 @@ fn response(higher: &[Task], task: &Task, limit: Option<Time>) -> Option<Time> {
         let end = window.checked_add(task.jitter)?;
         worst = worst.max(end.saturating_sub(job.checked_mul(task.period)?));
         // The next job arrives at (job + 1) periods, seen from the release of the first, which was `jitter` late.
-        if end <= (job + 1).checked_mul(task.period)? {
+        let over = end <= (job + 1).checked_mul(task.period)?;
+        if over || repeats.flatten().is_some_and(|jobs| job + 1 >= jobs) {
             return Some(worst);
         }
     }
     None
+}
+
+/// Jobs of a task with this period in a hyperperiod of `load`: with a utilisation of exactly 1 no later job of a busy period
+/// answers later. `None` beyond 64 bits.
+pub(super) fn jobs_until_repetition<'a>(
+    load: impl Iterator<Item = &'a Task>,
+    period: Time,
+) -> Option<u64> {
+    common_multiple(load.map(|t| t.period)).map(|length| length / period)
 }
 
 /// The schedulability test for constrained deadlines without blocking, as one scan.
@@ -241,6 +257,17 @@ mod tests {
             response_times(&[Task::new(1, 2), Task::new(1, 2)]).unwrap(),
             [Some(1), Some(2)]
         );
+    }
+
+    /// A full processor with jitter, by hand: (1, 2) released 1 late at 0 and again at 1 and 3 delays (1, 2) to 0 2 4 + 1, 3 each time.
+    #[test]
+    fn a_full_processor_with_jitter_or_blocking_is_bounded() {
+        let tasks = [Task::new(1, 2).with_jitter(1), Task::constrained(1, 2, 3)];
+        assert_eq!(response_times(&tasks).unwrap(), [2, 3].map(Some));
+        assert!(!schedulable(&[tasks[0], Task::new(1, 2)]).unwrap());
+        assert!(schedulable(&tasks).unwrap());
+        let blocked = [Task::new(1, 2), Task::new(2, 4).with_blocking(3)];
+        assert_eq!(response_times(&blocked).unwrap(), [1, 10].map(Some));
     }
 
     pub(crate) fn systems(jitter: u64) -> impl Strategy<Value = Vec<Task>> {

@@ -10,8 +10,8 @@
 use super::fixed_priority::STEPS_MAX;
 use super::task::{self, Task, TaskError, Time, validate_constrained};
 
-/// Bounds on response times by decreasing priority. `None` from the first task on whose bound exceeds its deadline,
-/// because the bounds of lower tasks rest on it.
+/// Bounds on response times by decreasing priority, also of tasks that miss their deadlines. `None` from the first task on whose
+/// bound exceeds its period, because the bounds of lower tasks rest on one carried-in job of each.
 ///
 /// # Errors
 /// [`TaskError`] if a parameter is out of range or not covered.
@@ -33,7 +33,9 @@ pub fn response_times(tasks: &[Task], processors: usize) -> Result<Vec<Option<Ti
 pub fn schedulable(tasks: &[Task], processors: usize) -> Result<bool, TaskError> {
     check(tasks, processors)?;
     let mut known = Analysis::default();
-    Ok(tasks.iter().all(|t| known.add(t, processors).is_some()))
+    Ok(tasks
+        .iter()
+        .all(|t| known.add(t, processors).is_some_and(|r| r <= t.deadline)))
 }
 
 fn check(tasks: &[Task], processors: usize) -> Result<(), TaskError> {
@@ -67,17 +69,17 @@ struct Analysis {
 }
 
 impl Analysis {
-    /// Analyses the next task; `None` if it may miss its deadline.
+    /// Analyses the next task; `None` if it may take longer than its period.
     fn add(&mut self, task: &Task, processors: usize) -> Option<Time> {
         let cost = task.cost;
         let mut window = cost;
-        if window > task.deadline {
+        if window > task.period {
             return None;
         }
         // As many tasks as processors never wait.
         if self.tasks.len() >= processors {
             // A job that responds within `window` leaves `room` in which the others do not fill all processors.
-            let longest = task.deadline - cost + 1;
+            let longest = task.period - cost + 1;
             let mut room = 1;
             let mut steps = 0;
             while let Some(next) = self.next_room(cost, room, processors) {
@@ -192,12 +194,13 @@ mod tests {
         prop::collection::vec(task, 1..8)
     }
 
-    /// The iteration as it is published: one step of `cost + interference / processors` after the other.
+    /// The iteration as it is published: one step of `cost + interference / processors` after the other; followed up to the period,
+    /// as for a task whose deadline that is.
     fn as_published(tasks: &[Task], processors: usize) -> Vec<Option<Time>> {
         let mut known: Vec<Known> = Vec::new();
         for task in tasks {
             let mut window = task.cost;
-            while known.len() >= processors && window <= task.deadline {
+            while known.len() >= processors && window <= task.period {
                 let cap = window - task.cost + 1;
                 let (mut sum, mut gains) = (0, Vec::new());
                 for t in &known {
@@ -219,7 +222,7 @@ mod tests {
                 }
                 window = next;
             }
-            if window > task.deadline {
+            if window > task.period {
                 break;
             }
             known.push(Known {
@@ -240,7 +243,10 @@ mod tests {
             processors in 1usize..5,
         ) {
             let tasks: Vec<_> = parts.iter().map(|&(c, t, d)| Task::constrained(c, t, d.min(t))).collect();
-            prop_assert_eq!(response_times(&tasks, processors).unwrap(), as_published(&tasks, processors));
+            let published = as_published(&tasks, processors);
+            let in_time = published.iter().zip(&tasks).all(|(r, t)| r.is_some_and(|r| r <= t.deadline));
+            prop_assert_eq!(response_times(&tasks, processors).unwrap(), published);
+            prop_assert_eq!(schedulable(&tasks, processors).unwrap(), in_time);
         }
 
         #[test]
@@ -261,7 +267,7 @@ mod tests {
             for ((bound, exact), task) in response_times(&tasks, 1).unwrap().into_iter().zip(exact).zip(&tasks) {
                 let Some(bound) = bound else { break };
                 prop_assert_eq!(Some(bound), exact);
-                prop_assert!(bound <= task.deadline);
+                prop_assert!(bound <= task.period);
             }
         }
 

@@ -6,7 +6,8 @@
 //! judged with costs as its own level estimates them (S. Vestal, RTSS 2007).
 //!
 //! Overheads: a job's cost grows by two scheduling decisions (when it starts and when it ends) and its release; tasks on
-//! processors with interrupts also lose what interrupts take at most in a period (as mc2-rts20, section 6.2, does).
+//! processors with interrupts also lose what interrupts take at most in a period (as mc2-rts20, section 6.1, does for levels A
+//! and B).
 //!
 //! Assumptions: implicit deadlines; levels A and B strictly periodic from time 0 (section 2 of the paper), level C sporadic;
 //! tasks of higher levels keep to the costs of the level that is judged (otherwise only their own level is guaranteed), and
@@ -18,7 +19,7 @@ use super::table::{self, Table};
 use super::tardiness::{self, Supply};
 use super::task::{Task, TaskError, Time};
 use super::utilisation::enclosure;
-use super::{edf, fixed_priority};
+use super::{edf, fixed_priority, handlers};
 use crate::exact::{Exact, integer, ratio};
 use num_traits::{Signed, Zero};
 
@@ -108,6 +109,7 @@ pub fn analyse(system: &System) -> Result<Guarantees, TaskError> {
         c: None,
     };
     let mut supplies = Vec::new();
+    let mut everywhere: Vec<Task> = Vec::new();
     for processor in &system.processors {
         let cost = |level: usize| {
             move |task: &LevelTask| inflated(task, level, &system.overheads, &processor.interrupts)
@@ -143,8 +145,13 @@ pub fn analyse(system: &System) -> Result<Guarantees, TaskError> {
             b[index] = fixed_priority::response_times(&above)?.pop().flatten();
         }
         guarantees.b.push(b);
-        // Handlers take from level C whether or not a task of a higher level is there.
+        // Handlers take from level C whether or not a task of a higher level is there, and hold up whom they interrupt.
         let handlers = processor.interrupts.iter().filter(|one| one.1 > 0);
+        everywhere.extend(
+            handlers
+                .clone()
+                .map(|&(distance, cost)| handlers::handler(cost, distance)),
+        );
         let tasks = processor.a.iter().chain(&processor.b);
         let above: Vec<Task> = tasks
             .map(|t| inflated(t, C, &system.overheads, &[]))
@@ -161,7 +168,7 @@ pub fn analyse(system: &System) -> Result<Guarantees, TaskError> {
         .iter()
         .map(|t| inflated(t, C, &system.overheads, &[]))
         .collect();
-    guarantees.c = tardiness::with_supply(&c, &supplies)?;
+    guarantees.c = tardiness::with_handlers(&c, &supplies, &everywhere)?;
     Ok(guarantees)
 }
 
@@ -196,21 +203,17 @@ fn inflated(
         .schedule
         .saturating_mul(2)
         .saturating_add(overheads.release);
-    let handlers = interrupts.iter().fold(0u64, |sum, &(distance, handler)| {
-        let most = task.period.div_ceil(distance.max(1)).saturating_add(1);
-        sum.saturating_add(most.saturating_mul(handler))
-    });
-    Task::new(
-        task.costs[level]
-            .saturating_add(kernel)
-            .saturating_add(handlers),
-        task.period,
-    )
+    let handlers: Vec<Task> = interrupts
+        .iter()
+        .map(|&(distance, cost)| handlers::handler(cost, distance))
+        .collect();
+    let alone = Task::new(task.costs[level].saturating_add(kernel), task.period);
+    handlers::pays(&alone, &handlers, task.period)
 }
 
 /// What tasks that meet their implicit deadlines leave: in a window of length t each of them runs for at most
 /// `U t + 2 C (1 - U)`, which two jobs reach that run back to back, late and early.
-fn supply(above: &[Task]) -> Supply {
+pub fn supply(above: &[Task]) -> Supply {
     let share = |t: &Task| ratio(t.cost, t.period).unwrap_or_else(Exact::zero);
     let rate = integer(1) - enclosure(above.iter().map(share)).1;
     let short = |t: &Task| integer(2 * t.cost) * (integer(1) - share(t)).max(Exact::zero());

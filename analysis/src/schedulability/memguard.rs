@@ -4,12 +4,16 @@
 //! performance isolation in multi-core platforms*, RTAS 2013, without reclaiming, as hercules-18 uses it: a core may make
 //! `budget` memory accesses in each period; the next one stalls it until the period ends.
 //!
-//! Method: a task with `accesses` of its own uses the budget up at most once for each full budget that it needs; the stall
-//! is what is left of the period after the accesses that used it up, and the first may take a whole period, because others
-//! may have used the budget before.
+//! Method: a stalled core is stalled as a whole, whoever spent its budget. In a busy period the first stall may be somebody else's;
+//! every further one needs a full budget of accesses, and the one that is too many, by those who run in it. So with A accesses
+//! in a busy period there are at most `1 + (A - 1) / budget` stalls (one with A = 0). Each ends with a period and begins after a
+//! full budget of accesses in it: [`Regulation::longest_stall`].
 //!
-//! Assumptions: the cost contains the accesses at `access` ticks each at least; preemption is the response-time analysis's
-//! business, each job's accesses being its own.
+//! A test of many tasks counts the first stall once for each busy period, and lets each job pay `stall / budget` for each of its
+//! own accesses ([`Regulation::stalls`]): that sums to no less than the number above, however accesses and jobs mix.
+//!
+//! Assumptions: the cost contains the accesses at `access` ticks each at least, one after the other, and nobody else makes any
+//! in the core's name; a core makes no access while it waits or spins.
 
 use super::task::{TaskError, Time};
 
@@ -24,31 +28,46 @@ pub struct Regulation {
     pub access: Time,
 }
 
-/// The longest time in which a job with this cost (its accesses included) is stalled. `None`: beyond 64 bits.
+impl Regulation {
+    /// Whether budget and period are sensible.
+    ///
+    /// # Errors
+    /// [`TaskError::Zero`] if one of them is 0.
+    pub fn validate(&self) -> Result<(), TaskError> {
+        if self.budget == 0 {
+            return Err(TaskError::Zero("the budget"));
+        }
+        if self.period == 0 {
+            return Err(TaskError::Zero("the period"));
+        }
+        Ok(())
+    }
+
+    /// The longest single stall: what a period has left after a full budget of the fastest accesses.
+    pub fn longest_stall(&self) -> Time {
+        match self.budget.checked_mul(self.access) {
+            Some(busy) => self.period.saturating_sub(busy),
+            None => 0,
+        }
+    }
+
+    /// The part of all stalls for which these accesses pay, besides the first stall of a busy period. `None`: beyond 64 bits.
+    pub fn stalls(&self, accesses: u64) -> Option<Time> {
+        let all = u128::from(accesses) * u128::from(self.longest_stall());
+        u64::try_from(all.div_ceil(u128::from(self.budget.max(1)))).ok()
+    }
+}
+
+/// The longest time for which a core is stalled in a busy period in which `accesses` are made: alone, that of a job. `None`:
+/// beyond 64 bits.
 ///
 /// # Errors
 /// [`TaskError::Zero`] if budget or period is 0.
 pub fn stall(accesses: u64, regulation: &Regulation) -> Result<Option<Time>, TaskError> {
-    let Regulation {
-        budget,
-        period,
-        access,
-    } = *regulation;
-    if budget == 0 {
-        return Err(TaskError::Zero("the budget"));
-    }
-    if period == 0 {
-        return Err(TaskError::Zero("the period"));
-    }
-    if accesses == 0 {
-        return Ok(Some(0));
-    }
-    // Stalls of the first kind: once, with the budget spent by others; of the second: after each full own budget.
-    let own = (accesses - 1) / budget;
-    let each = budget
-        .checked_mul(access)
-        .map_or(0, |busy| period.saturating_sub(busy));
-    Ok(own.checked_mul(each).and_then(|s| s.checked_add(period)))
+    regulation.validate()?;
+    let further = accesses.saturating_sub(1) / regulation.budget;
+    let stalls = further.checked_add(1);
+    Ok(stalls.and_then(|stalls| stalls.checked_mul(regulation.longest_stall())))
 }
 
 #[cfg(test)]
@@ -56,7 +75,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// 10 accesses of 2 with 4 in a period of 20: one stall of 20 at first, two of 20 - 8.
+    /// 10 accesses of 2 with 4 in a period of 20: one stall for somebody else's accesses and two for its own, each of 20 - 8. Who
+    /// makes none finds the core stalled all the same.
     #[test]
     fn by_hand() {
         let regulation = Regulation {
@@ -64,8 +84,10 @@ mod tests {
             period: 20,
             access: 2,
         };
-        assert_eq!(stall(10, &regulation), Ok(Some(44)));
-        assert_eq!(stall(0, &regulation), Ok(Some(0)));
+        assert_eq!(stall(10, &regulation), Ok(Some(36)));
+        assert_eq!(stall(0, &regulation), Ok(Some(12)));
+        // What each access pays: 12 / 4.
+        assert_eq!(regulation.stalls(10), Some(30));
         assert!(
             stall(
                 1,
@@ -90,7 +112,8 @@ mod tests {
     }
 
     proptest! {
-        /// A job of alternating computation and accesses, unit by unit, from any moment of a period with any budget left.
+        /// A job of alternating computation and accesses, unit by unit, from any moment of a period with any budget spent that can be
+        /// spent by then.
         #[test]
         fn no_simulated_stall_is_longer(
             gaps in prop::collection::vec(0u64..12, 0..40),
@@ -101,9 +124,10 @@ mod tests {
             spent in 0u64..6,
         ) {
             let regulation = Regulation { budget, period: budget * access + extra + 1, access };
-            let bound = stall(gaps.len() as u64, &regulation).unwrap().unwrap();
+            let accesses = gaps.len() as u64;
+            let bound = stall(accesses, &regulation).unwrap().unwrap();
             let mut now = phase % regulation.period;
-            let mut used = spent.min(budget);
+            let mut used = spent.min(budget).min(now / access);
             let mut stalled = 0;
             let mut boundary = regulation.period;
             for gap in gaps {
@@ -119,6 +143,8 @@ mod tests {
                 now += access;
             }
             prop_assert!(stalled <= bound, "{} > {}", stalled, bound);
+            let paid = regulation.longest_stall() + regulation.stalls(accesses).unwrap();
+            prop_assert!(bound <= paid, "{} > {}", bound, paid);
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod edf_response;
 pub mod fixed_priority;
 pub mod global_edf;
 pub mod global_fixed_priority;
+pub mod handlers;
 pub mod harmonic;
 pub mod mc2;
 pub mod memguard;

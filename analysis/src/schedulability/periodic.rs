@@ -24,7 +24,7 @@ pub const JOBS_MAX: u64 = 20_000;
 pub enum Order {
     /// The task that is listed first.
     FixedPriority,
-    /// The earliest absolute deadline; ties by list.
+    /// The earliest absolute deadline. Of several with the same any may go first.
     EarliestDeadline,
 }
 
@@ -62,7 +62,15 @@ pub fn response_times(
         Order::EarliestDeadline if compare_with(tasks, 1).is_gt() => 0,
         Order::EarliestDeadline => tasks.len(),
     };
-    let Some(responses) = follow(&tasks[..bounded], &offsets[..bounded], order) else {
+    let (tasks_bounded, offsets) = (&tasks[..bounded], &offsets[..bounded]);
+    let responses = match order {
+        Order::FixedPriority => follow(tasks_bounded, offsets, order, None),
+        // Whose response is looked at goes last of those with the same deadline.
+        Order::EarliestDeadline => (0..bounded)
+            .map(|last| Some(follow(tasks_bounded, offsets, order, Some(last))?[last]))
+            .collect(),
+    };
+    let Some(responses) = responses else {
         return Ok(None);
     };
     let mut all: Vec<Option<Time>> = responses.into_iter().map(Some).collect();
@@ -85,7 +93,12 @@ struct Running {
     jobs: VecDeque<(Time, Time)>,
 }
 
-fn follow(tasks: &[Task], offsets: &[Time], order: Order) -> Option<Vec<Time>> {
+fn follow(
+    tasks: &[Task],
+    offsets: &[Time],
+    order: Order,
+    last: Option<usize>,
+) -> Option<Vec<Time>> {
     let length = hyperperiod(tasks.iter().map(|task| task.period))?;
     let start = offsets.iter().copied().max().unwrap_or(0);
     let mut worst = vec![0; tasks.len()];
@@ -102,10 +115,10 @@ fn follow(tasks: &[Task], offsets: &[Time], order: Order) -> Option<Vec<Time>> {
         .map(|(index, &next)| Reverse((next, index)))
         .collect();
     // First jobs of tasks, by who goes first.
-    let mut ready: BinaryHeap<Reverse<(Time, usize)>> = BinaryHeap::new();
+    let mut ready: BinaryHeap<Reverse<(Time, bool, usize)>> = BinaryHeap::new();
     let key = |index: usize, arrival: Time| match order {
-        Order::FixedPriority => 0,
-        Order::EarliestDeadline => arrival + tasks[index].deadline,
+        Order::FixedPriority => (0, false, index),
+        Order::EarliestDeadline => (arrival + tasks[index].deadline, last == Some(index), index),
     };
     let (mut now, mut seen) = (0u64, 0u64);
     let mut look = start;
@@ -114,7 +127,7 @@ fn follow(tasks: &[Task], offsets: &[Time], order: Order) -> Option<Vec<Time>> {
         // Run until the next arrival or the next look, whichever is sooner.
         let until = next.min(look);
         while now < until {
-            let Some(&Reverse((_, index))) = ready.peek() else {
+            let Some(&Reverse((.., index))) = ready.peek() else {
                 now = until;
                 break;
             };
@@ -130,7 +143,7 @@ fn follow(tasks: &[Task], offsets: &[Time], order: Order) -> Option<Vec<Time>> {
                 ready.pop();
                 state[index].jobs.pop_front();
                 if let Some(&(arrival, _)) = state[index].jobs.front() {
-                    ready.push(Reverse((key(index, arrival), index)));
+                    ready.push(Reverse(key(index, arrival)));
                 }
             }
         }
@@ -158,7 +171,7 @@ fn follow(tasks: &[Task], offsets: &[Time], order: Order) -> Option<Vec<Time>> {
             }
             let task = &tasks[index];
             if state[index].jobs.is_empty() {
-                ready.push(Reverse((key(index, arrival), index)));
+                ready.push(Reverse(key(index, arrival)));
             }
             state[index].jobs.push_back((arrival, task.cost));
             state[index].next = arrival.checked_add(task.period)?;
@@ -230,6 +243,13 @@ mod tests {
 
     /// Unit by unit, as the definition has it, over many hyperperiods.
     fn unit_by_unit(tasks: &[Task], offsets: &[Time], order: Order) -> Vec<Time> {
+        (0..tasks.len())
+            .map(|observed| observe(tasks, offsets, order, observed))
+            .collect()
+    }
+
+    /// The longest response of one task, which goes last of those with the same deadline.
+    fn observe(tasks: &[Task], offsets: &[Time], order: Order, observed: usize) -> Time {
         let mut worst = vec![0; tasks.len()];
         let mut jobs: Vec<(usize, Time, Time)> = Vec::new();
         for now in 0..2_000u64 {
@@ -240,7 +260,11 @@ mod tests {
             }
             let first = |job: &&mut (usize, Time, Time)| match order {
                 Order::FixedPriority => (job.0 as u64, job.1, 0),
-                Order::EarliestDeadline => (job.1 + tasks[job.0].deadline, job.0 as u64, job.1),
+                Order::EarliestDeadline => (
+                    job.1 + tasks[job.0].deadline,
+                    u64::from(job.0 == observed),
+                    job.1,
+                ),
             };
             if let Some(job) = jobs.iter_mut().min_by_key(first) {
                 job.2 -= 1;
@@ -250,7 +274,7 @@ mod tests {
             }
             jobs.retain(|job| job.2 > 0);
         }
-        worst
+        worst[observed]
     }
 
     fn systems() -> impl Strategy<Value = Vec<(Task, Time)>> {

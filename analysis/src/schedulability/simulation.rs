@@ -29,6 +29,19 @@ pub struct Outcome {
     pub missed: Vec<bool>,
 }
 
+/// A part of a schedule: a job of `task` runs on `processor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Segment {
+    /// Index of the task.
+    pub task: usize,
+    /// Number of the processor; jobs are put on any that is free.
+    pub processor: usize,
+    /// From the common release on.
+    pub start: Time,
+    /// The first moment after it.
+    pub end: Time,
+}
+
 /// A number of processors under a policy, all of them shared by all tasks.
 #[derive(Clone, Debug)]
 pub struct Simulation {
@@ -55,6 +68,28 @@ impl Simulation {
     /// Releases all tasks at 0 and as often as possible until `horizon`. The first job is released as late as its jitter
     /// allows and the others as early as they may, which is the worst case of a single processor.
     pub fn synchronous(&self, tasks: &[Task], horizon: Time) -> Outcome {
+        self.run(tasks, Self::together(tasks, horizon), horizon, &mut |_| {})
+    }
+
+    /// What runs when under the releases of [`Self::synchronous`], for a picture of the critical instant: segments by start, each
+    /// as long as a job runs on a processor without a break.
+    pub fn segments(&self, tasks: &[Task], horizon: Time) -> Vec<Segment> {
+        let mut all: Vec<Segment> = Vec::new();
+        let releases = Self::together(tasks, horizon);
+        self.run(tasks, releases, horizon, &mut |segment: Segment| {
+            let same = all.iter_mut().rev().take(self.processors).find(|last| {
+                last.end == segment.start
+                    && (last.task, last.processor) == (segment.task, segment.processor)
+            });
+            match same {
+                Some(last) => last.end = segment.end,
+                None => all.push(segment),
+            }
+        });
+        all
+    }
+
+    fn together(tasks: &[Task], horizon: Time) -> Vec<Release> {
         let releases = tasks.iter().enumerate().flat_map(|(index, task)| {
             (0..)
                 .map(move |k| (k * task.period).saturating_sub(task.jitter))
@@ -70,7 +105,7 @@ impl Simulation {
             task,
             arrival: i128::from(arrival) - i128::from(shift),
         });
-        self.run(tasks, list.collect(), horizon)
+        list.collect()
     }
 
     /// Releases with random distances and jitters until `horizon`; mostly the densest that is allowed.
@@ -105,10 +140,16 @@ impl Simulation {
                 arrival += task.period + gap;
             }
         }
-        self.run(tasks, list, horizon)
+        self.run(tasks, list, horizon, &mut |_| {})
     }
 
-    fn run(&self, tasks: &[Task], mut releases: Vec<Release>, horizon: Time) -> Outcome {
+    fn run(
+        &self,
+        tasks: &[Task],
+        mut releases: Vec<Release>,
+        horizon: Time,
+        record: &mut dyn FnMut(Segment),
+    ) -> Outcome {
         releases.sort_by_key(|r| (r.release, r.task, r.arrival));
         let mut outcome = Outcome {
             responses: vec![0; tasks.len()],
@@ -143,6 +184,14 @@ impl Simulation {
                 step = step.min(until - now);
             }
             now += step;
+            for (processor, &c) in chosen.iter().enumerate() {
+                record(Segment {
+                    task: jobs[c].0.task,
+                    processor,
+                    start: (now - step) as Time,
+                    end: now as Time,
+                });
+            }
             for &c in &chosen {
                 jobs[c].0.left -= step as Time;
                 jobs[c].0.started = true;
@@ -229,6 +278,21 @@ mod tests {
         // Two processors: nobody waits.
         let outcome = Simulation::new(Policy::FixedPriority, 2).synchronous(&tasks, 45);
         assert_eq!(outcome.responses, [2, 4]);
+    }
+
+    /// The schedule of the example above, as a picture needs it.
+    #[test]
+    fn segments_by_hand() {
+        let tasks = [Task::new(2, 5), Task::new(4, 9)];
+        let found = Simulation::new(Policy::FixedPriority, 1).segments(&tasks, 9);
+        let found: Vec<_> = found.iter().map(|s| (s.task, s.start, s.end)).collect();
+        assert_eq!(found, [(0, 0, 2), (1, 2, 5), (0, 5, 7), (1, 7, 8)]);
+        let both = Simulation::new(Policy::FixedPriority, 2).segments(&tasks, 5);
+        let both: Vec<_> = both
+            .iter()
+            .map(|s| (s.task, s.processor, s.start, s.end))
+            .collect();
+        assert_eq!(both, [(0, 0, 0, 2), (1, 1, 0, 2), (1, 0, 2, 4)]);
     }
 
     /// Deadlines 5 and 3: the second goes first.

@@ -91,7 +91,27 @@ impl Supply {
 /// # Errors
 /// [`TaskError`] if a parameter is out of range or not covered.
 pub fn with_supply(tasks: &[Task], supplies: &[Supply]) -> Result<Option<Vec<Time>>, TaskError> {
+    with_handlers(tasks, supplies, &[])
+}
+
+/// The same where some of what takes from the processors are handlers, which hold a job up without letting it go: nobody takes it
+/// to another processor until the handler ends. `handlers` are those of all processors together, and meet implicit deadlines;
+/// `supplies` are without them already.
+///
+/// With handlers of utilisation `h` in all, that exceed `h t` by at most `B` in any window of length t, the proof above changes in
+/// one step. Step 2 stays: where an available processor does none of the work that is looked at, the others have a job each at
+/// most, running or held up. In step 3 nothing is wasted but while task k runs or is held up: `c <= x U_k + C_k + h t + B`, so
+/// that `R` becomes `R - (m - 1) h`, and `(m - 1) B` joins the numerator.
+///
+/// # Errors
+/// As [`with_supply`].
+pub fn with_handlers(
+    tasks: &[Task],
+    supplies: &[Supply],
+    handlers: &[Task],
+) -> Result<Option<Vec<Time>>, TaskError> {
     check(tasks)?;
+    validate(handlers)?;
     if supplies.is_empty() {
         return Err(TaskError::Zero("the number of processors"));
     }
@@ -114,12 +134,15 @@ pub fn with_supply(tasks: &[Task], supplies: &[Supply]) -> Result<Option<Vec<Tim
     let highest = tasks.iter().map(share).max().unwrap_or_else(Exact::zero);
     let longest = tasks.iter().map(|t| t.cost).max().unwrap_or(0);
     let others = integer(others as u64);
+    let rate = rate - &others * enclosure(handlers.iter().map(share)).1;
+    let beyond = |t: &Task| integer(2 * t.cost) * (integer(1) - share(t)).max(Exact::zero());
+    let held_up = &others * enclosure(handlers.iter().map(beyond)).1;
     let room = &rate - shares - &others * highest;
     if !room.is_positive() {
         return Ok(None);
     }
     let wasted = (others - rate).max(Exact::zero()) * integer(longest);
-    let extra = (costs + shortage * integer(2) + wasted) / room;
+    let extra = (costs + shortage * integer(2) + held_up + wasted) / room;
     Ok(tasks
         .iter()
         .map(|t| ceiling(&(&extra + integer(t.cost))))

@@ -82,8 +82,8 @@ impl Tdma {
     }
 }
 
-/// Response times of the tasks of `core` from arrival to the end of the unload, by decreasing priority. `None`: beyond the
-/// deadline, or unbounded.
+/// Response times of the tasks of `core` from arrival to the end of the unload, by decreasing priority, also of tasks that miss
+/// their deadlines. `None`: beyond the period, so that a job would meet the next one.
 ///
 /// # Errors
 /// [`PhaseError`] if something is out of range.
@@ -123,7 +123,7 @@ fn response(
     memory: Time,
 ) -> Option<Time> {
     let task = &phased.task;
-    let limit = task.deadline.checked_sub(task.jitter)?;
+    let limit = task.period.checked_sub(task.jitter)?;
     // Lower tasks: one executes in the interval of the arrival, another one is loaded in it and executes in the next.
     let mut lower: Vec<Time> = tasks[index + 1..].iter().map(&interval).collect();
     lower.sort_unstable_by(|a, b| b.cmp(a));

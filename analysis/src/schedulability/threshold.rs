@@ -10,7 +10,7 @@
 //! Assumptions: as [`super::fixed_priority`]. Time is discrete: a job of lower priority that is in the way started at least
 //! one unit before. `blocking` of a task is taken if it is longer than that.
 
-use super::fixed_priority::JOBS_MAX;
+use super::fixed_priority::{JOBS_MAX, jobs_until_repetition};
 use super::task::{Task, TaskError, Time, validate};
 use super::utilisation::compare;
 
@@ -70,25 +70,30 @@ fn response(tasks: &[Task], thresholds: &[usize], index: usize) -> Option<Time> 
     let blocking = blocked.max(task.blocking);
     let load = || tasks[..=index].iter();
     let order = compare(load().map(|t| (t.cost, t.period)), 1);
-    let exact = blocking == 0 && load().all(|t| t.jitter == 0);
-    if order.is_gt() || (order.is_eq() && !exact) {
+    if order.is_gt() {
         return None;
     }
     let preempting = &tasks[..thresholds[index]];
     let mut worst: Time = 0;
     let mut start: Time = 0;
     let mut finish: Time = 0;
-    // The level's busy period decides how many jobs are looked at.
-    let busy = fixpoint(blocking.max(1), |w| {
-        load().try_fold(blocking, |sum, t| {
-            let arrivals = w.checked_add(t.jitter)?.div_ceil(t.period);
-            sum.checked_add(arrivals.checked_mul(t.cost)?)
-        })
-    })?;
-    let jobs = busy.checked_add(task.jitter)?.div_ceil(task.period);
-    if jobs > JOBS_MAX {
-        return None;
-    }
+    // The level's busy period decides how many jobs are looked at; where it need not end, a hyperperiod does.
+    let busy = || {
+        let length = fixpoint(blocking.max(1), |w| {
+            load().try_fold(blocking, |sum, t| {
+                let arrivals = w.checked_add(t.jitter)?.div_ceil(t.period);
+                sum.checked_add(arrivals.checked_mul(t.cost)?)
+            })
+        })?;
+        Some(length.checked_add(task.jitter)?.div_ceil(task.period))
+    };
+    let endless = order.is_eq() && (blocking > 0 || load().any(|t| t.jitter > 0));
+    let jobs = if endless {
+        jobs_until_repetition(load(), task.period)
+    } else {
+        busy()
+    };
+    let jobs = jobs.filter(|&jobs| jobs <= JOBS_MAX)?;
     for job in 0..jobs {
         let own = task.cost.checked_mul(job)?.checked_add(blocking)?;
         // Tasks of higher priority that arrive at the start itself still go first.

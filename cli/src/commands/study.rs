@@ -1,9 +1,10 @@
 //! `bulkhead study`.
 
 use super::{Outcome, print_json, say};
-use crate::arguments::{Study, StudyMc2, StudyPlacement, StudySensitivity};
+use crate::arguments::{Study, StudyMc2, StudyPlacement, StudySensitivity, StudyVariants};
 use bulkhead_experiments::study::{
-    self, Folder, Identity, Request, Scenario, Scheme, StudyParameters, bad_parameter, matching,
+    self, Folder, Identity, Request, Scenario, Scheme, StudyParameters, VARIANTS, Variant,
+    bad_parameter, matching,
 };
 use bulkhead_runner::error::exit;
 use bulkhead_runner::{Error, place};
@@ -15,6 +16,7 @@ pub fn study(which: &Study) -> Outcome {
     match which {
         Study::Mc2(options) => mc2(options),
         Study::Sensitivity(options) => sensitivity(options),
+        Study::Variants(options) => variants(options),
         Study::Placement(options) => placement(options),
     }
 }
@@ -66,7 +68,7 @@ fn schemes(names: &[String]) -> Result<Vec<Scheme>, Error> {
     Ok(some)
 }
 
-fn parameters(options: &StudyMc2) -> StudyParameters {
+fn parameters(options: &StudyMc2) -> Result<StudyParameters, Error> {
     let mut parameters = StudyParameters::default();
     if let Some(seed) = options.seed {
         parameters.seed = seed;
@@ -74,19 +76,37 @@ fn parameters(options: &StudyMc2) -> StudyParameters {
     if options.quick {
         study::quick(&mut parameters);
     }
-    parameters
+    if let Some(name) = &options.variant {
+        (study::named(name).map_err(bad_parameter)?.change)(&mut parameters);
+    }
+    Ok(parameters)
+}
+
+/// The command, with the variant.
+fn command(
+    options: &StudyMc2,
+    pattern: &str,
+    schemes: &[Scheme],
+    is_quick: bool,
+    seed: u64,
+) -> String {
+    let mut text = study::command(pattern, schemes, is_quick, seed);
+    if let Some(name) = &options.variant {
+        text += &format!(" --variant {name}");
+    }
+    text
 }
 
 /// What to run: either new, or what a folder asks for where the command line does not.
 fn request(options: &StudyMc2) -> Result<Request, Error> {
     let pattern = options.scenarios.as_deref().unwrap_or("*");
-    let (schemes, parameters) = (schemes(&options.schemes)?, parameters(options));
+    let (schemes, parameters) = (schemes(&options.schemes)?, parameters(options)?);
     let mut request = Request {
         scenarios: selected(pattern, options.quick)?,
         threads: options.threads.map(std::num::NonZeroUsize::get),
         folder: PathBuf::new(),
         resume: options.resume.is_some(),
-        command: study::command(pattern, &schemes, options.quick, parameters.seed),
+        command: command(options, pattern, &schemes, options.quick, parameters.seed),
         schemes,
         parameters,
     };
@@ -112,16 +132,24 @@ fn as_begun(options: &StudyMc2, there: &Identity, request: &mut Request) -> Resu
         request.schemes.clone_from(&there.schemes);
     }
     let mut is_quick = options.quick;
-    if !options.quick && options.seed.is_none() {
-        // The precision of the begun study; that the rest agrees with this version is checked by the hash.
-        let own = StudyParameters::default();
-        let mut quick = own.clone();
-        study::quick(&mut quick);
-        for (mut known, reduced) in [(own, false), (quick, true)] {
-            known.seed = there.parameters.seed;
-            if known.hash() == there.parameters_hash {
-                request.parameters = known;
-                is_quick = reduced;
+    let mut begun = None;
+    if !options.quick && options.seed.is_none() && options.variant.is_none() {
+        // The model and the precision of the begun study; that the rest agrees with this version is checked by the hash.
+        let frozen: fn(&mut StudyParameters) = |_| ();
+        let models = std::iter::once((None, frozen))
+            .chain(VARIANTS.iter().map(|v| (Some(v.name), v.change)));
+        for (name, change) in models {
+            for reduced in [false, true] {
+                let mut known = StudyParameters::default();
+                if reduced {
+                    study::quick(&mut known);
+                }
+                change(&mut known);
+                known.seed = there.parameters.seed;
+                if known.hash() == there.parameters_hash {
+                    request.parameters = known;
+                    (is_quick, begun) = (reduced, name);
+                }
             }
         }
     }
@@ -130,7 +158,10 @@ fn as_begun(options: &StudyMc2, there: &Identity, request: &mut Request) -> Resu
         Some(pattern) => {
             request.scenarios = selected(pattern, is_quick)?;
             let seed = request.parameters.seed;
-            request.command = study::command(pattern, &request.schemes, is_quick, seed);
+            request.command = command(options, pattern, &request.schemes, is_quick, seed);
+            if let Some(name) = begun {
+                request.command += &format!(" --variant {name}");
+            }
         }
         None => {
             request.scenarios = there
@@ -183,6 +214,40 @@ fn sensitivity(options: &StudySensitivity) -> Outcome {
         say(&format!(
             "{}\nFiles in {}:\n  index.html\n  sensitivity.json",
             study::sensitivity_table(&all),
+            options.out.display()
+        ));
+    }
+    Ok(exit::GOOD)
+}
+
+fn variants(options: &StudyVariants) -> Outcome {
+    let some: Vec<&Variant> = if options.variant.is_empty() {
+        VARIANTS.iter().collect()
+    } else {
+        let names = options.variant.iter();
+        names
+            .map(|name| study::named(name).map_err(bad_parameter))
+            .collect::<Result<_, _>>()?
+    };
+    let bar = bar("variants");
+    let all = study::variants(
+        &StudyParameters::default(),
+        &some,
+        &selected(&options.scenarios, false)?,
+        options.threads.map(std::num::NonZeroUsize::get),
+        &show(&bar),
+    )?;
+    bar.finish_and_clear();
+    let json = serde_json::to_string_pretty(&all)
+        .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
+    write(&options.out, "variants.json", &json)?;
+    write(&options.out, "index.html", &study::variants_page(&all))?;
+    if options.json {
+        print_json(&all)?;
+    } else {
+        say(&format!(
+            "{}\nFiles in {}:\n  index.html (what differs, and what speaks for it)\n  variants.json",
+            study::variants_table(&all),
             options.out.display()
         ));
     }

@@ -9,6 +9,7 @@ use bulkhead_analysis::mc2::parameters::StudyParameters;
 use bulkhead_analysis::mc2::schemes::Scheme;
 use bulkhead_analysis::mc2::study::Counts;
 use bulkhead_analysis::mc2::task_system::Scenario;
+use bulkhead_model::input;
 use bulkhead_runner::error::Error;
 use bulkhead_runner::place;
 use serde::{Deserialize, Serialize};
@@ -155,8 +156,8 @@ impl Folder {
                 "name the folder that a study was begun in (--out DIR)",
             ));
         }
-        let bytes = place::read(&file)?;
-        serde_json::from_slice(&bytes).map_err(|error| {
+        let text = input::read_text(&file).map_err(|error| Error::file(&file, error))?;
+        serde_json::from_str(&text).map_err(|error| {
             Error::input(
                 format!("{} is not readable: {error}", file.display()),
                 "it was written by another version, or damaged; begin anew in another folder",
@@ -199,7 +200,7 @@ impl Folder {
 
     /// The counts of a scenario, if they are there whole.
     pub fn kept(&self, scenario: Scenario, points: u64) -> Option<ScenarioCounts> {
-        let text = std::fs::read_to_string(self.file(scenario)).ok()?;
+        let text = input::read_text(&self.file(scenario)).ok()?;
         let (body, sum) = text.trim_end_matches('\n').rsplit_once('\n')?;
         let body = format!("{body}\n");
         if checksum(&body) != sum {

@@ -3,22 +3,26 @@
 //! Why it exists: `analysis` counts the systems of any range of samples; this module deals the work out to threads, keeps what is
 //! counted, and writes what readers want. What it deliberately does not know: tasks, costs and schemes beyond their names.
 
+mod curves;
 mod folder;
 mod output;
 mod placement;
 mod sensitivity;
 mod summary;
+mod variants;
 
 pub use folder::{Folder, IDENTITY, Identity};
 pub use output::{csv, page, table, write};
 pub use placement::{PlacementGain, placement, placement_table, placement_work};
 pub use sensitivity::{Sensitivity, Variation, sensitivity, sensitivity_page, sensitivity_table};
-pub use summary::{Area, AreaFigure, Comparison, Figures, ScenarioCounts};
+pub use summary::{Area, AreaFigure, Comparison, Figures, Observation, ScenarioCounts};
+pub use variants::{VariantRow, Variants, variants, variants_page, variants_table};
 
 pub use bulkhead_analysis::mc2::parameters::StudyParameters;
 pub use bulkhead_analysis::mc2::schemes::Scheme;
 pub use bulkhead_analysis::mc2::study::Study;
 pub use bulkhead_analysis::mc2::task_system::{Scenario, matching};
+pub use bulkhead_analysis::mc2::variants::{VARIANTS, Variant, named};
 
 use bulkhead_analysis::mc2::parameters::ParameterError;
 use bulkhead_runner::error::Error;
@@ -62,6 +66,8 @@ pub struct StudyResult {
     pub areas: Vec<Area>,
     /// Ratios beside the paper's.
     pub comparisons: Vec<Comparison>,
+    /// In how many scenarios the paper's observations hold.
+    pub observations: Vec<Observation>,
     /// All counts; in files of their own.
     #[serde(skip)]
     pub counts: Vec<ScenarioCounts>,
@@ -254,6 +260,7 @@ pub fn result(identity: Identity, counts: Vec<ScenarioCounts>) -> Result<StudyRe
         cut_off,
         areas: summary::areas(&identity.parameters, &counts, schemes),
         comparisons: summary::comparisons(&identity.parameters, &counts, schemes)?,
+        observations: summary::observations(&identity.parameters, &counts, schemes),
         identity,
         counts,
     })

@@ -2,14 +2,15 @@
 //!
 //! What it deliberately does not know: how anything was counted.
 
+use super::curves::picture;
 use super::folder::replace;
 use super::summary::ScenarioCounts;
-use super::{Comparison, Figures, StudyResult};
-use bulkhead_analysis::mc2::parameters::{OPEN, StudyParameters};
+use super::{Comparison, Figures, Observation, StudyResult};
+use bulkhead_analysis::mc2::open_parameters::{FROZEN, OPEN};
+use bulkhead_analysis::mc2::parameters::StudyParameters;
 use bulkhead_analysis::mc2::schemes::Scheme;
 use bulkhead_analysis::mc2::task_system::CATEGORIES;
 use bulkhead_report::page;
-use bulkhead_report::plot::{Axes, Series, falling};
 use bulkhead_report::table::{plain, render};
 use bulkhead_runner::error::Error;
 use maud::{Markup, html};
@@ -65,6 +66,36 @@ pub fn table(result: &StudyResult) -> Result<String, Error> {
             );
         }
     }
+    if !result.observations.is_empty() {
+        let names = [
+            "name",
+            "description",
+            "of sums",
+            "holds",
+            "surely",
+            "fails",
+            "surely",
+            "equal",
+        ];
+        let mut table = plain(&names);
+        for one in &result.observations {
+            table.add_row([
+                one.number.clone(),
+                one.claim.clone(),
+                yes(one.of_sums).to_owned(),
+                one.holds.to_string(),
+                one.surely_holds.to_string(),
+                one.fails.to_string(),
+                one.surely_fails.to_string(),
+                one.equal.to_string(),
+            ]);
+        }
+        let _ = writeln!(
+            out,
+            "The paper's observations, of the sums of areas and scenario by scenario (surely: beyond the 95 % interval)\n{}",
+            render(&table)
+        );
+    }
     let _ = writeln!(
         out,
         "{} systems were judged; every share is known within {:.3} at 95 %.",
@@ -78,6 +109,10 @@ pub fn table(result: &StudyResult) -> Result<String, Error> {
         );
     }
     Ok(out)
+}
+
+fn yes(holds: bool) -> &'static str {
+    if holds { "holds" } else { "fails" }
 }
 
 fn only(one: &Comparison) -> String {
@@ -132,43 +167,6 @@ pub fn csv(result: &StudyResult) -> String {
     out
 }
 
-/// The picture of a scenario: a curve for each scheme, up to where all have come down to zero.
-pub fn picture(
-    parameters: &StudyParameters,
-    counts: &ScenarioCounts,
-    schemes: &[Scheme],
-) -> Result<String, Error> {
-    let last = counts
-        .points
-        .iter()
-        .rposition(|p| schemes.iter().any(|s| p.schedulable[s.index()] > 0))
-        .map_or(1, |last| (last + 2).min(counts.points.len()));
-    let series: Vec<Series> = schemes
-        .iter()
-        .map(|&scheme| Series {
-            name: scheme.name().to_owned(),
-            points: counts.points[..last]
-                .iter()
-                .enumerate()
-                .map(|(index, point)| {
-                    (
-                        parameters.utilisation(index as u64) as f64 / 1000.0,
-                        point.share(scheme) * 100.0,
-                    )
-                })
-                .collect(),
-        })
-        .collect();
-    let axes = Axes {
-        x: "system utilisation in processors",
-        y: "schedulable systems in %",
-        log_x: false,
-        levels: Vec::new(),
-        legend_below: false,
-    };
-    Ok(falling(&axes, &series)?)
-}
-
 /// The page of a study.
 pub fn page(result: &StudyResult) -> Result<String, Error> {
     let figures = Figures::mc2()?;
@@ -188,7 +186,11 @@ pub fn page(result: &StudyResult) -> Result<String, Error> {
         h2 { "Beside the paper" }
         (comparison_table(&result.comparisons))
         @if result.cut_off > 0 { p.bad { (result.cut_off) " curves are above zero at the right end of the axis: their areas are too small." } }
+        h2 { "The paper's observations" }
+        (observation_table(&result.observations))
         h2 { "Parameters that the paper leaves open" }
+        p.soft { "Decided from the paper's text and the platform alone, and frozen on " (FROZEN) ", before a ratio was computed with them. A variant of the \
+            model (" code { "--variant" } ") has other values here; its reasons are those of " code { "bulkhead study variants" } "." }
         (open_parameters(&identity.parameters))
         h2 { "Scenarios" }
         p.soft { "Utilisation at which half of the systems are schedulable, by interpolation." }
@@ -215,12 +217,31 @@ fn comparison_table(comparisons: &[Comparison]) -> Markup {
     }
 }
 
+fn observation_table(observations: &[Observation]) -> Markup {
+    html! {
+        div.scroll { table {
+            tr { th { "observation" } th.text { "claim" } th.text { "of the sums" } th { "holds in" } th { "surely" } th { "fails in" } th { "surely" } th { "equal in" } }
+            @for one in observations {
+                tr {
+                    td { (one.number) } td.text { (one.claim) } td.text { (yes(one.of_sums)) }
+                    td { (one.holds) } td { (one.surely_holds) } td { (one.fails) } td { (one.surely_fails) } td { (one.equal) }
+                }
+            }
+        } }
+        p.soft { "Numbers of scenarios; surely: by more than the 95 % interval of the difference, as if the schemes had judged different systems. The paper \
+            states its observations of sums over all scenarios." }
+    }
+}
+
 fn open_parameters(parameters: &StudyParameters) -> Markup {
     html! {
         div.scroll { table {
-            tr { th { "parameter" } th.text { "value" } th.text { "unit" } th.text { "reason" } }
+            tr { th { "parameter" } th.text { "value" } th.text { "unit" } th.text { "earlier" } th.text { "reason of the frozen value" } }
             @for open in OPEN {
-                tr { td { code { (open.name) } } td.text { ((open.value)(parameters)) } td.text { (open.unit) } td.text { (open.reason) } }
+                tr {
+                    td { code { (open.name) } } td.text { ((open.value)(parameters)) } td.text { (open.unit) }
+                    td.text { @for (value, when) in open.earlier { (value) " (" (when) ") " } } td.text { (open.reason) }
+                }
             }
         } }
     }

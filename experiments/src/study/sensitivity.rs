@@ -5,7 +5,8 @@
 
 use super::summary::comparisons;
 use super::{Comparison, bad_parameter, count, quick, thinned};
-use bulkhead_analysis::mc2::parameters::{OPEN, StudyParameters};
+use bulkhead_analysis::mc2::open_parameters::OPEN;
+use bulkhead_analysis::mc2::parameters::StudyParameters;
 use bulkhead_analysis::mc2::schemes::Scheme;
 use bulkhead_analysis::mc2::study::Study;
 use bulkhead_analysis::mc2::task_system::Scenario;

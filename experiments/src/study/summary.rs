@@ -23,6 +23,24 @@ pub struct Figures {
     pub confidence: String,
     /// Ratios of areas.
     pub areas: Vec<AreaFigure>,
+    /// Points of curves.
+    pub points: Vec<PointFigure>,
+}
+
+/// One point of a curve.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct PointFigure {
+    /// Whose.
+    pub scheme: Scheme,
+    /// In which scenario.
+    pub scenario: String,
+    /// System utilisation in processors.
+    pub utilisation: f64,
+    /// Schedulable systems in percent.
+    pub percent: f64,
+    /// Where it stands.
+    #[serde(rename = "where")]
+    pub place: String,
 }
 
 /// One ratio of schedulable-utilisation areas.
@@ -126,6 +144,35 @@ pub fn areas(
         .collect()
 }
 
+/// By how much one scheme's area is larger than another's, in percent, and half the width of its 95 % confidence interval in percentage
+/// points as in [`Comparison::confidence`]; `None` if the other one has no area.
+pub fn ratio(
+    parameters: &StudyParameters,
+    counts: &[&ScenarioCounts],
+    scheme: Scheme,
+    over: Scheme,
+) -> Option<(f64, f64)> {
+    let sum = |scheme| {
+        counts
+            .iter()
+            .map(|c| area(parameters, c, scheme))
+            .fold((0.0, 0.0), |(a, v), (area, variance)| {
+                (a + area, v + variance)
+            })
+    };
+    let ((first, first_variance), (second, second_variance)) = (sum(scheme), sum(over));
+    if second <= 0.0 {
+        return None;
+    }
+    let ratio = first / second;
+    let relative =
+        first_variance / (first * first).max(1e-300) + second_variance / (second * second);
+    Some((
+        (ratio - 1.0) * 100.0,
+        1.96 * ratio * relative.sqrt() * 100.0,
+    ))
+}
+
 /// Ratios of areas, as far as schemes and scenarios were studied.
 pub fn comparisons(
     parameters: &StudyParameters,
@@ -144,35 +191,167 @@ pub fn comparisons(
             .iter()
             .filter(|c| wanted.binary_search(&c.scenario).is_ok())
             .collect();
-        let sum = |scheme| {
-            some.iter()
-                .map(|c| area(parameters, c, scheme))
-                .fold((0.0, 0.0), |(a, v), (area, variance)| {
-                    (a + area, v + variance)
-                })
-        };
-        let ((first, first_variance), (second, second_variance)) =
-            (sum(figure.scheme), sum(figure.over));
-        if second <= 0.0 {
+        let Some((ours, confidence)) = ratio(parameters, &some, figure.scheme, figure.over) else {
             continue;
-        }
-        let ratio = first / second;
-        let relative =
-            first_variance / (first * first).max(1e-300) + second_variance / (second * second);
-        let ours = (ratio - 1.0) * 100.0;
+        };
         all.push(Comparison {
             scheme: figure.scheme,
             over: figure.over,
             only,
             scenarios: some.len(),
             ours,
-            confidence: 1.96 * ratio * relative.sqrt() * 100.0,
+            confidence,
             paper: figure.percent,
             difference: ours - figure.percent,
             place: figure.place,
         });
     }
     Ok(all)
+}
+
+/// Sums of areas that must be above zero.
+type Sums = &'static [&'static [(f64, Scheme)]];
+
+/// What each of the paper's observations on the study claims of every scenario's areas.
+const CLAIMS: &[(&str, &str, Sums)] = &[
+    (
+        "7",
+        "C|C is better than R|R",
+        &[&[(1.0, Scheme::CC), (-1.0, Scheme::RR)]],
+    ),
+    (
+        "8",
+        "O|C is better than C|C",
+        &[&[(1.0, Scheme::OC), (-1.0, Scheme::CC)]],
+    ),
+    (
+        "9",
+        "C|C+A/B-ALL is better than C|C",
+        &[&[(1.0, Scheme::CAll), (-1.0, Scheme::CC)]],
+    ),
+    (
+        "10",
+        "x|C+A/B-ALL is better than x|C+A/B-LP and x|C+A/B-SP",
+        &[
+            &[(1.0, Scheme::CAll), (-1.0, Scheme::CLong)],
+            &[(1.0, Scheme::CAll), (-1.0, Scheme::CShort)],
+            &[(1.0, Scheme::OAll), (-1.0, Scheme::OLong)],
+            &[(1.0, Scheme::OAll), (-1.0, Scheme::OShort)],
+        ],
+    ),
+    (
+        "10, its second part",
+        "C|C+A/B-LP and C|C+A/B-SP are closer to C|C than to C|C+A/B-ALL",
+        &[
+            &[
+                (1.0, Scheme::CC),
+                (1.0, Scheme::CAll),
+                (-2.0, Scheme::CLong),
+            ],
+            &[
+                (1.0, Scheme::CC),
+                (1.0, Scheme::CAll),
+                (-2.0, Scheme::CShort),
+            ],
+        ],
+    ),
+    (
+        "11",
+        "O|C+A/B-ALL is better than O|C, C|C+A/B-ALL, C|C and R|R",
+        &[
+            &[(1.0, Scheme::OAll), (-1.0, Scheme::OC)],
+            &[(1.0, Scheme::OAll), (-1.0, Scheme::CAll)],
+            &[(1.0, Scheme::OAll), (-1.0, Scheme::CC)],
+            &[(1.0, Scheme::OAll), (-1.0, Scheme::RR)],
+        ],
+    ),
+];
+
+/// In how many scenarios one of the paper's observations holds. The paper states them of the sums over all scenarios.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observation {
+    /// Its number.
+    pub number: String,
+    /// What was judged.
+    pub claim: String,
+    /// Of the sums over all scenarios of the study: does it hold?
+    pub of_sums: bool,
+    /// Scenarios in which it holds.
+    pub holds: usize,
+    /// Of these: by more than sampling can explain at 95 %.
+    pub surely_holds: usize,
+    /// Scenarios in which the opposite of some part holds.
+    pub fails: usize,
+    /// Of these: by more than sampling can explain.
+    pub surely_fails: usize,
+    /// Scenarios in which nothing is the other way round, but some areas are equal.
+    pub equal: usize,
+}
+
+/// Judges the paper's observations scenario by scenario, as far as their schemes were studied.
+pub fn observations(
+    parameters: &StudyParameters,
+    counts: &[ScenarioCounts],
+    schemes: &[Scheme],
+) -> Vec<Observation> {
+    let asked = |sums: &Sums| {
+        let mut all = sums.iter().flat_map(|sum| sum.iter());
+        all.all(|(_, scheme)| schemes.contains(scheme))
+    };
+    CLAIMS
+        .iter()
+        .filter(|(_, _, sums)| asked(sums))
+        .map(|&(number, claim, sums)| {
+            let mut all = Observation {
+                number: number.to_owned(),
+                claim: claim.to_owned(),
+                of_sums: false,
+                holds: 0,
+                surely_holds: 0,
+                fails: 0,
+                surely_fails: 0,
+                equal: 0,
+            };
+            let mut totals = vec![0.0; sums.len()];
+            for one in counts {
+                let mut parts = Vec::with_capacity(sums.len());
+                for (total, sum) in totals.iter_mut().zip(sums) {
+                    let (mut value, mut variance) = (0.0, 0.0);
+                    for &(factor, scheme) in *sum {
+                        let (a, v) = area(parameters, one, scheme);
+                        value += factor * a;
+                        variance += factor * factor * v;
+                    }
+                    *total += value;
+                    // What is nothing but rounding is no difference: areas are multiples of far more.
+                    let value = if value.abs() < 1e-9 { 0.0 } else { value };
+                    parts.push((value, 1.96 * f64::sqrt(variance)));
+                }
+                if parts.iter().any(|(value, _)| *value < 0.0) {
+                    all.fails += 1;
+                    all.surely_fails += usize::from(parts.iter().any(|(v, w)| *v < -w));
+                } else if parts.iter().all(|(value, _)| *value > 0.0) {
+                    all.holds += 1;
+                    all.surely_holds += usize::from(parts.iter().all(|(v, w)| v > w));
+                } else {
+                    all.equal += 1;
+                }
+            }
+            all.of_sums = !counts.is_empty() && totals.iter().all(|t| *t > 0.0);
+            all
+        })
+        .collect()
+}
+
+/// Where the mean of a scheme lies between `C|C` (0) and `C|C+A/B-ALL` (1); `None` if these are equal.
+pub fn between(
+    parameters: &StudyParameters,
+    counts: &[ScenarioCounts],
+    scheme: Scheme,
+) -> Option<f64> {
+    let sum = |scheme| -> f64 { counts.iter().map(|c| area(parameters, c, scheme).0).sum() };
+    let (low, high) = (sum(Scheme::CC), sum(Scheme::CAll));
+    ((high - low).abs() > 1e-9).then(|| (sum(scheme) - low) / (high - low))
 }
 
 #[cfg(test)]
@@ -206,10 +385,43 @@ mod tests {
         assert!((comparisons[0].confidence - 1.96 * 1.5 * 5.0).abs() < 1e-6);
     }
 
+    /// Three scenarios of one point: C|C above R|R by far, by one of ten, and below by far.
+    #[test]
+    fn observations_by_hand() {
+        let parameters = StudyParameters {
+            utilisation_step: 1_000,
+            ..StudyParameters::default()
+        };
+        let one = |index, samples, rr, cc| ScenarioCounts {
+            scenario: Scenario::from_index(index).expect("exists"),
+            points: vec![Counts {
+                samples,
+                schedulable: [rr, cc, 0, 0, 0, 0, 0, 0, 0],
+            }],
+        };
+        let counts = [
+            one(0, 100, 10, 90),
+            one(1, 10, 5, 6),
+            one(2, 100, 60, 20),
+            one(3, 10, 5, 5),
+        ];
+        let found = observations(&parameters, &counts, &[Scheme::RR, Scheme::CC]);
+        assert_eq!(found.len(), 1, "others ask for schemes that are not there");
+        let one = &found[0];
+        assert_eq!((one.holds, one.surely_holds), (2, 1));
+        assert_eq!((one.fails, one.surely_fails, one.equal), (1, 1, 1));
+        // 0.8 + 0.1 - 0.4 halves.
+        assert!(one.of_sums);
+    }
+
     #[test]
     fn every_figure_has_its_place() {
         let figures = Figures::mc2().expect("valid");
         assert_eq!(figures.areas.len(), 11);
         assert!(figures.areas.iter().all(|f| !f.place.is_empty()));
+        for point in &figures.points {
+            let scenarios = matching(&point.scenario).expect("matches");
+            assert!(scenarios.len() == 1 && !point.place.is_empty());
+        }
     }
 }

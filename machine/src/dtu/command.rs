@@ -285,6 +285,7 @@ impl Dtu {
                 endpoint,
                 header,
                 credit_endpoint,
+                epoch,
                 ..
             } => {
                 if last {
@@ -298,6 +299,7 @@ impl Dtu {
                     offset: chunk.offset as u16,
                     payload: chunk.data.take().unwrap_or_default(),
                     credit_endpoint: *credit_endpoint,
+                    epoch: *epoch,
                 };
                 (Transaction::Message, kind)
             }
@@ -432,6 +434,27 @@ impl Dtu {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The endpoint of which a packet has left and is not answered, if it gives its user rights elsewhere. The parts of a message but
+    /// the last are not answered; without the last, which leaves only if the endpoint is still the same, they are nothing.
+    pub(super) fn under_way(&self) -> u16 {
+        let transfer = self.running.as_ref().and_then(|run| match &run.phase {
+            Phase::Transfer(transfer) => Some(transfer),
+            _ => None,
+        });
+        let awaited = |transfer: &&Box<Transfer>| {
+            let mut chunks = transfer.chunks.iter();
+            chunks.any(|chunk| chunk.stage == Stage::Network)
+        };
+        match transfer.filter(awaited).map(|transfer| &transfer.target) {
+            Some(Target::Memory { endpoint, .. }) => *endpoint,
+            Some(Target::Message {
+                origin: Origin::Send { endpoint, .. },
+                ..
+            }) => *endpoint,
+            _ => NO_ENDPOINT,
         }
     }
 

@@ -74,6 +74,7 @@ impl Dtu {
             Transaction::Message,
             kind,
         );
-        self.enqueue(env, packet, (endpoint, NO_ENDPOINT), header, vec![0; 8]);
+        let answer = (NO_ENDPOINT, self.endpoints.epoch());
+        self.enqueue(env, packet, (endpoint, answer), header, vec![0; 8]);
     }
 }

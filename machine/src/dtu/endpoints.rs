@@ -12,8 +12,8 @@ use bulkhead_abi::message::{FLAG_REPLY, HEADER_SIZE, Header};
 /// What the unit remembers of an endpoint beside its registers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
-    /// Changes with every configuration, so that what was begun before it cannot end after it.
-    generation: u32,
+    /// The unit's epoch when it was configured last, so that what was begun before cannot end after it.
+    configured: u64,
     /// Slot where the search for a free slot begins. Rotates like the fetch position, so that messages keep their order.
     write_position: u8,
     /// A message came while its activity did not run, and TileMux has not been told yet.
@@ -31,7 +31,7 @@ pub struct Reservation {
     pub slot: u8,
     /// Tile-physical address of the slot.
     pub address: u64,
-    generation: u32,
+    generation: u64,
 }
 
 /// A right to reply that may be used now.
@@ -41,12 +41,14 @@ pub struct ReplyRight {
     pub send: SendEndpoint,
     receive: u16,
     slot: u8,
-    generation: u32,
+    generation: u64,
 }
 
 /// All endpoints of a unit.
 #[derive(Clone, Debug)]
 pub struct EndpointFile {
+    /// Counts configurations of all endpoints. At one in each nanosecond it would wrap after 584 years.
+    epoch: u64,
     words: Vec<[u64; ENDPOINT_WORDS]>,
     side: Vec<Side>,
 }
@@ -55,6 +57,7 @@ impl EndpointFile {
     /// `count` invalid endpoints.
     pub fn new(count: u16) -> Self {
         Self {
+            epoch: 0,
             words: vec![[0; ENDPOINT_WORDS]; count.into()],
             side: vec![Side::default(); count.into()],
         }
@@ -107,18 +110,24 @@ impl EndpointFile {
     }
 
     fn configured(&mut self, index: u16) {
-        let side = &mut self.side[usize::from(index)];
-        *side = Side {
-            generation: side.generation.wrapping_add(1),
+        self.epoch += 1;
+        self.side[usize::from(index)] = Side {
+            configured: self.epoch,
             ..Side::default()
         };
     }
 
-    /// Changes with every configuration of the endpoint.
-    pub fn generation(&self, index: u16) -> u32 {
+    /// How many configurations of endpoints there were. A message carries the number of its sender's unit, and the reply brings it
+    /// back: an endpoint that was configured since is not the one that the message left.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The epoch when the endpoint was configured last: changes with every configuration, and never comes again.
+    pub fn generation(&self, index: u16) -> u64 {
         self.side
             .get(usize::from(index))
-            .map_or(0, |side| side.generation)
+            .map_or(0, |side| side.configured)
     }
 
     /// The endpoint; invalid outside the file, and where a receive endpoint's registers make no sense.
@@ -206,7 +215,7 @@ impl EndpointFile {
     }
 
     /// Gives a credit back to the sender of a message that was not delivered, unless the endpoint was configured anew.
-    pub fn restore_credit(&mut self, index: u16, generation: u32) {
+    pub fn restore_credit(&mut self, index: u16, generation: u64) {
         if self.generation(index) == generation
             && let Endpoint::Send(mut send) = self.get(index)
             && send.credits_max != UNLIMITED_CREDITS
@@ -217,25 +226,34 @@ impl EndpointFile {
         }
     }
 
-    /// Gives a credit back that came with a reply from `tile`. Ignored where the endpoint does not lead to that tile, so
-    /// that a late reply cannot feed a channel that was made since.
-    pub fn accept_credit(&mut self, index: u16, tile: u16) {
+    /// Gives a credit back that came with a reply from `tile` to a message that left at `epoch`. Ignored where the endpoint was
+    /// configured since or does not lead to that tile, so that a late reply cannot feed a channel that was made since.
+    pub fn accept_credit(&mut self, index: u16, tile: u16, epoch: u64) {
         if let Endpoint::Send(send) = self.get(index)
             && !send.reply
             && send.target_tile == tile
+            && self.generation(index) <= epoch
         {
             self.restore_credit(index, self.generation(index));
         }
     }
 
-    /// Reserves a free slot for a message with `payload` bytes.
+    /// Reserves a free slot for a message with `payload` bytes that is for the endpoint as it was at `epoch`.
     ///
     /// # Errors
-    /// [`DtuError::ReceiverGone`], [`DtuError::BadSize`] or [`DtuError::NoSpace`].
-    pub fn reserve(&mut self, index: u16, payload: usize) -> Result<Reservation, DtuError> {
+    /// [`DtuError::ReceiverGone`], also if the endpoint was configured since, [`DtuError::BadSize`] or [`DtuError::NoSpace`].
+    pub fn reserve(
+        &mut self,
+        index: u16,
+        payload: usize,
+        epoch: u64,
+    ) -> Result<Reservation, DtuError> {
         let Endpoint::Receive(mut receive) = self.get(index) else {
             return Err(DtuError::ReceiverGone);
         };
+        if self.generation(index) > epoch {
+            return Err(DtuError::ReceiverGone);
+        }
         if payload + HEADER_SIZE > usize::from(receive.slot_size) {
             return Err(DtuError::BadSize);
         }
@@ -250,18 +268,23 @@ impl EndpointFile {
             endpoint: index,
             slot,
             address: receive.buffer + u64::from(slot) * u64::from(receive.slot_size),
-            generation: side.generation,
+            generation: side.configured,
         };
         receive.occupied |= 1 << slot;
         self.update(index, Endpoint::Receive(receive));
         Ok(reservation)
     }
 
-    /// Makes a stored message visible and its right to reply usable. Gives the recipient.
+    /// Makes a stored message visible and its right to reply usable; it left its sender's unit at `epoch`. Gives the recipient.
     ///
     /// # Errors
     /// [`DtuError::ReceiverGone`] if the endpoint was configured anew in the meantime.
-    pub fn commit(&mut self, reservation: &Reservation, header: &Header) -> Result<u16, DtuError> {
+    pub fn commit(
+        &mut self,
+        reservation: &Reservation,
+        header: &Header,
+        epoch: u64,
+    ) -> Result<u16, DtuError> {
         let Reservation { endpoint, slot, .. } = *reservation;
         let Endpoint::Receive(mut receive) = self.get(endpoint) else {
             return Err(DtuError::ReceiverGone);
@@ -285,6 +308,7 @@ impl EndpointFile {
                 message_size: MESSAGE_MAX as u16,
                 credit_endpoint: header.sender_endpoint,
                 reply: true,
+                epoch,
             };
             self.update(index, Endpoint::Send(right));
         }
@@ -393,9 +417,10 @@ impl EndpointFile {
         payload: u64,
     ) -> Result<ReplyRight, DtuError> {
         let (receive, slot) = self.fetched(index, activity, offset)?;
-        let right = self.right_index(&receive, slot).map(|i| self.get(i));
-        match right {
-            Some(Endpoint::Send(send)) if send.credits != 0 => {
+        let place = self.right_index(&receive, slot);
+        let place = place.ok_or(DtuError::NoReply)?;
+        match self.get(place) {
+            Endpoint::Send(send) if send.credits != 0 => {
                 if payload.saturating_add(HEADER_SIZE as u64) > u64::from(send.message_size) {
                     return Err(DtuError::BadSize);
                 }

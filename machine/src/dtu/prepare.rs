@@ -75,6 +75,7 @@ impl Dtu {
                 endpoint: send.target_endpoint,
                 header,
                 credit_endpoint: NO_ENDPOINT,
+                epoch: self.endpoints.epoch(),
                 origin: Origin::Send {
                     endpoint,
                     generation: self.endpoints.generation(endpoint),
@@ -118,6 +119,7 @@ impl Dtu {
                 endpoint: right.send.target_endpoint,
                 header,
                 credit_endpoint: right.send.credit_endpoint,
+                epoch: right.send.epoch,
                 origin: Origin::Reply(right),
             },
             physical,

@@ -12,7 +12,7 @@ use super::transfer::flow;
 use crate::noc::packet::{Packet, PacketKind};
 use crate::types::{Tick, TileId};
 use bulkhead_abi::dtu::{DtuError, MESSAGE_MAX, NO_ENDPOINT};
-use bulkhead_abi::message::{HEADER_SIZE, Header};
+use bulkhead_abi::message::{FLAG_REPLY, HEADER_SIZE, Header};
 use std::collections::{BTreeMap, VecDeque};
 use zerocopy::IntoBytes;
 
@@ -23,6 +23,8 @@ struct Incoming {
     packet: Packet,
     endpoint: u16,
     credit_endpoint: u16,
+    /// When it left its sender's unit; of a reply, when the message left this unit that it answers.
+    epoch: u64,
     header: Header,
     payload: Vec<u8>,
     arrived: Tick,
@@ -59,11 +61,13 @@ impl Dtu {
             offset,
             payload,
             credit_endpoint,
+            epoch,
         } = &mut packet.kind
         else {
             return;
         };
-        let (endpoint, header, credit_endpoint) = (*endpoint, *header, *credit_endpoint);
+        let (endpoint, header) = (*endpoint, *header);
+        let answer = (*credit_endpoint, *epoch);
         let (offset, payload) = (usize::from(*offset), std::mem::take(payload));
         let length = usize::from(header.length);
         let flow = flow(packet.source, packet.tag);
@@ -93,7 +97,7 @@ impl Dtu {
         }
         let payload = std::mem::take(&mut part.payload);
         partial.remove(&packet.source);
-        self.enqueue(env, packet, (endpoint, credit_endpoint), header, payload);
+        self.enqueue(env, packet, (endpoint, answer), header, payload);
     }
 
     /// A whole message is there.
@@ -101,13 +105,14 @@ impl Dtu {
         &mut self,
         env: &mut E,
         packet: Packet,
-        (endpoint, credit_endpoint): (u16, u16),
+        (endpoint, (credit_endpoint, epoch)): (u16, (u16, u64)),
         header: Header,
         payload: Vec<u8>,
     ) {
         self.receive.queue.push_back(Incoming {
             endpoint,
             credit_endpoint,
+            epoch,
             header,
             payload,
             arrived: env.now(),
@@ -143,9 +148,16 @@ impl Dtu {
             return;
         }
         let owner = storing.incoming.packet.owner;
-        let payload = storing.incoming.payload.len();
+        let incoming = &storing.incoming;
+        let payload = incoming.payload.len();
         let bytes = (payload + HEADER_SIZE) as u64;
-        let placed = self.endpoints.reserve(storing.incoming.endpoint, payload);
+        // A reply is for the endpoint as it was when the message left, and a device's interrupt for it as it was then.
+        let is_local = incoming.packet.source == self.tile;
+        let newest = match incoming.header.flags & FLAG_REPLY != 0 || is_local {
+            true => incoming.epoch,
+            false => u64::MAX,
+        };
+        let placed = self.endpoints.reserve(incoming.endpoint, payload, newest);
         match placed {
             Err(error) => self.message_end(env, Err(error)),
             Ok(reservation) => {
@@ -171,6 +183,7 @@ impl Dtu {
         };
         let incoming = &storing.incoming;
         let (source, credit) = (incoming.packet.source, incoming.credit_endpoint);
+        let epoch = incoming.epoch;
         let mut bytes = incoming.header.as_bytes().to_vec();
         bytes.extend_from_slice(&incoming.payload);
         // The buffer may have been given to something else in the meantime: then nothing is written.
@@ -180,10 +193,10 @@ impl Dtu {
             self.endpoints.cancel(&reservation);
             Err(DtuError::ReceiverGone)
         } else {
-            self.endpoints.commit(&reservation, &incoming.header)
+            self.endpoints.commit(&reservation, &incoming.header, epoch)
         };
         if outcome.is_ok() && credit != NO_ENDPOINT {
-            self.endpoints.accept_credit(credit, source);
+            self.endpoints.accept_credit(credit, source, epoch);
         }
         self.message_end(env, outcome);
     }

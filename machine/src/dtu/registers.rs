@@ -145,6 +145,7 @@ impl Dtu {
             FEATURES => self.features,
             EXTERNAL_ARGUMENT => self.external_argument,
             BORROWED => self.borrowed.into(),
+            UNDER_WAY => self.under_way().into(),
             DEVICE_ADDRESS..=DEVICE_OWNER => self.device[(offset - DEVICE_ADDRESS) as usize / 8],
             _ => {
                 if let Some((bucket, field)) = self.bucket_register(offset) {
@@ -232,10 +233,12 @@ impl Dtu {
     }
 
     fn external_command<E: Env>(&mut self, env: &mut E, value: u64) {
-        let endpoint = (value >> 8) as u16;
+        let (endpoint, count) = ((value >> 8) as u16, (value >> 24) as u16);
         match ExternalOpcode::from_code(value as u8) {
             Some(ExternalOpcode::InvalidateEndpoint) => {
-                if self.endpoints.invalidate(endpoint) {
+                let end = endpoint.saturating_add(count);
+                for endpoint in endpoint..end.min(self.endpoints.len()) {
+                    self.endpoints.invalidate(endpoint);
                     self.endpoint_changed(env, endpoint);
                 }
             }

@@ -44,7 +44,7 @@ pub struct Chunk {
 /// What gave the right to send a message.
 #[derive(Clone, Copy, Debug)]
 pub enum Origin {
-    Send { endpoint: u16, generation: u32 },
+    Send { endpoint: u16, generation: u64 },
     Reply(ReplyRight),
 }
 
@@ -54,12 +54,13 @@ pub enum Target {
         endpoint: u16,
         header: Header,
         credit_endpoint: u16,
+        epoch: u64,
         origin: Origin,
     },
     Memory {
         address: u64,
         endpoint: u16,
-        generation: u32,
+        generation: u64,
         transaction: Transaction,
         read: bool,
     },

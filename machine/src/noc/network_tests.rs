@@ -144,6 +144,7 @@ fn a_long_message_travels_in_chunks() {
             offset: 0,
             payload: vec![0; 2000].into(),
             credit_endpoint: 0,
+            epoch: 0,
         },
     );
     network.inject(0, message).unwrap();

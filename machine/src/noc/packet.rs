@@ -95,6 +95,9 @@ pub enum PacketKind {
         payload: Box<[u8]>,
         /// Send endpoint at the destination that gets a credit back (replies), or `NO_ENDPOINT`.
         credit_endpoint: u16,
+        /// How many configurations of endpoints the requester's unit had counted when its message left; a reply brings the number
+        /// back. It travels in the packet's header, where requests for memory have their address.
+        epoch: u64,
     },
     /// Acknowledgement of a message.
     MessageResponse {

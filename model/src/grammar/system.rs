@@ -449,7 +449,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "cpu",
-        about: "Bounds the computing time of the application, or of the task in a task system.",
+        about: "Bounds the computing time of the application, of all that is below the manager on each of its tiles, or of the task in a task system.",
         attributes: &[
             required(
                 "quota",
@@ -460,7 +460,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "priority",
                 Integer { min: 1, max: 250 },
-                "On a tile with fixed priorities: greater is more urgent. Without any on the tile, the shorter the deadline of the <task> (without one: the period), the more urgent.",
+                "On a tile with fixed priorities: greater is more urgent. Without any on the tile, the shorter the deadline of the <task> (without one: the period), the more urgent. Of a manager: the highest priority of what is below it; without it, the highest of the applications there.",
             ),
         ],
         children: &[],
@@ -474,11 +474,11 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Name,
                 "Its name: needed in a task system; inside <app>, the application's.",
             ),
-            required("period", Time, "Least distance of releases."),
+            required("period", Time, "Least distance of arrivals."),
             optional(
                 "deadline",
                 Time,
-                "From release to completion at most; without it, the period.",
+                "From arrival to completion at most, release jitter included; without it, the period.",
             ),
             optional(
                 "cost",

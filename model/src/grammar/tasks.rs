@@ -97,7 +97,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "overheads",
-        about: "What the kernel itself costs. A job pays two scheduling decisions and one release; each interrupt of a device its entry.",
+        about: "What the kernel itself costs. A job pays two scheduling decisions, and with time slices and tables one for each turn; a release interrupts whatever runs on its processor, also what is more urgent; each interrupt of a device pays its entry.",
         attributes: &[
             default(
                 "schedule",
@@ -105,7 +105,12 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "0ns",
                 "A scheduling decision with its context switch.",
             ),
-            default("release", Span, "0ns", "The release of a job."),
+            default(
+                "release",
+                Span,
+                "0ns",
+                "The release of a job, with the decision that nobody else runs.",
+            ),
             default("interrupt", Span, "0ns", "Entry and exit of an interrupt."),
         ],
         children: &[],
@@ -257,7 +262,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "deadline",
                 Time,
-                "From the release of the writing job to the end of the reading one at most.",
+                "From the arrival of the writing job to the end of the reading one at most.",
             ),
         ],
         children: &[],

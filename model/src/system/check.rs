@@ -4,13 +4,16 @@
 //! XML.
 
 use super::resolve::senders;
+use super::time::{Holder, LEAST};
 use super::{
-    APP_ENDPOINTS, App, KERNEL_MEMORY, Limit, Manager, System, TILE_ENDPOINTS, TILE_MEMORY, tree,
+    APP_ENDPOINTS, App, Cpu, KERNEL_MEMORY, Limit, Manager, System, TILE_ENDPOINTS, TILE_MEMORY,
+    tree,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::platform::Platform;
 use crate::units::{Size, Time};
+use bulkhead_abi::time::WHOLE;
 
 /// Where things stand in the files: one element for each entry of the system's lists.
 #[derive(Default)]
@@ -284,17 +287,8 @@ fn task(app: &App, node: &Node, errors: &mut Vec<Diagnostic>) {
             ));
         }
     }
-    if let (Some(cpu), Some(element)) = (app.cpu, node.child("cpu"))
-        && cpu.budget > cpu.period
-    {
-        errors.push(Diagnostic::new(
-            Problem::Inconsistent(format!(
-                "a quota of {} is more than its period of {}",
-                cpu.budget, cpu.period
-            )),
-            element.place("quota"),
-            format!("write at most {}, or 100%", cpu.period),
-        ));
+    if let (Some(cpu), Some(element)) = (app.cpu, node.child("cpu")) {
+        budget_in_range(cpu, element, errors);
     }
 }
 
@@ -410,32 +404,58 @@ fn buckets(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Dia
     }
 }
 
+/// The processor time of a tile is not more than there is: what the root manager is to give away, by the kernel's own rule.
 fn quotas(system: &System, tile: u16, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
-    // Sum of budget / period in millionths; rounding down lets three thirds pass.
-    let mut sum = 0u128;
-    for (app, node) in on_tile(system, tile, places) {
-        // A quota above its period is an error of its own.
-        let Some(cpu) = app.cpu.filter(|cpu| cpu.budget <= cpu.period) else {
-            continue;
+    const SECOND: u64 = 1_000_000_000;
+    let mut sum = 0u64;
+    for (holder, cpu) in system.times_of(0, tile) {
+        let (node, name) = match holder {
+            Holder::App(app) => (places.apps[app], "application"),
+            Holder::Manager(manager) => (places.managers[manager], "manager"),
         };
+        let place = node
+            .child("cpu")
+            .map_or(&node.span, |cpu| cpu.place("quota"));
         let before = sum;
-        sum += u128::from(cpu.budget.0) * 1_000_000 / u128::from(cpu.period.0.max(1));
-        if before <= 1_000_000 && sum > 1_000_000 {
+        sum = sum.saturating_add(cpu.charge(WHOLE));
+        if before <= SECOND && sum > SECOND {
+            let left = u128::from(SECOND - before) * u128::from(cpu.period.0) / u128::from(SECOND);
             errors.push(Diagnostic::new(
                 Problem::Inconsistent(format!(
                     "the CPU quotas on tile {tile} add up to more than 100 %"
                 )),
-                node.child("cpu")
-                    .map_or(&node.span, |cpu| cpu.place("quota")),
+                place,
                 format!(
-                    "at most {} are left in a period of {}",
-                    Time(
-                        ((1_000_000 - before.min(1_000_000)) * u128::from(cpu.period.0) / 1_000_000)
-                            as u64
-                    ),
+                    "at most {} are left for this {name} in a period of {}",
+                    Time(u64::try_from(left).unwrap_or(u64::MAX)),
                     cpu.period
                 ),
             ));
         }
     }
+}
+
+/// A budget is not longer than its period, and worth the switches that it causes.
+pub fn budget_in_range(own: Cpu, element: &Node, errors: &mut Vec<Diagnostic>) {
+    let (what, help) = if own.budget > own.period {
+        (
+            format!(
+                "a quota of {} is more than its period of {}",
+                own.budget, own.period
+            ),
+            format!("write at most {}, or 100%", own.period),
+        )
+    } else if own.budget < LEAST {
+        (
+            format!(
+                "a quota of {} is less than {LEAST}, which switches alone may take",
+                own.budget
+            ),
+            format!("write at least {LEAST}, or a longer period"),
+        )
+    } else {
+        return;
+    };
+    let place = element.place("quota");
+    errors.push(Diagnostic::new(Problem::Inconsistent(what), place, help));
 }

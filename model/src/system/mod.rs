@@ -10,6 +10,7 @@ mod check;
 mod needs;
 mod read;
 mod resolve;
+pub mod time;
 mod tree;
 
 use serde::Serialize;

@@ -129,8 +129,6 @@ pub struct OnTile {
     pub endpoints: u64,
     /// Pages for page tables.
     pub tables: u64,
-    /// Computing time in millionths.
-    pub cpu: u64,
     /// Bytes a second of all that have a limit.
     pub rate: u128,
     /// Bytes at once of all that have a limit.
@@ -188,10 +186,7 @@ impl System {
                 }
                 None => sum.without_limit += 1,
             }
-            match app.cpu {
-                Some(cpu) => sum.cpu += cpu.millionths(),
-                None => sum.without_cpu += 1,
-            }
+            sum.without_cpu += u64::from(app.cpu.is_none());
         }
         for below in self.managers_below(manager) {
             if self.managers[below].tile == tile {
@@ -220,12 +215,8 @@ impl System {
                     sum.without_limit += inner.without_limit;
                 }
             }
-            match self.managers[below].cpu {
-                Some(cpu) => sum.cpu += cpu.millionths(),
-                None => {
-                    sum.cpu += inner.cpu;
-                    sum.without_cpu += inner.without_cpu;
-                }
+            if self.managers[below].cpu.is_none() {
+                sum.without_cpu += inner.without_cpu;
             }
         }
         sum
@@ -458,12 +449,4 @@ impl System {
 /// Kernel memory for starting something with so many gates.
 fn started(gates: u64) -> u64 {
     ACTIVITY_KERNEL_MEMORY[0].saturating_add(ACTIVITY_KERNEL_MEMORY[1].saturating_mul(gates))
-}
-
-impl super::Cpu {
-    /// Its share of the time in millionths, rounded down.
-    pub fn millionths(&self) -> u64 {
-        let share = u128::from(self.budget.0) * 1_000_000 / u128::from(self.period.0.max(1));
-        u64::try_from(share).unwrap_or(u64::MAX)
-    }
 }

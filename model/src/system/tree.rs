@@ -4,13 +4,14 @@
 //! Why it exists: each element can be right and the sum wrong, and then the chip refuses in the middle of a start what could have
 //! been said before. What it deliberately does not know: rules of single elements; those stand in `check`.
 
-use super::check::{Places, limit_in_range};
+use super::check::{Places, budget_in_range, limit_in_range};
 use super::needs::{
     ACTIVITIES, BORDER, CHUNK, ENVIRONMENT, KERNEL_MEMORY_TOTAL, MEMORY_GATES, OnTile, SELECTORS,
     SERVICES, TILE_ACTIVITIES, WINDOW, WINDOWS,
 };
 use super::resolve::senders;
-use super::{APP_CREDITS, App, KERNEL_MEMORY, System, TILE_MEMORY};
+use super::time::{Holder, LEAST};
+use super::{APP_CREDITS, App, Cpu, KERNEL_MEMORY, System, TILE_MEMORY, TilePolicy};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::source::Span;
@@ -196,24 +197,47 @@ impl Tree<'_, '_> {
                 }
             }
         }
-        let Some(cpu) = node.child("cpu") else {
+        if let (Some(own), Some(element)) = (system.managers[manager].cpu, node.child("cpu")) {
+            budget_in_range(own, element, self.errors);
+            self.highest(manager, own, element);
+        }
+    }
+
+    /// The highest priority of what is below a manager means something, and is the highest.
+    fn highest(&mut self, manager: usize, own: Cpu, element: &Node) {
+        if own.priority == 0 {
+            return;
+        }
+        let system = self.system;
+        let tiles = system.tiles_below(manager);
+        let mut ordered = tiles
+            .iter()
+            .filter(|tile| system.tilemux(**tile).policy == TilePolicy::Realtime)
+            .peekable();
+        let place = element.place("priority");
+        if ordered.peek().is_none() {
+            let what = "a priority means nothing on tiles with time slices".to_owned();
+            let help = "write <tilemux tile=\"...\" policy=\"realtime\"/> into the system, or leave it out";
+            return self.error(what, place, help);
+        }
+        let parts = ordered.flat_map(|tile| system.times_of(manager, *tile));
+        let Some((holder, most)) = parts.max_by_key(|(_, cpu)| cpu.priority) else {
             return;
         };
-        if cpu.maybe_integer("priority").is_some() {
-            let what = "a priority in the <cpu> of a manager".to_owned();
-            let help = "give the applications priorities: they are those of a tile";
-            self.error(what, cpu.place("priority"), help);
-        }
-        if let Some(own) = system.managers[manager]
-            .cpu
-            .filter(|cpu| cpu.budget > cpu.period)
-        {
+        if most.priority > own.priority {
+            let name = match holder {
+                Holder::App(app) => &system.apps[app].name,
+                Holder::Manager(below) => &system.managers[below].name,
+            };
             let what = format!(
-                "a quota of {} is more than its period of {}",
-                own.budget, own.period
+                "`{name}` has priority {}, above the highest of what is below manager `{}`",
+                most.priority, system.managers[manager].name
             );
-            let help = format!("write at most {}, or 100%", own.period);
-            self.error(what, cpu.place("quota"), help);
+            let help = format!(
+                "write priority=\"{}\" or more, or leave it out",
+                most.priority
+            );
+            self.error(what, place, help);
         }
     }
 
@@ -253,9 +277,7 @@ impl Tree<'_, '_> {
             if let Some(noc) = limit.and_then(|l| l.noc) {
                 self.traffic(&below, (node, tile), sum, (noc.noc, noc.burst));
             }
-            if let (Some(cpu), Some(element)) = (own.cpu, node.child("cpu")) {
-                self.time(&below, element, sum, cpu.millionths());
-            }
+            self.time(&below, (manager, tile), sum);
         }
     }
 
@@ -300,9 +322,32 @@ impl Tree<'_, '_> {
         }
     }
 
-    fn time(&mut self, below: &str, element: &Node, sum: OnTile, given: u64) {
-        let percent = |millionths: u64| format!("{}%", millionths as f64 / 10_000.0);
-        if sum.without_cpu > 0 && sum.activities > 1 {
+    fn time(&mut self, below: &str, (manager, tile): (usize, u16), sum: OnTile) {
+        let (system, node) = (self.system, self.places.managers[manager]);
+        let Some(all) = system.time_below(manager, tile) else {
+            return;
+        };
+        let period = all.period.nanoseconds();
+        let percent = |time: u64| {
+            let millionths = u128::from(time) * 1_000_000 / u128::from(period.max(1));
+            format!("{}%", millionths as f64 / 10_000.0)
+        };
+        let Some(element) = node.child("cpu") else {
+            if all.budget > all.period {
+                let what = format!(
+                    "{below} needs {} of the processor's time, if it may use it at any time in {}",
+                    percent(all.budget.nanoseconds()),
+                    all.period
+                );
+                let help = "give what is below it shorter quotas, or periods of which each is a multiple of the shorter ones";
+                self.error(what, &node.span, help);
+            }
+            return;
+        };
+        let rest = sum.without_cpu > 0;
+        let taken = system.time_taken(manager, tile, period);
+        let needed = taken.saturating_add(if rest { LEAST.nanoseconds() } else { 0 });
+        if rest && sum.activities > 1 {
             let what = format!(
                 "{below} has {} activities without a <cpu>, but processor time of a manager is divided",
                 sum.without_cpu
@@ -312,21 +357,35 @@ impl Tree<'_, '_> {
                 element.place("quota"),
                 "give all of them but one a <cpu>",
             );
-        } else if sum.cpu + u64::from(sum.without_cpu > 0) > given {
+        } else if needed > all.budget.nanoseconds() {
             let what = format!(
                 "{below} has {} of the processor's time{}; the limit is {}",
-                percent(sum.cpu),
-                if sum.without_cpu > 0 {
+                percent(taken),
+                if rest {
                     ", and one activity uses what is left"
                 } else {
                     ""
                 },
-                percent(given)
+                percent(all.budget.nanoseconds())
             );
-            let help = format!(
-                "write quota=\"{}\" or more, or lower the quotas below",
-                percent(sum.cpu + u64::from(sum.without_cpu > 0))
-            );
+            let parts = system.times_of(manager, tile);
+            let uneven = parts.iter().any(|(_, cpu)| {
+                let own = cpu.period.nanoseconds().max(1);
+                own > period || !period.is_multiple_of(own)
+            });
+            let why = match uneven {
+                true => {
+                    ": what a part may use at once, or in the last of its periods that begins, counts in each period of the manager"
+                }
+                false => "",
+            };
+            let help = match needed > period {
+                true => format!("lower the quotas below, or give the manager a longer period{why}"),
+                false => format!(
+                    "write quota=\"{}\" or more, or lower the quotas below{why}",
+                    percent(needed)
+                ),
+            };
             self.error(what, element.place("quota"), help);
         }
     }

@@ -118,9 +118,9 @@ impl Policy {
 pub struct Task {
     /// Name.
     pub name: String,
-    /// Least distance of releases.
+    /// Least distance of arrivals.
     pub period: Time,
-    /// From release to completion at most.
+    /// From arrival to completion at most, release jitter included.
     pub deadline: Time,
     /// Computing time of a job, alone, for levels and ways without a point of their own.
     pub cost: Option<Time>,
@@ -466,7 +466,7 @@ pub struct Channel {
     pub slots: u32,
     /// From the end of the writing job until the message is there, at most.
     pub transfer: Time,
-    /// From the writer's release to the reader's end at most.
+    /// From the writer's arrival to the reader's end at most.
     pub deadline: Option<Time>,
 }
 

@@ -25,10 +25,7 @@ def _task(entry: tuple[int, int, int, int | None, int | None, int | None]) -> Ta
 
 
 def _read(path: str | os.PathLike[str]) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise FileError(f"{os.fspath(path)}: is no text in UTF-8; {error}") from None
+    return _native.read_text(path)
 
 
 def parse_schedcat(text: str, name: str = "text") -> list[list[Task]]:

@@ -67,12 +67,38 @@ class TandemFlow:
 
 @dataclass(frozen=True, slots=True)
 class TandemBound:
-    """End-to-end bounds of a flow; None where a server on the way may be overloaded."""
+    """End-to-end bounds of a flow, one for each analysis; None where a server on the way leaves nothing to bound the delay with."""
 
     total_flow: Fraction | None
-    """Sum over the servers, each for all its flows together; valid if servers serve in order of arrival."""
+    """TFA: sum over the servers, each for all its flows together; valid if servers serve in order of arrival."""
     separate_flow: Fraction | None
-    """The path as one server, so that the flow's burst is paid once; valid for any order between flows."""
+    """SFA: the path as one server, so that the flow's burst is paid once; valid for any order between flows."""
+    total_flow_any_order: Fraction | None
+    """TFA for any order between flows: the longest busy times of the servers."""
+    separate_flow_in_order: Fraction | None
+    """SFA for servers that serve in order of arrival."""
+    pay_multiplexing_once: Fraction | None
+    """PMOO: bursts of others are paid once for the path, too; valid for any order between flows."""
+    least_upper_delay_bound: Fraction | None
+    """LUDB: the same for servers that serve in order of arrival, with parameters at their best."""
+    reason: str | None
+    """Which server leaves nothing, if there is no bound by some analysis."""
+
+    def least(self, *, in_order: bool) -> tuple[str, Fraction] | None:
+        """The least bound, after its analysis; None without any. ``in_order``: all servers serve in order of arrival."""
+        bounds = [
+            ("SFA", self.separate_flow),
+            ("TFA", self.total_flow_any_order),
+            ("PMOO", self.pay_multiplexing_once),
+        ]
+        if in_order:
+            bounds += [
+                ("TFA", self.total_flow),
+                ("SFA", self.separate_flow_in_order),
+                ("LUDB", self.least_upper_delay_bound),
+            ]
+        found = [(name, bound) for name, bound in bounds if bound is not None]
+        return min(found, key=lambda pair: pair[1], default=None)
 
 
 def _buckets(curve: Arrival) -> list[tuple[Number, Number]]:
@@ -104,7 +130,7 @@ class _Plain:
 def tandem_bounds(servers: Iterable[Service], flows: Iterable[TandemFlow]) -> list[TandemBound]:
     """End-to-end bounds of all flows of a feed-forward network.
 
-    Flows that feed each other in a circle, and servers that do not exist, raise :class:`bulkhead.TaskError`.
+    Servers that feed each other in a circle, and servers that do not exist, raise :class:`bulkhead.TaskError`.
     """
     plain = [_Plain(_buckets(flow.sends), list(flow.path)) for flow in flows]
     found = _native.network_tandem([_rates(server) for server in servers], plain)
@@ -112,7 +138,7 @@ def tandem_bounds(servers: Iterable[Service], flows: Iterable[TandemFlow]) -> li
     def exact(pair: tuple[int, int] | None) -> Fraction | None:
         return None if pair is None else Fraction(*pair)
 
-    return [TandemBound(exact(total), exact(separate)) for total, separate in found]
+    return [TandemBound(*(exact(bound) for bound in bounds), reason) for bounds, reason in found]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ use bulkhead_report::result::Counter;
 use device_tree::device_tree;
 
 use bulkhead_machine::trace::{TraceOptions, Tracer};
-use bulkhead_model::{LoadOptions, load_platform};
+use bulkhead_model::{LoadOptions, input, load_platform};
 use serde::Serialize;
 use std::path::Path;
 
@@ -67,7 +67,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
     let platform = load_platform(options.platform, &LoadOptions::default())?;
     let config = convert(&platform);
     let name = options.elf.display().to_string();
-    let bytes = std::fs::read(options.elf).map_err(|error| {
+    let bytes = input::read(options.elf, input::BINARY_LIMIT).map_err(|error| {
         Error::input(
             format!("{name}: {error}"),
             "name a static RV64GC program in ELF format",

@@ -12,6 +12,7 @@ use crate::observed::{self, Counts};
 use crate::programs::Program;
 use crate::tiled::attack::Act;
 use crate::tiled::catalogue::Can;
+use crate::tiled::names::described;
 use crate::tiled::quiet;
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, TILEMUX_ACTIVITY};
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
@@ -448,7 +449,7 @@ pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen
         markers: observed::markers(machine),
         ledger: machine.ledger().clone(),
         instructions: instructions(machine) - before,
-        console: String::from_utf8_lossy(console).into_owned(),
+        console: described(system, &String::from_utf8_lossy(console)),
         ticks: machine.now(),
         slices,
         trapped,

@@ -107,6 +107,10 @@ impl Paradigm for Tiled {
         system.kernel_tile
     }
 
+    fn described(&self, system: &System, console: &str) -> String {
+        names::described(system, console)
+    }
+
     fn names(&self, system: &System, console: &str) -> Names {
         names::of(system, console)
     }

@@ -59,6 +59,55 @@ pub fn notice(line: &str) -> Option<Notice> {
     })
 }
 
+/// What a kernel printed, with the names of the description in the place of their paths. The kernel says who is who by the path
+/// from the root manager, which nobody can choose; whoever is not in the description keeps it.
+pub fn described(system: &System, console: &str) -> String {
+    let path = |manager: usize, name: &str| {
+        let mut path = name.to_owned();
+        let mut at = Some(manager);
+        while let Some(index) = at {
+            let manager = &system.managers[index];
+            path = format!("{}/{path}", manager.name);
+            at = manager.parent;
+        }
+        path
+    };
+    let mut known = BTreeMap::new();
+    for (index, app) in system.apps.iter().enumerate() {
+        known.insert(path(system.manager_of(index), &app.name), app.name.as_str());
+    }
+    for manager in &system.managers {
+        if let Some(parent) = manager.parent {
+            known.insert(path(parent, &manager.name), manager.name.as_str());
+        }
+    }
+    let mut text = String::with_capacity(console.len());
+    for line in console.split_inclusive('\n') {
+        let parts = [
+            ("[", "] "),
+            ("kernel: activity ", ") on tile "),
+            ("kernel: books: ", " has "),
+        ];
+        let found = parts.iter().find_map(|(before, behind)| {
+            let rest = line.strip_prefix(before)?;
+            // A notice has the number first.
+            let start = match *behind {
+                ") on tile " => rest.find(" (")? + 2,
+                _ => 0,
+            };
+            let end = start + rest[start..].find(behind)?;
+            let name = known.get(&rest[start..end])?;
+            let offset = before.len();
+            Some((&line[..offset + start], *name, &line[offset + end..]))
+        });
+        match found {
+            Some((head, name, tail)) => text.extend([head, name, tail]),
+            None => text.push_str(line),
+        }
+    }
+    text
+}
+
 impl TiledNames {
     /// Names for `system`; `console` is what its kernel printed.
     pub fn new(system: &System, console: &str) -> Self {
@@ -158,6 +207,26 @@ mod tests {
         ] {
             assert_eq!(notice(odd), None, "{odd}");
         }
+    }
+
+    #[test]
+    fn only_the_kernels_paths_become_names_of_the_description() {
+        let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
+        let said = "[root] begins\n[root/sensor] [root/hog-1] x\n[root/hog-1/sensor] I am the sensor\n[root/sensor:9] me too\n\
+                    kernel: activity 4 (root/hog-1) on tile 5 stopped: exit 0\n\
+                    kernel: activity 5 (root/hog-1/sensor) on tile 5 stopped: exit 0\nkernel: books: root/sensor has 1";
+        assert_eq!(
+            described(&system, said),
+            "[root] begins\n[sensor] [root/hog-1] x\n[root/hog-1/sensor] I am the sensor\n[root/sensor:9] me too\n\
+             kernel: activity 4 (hog-1) on tile 5 stopped: exit 0\n\
+             kernel: activity 5 (root/hog-1/sensor) on tile 5 stopped: exit 0\nkernel: books: sensor has 1"
+        );
+        let names = of(&system, &described(&system, said));
+        let name = |activity| names.owner(Owner::new(5, activity));
+        assert_eq!(
+            (name(4), name(5)),
+            ("hog-1".to_owned(), "root/hog-1/sensor".to_owned())
+        );
     }
 
     #[test]

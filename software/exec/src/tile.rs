@@ -6,7 +6,7 @@
 //!
 //! - *Throughput*: round robin with time slices. Priorities mean nothing. What a budget pays comes back one period after it
 //!   was used, so no window of a period contains more than the budget.
-//! - *Realtime*: fixed priorities, preemptive; equals share like above. What a budget pays comes back one period after the
+//! - *Realtime*: fixed priorities, preemptive; equals share like above; who has no budget comes last. What a budget pays comes back one period after the
 //!   work that used it was released, so each member interferes with those below no more than a sporadic task with its
 //!   budget as cost (`analysis::schedulability::fixed_priority`).
 
@@ -155,15 +155,16 @@ impl<const N: usize> Scheduler<N> {
         }
     }
 
-    /// Limits a member from now on and gives it a priority. False if it is not there or the budget makes no sense.
-    pub fn set_budget(&mut self, member: usize, budget: Budget, priority: u8, now: u64) -> bool {
+    /// Limits a member and gives it a priority; it may use the budget from `start` on. False if it is not there or the budget makes
+    /// no sense.
+    pub fn set_budget(&mut self, member: usize, budget: Budget, priority: u8, start: u64) -> bool {
         if !budget.is_valid() {
             return false;
         }
         let Some(found) = self.member(member) else {
             return false;
         };
-        found.account = Some(Account::new(budget, LEAST_RUN, now));
+        found.account = Some(Account::new(budget, LEAST_RUN, start));
         found.priority = priority;
         true
     }
@@ -228,7 +229,9 @@ impl<const N: usize> Scheduler<N> {
 
     /// Whether `second` comes before `first`, who is before it in the queue.
     fn overtakes(&self, second: &Member, first: &Member) -> bool {
-        self.policy == Policy::Realtime && second.priority > first.priority
+        // Who has no budget comes behind all who have one, whatever their priorities are.
+        let urgency = |member: &Member| (member.account.is_some(), member.priority);
+        self.policy == Policy::Realtime && urgency(second) > urgency(first)
     }
 
     /// How urgent a member is: who is less urgent than the one that runs changes nothing by becoming ready. Where priorities

@@ -3,8 +3,8 @@
 //! Why it exists: a program opens, reads and writes files like anywhere else. What it deliberately does not know: how the
 //! service keeps them.
 //!
-//! A mount is a channel to a file service. Bytes go in messages of 216 bytes, or, over a session, through memory endpoints
-//! onto the file's extents, where the server has no part in it.
+//! A mount is a channel to a file service and a session with it: what the service keeps for a client ends with that. Bytes go through
+//! memory endpoints onto the file's extents, where the server has no part in it, or in messages of 216 bytes.
 
 use crate::client::{Client, failed};
 use crate::gate::{MemoryGate, SendGate, is_in_one_page};
@@ -23,7 +23,9 @@ pub type Result<T> = core::result::Result<T, Status>;
 #[derive(Debug)]
 pub struct Mount {
     client: Client,
-    session: Option<Session>,
+    session: Session,
+    /// Whether bytes are transferred without the server.
+    direct: bool,
     /// Selectors for pieces that are transferred.
     places: Vec<u16>,
 }
@@ -145,15 +147,6 @@ impl Entry {
 }
 
 impl Mount {
-    /// Over a gate to a file service.
-    pub fn new(gate: SendGate) -> Self {
-        Self {
-            client: Client::new(gate),
-            session: None,
-            places: Vec::new(),
-        }
-    }
-
     /// Over the gate of this name and a session with the service behind it: the bytes of files are transferred without the
     /// server. Waits up to 10 ms for a service that is still starting.
     ///
@@ -163,17 +156,24 @@ impl Mount {
     /// # Panics
     /// If the description does not give the gate.
     pub fn connect(name: &str) -> Result<Self> {
-        let mut mount = Self::named(name);
-        mount.session = Some(Session::open(name, 0, 10_000_000)?);
-        Ok(mount)
+        Ok(Self {
+            client: Client::new(SendGate::named(name)),
+            session: Session::open(name, 0, 10_000_000)?,
+            direct: true,
+            places: Vec::new(),
+        })
     }
 
-    /// Over the gate of this name.
+    /// The same, but the bytes of files go in messages.
+    ///
+    /// # Errors
+    /// As for [`connect`](Self::connect).
     ///
     /// # Panics
-    /// If the description does not give it.
-    pub fn named(name: &str) -> Self {
-        Self::new(SendGate::named(name))
+    /// If the description does not give the gate.
+    pub fn by_messages(name: &str) -> Result<Self> {
+        let direct = false;
+        Self::connect(name).map(|mount| Self { direct, ..mount })
     }
 
     /// Opens a file; `flags` of [`READ`], [`WRITE`], [`CREATE`], [`TRUNCATE`].
@@ -335,7 +335,7 @@ impl File<'_> {
     #[inline(never)]
     fn read_parts(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut done = 0;
-        if self.mount.session.is_some() {
+        if self.mount.direct {
             let left = self.size.saturating_sub(self.position);
             let length = (buffer.len() as u64).min(left) as usize;
             while done < length {
@@ -400,7 +400,7 @@ impl File<'_> {
 
     #[inline(never)]
     fn write_parts(&mut self, data: &[u8]) -> Result<()> {
-        if self.mount.session.is_some() {
+        if self.mount.direct {
             let mut done = 0;
             while done < data.len() {
                 let (part, offset) = self.part(data.len() - done, true)?;
@@ -459,7 +459,6 @@ impl File<'_> {
         let Mount {
             session, places, ..
         } = &mut *self.mount;
-        let session = session.as_ref().ok_or(Status::NoRights)?;
         let granted = loop {
             let place = match places.pop() {
                 Some(place) => place,

@@ -5,6 +5,7 @@
 
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::PAGE_SIZE;
+use bulkhead_common::status::Status;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// One page.
@@ -23,13 +24,19 @@ impl Pages {
     }
 
     /// Has room for so many bytes from now on.
-    pub fn grow(&mut self, bytes: usize) {
+    ///
+    /// # Errors
+    /// [`Status::NoSpace`] if the heap has none: how many bytes it is may be what somebody else says.
+    pub fn grow(&mut self, bytes: usize) -> Result<(), Status> {
         let pages = bytes.div_ceil(PAGE_SIZE as usize);
         if pages > self.0.len() {
             // Not what lies there now, only room.
             self.0.clear();
+            let room = self.0.try_reserve_exact(pages);
+            room.map_err(|_| Status::NoSpace)?;
             self.0.resize(pages, Page::new_zeroed());
         }
+        Ok(())
     }
 
     /// All of them.

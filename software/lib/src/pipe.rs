@@ -25,19 +25,12 @@ use alloc::boxed::Box;
 use alloc::format;
 use bulkhead_abi::dtu::{DtuError, PAGE_SIZE};
 use bulkhead_abi::message::HEADER_SIZE;
+use bulkhead_common::pipe::{Pieces, Place};
 use bulkhead_common::status::Status;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use zerocopy::{FromBytes, IntoBytes};
 
 /// Result of an operation on a pipe.
 pub type Result<T> = core::result::Result<T, Status>;
-
-/// Where in the region a piece lies.
-#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-struct Place {
-    offset: u64,
-    length: u64,
-}
 
 /// The memory gate of a pipe's region, if the description gives it.
 fn region(name: &str) -> Option<MemoryGate> {
@@ -51,9 +44,7 @@ enum Outlet {
     Region {
         gate: MemoryGate,
         buffer: Pages,
-        /// Pieces that the region holds, and which one is next.
-        pieces: u64,
-        next: u64,
+        pieces: Pieces,
     },
 }
 
@@ -80,19 +71,18 @@ impl Writer {
                 (piece, Outlet::Message(Box::default()))
             }
             Some(region) => {
-                let pieces = argument::credits(name) + 1;
-                let pages = region.size() / PAGE_SIZE / pieces;
-                assert!(
-                    pages > 0,
-                    "<mgate name=\"{name}-region\">: {pieces} pieces need a page each"
-                );
+                let credits = argument::credits(name);
+                let Some(pieces) = Pieces::new(region.size(), credits, PAGE_SIZE) else {
+                    panic!(
+                        "<mgate name=\"{name}-region\">: a page is needed for each of {credits} credits, and one more"
+                    );
+                };
                 let outlet = Outlet::Region {
                     gate: region,
-                    buffer: Pages::new(pages as usize),
+                    buffer: Pages::new((pieces.size() / PAGE_SIZE) as usize),
                     pieces,
-                    next: 0,
                 };
-                ((pages * PAGE_SIZE) as usize, outlet)
+                (pieces.size() as usize, outlet)
             }
         };
         Self {
@@ -190,16 +180,10 @@ impl Writer {
                 gate,
                 buffer,
                 pieces,
-                next,
             } => {
-                let offset = *next * self.piece as u64;
-                *next = if *next + 1 == *pieces { 0 } else { *next + 1 };
+                let place = Aligned(pieces.take(length as u64));
                 let data = piece.unwrap_or(&buffer.bytes()[..length]);
-                let place = Aligned(Place {
-                    offset,
-                    length: length as u64,
-                });
-                let written = gate.write(offset, data);
+                let written = gate.write(place.0.offset, data);
                 written.and_then(|()| {
                     let place = place.0.as_bytes();
                     self.gate.send_waiting_marked(place, Mark::Place)
@@ -305,9 +289,7 @@ impl Reader {
         };
         // The writer is not trusted to stay within the region.
         if let (Some(region), Some((place, _))) = (self.region, place)
-            && place.length > 0
-            && let Some(end) = place.offset.checked_add(place.length)
-            && end <= region.size()
+            && place.is_within(region.size())
         {
             return Ok(Next::Place(region, place, message));
         }
@@ -329,10 +311,13 @@ impl Reader {
                 let direct = length <= wanted.len();
                 let target = match direct {
                     true => &mut wanted[..length],
-                    false => {
-                        self.buffer.grow(length);
-                        &mut self.buffer.bytes_mut()[..length]
-                    }
+                    false => match self.buffer.grow(length) {
+                        Ok(()) => &mut self.buffer.bytes_mut()[..length],
+                        Err(status) => {
+                            give_back(message);
+                            return Err(status);
+                        }
+                    },
                 };
                 let outcome = region.read(place.offset, target);
                 give_back(message);
@@ -352,7 +337,7 @@ impl Reader {
     /// # Errors
     /// [`Status::Closed`] if the writer ended before its end of the pipe, [`Status::Transfer`] if the gate does not work,
     /// [`Status::BadReply`] if the writer sends nonsense, or through a region that
-    /// this end does not have.
+    /// this end does not have, [`Status::NoSpace`] if it sends more at once than this end has memory for.
     pub fn peek(&mut self) -> Result<&[u8]> {
         if self.current.is_none() {
             self.take(&mut [])?;

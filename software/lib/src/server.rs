@@ -30,7 +30,7 @@ use bulkhead_hal::dtu;
 use core::sync::atomic::{AtomicU64, Ordering};
 use zerocopy::IntoBytes;
 
-pub use bulkhead_common::waiting::Client;
+pub use bulkhead_common::waiting::{Client, Owner};
 
 /// Clients of one gate at most: labels below this are served.
 pub const CLIENTS: usize = 64;
@@ -101,6 +101,14 @@ impl Incoming {
     pub fn activity(&self) -> u16 {
         let message = self.message.as_ref();
         message.map_or(u16::MAX, |m| m.header().sender_activity)
+    }
+
+    /// Who asks, and on whose account.
+    pub fn owner(&self) -> Owner {
+        Owner {
+            client: self.client(),
+            activity: self.activity(),
+        }
     }
 
     /// Number of the operation.
@@ -206,6 +214,8 @@ pub struct Server {
     control: Option<ReceiveGate>,
     /// Under which selector they are offered.
     offers: u16,
+    /// The last thing that was done was a question of the kernel: a request comes first now.
+    has_asked: bool,
 }
 
 /// A time of the arguments in nanoseconds: that of the gate, or that of all gates.
@@ -305,6 +315,7 @@ impl Server {
             pace: Pace::of_tile(),
             control: None,
             offers,
+            has_asked: false,
             first,
             lower: lanes[1..].iter().flat_map(of_lane).collect(),
             lanes,
@@ -400,12 +411,13 @@ impl Server {
     /// Serves the most important request that there is, if there is one.
     #[inline(always)]
     fn step<S: Service>(&mut self, service: &mut S, first: ReceiveGate, room: i64) {
-        // The kernel's questions are short and as important as the most important client.
-        if S::SESSIONS
-            && let Some(control) = self.control
-            && let Ok(Some(question)) = control.fetch()
-        {
-            return answer_kernel(service, question);
+        // The kernel's questions are as important as the most important client, but any client can make it ask: after one of them, a
+        // request comes first.
+        if S::SESSIONS {
+            if !self.has_asked && self.answer_question(service) {
+                return;
+            }
+            self.has_asked = false;
         }
         // A gate that fails would fail for ever; the others go on.
         let buffer = self.buffer.load(Ordering::Relaxed);
@@ -416,6 +428,18 @@ impl Server {
             };
         }
         self.step_lower(service);
+    }
+
+    /// Answers a question of the kernel, if there is one.
+    #[inline(always)]
+    fn answer_question(&mut self, service: &mut impl Service) -> bool {
+        let question = self.control.map(|control| control.fetch());
+        let Some(Ok(Some(question))) = question else {
+            return false;
+        };
+        answer_kernel(service, question);
+        self.has_asked = true;
+        true
     }
 
     #[inline(never)]

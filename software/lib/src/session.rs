@@ -131,7 +131,8 @@ impl Session {
         let [endpoint, size, ..] = match syscall::call(&request) {
             Ok(results) => results,
             Err(error) => {
-                revoke(target);
+                // What cannot be given up is there until this activity ends.
+                let _ = revoke(target);
                 return Err(refused(error));
             }
         };
@@ -147,10 +148,7 @@ impl Granted {
     /// Gives it up; gives its selector back.
     pub fn release(self) -> u16 {
         // If the server has taken it away already, there is nothing to revoke.
-        let _ = syscall::complete(&Syscall::Revoke {
-            selector: self.selector,
-            keep: 0,
-        });
+        let _ = revoke(self.selector);
         self.selector
     }
 
@@ -216,7 +214,13 @@ pub fn derive(source: u16, target: u16, offset: u64, size: u64, rights: u8) -> R
     syscall::complete(&request).map_err(refused)
 }
 
-/// Takes back what was derived for somebody; when it returns, nobody can use it any more.
-pub fn revoke(selector: u16) {
-    let _ = syscall::complete(&Syscall::Revoke { selector, keep: 0 });
+/// Takes back what was derived for somebody; after success nobody can use it any more.
+///
+/// # Errors
+/// What the kernel says; what is not there any more was taken back already.
+pub fn revoke(selector: u16) -> Result<()> {
+    match syscall::complete(&Syscall::Revoke { selector, keep: 0 }) {
+        Ok(()) | Err(SyscallError::NoCapability | SyscallError::Gone) => Ok(()),
+        Err(error) => Err(refused(error)),
+    }
 }

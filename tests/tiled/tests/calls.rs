@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 const WORK: (u16, u16) = (0x100, 0x101);
 /// The kernel's tile.
 const KERNEL: u16 = 0;
+/// Cycles of the longest piece of the kernel's work on `tiled-gem5` at most.
+const LONGEST: u64 = 8000;
 
 fn names() -> BTreeMap<u64, String> {
     let calls = (0..64).filter_map(|code| {
@@ -20,6 +22,9 @@ fn names() -> BTreeMap<u64, String> {
         (65, "the answer of a server"),
         (66, "the answer of a TileMux"),
         (67, "a notification of a TileMux"),
+        (68, "a late reply"),
+        (69, "a text or line on the console"),
+        (70, "questions to servers"),
     ];
     let others = others.map(|(code, name)| (code, name.to_owned()));
     calls.chain(others).collect()
@@ -84,5 +89,52 @@ fn no_piece_of_work_takes_long_and_the_important_wait_for_one() {
         assert!(*worst <= kernel::piece(*what), "{name:?}: {worst} cycles");
     }
     assert!(longest <= kernel::PIECE_CYCLES, "{longest} cycles");
+    assert!(longest <= LONGEST, "{longest} cycles");
     assert!(waited <= alone + 2 * longest, "{waited} cycles");
+}
+
+/// An invalidation is nobody's business but of who revokes: the most important caller makes memory active beside four programs that
+/// revoke 150 endpoints each, over and over. It waited 486 us when every configuration waited for the last invalidation.
+#[test]
+fn who_configures_waits_for_no_revocation_of_others() {
+    let text = |others: &str| {
+        format!(
+            r#"<system name="revocations" platform="tiled-gem5" duration="400ms" manager-tile="1">
+  <domain name="important" criticality="A">
+    <app name="high" tile="2" program="latency/syscall"><argument name="runs" value="1000"/><argument name="kind" value="memory"/><argument name="pause" value="9us"/></app>
+  </domain>
+  <domain name="others">{others}</domain>
+</system>"#
+        )
+    };
+    let tree = |tile: u16| {
+        format!(
+            r#"<app name="tree{tile}" tile="{tile}" program="adversary/tree" background="true"><argument name="rounds" value="1000"/><argument name="every" value="1"/><limit kernel-memory="40KiB"/></app>"#
+        )
+    };
+    let trees: String = (3..7).map(tree).collect();
+    let worst = |others: &str| {
+        let report = &boot_text(&text(others), &[])[0];
+        assert_eq!(report.code, Some(0), "{}", report.console);
+        let spans = report.spans(2);
+        assert_eq!(spans.len(), 3000);
+        // Deriving, making active, revoking; the first ones are made while the others start.
+        let steps = report.work(WORK.0, WORK.1, KERNEL);
+        let steps = steps.iter().filter(|(what, _)| *what == 64).count();
+        let of = |call: usize| {
+            let calls = spans.iter().skip(300 + call).step_by(3);
+            calls.copied().max().unwrap_or(0)
+        };
+        ([0, 1, 2].map(of), steps)
+    };
+    let (alone, _) = worst("");
+    let (beside, steps) = worst(&trees);
+    println!("alone {alone:?}, beside {beside:?} cycles, {steps} steps of revocations");
+    assert!(steps > 3000, "{steps} steps");
+    for (alone, beside) in alone.into_iter().zip(beside) {
+        assert!(
+            beside <= alone + 2 * LONGEST,
+            "{beside} cycles, alone {alone}"
+        );
+    }
 }

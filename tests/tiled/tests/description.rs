@@ -257,7 +257,7 @@ fn a_hostile_manager_harms_only_its_own_subtree() {
     assert_eq!(said[0], "showed 1 windows", "{}", report.console);
     // Of the endpoints of its own tile it has eight, two of them for its channel to the kernel.
     assert_eq!(said[1], "opened its memory 6 times", "{}", report.console);
-    assert_eq!(said[3], "told itself 32 things", "{}", report.console);
+    assert_eq!(said[3], "told itself 0 things", "{}", report.console);
 }
 
 /// Trees of managers whose limits are exactly what the model counts: the chip counts the same.

@@ -70,6 +70,8 @@ fn main() -> u64 {
                 rate: SHARE,
                 burst: SHARE,
                 tables: 100,
+                priority: 0,
+                idle: 1,
             },
             2 => Syscall::DeriveKernelMemory {
                 source: SEL_KERNEL_MEMORY,

@@ -218,7 +218,7 @@ impl Rights {
         };
         let tile = self.selector();
         for part in [10, 8, 5, 2, 1] {
-            let derive = derive_tile(tile, (period / 10 * part, period), (SHARE, SHARE));
+            let derive = derive_tile(tile, (period / 10 * part, period), (SHARE, SHARE), 255);
             if syscall::call(&derive).is_ok() {
                 break;
             }
@@ -385,7 +385,7 @@ impl Rights {
     fn refused(&mut self, strength: u64, random: &mut Random) {
         let (tile, purse) = (self.selector(), self.selector());
         let rate = 1 << (10 + strength % 12);
-        let derive = derive_tile(tile, (SHARE, 0), (rate, 4096));
+        let derive = derive_tile(tile, (SHARE, 0), (rate, 4096), 0);
         let derived = syscall::call(&derive).is_ok();
         let _ = syscall::call(&Syscall::DeriveKernelMemory {
             source: SEL_KERNEL_MEMORY,
@@ -489,7 +489,7 @@ impl Rights {
 }
 
 /// A tile capability with this processor time and traffic; it shares all else.
-fn derive_tile(target: u16, cpu: (u64, u64), traffic: (u64, u64)) -> Syscall {
+fn derive_tile(target: u16, cpu: (u64, u64), traffic: (u64, u64), priority: u8) -> Syscall {
     Syscall::DeriveTile {
         source: SEL_TILE,
         target,
@@ -499,6 +499,8 @@ fn derive_tile(target: u16, cpu: (u64, u64), traffic: (u64, u64)) -> Syscall {
         rate: traffic.0,
         burst: traffic.1,
         tables: SHARE,
+        priority,
+        idle: 1,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Makes as many capabilities as it can, all derived from one, many of them active, and revokes that one; over and over.
 //!
-//! Arguments: `rounds` (3), `shared` (0; 1: others use the tile, so only kernel memory is compared). Exit code: 0 if all quota was back after each.
+//! Arguments: `rounds` (3), `every` (8): so many capabilities for one that is active, `shared` (0; 1: others use the tile, so only kernel memory is compared). Exit code: 0 if all quota was back after each.
 #![no_std]
 #![no_main]
 
@@ -20,7 +20,7 @@ fn left() -> [syscall::Results; 2] {
 }
 
 /// Makes the tree; returns how many capabilities it has.
-fn grow() -> u16 {
+fn grow(every: u16) -> u16 {
     for target in SEL_FREE..SELECTORS {
         let derive = Syscall::DeriveMemory {
             source: match target {
@@ -40,7 +40,7 @@ fn grow() -> u16 {
             Err(_) if target > SEL_FREE => return target - SEL_FREE,
             Err(_) => return 0,
         }
-        if target % 8 == 0 {
+        if target % every == 0 {
             let activate = Syscall::Activate {
                 gate: target,
                 activity: SEL_ACTIVITY,
@@ -56,10 +56,11 @@ fn grow() -> u16 {
 
 fn main() -> u64 {
     let rounds: u64 = argument::value("rounds", 3);
+    let every = argument::value("every", 8u16).max(1);
     let from = usize::from(argument::value("shared", 0u8) != 0);
     let before = left();
     for round in 0..rounds {
-        let made = grow();
+        let made = grow(every);
         marker::span_begin(round);
         let revoke = Syscall::Revoke {
             selector: SEL_FREE,

@@ -1,7 +1,7 @@
 //! Round trips to the kernel, over and over: a call that does nothing, or one that makes and revokes something.
 //!
 //! Arguments: `runs` (1000), `kind`: `nothing` (the default), `create` (a semaphore, and its revocation), `memory` (derive memory,
-//! make it active, revoke it), `pause` (0) between two calls that do nothing: without one, who has the highest priority calls again before
+//! make it active, revoke it), `pause` (0) before each call, or before each sequence: without one, who has the highest priority calls again before
 //! the kernel takes a call of anybody else.
 #![no_std]
 #![no_main]
@@ -49,8 +49,12 @@ fn main() -> u64 {
             pause => return now_and_then(runs, pause),
         },
     };
+    let pause = argument::time("pause", 0);
     marker::measure_begin(runs);
     for run in 0..runs {
+        if pause > 0 {
+            time::sleep_until(time::now() + pause);
+        }
         for (number, call) in calls.iter().enumerate() {
             let span = run * 4 + number as u64;
             marker::span_begin(span);

@@ -35,7 +35,7 @@ fn work(folder: &str) -> Result<usize> {
     let rounds: u8 = argument::value("rounds", 3);
     let mut mount = match argument::text("session") {
         Some("yes") => Mount::connect("files")?,
-        _ => Mount::named("files"),
+        _ => Mount::by_messages("files")?,
     };
     mount.make_folder(folder)?;
     let mut compared = 0;

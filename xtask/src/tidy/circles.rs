@@ -170,7 +170,9 @@ mod tests {
                 name: "p".to_owned(),
                 folder: "p".to_owned(),
                 uses: Vec::new(),
+                links: Vec::new(),
                 host_tests: false,
+                fuzz: false,
             }],
         }
     }

@@ -281,6 +281,45 @@ pub fn determinism(tree: &Tree) -> Vec<Violation> {
     found
 }
 
+/// Files that somebody names are read by one function, which bounds them and refuses devices and pipes.
+pub fn host_input(tree: &Tree) -> Vec<Violation> {
+    const ROOMS: &[&str] = &[
+        "model",
+        "analysis",
+        "report",
+        "runner",
+        "experiments",
+        "cli",
+        "python",
+    ];
+    let reads = |file: &&File| {
+        let room = ROOMS
+            .iter()
+            .any(|room| within(&file.path, &format!("{room}/src")));
+        room && !file.path.contains("tests") && file.path != "model/src/input.rs"
+    };
+    let mut found = Vec::new();
+    for file in rust(tree).filter(reads) {
+        let text = strip(&file.text);
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for word in [
+            "fs::read",
+            "fs::read_to_string",
+            "read_to_end",
+            "read_to_string",
+        ] {
+            for line in lines_with_word(code, word) {
+                found.push(Violation::new(
+                    &file.path,
+                    line,
+                    format!("{word} may hang or fill the memory; use bulkhead_model::input"),
+                ));
+            }
+        }
+    }
+    found
+}
+
 /// No path of somebody's machine.
 pub fn machine_paths(tree: &Tree) -> Vec<Violation> {
     let paths = ["root", "work", "home", "tmp", "Users"].map(|name| format!("/{name}/"));
@@ -361,7 +400,9 @@ mod tests {
                 name: folder.to_owned(),
                 folder: folder.to_owned(),
                 uses: uses.iter().map(|&u| u.to_owned()).collect(),
+                links: Vec::new(),
                 host_tests: false,
+                fuzz: false,
             }],
         }
     }
@@ -445,6 +486,15 @@ mod tests {
         );
         assert!(determinism(&tree("runner/src/a.rs", "use std::time::Instant;")).is_empty());
         assert!(determinism(&tree("machine/src/a.rs", "use rustc_hash::FxHashMap;")).is_empty());
+    }
+
+    #[test]
+    fn unbounded_reading_is_found() {
+        let text = "fn f() { std::fs::read(path) }";
+        assert_eq!(host_input(&tree("runner/src/a.rs", text)).len(), 1);
+        assert!(host_input(&tree("model/src/input.rs", text)).is_empty());
+        let tests = format!("#[cfg(test)]\nmod tests {{ {text} }}");
+        assert!(host_input(&tree("runner/src/a.rs", &tests)).is_empty());
     }
 
     #[test]

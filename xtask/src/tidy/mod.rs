@@ -6,6 +6,7 @@
 mod circles;
 mod documents;
 mod laws;
+mod payers;
 pub mod source;
 
 use crate::tree::{self, Tree};
@@ -55,6 +56,8 @@ const LAWS: &[Law] = &[
     ("module docs", laws::module_docs),
     ("unfinished work", laws::unfinished),
     ("determinism", laws::determinism),
+    ("host input", laws::host_input),
+    ("payers", payers::payers),
     ("machine paths", laws::machine_paths),
     ("registries", laws::registries),
     ("invalid descriptions", documents::invalid_descriptions),

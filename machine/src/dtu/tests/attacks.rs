@@ -220,6 +220,7 @@ fn any_packet() -> impl Strategy<Value = Packet> {
                 ]
                 .into(),
                 credit_endpoint,
+                epoch: u64::from(offset),
             }
         ),
         any::<u8>().prop_map(|error| PacketKind::MessageResponse { error }),

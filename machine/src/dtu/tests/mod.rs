@@ -4,4 +4,5 @@ mod attacks;
 mod latencies;
 mod model;
 mod protocol;
+mod rights;
 mod world;

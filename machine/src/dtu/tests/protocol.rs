@@ -366,7 +366,7 @@ fn sleep_checks_and_wakes() {
     kernel_write(
         &mut world,
         EXTERNAL_COMMAND,
-        &[ExternalOpcode::InvalidateEndpoint as u64 | 9 << 8],
+        &[external_command(ExternalOpcode::InvalidateEndpoint, 9, 1)],
     );
     assert_eq!(world.error(2), DtuError::InvalidEndpoint);
 }
@@ -491,7 +491,7 @@ fn what_is_revoked_stops_even_under_way() {
     kernel_write(
         &mut world,
         EXTERNAL_COMMAND,
-        &[ExternalOpcode::InvalidateEndpoint as u64 | 8 << 8],
+        &[external_command(ExternalOpcode::InvalidateEndpoint, 8, 1)],
     );
     world.run();
     assert_eq!(world.error(1), DtuError::InvalidEndpoint);

@@ -3,6 +3,7 @@
 
 use super::super::*;
 
+use crate::noc::Transaction;
 use bulkhead_abi::dtu::*;
 use std::collections::BTreeMap;
 
@@ -87,7 +88,10 @@ impl Env for Side<'_> {
     }
     fn send(&mut self, packet: Packet) {
         assert_eq!(packet.source, self.tile);
-        assert_eq!(packet.owner.tile == self.tile, !packet.kind.is_response());
+        // A message to oneself is answered by oneself.
+        let to_itself = packet.source == packet.destination;
+        let is_own = packet.owner.tile == self.tile;
+        assert!(to_itself || is_own != packet.kind.is_response());
         self.chip.sent.push((self.chip.now, packet.clone()));
         self.chip.push(self.chip.now + HOP, Action::Arrive(packet));
     }
@@ -222,6 +226,19 @@ impl World {
             tile,
         };
         self.units[usize::from(tile)].packet(&mut side, packet);
+    }
+
+    /// The kernel writes a register of a tile, now.
+    pub fn external(&mut self, tile: u16, offset: u64, value: u64) {
+        let kind = PacketKind::WriteRequest {
+            address: offset,
+            bytes: 8,
+            data: Some(value.to_le_bytes().into()),
+        };
+        let owner = Owner::new(0, TILEMUX_ACTIVITY);
+        let (now, transaction) = (self.chip.now, Transaction::Register);
+        let packet = Packet::request(now, 0, tile, owner, 0, transaction, kind);
+        self.deliver(packet);
     }
 
     /// Runs one action; false if there is none.
@@ -415,6 +432,7 @@ pub fn send_to(tile: u16, endpoint: u16, credits: u8, message_size: u16) -> Endp
         message_size,
         credit_endpoint: NO_ENDPOINT,
         reply: false,
+        epoch: 0,
     })
 }
 

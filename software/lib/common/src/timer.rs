@@ -48,7 +48,7 @@ impl Periodic {
         if now < self.next {
             return 0;
         }
-        let count = (now - self.next) / self.period + 1;
+        let count = ((now - self.next) / self.period).saturating_add(1);
         self.next = self.next.saturating_add(count.saturating_mul(self.period));
         count
     }
@@ -117,6 +117,8 @@ mod tests {
         let mut late = Periodic::new(0, 1).expect("a period");
         assert_eq!(late.take(u64::MAX - 1), u64::MAX);
         assert_eq!(late.take(u64::MAX), 1);
+        let mut all = Periodic::new(0, 1).expect("a period");
+        assert_eq!(all.take(u64::MAX), u64::MAX);
     }
 
     proptest! {

@@ -16,6 +16,15 @@ pub struct Client {
     pub label: u64,
 }
 
+/// Whose something is that a service keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// On whose account it is: who has the channel. Several activities may share one, such as an application and its children.
+    pub client: Client,
+    /// Who asked for it, as the unit and the kernel say.
+    pub activity: u16,
+}
+
 /// A request that waits.
 #[derive(Debug)]
 struct Entry<T> {

@@ -3,8 +3,8 @@
 //! Why it exists: credits come from slots, endpoints from the quota of a tile. What it deliberately does not know: how an
 //! endpoint is written.
 
-use crate::node::{NO_SELECTOR, NodeId};
-use crate::object::{Object, Quota, Receive};
+use crate::node::{NO_SELECTOR, NodeId, State};
+use crate::object::{Line, Object, Quota, Receive, Service};
 use crate::resource::take;
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, Result};
@@ -112,11 +112,29 @@ impl Space {
         let origin = self.find(caller, receive)?;
         let gate = self.receive(origin)?;
         let left = gate.left.checked_sub(1).ok_or(Error::NoCredits)?;
-        let id = self.derive(caller, origin, target, Object::Service)?;
+        let id = self.derive(caller, origin, target, Object::Service(Service::default()))?;
         if let Object::Receive(gate) = self.object_mut(origin) {
             gate.left = left;
         }
         Ok(id)
+    }
+
+    /// What the kernel keeps of a service, if this is one that lives.
+    pub fn offer(&mut self, service: NodeId) -> Option<&mut Service> {
+        let node = self.nodes.get_mut(service.index())?;
+        match &mut node.object {
+            Object::Service(offer) if node.state == State::Alive => Some(offer),
+            _ => None,
+        }
+    }
+
+    /// The activities that wait for a semaphore or for the answer of a server.
+    pub fn line(&mut self, owner: NodeId) -> Option<&mut Line> {
+        match &mut self.nodes.get_mut(owner.index())?.object {
+            Object::Service(offer) => Some(&mut offer.waiting),
+            Object::Semaphore { waiting, .. } => Some(waiting),
+            _ => None,
+        }
     }
 
     /// The node that owns the service that a selector names.
@@ -126,7 +144,7 @@ impl Space {
     pub fn service(&mut self, caller: HolderId, selector: u16) -> Result<NodeId> {
         let (id, object) = self.look(caller, selector)?;
         match object {
-            Object::Service => Ok(self.owner(id)),
+            Object::Service(_) => Ok(self.owner(id)),
             _ => Err(Error::WrongKind),
         }
     }
@@ -156,7 +174,7 @@ impl Space {
         ident: u64,
     ) -> Result<NodeId> {
         let origin = self.find(caller, service)?;
-        if *self.object(origin) != Object::Service {
+        if !matches!(self.object(origin), Object::Service(_)) {
             return Err(Error::WrongKind);
         }
         self.derive(caller, origin, target, Object::Session { ident })

@@ -30,18 +30,24 @@ mod exchange;
 mod gate;
 mod links;
 mod node;
+mod notice;
 mod object;
 mod resource;
 mod revoke;
 mod space;
+mod time;
 
 use bulkhead_abi::syscall::SyscallError;
 
 pub use books::HOLDING;
 pub use node::{EDGES, LEVELS, Node, NodeId, Slot};
-pub use object::{Memory, NO_OWNER, Object, QUOTAS, Quota, Receive, Request, Tile, UNREGULATED};
+pub use object::{
+    Line, Memory, NO_OWNER, NOTICE_WORDS, Notice, Object, QUOTAS, Queue, Quota, Receive, Request,
+    Service, Tile, Time, UNREGULATED,
+};
 pub use revoke::{Progress, Removed};
 pub use space::{Holder, HolderId, NODES_MAX, Space};
+pub use time::Terms;
 
 #[cfg(any(test, feature = "laws"))]
 #[path = "tests/laws.rs"]
@@ -60,6 +66,8 @@ pub const PIECES_MAX: u8 = 64;
 pub const LOOKUP_STEPS: u32 = 1;
 /// Worst-case steps to make a node whose other operands were found: its ancestors, each with what it depends on.
 pub const MAKE_STEPS: u32 = (DEPTH_MAX as u32 + 1) * (EDGES as u32 + 1) * 2 + 4 * LOOKUP_STEPS;
+/// Worst-case steps of [`Space::fresh_from`].
+pub const FRESH_STEPS: u32 = DEPTH_MAX as u32 + 1;
 /// Worst-case steps to create an activity: a place, and [`MAKE_STEPS`].
 pub const ACTIVITY_STEPS: u32 = MAKE_STEPS + 1;
 /// Worst-case steps to cut memory: the search for a gap, and [`MAKE_STEPS`].

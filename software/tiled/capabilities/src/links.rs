@@ -41,7 +41,7 @@ impl Space {
 
     /// Whether there is a free node.
     pub(crate) fn has_free(&self) -> bool {
-        self.free.is_some() || self.nodes.len() < self.room.0
+        self.free.is_some() || self.nodes.len() < self.nodes.room()
     }
 
     /// Takes a free node: one that was in use before, or the next that never was. Purses guarantee that there is one.
@@ -57,18 +57,28 @@ impl Space {
             return Some(id);
         }
         let next = NodeId(self.nodes.len() as u16);
-        self.nodes.push(Node::FREE);
+        self.nodes.push(Node::FREE).ok()?;
         Some(next)
     }
 
     /// A free place for an activity, if there is one; it stays free until it has a node.
     pub(crate) fn find_place(&mut self) -> Option<u16> {
         self.visit(1);
-        if self.free_place.is_none() && self.holders.len() < self.room.1 {
-            self.free_place = Some(self.holders.len() as u16);
-            self.holders.push(Holder::FREE);
+        if self.free_place.is_none() && self.holders.push(Holder::FREE).is_ok() {
+            self.free_place = Some(self.holders.len() as u16 - 1);
         }
         self.free_place
+    }
+
+    /// Whether the next activity finds a place that is ready, or none at all: making one writes a whole table of selectors.
+    pub fn has_place(&self) -> bool {
+        self.free_place.is_some() || self.holders.len() >= self.holders.room()
+    }
+
+    /// Makes a place for the next activity ready.
+    pub fn make_place(&mut self) {
+        // Without room, the creation says so.
+        let _ = self.find_place();
     }
 
     /// The first free place is in use.

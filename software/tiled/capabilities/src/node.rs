@@ -2,7 +2,7 @@
 //!
 //! Why it exists: the layout of a node, and nothing about what is done with it. What it deliberately does not know: rules.
 
-use crate::object::Object;
+use crate::object::{Line, Object};
 
 /// Number of a node. Valid as long as the node lives; whoever keeps one longer compares [`Node::birth`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,7 +119,13 @@ impl Node {
         state: State::Free,
         depth: 0,
         copy: false,
-        object: Object::Service,
+        object: Object::Semaphore {
+            value: 0,
+            waiting: Line {
+                first: [0; 3],
+                last: [0; 3],
+            },
+        },
         owner: NodeId::NONE,
         edges: [Edge::NONE; EDGES],
         first: Slot::NONE,

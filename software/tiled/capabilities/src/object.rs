@@ -3,6 +3,7 @@
 //! Why it exists: one place says what each kind carries. What it deliberately does not know: who holds it.
 
 use crate::node::NodeId;
+use bulkhead_abi::syscall::PRIORITIES;
 
 /// Number of quotas that a tile capability has.
 pub const QUOTAS: usize = 5;
@@ -15,7 +16,7 @@ pub const UNREGULATED: u64 = u64::MAX;
 pub enum Quota {
     /// Endpoints of its unit.
     Endpoints = 0,
-    /// Execution time of its hart in nanoseconds a second.
+    /// Execution time of its hart in nanoseconds of each period ([`Time::period`]).
     Cpu = 1,
     /// Traffic in bytes a second.
     NocRate = 2,
@@ -28,16 +29,31 @@ pub enum Quota {
 /// What a derived tile capability is to have; where it says nothing, it shares what its parent has.
 pub type Request = [Option<u64>; QUOTAS];
 
+/// Processor time, as a tile capability carries it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time {
+    /// Nanoseconds that it was given in each period; where the time is shared, those of its owner.
+    pub budget: u64,
+    /// The period in nanoseconds; [`WHOLE`](bulkhead_abi::time::WHOLE): the whole processor.
+    pub period: u64,
+    /// The highest priority that activities get.
+    pub priority: u8,
+    /// What has no budget may be derived from it: whoever runs when nobody with a budget wants to.
+    pub idle: bool,
+    /// When somebody who is gone stopped using it, in nanoseconds since reset; 0 if nobody did.
+    pub last: u64,
+}
+
 /// A tile and its quotas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     /// Number on the network.
     pub tile: u16,
-    /// Period in which the execution time is given, in nanoseconds.
-    pub period: u64,
+    /// Its processor time.
+    pub time: Time,
     /// What is left of its own quotas.
     pub left: [u64; QUOTAS],
-    /// What it was given.
+    /// What was taken for it from the capability that it was derived from.
     pub given: [u64; QUOTAS],
     /// The node whose quota it uses: itself, or an ancestor.
     pub owner: [NodeId; QUOTAS],
@@ -46,6 +62,14 @@ pub struct Tile {
 }
 
 impl Tile {
+    /// What it was given of a quota, if that is its own; in its own unit, which for processor time is its own period.
+    pub fn granted(&self, quota: usize) -> u64 {
+        match quota == Quota::Cpu as usize {
+            true => self.time.budget,
+            false => self.given[quota],
+        }
+    }
+
     /// What was used of its own endpoints and page tables at most at a time; nothing where they were not given to it.
     pub fn used(&self) -> [u64; 2] {
         let quotas = [Quota::Endpoints, Quota::PageTables].map(|q| self.given[q as usize]);
@@ -112,7 +136,7 @@ pub struct Receive {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Object {
     /// A server's offer; derived from the gate at which the kernel asks it.
-    Service,
+    Service(Service),
     /// A client's session with a service.
     Session {
         /// The server's own number for it.
@@ -167,8 +191,80 @@ pub enum Object {
     Semaphore {
         /// How often it can be taken without waiting.
         value: u32,
+        /// Who waits for it.
+        waiting: Line,
     },
+    /// Something that somebody has not heard yet.
+    Notice(Notice),
+}
+
+/// Activities that wait for something, by priority: the first and the last; 0 is nobody. Each of them has the place for the links to
+/// its neighbours, so a line has no end that somebody could reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Who waits for longest.
+    pub first: [u16; PRIORITIES],
+    /// Who came last.
+    pub last: [u16; PRIORITIES],
+}
+
+/// A server's offer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// Number of the question that the server has not answered yet; 0: none.
+    pub asked: u64,
+    /// That question is whether a session shall be opened.
+    pub opens: bool,
+    /// Who waits for an answer, the one that was asked for included.
+    pub waiting: Line,
+    /// Closed sessions that the server has not heard of.
+    pub closed: Queue,
 }
 
 /// No owner: the place of a quota that is not there.
 pub const NO_OWNER: NodeId = NodeId(u16::MAX);
+
+/// Words of a notice.
+pub const NOTICE_WORDS: usize = 6;
+
+/// What somebody has not heard yet, and its neighbours in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// What.
+    pub words: [u64; NOTICE_WORDS],
+    pub(crate) previous: NodeId,
+    pub(crate) next: NodeId,
+}
+
+/// Notices in the order in which they were left. Only the nodes take memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    pub(crate) first: NodeId,
+    pub(crate) last: NodeId,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            first: NodeId::NONE,
+            last: NodeId::NONE,
+        }
+    }
+}
+
+impl Queue {
+    /// Whether there is nothing to hear.
+    pub fn is_empty(&self) -> bool {
+        !self.first.is_some()
+    }
+
+    /// A notice of this queue was removed.
+    pub fn removed(&mut self, notice: &Notice) {
+        if !notice.previous.is_some() {
+            self.first = notice.next;
+        }
+        if !notice.next.is_some() {
+            self.last = notice.previous;
+        }
+    }
+}

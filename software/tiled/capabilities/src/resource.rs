@@ -3,12 +3,9 @@
 //! Why it exists: here quota moves. What it deliberately does not know: how a quota is enforced.
 
 use crate::node::{NO_SELECTOR, NodeId};
-use crate::object::{Memory, Object, QUOTAS, Quota, Request, Tile, UNREGULATED};
+use crate::object::{Line, Memory, Object, QUOTAS, Quota, Request, Tile, UNREGULATED};
 use crate::space::{HolderId, Plan, Space};
-use crate::{Error, PIECES_MAX, Result};
-
-/// Nanoseconds of a second.
-const SECOND: u64 = 1_000_000_000;
+use crate::{Error, PIECES_MAX, Result, Terms};
 
 /// Takes `amount` from what is left; what is not regulated has always enough.
 pub(crate) fn take(left: u64, amount: u64) -> Option<u64> {
@@ -69,28 +66,19 @@ impl Space {
         }
     }
 
-    /// Execution time in nanoseconds a second that `budget` in each `period` is, rounded up.
-    fn share(budget: u64, period: u64) -> Result<u64> {
-        if period == 0 || budget > period {
-            return Err(Error::OutOfBounds);
-        }
-        let share = (u128::from(budget) * u128::from(SECOND)).div_ceil(period.into());
-        u64::try_from(share).map_err(|_| Error::OutOfBounds)
-    }
-
     /// Derives a tile capability that has the quotas of `request` for itself, moved out of `source`, and shares the others
-    /// with it. The execution time is given as nanoseconds in each `period` (of nanoseconds); rate and burst come together.
+    /// with it. The execution time is given as nanoseconds in each period; rate and burst come together.
     ///
     /// # Errors
-    /// [`Error::NoQuota`] if one of them is more than what is left, [`Error::OutOfBounds`] if a request makes no sense, and
-    /// what every operation says of its operands.
+    /// [`Error::NoQuota`] if one of them is more than what is left or the source may not give, [`Error::OutOfBounds`] if a request
+    /// makes no sense, and what every operation says of its operands.
     pub fn derive_tile(
         &mut self,
         caller: HolderId,
         source: u16,
         target: u16,
         request: Request,
-        period: u64,
+        terms: Terms,
     ) -> Result<NodeId> {
         let origin = self.find(caller, source)?;
         let parent = self.tile(origin)?;
@@ -98,7 +86,7 @@ impl Space {
             left: [0; QUOTAS],
             given: [0; QUOTAS],
             least: [u16::MAX; 2],
-            period: parent.period,
+            time: self.narrowed(&parent, request[Quota::Cpu as usize], terms)?,
             ..parent
         };
         if request[Quota::NocRate as usize].is_some() != request[Quota::NocBurst as usize].is_some()
@@ -106,18 +94,15 @@ impl Space {
             return Err(Error::OutOfBounds);
         }
         for (quota, wanted) in request.into_iter().enumerate() {
-            let Some(mut amount) = wanted else { continue };
-            if quota == Quota::Cpu as usize {
-                amount = Self::share(amount, period)?;
-                object.period = period;
-            }
+            let Some(amount) = wanted else { continue };
             self.visit(1);
-            let owner = parent.owner[quota];
-            let Object::Tile(from) = self.nodes[owner.index()].object else {
-                return Err(Error::WrongKind);
+            let from = self.tile(parent.owner[quota])?;
+            let taken = match quota == Quota::Cpu as usize {
+                true => object.time.taken(&from.time)?,
+                false => amount,
             };
-            take(from.left[quota], amount).ok_or(Error::NoQuota)?;
-            object.given[quota] = amount;
+            take(from.left[quota], taken).ok_or(Error::NoQuota)?;
+            object.given[quota] = taken;
             object.left[quota] = amount;
             object.owner[quota] = NodeId::NONE;
         }
@@ -193,8 +178,8 @@ impl Space {
     /// Cuts `size` bytes, aligned to `align`, out of memory for exclusive use: the first gap that is large enough.
     ///
     /// # Errors
-    /// [`Error::NoMemory`] if there is no such gap or there are too many pieces, [`Error::OutOfBounds`] for a size of 0 or an
-    /// alignment that is no power of two, and what every operation says of its operands.
+    /// [`Error::NoMemory`] if there is no such gap or there are too many pieces, [`Error::OutOfBounds`] for a size of 0, an
+    /// alignment that is no power of two, or memory without the right to write, and what every operation says of its operands.
     pub fn cut_memory(
         &mut self,
         caller: HolderId,
@@ -225,6 +210,10 @@ impl Space {
         }
         let pool = self.memory(origin)?;
         let owner = self.owner(origin);
+        // A piece is cleared before somebody else has it, and that is writing.
+        if pool.rights & 2 == 0 {
+            return Err(Error::OutOfBounds);
+        }
         if pool.pieces >= PIECES_MAX || size > pool.free {
             return Err(Error::NoMemory);
         }
@@ -441,7 +430,10 @@ impl Space {
         value: u32,
     ) -> Result<NodeId> {
         self.make(Plan {
-            object: Object::Semaphore { value },
+            object: Object::Semaphore {
+                value,
+                waiting: Line::default(),
+            },
             origin: NodeId::NONE,
             holder: caller,
             selector: target,
@@ -459,8 +451,8 @@ impl Space {
         let id = self.find(caller, selector)?;
         let owner = self.owner(id);
         match self.object_mut(id) {
-            Object::Semaphore { value: 0 } => Ok((owner, false)),
-            Object::Semaphore { value } => {
+            Object::Semaphore { value: 0, .. } => Ok((owner, false)),
+            Object::Semaphore { value, .. } => {
                 *value -= 1;
                 Ok((owner, true))
             }
@@ -476,7 +468,7 @@ impl Space {
         let id = self.find(caller, selector)?;
         let owner = self.owner(id);
         match self.object_mut(id) {
-            Object::Semaphore { value } => {
+            Object::Semaphore { value, .. } => {
                 *value = value.checked_add(1).ok_or(Error::OutOfBounds)?;
                 Ok(owner)
             }
@@ -487,7 +479,7 @@ impl Space {
     /// Takes one from a semaphore for somebody who waited; whether there was one.
     pub fn semaphore_take(&mut self, owner: NodeId) -> bool {
         match &mut self.nodes[owner.index()].object {
-            Object::Semaphore { value } if *value > 0 => {
+            Object::Semaphore { value, .. } if *value > 0 => {
                 *value -= 1;
                 true
             }

@@ -40,6 +40,8 @@ pub struct Removed {
     pub holder: HolderId,
     /// What it was derived from, which is still there.
     pub origin: Option<NodeId>,
+    /// The purse that paid for it, which has that back.
+    pub purse: NodeId,
 }
 
 /// What a step did.
@@ -88,6 +90,11 @@ impl Space {
         if first != crate::node::Slot::NONE {
             let next = first.node();
             self.visit(1);
+            let is_notice = matches!(self.nodes[next.index()].object, Object::Notice(_));
+            if is_notice && first.edge() == EXTRA && self.origin(current).is_some() {
+                self.inherit(next);
+                return Progress::Working;
+            }
             let node = &mut self.nodes[next.index()];
             node.state = State::Dying;
             node.via[level] = current.0;
@@ -110,7 +117,7 @@ impl Space {
     }
 
     /// Removes a node without dependents, gives its quota back and corrects the paths that led through it.
-    fn take_out(&mut self, id: NodeId) -> Removed {
+    pub(crate) fn take_out(&mut self, id: NodeId) -> Removed {
         let node = self.nodes[id.index()];
         let holder = self.holder_of(id);
         let origin = node.edges[ORIGIN].to;
@@ -146,6 +153,7 @@ impl Space {
             copy: node.copy,
             holder,
             origin: origin.is_some().then_some(origin),
+            purse: node.purse,
         }
     }
 
@@ -156,6 +164,7 @@ impl Space {
                 let Object::Tile(parent) = *self.object(origin) else {
                     return;
                 };
+                self.pass_on(&tile, id, &parent);
                 for quota in 0..QUOTAS {
                     if tile.owner[quota] == id
                         && let Object::Tile(from) =
@@ -191,7 +200,7 @@ impl Space {
                 }
             }
             Object::Send { credits, .. } => self.return_slots(origin, slots(credits)),
-            Object::Service => self.return_slots(origin, 1),
+            Object::Service(_) => self.return_slots(origin, 1),
             Object::Endpoint { count, .. } => {
                 if origin.is_some() {
                     if let Object::Receive(gate) = self.object_mut(origin) {
@@ -205,6 +214,19 @@ impl Space {
                 self.return_quota(id, Quota::Endpoints, count.into());
             }
             Object::Mapping { tables, .. } => self.return_quota(id, Quota::PageTables, tables),
+            Object::Notice(notice) => {
+                if notice.next.is_some()
+                    && let Object::Notice(next) = &mut self.nodes[notice.next.index()].object
+                {
+                    next.previous = notice.previous;
+                }
+                if notice.previous.is_some()
+                    && let Object::Notice(previous) =
+                        &mut self.nodes[notice.previous.index()].object
+                {
+                    previous.next = notice.next;
+                }
+            }
             _ => {}
         }
     }

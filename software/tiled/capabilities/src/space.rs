@@ -5,10 +5,11 @@
 use crate::node::{
     EXTRA, EXTRA2, HOLDER, LEVELS, NO_SELECTOR, Node, NodeId, OFF_PATH, ORIGIN, ROOT, State,
 };
-use crate::object::{Memory, NO_OWNER, Object, QUOTAS, Tile, UNREGULATED};
+use crate::object::{Memory, NO_OWNER, Object, QUOTAS, Tile, Time, UNREGULATED};
 use crate::revoke::Revocation;
 use crate::{DEPTH_MAX, Error, Result, SELECTORS};
-use alloc::vec::Vec;
+use bulkhead_abi::time::WHOLE;
+use bulkhead_common::payer::{Creator, Holder as Payer, Reserved};
 
 /// Number of a holder: an activity's place in the table of holders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,20 +45,23 @@ pub const NODES_MAX: usize = 65_000;
 const _: () = assert!(NODES_MAX < ROOT as usize && ROOT < OFF_PATH);
 
 /// All capabilities of a system.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Space {
     /// All that were ever used.
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Reserved<Payer, Node>,
     /// All places that were ever used.
-    pub(crate) holders: Vec<Holder>,
-    /// Nodes and places that there are at most.
-    pub(crate) room: (usize, usize),
+    pub(crate) holders: Reserved<Creator, Holder>,
+    /// Bytes that an activity is charged with beside its node.
+    pub(crate) place_cost: u64,
     pub(crate) free: NodeId,
     /// The first free place; the others follow by [`Holder::next_free`].
     pub(crate) free_place: Option<u16>,
     pub(crate) births: u64,
     pub(crate) steps: u64,
     pub(crate) revocations: [Option<Revocation>; LEVELS],
+    /// For tests: so many nodes are made, and then none.
+    #[cfg(any(test, feature = "laws"))]
+    pub fail_in: Option<u32>,
 }
 
 /// What a node needs to be made.
@@ -101,21 +105,23 @@ impl Space {
     pub fn new(nodes: usize, places: u16) -> Self {
         let usable = nodes.min(NODES_MAX);
         assert!(usable >= 4 && places > 0, "no memory for capabilities");
-        let nodes = Vec::with_capacity(usable);
-        let mut holders = Vec::with_capacity(places.into());
-        holders.push(Holder::FREE);
+        let nodes = Reserved::with_room(usable);
+        let mut holders = Reserved::with_room(places.into());
+        let _ = holders.push(Holder::FREE);
         // Two nodes are the kernel's own: its activity and its purse.
         // All money is worth nodes, so whoever can pay gets one, whatever others did.
         let total = (usable as u64 - 2) * NODE_COST;
         let mut space = Self {
             nodes,
             holders,
-            room: (usable, places.into()),
+            place_cost: HOLDER_COST,
             free: NodeId::NONE,
             free_place: None,
             births: 0,
             steps: 0,
             revocations: [None; LEVELS],
+            #[cfg(any(test, feature = "laws"))]
+            fail_in: None,
         };
         let purse = space.boot_node(Object::KernelMemory {
             least: total,
@@ -126,6 +132,11 @@ impl Space {
         space.holders[0].node = kernel;
         space.holders[0].purse = purse;
         space
+    }
+
+    /// From now on whoever creates an activity pays so many bytes more: for what its maker keeps of it besides.
+    pub fn charge_activities(&mut self, bytes: u64) {
+        self.place_cost = HOLDER_COST + bytes;
     }
 
     /// A node without parents and costs.
@@ -191,7 +202,13 @@ impl Space {
         let quota = [endpoints, second, rate, burst, page_tables];
         let object = Object::Tile(Tile {
             tile,
-            period: second,
+            time: Time {
+                budget: second,
+                period: WHOLE,
+                priority: u8::MAX,
+                idle: true,
+                last: 0,
+            },
             left: quota,
             given: quota,
             least: [u16::MAX; 2],
@@ -399,6 +416,20 @@ impl Space {
         }
     }
 
+    /// A node that was free has an object, and was paid for.
+    pub(crate) fn place(&mut self, id: NodeId, object: Object, depth: u8, purse: NodeId) {
+        self.nodes[id.index()] = Node {
+            state: State::Alive,
+            depth,
+            object,
+            owner: id,
+            purse,
+            cost: NODE_COST,
+            birth: self.births,
+            ..Node::FREE
+        };
+    }
+
     /// Makes a node. All checks come before the first change.
     pub(crate) fn make(&mut self, plan: Plan) -> Result<NodeId> {
         self.check_selector(plan.holder, plan.selector)?;
@@ -418,7 +449,7 @@ impl Space {
             }
         }
         let cost = match plan.object {
-            Object::Activity { .. } if plan.original.is_none() => NODE_COST + HOLDER_COST,
+            Object::Activity { .. } if plan.original.is_none() => NODE_COST + self.place_cost,
             _ => NODE_COST,
         };
         let purse = self.purse(plan.payer)?;
@@ -429,6 +460,10 @@ impl Space {
         if !self.has_free() {
             return Err(Error::NoKernelMemory);
         }
+        #[cfg(any(test, feature = "laws"))]
+        if let Some(left) = &mut self.fail_in {
+            *left = left.checked_sub(1).ok_or(Error::NoKernelMemory)?;
+        }
         let Object::KernelMemory { left, least, .. } = &mut self.nodes[purse.index()].object else {
             return Err(Error::WrongKind);
         };
@@ -437,18 +472,12 @@ impl Space {
         *least = (*least).min(rest);
         // A free node was seen above.
         let id = self.take_free().ok_or(Error::NoKernelMemory)?;
-        self.nodes[id.index()] = Node {
-            state: State::Alive,
-            depth,
-            object: plan.object,
-            copy: plan.original.is_some(),
-            owner: plan.original.unwrap_or(id),
-            selector: plan.selector,
-            purse,
-            cost,
-            birth: self.births,
-            ..Node::FREE
-        };
+        self.place(id, plan.object, depth, purse);
+        let node = &mut self.nodes[id.index()];
+        node.copy = plan.original.is_some();
+        node.owner = plan.original.unwrap_or(id);
+        node.selector = plan.selector;
+        node.cost = cost;
         let holder = self.holders[usize::from(plan.holder.0)].node;
         self.link(id, HOLDER, holder);
         if plan.origin.is_some() && self.holder_of(plan.origin) != plan.holder {

@@ -2,13 +2,17 @@
 //!
 //! Why it exists: calls are checked against this. What it deliberately does not know: what an activity computes.
 
-use crate::hardware::Region;
-use crate::system::label_caller;
+use crate::hardware::{Region, Right};
+use crate::post::Post;
+use crate::system::{Waiting, label_caller};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::words::Name;
 use bulkhead_capabilities::{HolderId, NodeId};
+use bulkhead_common::payer::{Creator, Paid};
 use core::cell::Cell;
+use core::fmt;
 use core::ops::{Deref, DerefMut};
 
 /// Where an activity is in its life.
@@ -29,8 +33,10 @@ pub enum State {
 /// An activity.
 #[derive(Clone, Debug)]
 pub struct Activity {
-    /// For reports.
+    /// What its creator calls it; see [`Activities::path`].
     pub name: Name,
+    /// Another one of its creator had that name when it came.
+    pub is_namesake: bool,
     /// Its place among the holders of capabilities.
     pub holder: HolderId,
     /// Its node among the capabilities.
@@ -55,20 +61,41 @@ pub struct Activity {
     pub physical: u64,
     /// The tile capability whose processor time it has for itself, if it is limited.
     pub cpu: Option<NodeId>,
+    /// Its token bucket; 0: its traffic is not regulated.
+    pub bucket: u8,
     /// First address and pages of the range that a pager serves, and TileMux's endpoint to it.
     pub paged: Option<(u64, u64, u16)>,
     /// Endpoints for system calls: send, receive.
     pub syscalls: (u16, u16),
+    /// What it has not heard, and what nobody has heard of it.
+    pub post: Box<Post>,
+    /// The right to answer its call, if that is not answered yet. It has one call under way at most.
+    pub(crate) parked: Option<Right>,
+    /// What its call waits for, if that is something that others do.
+    pub(crate) waits: Option<Waiting>,
 }
+
+/// Bytes that the kernel keeps of an activity, beside its place among the holders. Whoever creates it pays for them.
+pub const ACTIVITY_COST: u64 = (size_of::<(u16, Activity)>() + size_of::<Post>()) as u64;
 
 /// All activities by their numbers.
 ///
 /// Every call begins with a look for its caller, so what was found is remembered, until anything about any activity may have changed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Activities {
-    all: BTreeMap<u16, Activity>,
+    all: Paid<Creator, BTreeMap<u16, Activity>>,
     /// Callers that were found, by the lower bits of their labels.
-    callers: [Cell<Caller>; CALLERS],
+    callers: Callers,
+}
+
+/// What was found; it says nothing that the activities do not say.
+#[derive(Clone, Default)]
+struct Callers([Cell<Caller>; CALLERS]);
+
+impl fmt::Debug for Callers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Callers")
+    }
 }
 
 /// The label of a caller's messages, and his place among the holders.
@@ -90,11 +117,73 @@ impl Default for Caller {
 
 const CALLERS: usize = 32;
 
+/// Creators from an activity up to the root manager at most.
+pub const ANCESTORS_MAX: usize = 12;
+
+/// Who an activity is, from the root manager on: `root/control/actuator`. Each creator gives one component; of those that it calls
+/// alike, each but the first has its number behind it, as in `actuator:17`, and no name holds `/` or `:`. So no two activities have the
+/// same path, and nobody can take that of somebody whom he did not create.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'a> {
+    all: &'a Activities,
+    id: u16,
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        for (depth, (id, activity)) in self
+            .all
+            .ancestry(self.id)
+            .into_iter()
+            .rev()
+            .flatten()
+            .enumerate()
+        {
+            if depth > 0 {
+                f.write_str("/")?;
+            }
+            f.write_str(activity.name.as_str())?;
+            if activity.is_namesake {
+                write!(f, ":{id}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Activities {
+    /// Who an activity is.
+    pub fn path(&self, id: u16) -> Path<'_> {
+        Path { all: self, id }
+    }
+
+    /// An activity, who created it, and so on. A creator lives longer than what it created.
+    fn ancestry(&self, id: u16) -> [Option<(u16, &Activity)>; ANCESTORS_MAX] {
+        let mut next = Some(id);
+        core::array::from_fn(|_| {
+            let id = next?;
+            let found = self.all.get(&id);
+            next = found.map(|activity| activity.creator);
+            Some((id, found?))
+        })
+    }
+
+    /// Whether an activity may create one more: it has fewer creators above it than there may be.
+    pub fn may_create(&self, id: u16) -> bool {
+        self.ancestry(id).last().is_none_or(Option::is_none)
+    }
+
+    /// Whether a creator has an activity of this name.
+    pub fn has_namesake(&self, creator: u16, name: &Name) -> bool {
+        self.all
+            .values()
+            .any(|a| a.creator == creator && a.name == *name)
+    }
+
     /// The place among the holders of the activity whose messages have this label, if it may make calls.
     #[inline(always)]
     pub fn caller(&self, label: u64) -> Option<HolderId> {
-        let caller = self.callers[label as usize % CALLERS].get();
+        let caller = self.callers.0[label as usize % CALLERS].get();
         match caller.label == label {
             true => Some(caller.holder),
             false => self.find(label),
@@ -111,8 +200,15 @@ impl Activities {
         if found.generation != generation || !lives {
             return None;
         }
-        self.callers[label as usize % CALLERS].set(Caller { label, holder });
+        self.callers.0[label as usize % CALLERS].set(Caller { label, holder });
         Some(holder)
+    }
+}
+
+impl Activities {
+    /// An activity, for what does not change whether it may call.
+    pub(crate) fn quiet(&mut self, id: u16) -> Option<&mut Activity> {
+        self.all.get_mut(&id)
     }
 }
 
@@ -141,6 +237,7 @@ mod tests {
     fn activity(generation: u32, holder: u16) -> Activity {
         Activity {
             name: Name::default(),
+            is_namesake: false,
             holder: HolderId(holder),
             node: NodeId(0),
             tile: 0,
@@ -157,9 +254,68 @@ mod tests {
             },
             physical: 0,
             cpu: None,
+            bucket: 0,
             paged: None,
             syscalls: (0, 0),
+            post: Box::default(),
+            parked: None,
+            waits: None,
         }
+    }
+
+    #[test]
+    fn nobody_takes_the_path_of_another_one() {
+        let mut all = Activities::default();
+        let mut add = |id: u16, creator: u16, name: &str| {
+            let name = Name::new(name).unwrap();
+            let is_namesake = all.has_namesake(creator, &name);
+            let new = Activity {
+                name,
+                creator,
+                is_namesake,
+                ..activity(0, id)
+            };
+            all.insert(id, new);
+        };
+        add(1, 0, "root");
+        add(2, 1, "control");
+        add(3, 2, "actuator");
+        // The same name by the same creator, by somebody else, and by a child of the one that has it.
+        add(4, 2, "actuator");
+        add(5, 1, "actuator");
+        add(6, 3, "actuator");
+        let path = |id| format!("{}", all.path(id));
+        assert_eq!(
+            [1, 2, 3, 4, 5, 6].map(path),
+            [
+                "root",
+                "root/control",
+                "root/control/actuator",
+                "root/control/actuator:4",
+                "root/actuator",
+                "root/control/actuator/actuator"
+            ]
+        );
+        // As deep as it goes.
+        for id in 7..7 + ANCESTORS_MAX as u16 {
+            let creator = id - 1;
+            if all.contains_key(&creator) && all.may_create(creator) {
+                all.insert(
+                    id,
+                    Activity {
+                        creator,
+                        name: Name::new("x").unwrap(),
+                        ..activity(0, id)
+                    },
+                );
+            }
+        }
+        let deepest = all.keys().last().copied().unwrap();
+        assert_eq!(
+            format!("{}", all.path(deepest)).split('/').count(),
+            ANCESTORS_MAX
+        );
+        assert!(!all.may_create(deepest) && all.may_create(deepest - 1));
     }
 
     proptest! {

@@ -3,10 +3,10 @@
 //! Why it exists: the kernel's few unsafe lines stand here. What it deliberately does not know: tiles and activities.
 #![allow(unsafe_code)]
 
-use alloc::vec::Vec;
 use bulkhead_abi::boot::{BOOT_MAGIC, BOOT_VERSION, BootHeader, BootModule, BootTile};
 use bulkhead_abi::message::{HEADER_SIZE, Header};
 use bulkhead_abi::syscall::{PRIORITIES, SYSCALL_SLOT};
+use bulkhead_common::payer::Fixed;
 use bulkhead_hal::heap::LocalHeap;
 use bulkhead_hal::{csr, device};
 use bulkhead_kernel::system::ROOM;
@@ -31,7 +31,17 @@ core::arch::global_asm!(
     "    sd zero, 0(t0)",
     "    addi t0, t0, 8",
     "    j 1b",
-    "2:  la t0, 3f",
+    // Code and constants are read once, four lines at a time, so that the first call of each kind does not wait for memory at every
+    // line.
+    "2:  la t0, _start",
+    "    la t1, code_end",
+    "4:  ld t2, 0(t0)",
+    "    ld t3, 64(t0)",
+    "    ld t4, 128(t0)",
+    "    ld t5, 192(t0)",
+    "    addi t0, t0, 256",
+    "    bltu t0, t1, 4b",
+    "    la t0, 3f",
     "    csrw mtvec, t0",
     "    call {start}",
     ".balign 4",
@@ -73,9 +83,9 @@ pub struct BootTable {
     /// Header.
     pub header: BootHeader,
     /// Tiles.
-    pub tiles: Vec<BootTile>,
+    pub tiles: Fixed<BootTile>,
     /// Modules.
-    pub modules: Vec<BootModule>,
+    pub modules: Fixed<BootModule>,
 }
 
 extern "C" fn start(tile: u64, table: u64) -> ! {

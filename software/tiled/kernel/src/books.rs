@@ -5,8 +5,8 @@
 //! is left has, ends all, takes back what it gave away itself, and compares. What it deliberately does not know: who died and when.
 
 use crate::system::System;
-use alloc::vec::Vec;
 use bulkhead_capabilities::{NodeId, Object};
+use bulkhead_common::payer::Fixed;
 
 /// Name of the boot module whose presence asks for this; no program has such a name.
 pub const MODULE: &str = "kernel:books";
@@ -15,9 +15,9 @@ pub const MODULE: &str = "kernel:books";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Books {
     /// All capabilities, activities among them.
-    capabilities: Vec<(NodeId, Object)>,
+    capabilities: Fixed<(NodeId, Object)>,
     /// Free endpoints of each tile.
-    endpoints: Vec<usize>,
+    endpoints: Fixed<usize>,
     /// Those who wait for something, and what somebody is to be told.
     waiting: usize,
 }

@@ -16,3 +16,7 @@ pub const ANSWER: u64 = 65;
 pub const TILE_ANSWER: u64 = 66;
 /// A notification of a TileMux.
 pub const NOTIFICATION: u64 = 67;
+/// A late reply.
+pub const REPLY: u64 = 68;
+/// A text, or a line of the kernel's own, on the console.
+pub const TEXT: u64 = 69;

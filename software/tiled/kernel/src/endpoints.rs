@@ -3,18 +3,17 @@
 //! Why it exists: numbers are given out and come back. What it deliberately does not know: to whom and for what; the
 //! capabilities know that.
 
-use alloc::vec::Vec;
-
 use bulkhead_capabilities::NodeId;
+use bulkhead_common::payer::Fixed;
 
 /// The endpoints of one unit.
 #[derive(Clone, Debug)]
 pub struct EndpointTable {
     /// A bit for each: it is in use.
-    used: Vec<u64>,
+    used: Fixed<u64>,
     count: u16,
     /// The capability that a receive endpoint was made active by, as long as it is.
-    gates: Vec<NodeId>,
+    gates: Fixed<NodeId>,
 }
 
 /// Endpoints in a word of the table.
@@ -24,9 +23,9 @@ impl EndpointTable {
     /// `count` endpoints of which the first `reserved` are the system's.
     pub fn new(count: u16, reserved: u16) -> Self {
         let mut table = Self {
-            used: alloc::vec![0; usize::from(count.div_ceil(WORD))],
+            used: (0..count.div_ceil(WORD)).map(|_| 0).collect(),
             count,
-            gates: alloc::vec![NodeId::NONE; count.into()],
+            gates: (0..count).map(|_| NodeId::NONE).collect(),
         };
         table.take(0, reserved.min(count));
         // What does not exist is never free.

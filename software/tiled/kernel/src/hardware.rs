@@ -2,8 +2,10 @@
 //!
 //! Why it exists: with this trait the decisions run on the host's tests. What it deliberately does not know: why.
 
-use bulkhead_abi::dtu::Endpoint;
+use bulkhead_abi::dtu::{ENDPOINT_WORDS, Endpoint};
+use bulkhead_abi::syscall::REPLY_WORDS;
 use bulkhead_abi::tilemux::{Request, TileMuxError};
+use bulkhead_abi::words::Words;
 use bulkhead_capabilities::Memory;
 
 /// A piece of a memory tile.
@@ -28,15 +30,21 @@ impl Region {
     }
 }
 
+/// The right to answer a call, as the unit keeps it.
+pub type Right = [u64; ENDPOINT_WORDS];
+
 /// Effects on tiles. They are carried out at once and in order.
 pub trait Hardware {
-    /// Configures an endpoint of a tile. Nothing that was sent over an endpoint which was invalidated before is under way any more
-    /// when this is done.
+    /// Configures an endpoint of a tile.
     fn set_endpoint(&mut self, tile: u16, endpoint: u16, value: Endpoint);
     /// What an endpoint of a tile is configured as.
     fn endpoint(&mut self, tile: u16, endpoint: u16) -> Endpoint;
-    /// Invalidates an endpoint of a tile and drops its messages.
-    fn invalidate_endpoint(&mut self, tile: u16, endpoint: u16);
+    /// Invalidates `count` endpoints of a tile, from `first` on, and drops their messages. Nothing leaves over them any more, and no
+    /// reply reaches them.
+    fn invalidate(&mut self, tile: u16, first: u16, count: u16);
+    /// Whether something is under way that left over an endpoint of a tile before it was invalidated: a message that the receiver has
+    /// not stored or refused, or an access to memory that has not been answered.
+    fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool;
     /// Sets a token bucket of a tile: bytes a second, bytes at once.
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64);
     /// Lets machine mode of a tile borrow so many bytes from its token buckets.
@@ -52,18 +60,18 @@ pub trait Hardware {
     fn request(&mut self, tile: u16, request: Request, number: u64) -> bool;
     /// The next answer of a TileMux: the number of the request, and the answer.
     fn answer(&mut self) -> Option<(u64, TileMuxError)>;
-    /// Sends words to an endpoint of a tile over one of the kernel's own send endpoints; the answer will carry `label`. False if the
-    /// receiver is not there or has no room.
-    fn ask(&mut self, line: u16, to: (u16, u16), words: &[u64], label: u64) -> bool;
+    /// Sends words to an endpoint of a tile; the answer will carry `label`. False if the receiver is not there or has no room.
+    fn ask(&mut self, to: (u16, u16), words: &[u64], label: u64) -> bool;
+    /// Takes the right to answer the call of a priority at an offset, and frees its slot.
+    fn park(&mut self, level: usize, offset: u32) -> Right;
+    /// Answers a call whose slot was freed.
+    fn answer_parked(&mut self, right: Right, reply: &Words<REPLY_WORDS>);
     /// Reads from a region.
     fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]);
     /// Writes to a region.
     fn write(&mut self, region: Region, offset: u64, data: &[u8]);
-    /// Fills a region with zeros. Nothing that was sent over an endpoint which was invalidated before is under way any more.
+    /// Fills a region with zeros.
     fn clear(&mut self, region: Region);
-    /// From when on, in nanoseconds since reset, nothing is under way any more that was sent over an endpoint which was invalidated. Who
-    /// configures an endpoint or clears memory before keeps the kernel waiting until then.
-    fn settled_at(&mut self) -> u64;
     /// Nanoseconds since reset.
     fn time(&mut self) -> u64;
 }

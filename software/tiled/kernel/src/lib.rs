@@ -16,6 +16,7 @@ pub mod console;
 pub mod endpoints;
 pub mod hardware;
 pub mod load;
+pub mod post;
 pub mod report;
 pub mod root;
 pub mod system;

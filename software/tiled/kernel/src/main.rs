@@ -17,7 +17,9 @@ use bulkhead_abi::syscall::{PRIORITIES, StopCause, module_key};
 use bulkhead_abi::words::{self, Aligned};
 use bulkhead_hal::marker;
 use bulkhead_kernel::books::{self, Books};
-use bulkhead_kernel::bounds::{ANSWER, NOTIFICATION, STEP, TILE_ANSWER, WORK_BEGINS, WORK_ENDS};
+use bulkhead_kernel::bounds::{
+    ANSWER, NOTIFICATION, REPLY, STEP, TEXT, TILE_ANSWER, WORK_BEGINS, WORK_ENDS,
+};
 use bulkhead_kernel::hardware::{Hardware, Region};
 use bulkhead_kernel::report::Stopped;
 use bulkhead_kernel::root::{self, Place};
@@ -27,10 +29,9 @@ use bulkhead_kernel::system::{
 use bulkhead_kernel::tile::Tile;
 use unit::Unit;
 
-/// Messages of each kind that are heard between two things that the kernel does.
-const HEARD: usize = 4;
 /// Nanoseconds that closing the books takes at most: some tiles that do not answer.
 const CLOSING: u64 = 1_000_000_000;
+
 /// Texts that may be waiting at once: what comes later is not what somebody said before he stopped.
 const TEXTS: usize = 32;
 
@@ -73,14 +74,12 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
     let Some(default_tile) = users.first().map(|t| t.id) else {
         panic!("the platform has no tile for activities")
     };
-    let own = tiles.iter().find(|t| tile_of(t) == own_tile);
     let (mut unit, calls) = Unit::new(own_tile, users.iter().map(|t| t.id));
     let kernel = KernelEndpoints {
         tile: own_tile,
         syscalls: unit::SYSCALLS,
         notifications: unit::NOTIFICATIONS,
         prints: unit::PRINTS,
-        lines: unit.lines(own.map_or(0, |t| t.endpoints as u16)),
     };
     let mut system = System::new(kernel, memories, users, modules, header.timebase);
     let wanted = system.module(&[books::MODULE]).is_some();
@@ -114,13 +113,16 @@ fn whole_pages(tile: u16, start: u64, end: u64) -> Region {
 /// Answers messages until the root manager has ended.
 ///
 /// One thing at a time, and that of the highest priority: a step of its job, or a call, in turn if there are both. Text comes when
-/// nothing else is to do, or only what has the lowest priority. Of what tiles and servers say, so much is heard between two things
-/// that none of them can keep the kernel from the callers.
+/// nothing else is to do, or only what has the lowest priority. Of what tiles and servers say, one thing is heard between two things
+/// that the kernel does, so whoever calls waits for one that had begun and one that is heard, and none of them can keep the kernel
+/// from the callers.
 ///
 /// Mostly there is nothing but a call, or nothing at all. Two looks tell so, and whatever is not needed for the reply comes after it.
 fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<Books>)) -> ! {
     // The priority of the job that took a step last, if that was the last thing done.
     let mut stepped = None;
+    // Whom the kernel hears next.
+    let mut ear = 0;
     let mut reply = Aligned(Reply::new());
     loop {
         let is_busy = system.is_busy();
@@ -139,7 +141,7 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
         let mut next = None;
         if is_busy || !is_plain {
             let work;
-            (work, next) = prepare(system, unit, stepped);
+            (work, next) = prepare(system, unit, stepped, &mut ear);
             match work {
                 Work::Call(chosen) => level = chosen,
                 Work::Step(done) => {
@@ -174,52 +176,66 @@ enum Work {
 /// Hears what tiles and servers say and finds the most important thing to do; a step of a job is done at once. Gives when something
 /// is due, too.
 #[inline(never)]
-fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> (Work, Option<u64>) {
-    for _ in 0..HEARD {
-        let Some((tile, stopped)) = unit.notification() else {
+fn prepare(
+    system: &mut System,
+    unit: &mut Unit,
+    stepped: Option<usize>,
+    ear: &mut usize,
+) -> (Work, Option<u64>) {
+    // Each of the three has its turn.
+    for _ in 0..EARS {
+        *ear = (*ear + 1) % EARS;
+        if hear(system, unit, *ear) {
             break;
-        };
-        // What is no message at all names no activity that there can be.
-        let (activity, cause) = stopped.unwrap_or((NUMBERS_END, StopCause::Panic));
-        measured(NOTIFICATION, || {
-            system.notified(unit, tile, activity, cause)
-        });
-        report(system, unit);
+        }
     }
-    for _ in 0..HEARD {
-        let Some((number, words)) = unit.server_answer() else {
-            break;
-        };
-        measured(ANSWER, || system.answered(unit, number, words.as_slice()));
-    }
-    let mut next = match system.has_questions() {
+    let mut next = match system.has_impatient() {
         true => system.expire(unit.time()),
         false => None,
     };
-    if system.has_impatient() {
-        next = system
-            .expire_listeners(unit.time())
-            .into_iter()
-            .chain(next)
-            .min();
-    }
     if system.is_asking() {
-        while let Some((number, answer)) = unit.answer() {
-            measured(TILE_ANSWER, || system.tile_answered(unit, number, answer));
-        }
         next = system.expire_tiles(unit).into_iter().chain(next).min();
-        report(system, unit);
-    }
-    if system.has_jobs() {
-        system.settle(unit);
     }
     (choose(system, unit, stepped), next)
 }
 
-/// Not a step of the priority that took one last if there is a call.
+/// Those whom the kernel hears: TileMuxes that notify it, servers that answer, and TileMuxes that do.
+const EARS: usize = 3;
+
+/// Hears one message of a kind, if there is one.
+fn hear(system: &mut System, unit: &mut Unit, ear: usize) -> bool {
+    match ear {
+        0 => {
+            let Some((tile, stopped)) = unit.notification() else {
+                return false;
+            };
+            // What is no message at all names no activity that there can be.
+            let (activity, cause) = stopped.unwrap_or((NUMBERS_END, StopCause::Panic));
+            measured(NOTIFICATION, || {
+                system.notified(unit, tile, activity, cause)
+            });
+        }
+        1 => {
+            let Some((number, words)) = unit.server_answer() else {
+                return false;
+            };
+            measured(ANSWER, || system.answered(unit, number, words.as_slice()));
+        }
+        _ => {
+            let Some((number, answer)) = unit.answer() else {
+                return false;
+            };
+            measured(TILE_ANSWER, || system.tile_answered(unit, number, answer));
+        }
+    }
+    true
+}
+
+/// Not a step of the priority that took one last if there is a call, and none before it is said who stopped: he may be gone after it.
 fn choose(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> Work {
+    let may_step = !system.has_reports();
     for level in (0..PRIORITIES).rev() {
-        let has_step = system.has_step(level);
+        let has_step = may_step && system.has_step(level);
         let is_first = has_step && stepped != Some(level);
         if !is_first && unit.has_call(level) {
             return Work::Call(level);
@@ -259,7 +275,7 @@ fn answer(
     });
 }
 
-/// What follows from work of a priority, or from none: questions, lines on the console, late replies, the end, texts, sleep until
+/// What follows from work of a priority, or from none: lines on the console, late replies, the end, texts, sleep until
 /// something is due.
 #[cold]
 #[inline(never)]
@@ -270,15 +286,18 @@ fn conclude(
     worked: Option<usize>,
     next: Option<u64>,
 ) {
-    // A job may have closed sessions.
-    if worked.is_some() && system.has_questions() {
-        system.ask_next(unit);
+    let mut said = false;
+    while !is_wanted_above(unit, worked) && report(system, unit) {
+        said = true;
     }
-    report(system, unit);
-    while let Some((ticket, reply)) = system.take_reply() {
-        unit.reply_otherwise(ticket, reply);
+    // Each is a piece of its own: whoever calls in a higher priority comes between.
+    while !is_wanted_above(unit, worked) && system.has_replies() {
+        measured(REPLY, || {
+            system.send_reply(unit);
+        });
     }
     if let Some(cause) = system.root_cause(*root) {
+        while report(system, unit) {}
         let code = match cause {
             StopCause::Exit(code) => code as u16,
             _ => 1,
@@ -288,26 +307,32 @@ fn conclude(
             Some(then) => arch::exit(if close(system, unit, then) { code } else { 2 }),
         }
     }
-    if worked.is_none_or(|level| level == 0) {
+    if worked.is_none_or(|level| level == 0) && !is_wanted_above(unit, worked) {
         match unit.text() {
-            Some(offset) => unit.print(system, offset),
-            None if worked.is_none() => {
-                let calm = system.waits_for_calm().then(|| unit.settled_at());
-                unit.sleep(next.into_iter().chain(calm).min());
+            Some(offset) => measured(TEXT, || unit.print(system, offset)),
+            // Steps may have waited for what was said.
+            None if worked.is_none() && !said => {
+                unit.sleep(next);
             }
             None => {}
         }
     }
 }
 
+/// Whether somebody calls in a higher priority than that of what was done.
+fn is_wanted_above(unit: &Unit, worked: Option<usize>) -> bool {
+    let mut above = worked.map_or(0, |level| level + 1)..PRIORITIES;
+    above.any(|level| unit.has_call(level))
+}
+
 /// Says what everybody who is left has, ends all, and says whether all is there again that was there at boot.
 fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
     let all: Vec<u16> = system.numbers_in_use().collect();
     for id in all {
-        let found = system.activity(id).map(|a| (a.name, a.holder));
-        if let Some((name, holder)) = found {
+        if let Some(holder) = system.activity(id).map(|a| a.holder) {
             let holding = system.space().holding(holder);
-            unit.line(format_args!("books: {} has {holding:?}", name.as_str()));
+            let path = system.path(id);
+            unit.line(format_args!("books: {path} has {holding:?}"));
         }
     }
     root::take_back(system, unit);
@@ -323,7 +348,6 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         }
         system.expire(unit.time());
         system.expire_tiles(unit);
-        system.settle(unit);
         for level in 0..PRIORITIES {
             if system.has_step(level) {
                 system.step(unit, level);
@@ -331,7 +355,7 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         }
         // Nobody is there any more to whom an answer would matter.
         while system.take_reply().is_some() {}
-        report(system, unit);
+        while report(system, unit) {}
     }
     let now = system.books();
     match now == *then {
@@ -349,20 +373,31 @@ fn measured(what: u64, work: impl FnOnce()) {
     marker::custom::<WORK_ENDS>(what);
 }
 
-/// Says which activities stopped, after what they said last: at most one text of each tile is waiting.
-fn report(system: &mut System, unit: &mut Unit) {
-    while let Some((activity, cause)) = system.take_report() {
-        for _ in 0..TEXTS {
-            let Some(offset) = unit.text() else { break };
-            unit.print(system, offset);
-        }
-        if let (Some(target), Some(tile)) = (system.activity(activity), system.tile_of(activity)) {
-            unit.line(Stopped {
-                activity,
-                name: target.name.as_str(),
-                tile: tile.id,
-                cause,
-            });
-        }
+/// Says which activity stopped, after what it said last: at most one text of each tile is waiting. One text or the line; false if there
+/// is nothing to say.
+fn report(system: &mut System, unit: &mut Unit) -> bool {
+    if !system.has_reports() {
+        return false;
     }
+    if unit.said < TEXTS
+        && let Some(offset) = unit.text()
+    {
+        unit.said += 1;
+        measured(TEXT, || unit.print(system, offset));
+        return true;
+    }
+    unit.said = 0;
+    let Some((activity, cause)) = system.take_report() else {
+        return false;
+    };
+    if let Some(tile) = system.tile_of(activity) {
+        let line = Stopped {
+            activity,
+            path: system.path(activity),
+            tile: tile.id,
+            cause,
+        };
+        measured(TEXT, || unit.line(line));
+    }
+    true
 }

@@ -25,28 +25,28 @@ pub const fn cause_name(cause: u64) -> &'static str {
     }
 }
 
-/// `activity N (name) on tile T stopped: cause`.
+/// `activity N (path) on tile T stopped: cause`.
 #[derive(Clone, Copy, Debug)]
-pub struct Stopped<'a> {
+pub struct Stopped<P> {
     /// The activity.
     pub activity: u16,
-    /// Its name.
-    pub name: &'a str,
+    /// Who it is.
+    pub path: P,
     /// Its tile.
     pub tile: u16,
     /// Why.
     pub cause: StopCause,
 }
 
-impl fmt::Display for Stopped<'_> {
+impl<P: fmt::Display> fmt::Display for Stopped<P> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Self {
             activity,
-            name,
+            path,
             tile,
             cause,
         } = self;
-        write!(f, "activity {activity} ({name}) on tile {tile} stopped: ")?;
+        write!(f, "activity {activity} ({path}) on tile {tile} stopped: ")?;
         match *cause {
             StopCause::Exit(code) => write!(f, "exit {code}"),
             StopCause::Fault { cause, pc, value } => {

@@ -89,7 +89,6 @@ fn call(
                 system.tile_answered(hardware, number, answer);
             }
             system.expire_tiles(hardware);
-            system.settle(hardware);
             if system.has_step(LEVEL) {
                 system.step(hardware, LEVEL);
             }

@@ -6,12 +6,12 @@
 use crate::endpoints::EndpointTable;
 use crate::hardware::Region;
 use crate::system::Asked;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::BUCKET_COUNT;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bulkhead_abi::tilemux::{DEFAULT_SLICE, FIRST_ENDPOINT};
 use bulkhead_capabilities::{HolderId, NodeId, Space};
+use bulkhead_common::payer::{Caller, Creator, Holder, Paid, PaidQueue};
 
 /// A processing tile for activities.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct Tile {
     /// TileMux did not answer or told lies: its hart was stopped, and nothing is asked of it any more.
     pub is_lost: bool,
     /// What TileMux is asked; the first of them has been sent.
-    pub(crate) asked: VecDeque<Asked>,
+    pub(crate) asked: PaidQueue<Caller, Asked>,
     /// When the first of them must have been answered, in nanoseconds since reset.
     pub(crate) until: u64,
     /// Notifications that could not be true.
@@ -47,13 +47,15 @@ pub struct Tile {
     /// Who started TileMux; only he may give memory for page tables, because who reaches those reaches the whole tile.
     pub lit_by: HolderId,
     /// Memory for page tables.
-    pub tables: Vec<NodeId>,
+    pub tables: Paid<Holder, Vec<NodeId>>,
     /// The tile capabilities whose processor time an activity has for itself.
-    pub budgets: Vec<NodeId>,
+    pub budgets: Paid<Creator, Vec<NodeId>>,
     /// The activity that has its device.
     pub device: Option<u16>,
     /// The tile capability whose rate each token bucket has; bucket 0 does not regulate.
     pub buckets: [Option<NodeId>; BUCKET_COUNT],
+    /// Activities of each bucket. One that has none stays with its tile capability until somebody else needs it.
+    pub bucket_users: [u16; BUCKET_COUNT],
     /// Activities share it: TileMux may borrow from the buckets.
     pub is_shared: bool,
 }
@@ -73,14 +75,15 @@ impl Tile {
             shown_by: [Space::KERNEL; PMP_WINDOWS as usize],
             is_lit: false,
             is_lost: false,
-            asked: VecDeque::new(),
+            asked: Paid::default(),
             until: 0,
             lies: 0,
             lit_by: Space::KERNEL,
-            tables: Vec::new(),
-            budgets: Vec::new(),
+            tables: Paid::default(),
+            budgets: Paid::default(),
             device: None,
             buckets: [None; BUCKET_COUNT],
+            bucket_users: [0; BUCKET_COUNT],
             is_shared: false,
         }
     }
@@ -125,12 +128,12 @@ impl Tile {
             })
     }
 
-    /// The bucket of a tile capability, or a free one for it.
-    pub fn bucket(&mut self, owner: NodeId) -> Option<u8> {
-        let mut buckets = self.buckets.iter().enumerate().skip(1);
-        let own = buckets.clone().find(|(_, b)| **b == Some(owner));
-        let (number, _) = own.or_else(|| buckets.find(|(_, b)| b.is_none()))?;
-        self.buckets[number] = Some(owner);
-        Some(number as u8)
+    /// The bucket of a tile capability, or one that no activity has; nothing is taken yet.
+    pub fn bucket(&self, owner: NodeId) -> Option<u8> {
+        let all = 1..self.buckets.len();
+        let own = all.clone().find(|b| self.buckets[*b] == Some(owner));
+        let free = all.clone().find(|b| self.buckets[*b].is_none());
+        let idle = || all.clone().find(|b| self.bucket_users[*b] == 0);
+        Some(own.or(free).or_else(idle)? as u8)
     }
 }

@@ -6,12 +6,11 @@
 //! The unit takes the kernel's addresses as they are, because it runs as [`TILEMUX_ACTIVITY`].
 
 use crate::arch::{self, CALL_BYTES, CALL_SLOTS, Calls, PAGE};
-use alloc::vec::Vec;
 use bulkhead_abi::dtu::{
     BORROWED, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
     DEVICE_ADDRESS, DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint,
     ExternalOpcode, MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
-    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE, UNDER_WAY, external_command,
 };
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::{KERNEL_LABEL, PRIORITIES, SYSCALL_SLOT, SYSCALL_WORDS, StopCause};
@@ -19,9 +18,10 @@ use bulkhead_abi::tilemux::{
     PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_SLOT, Request, TileMuxError, decode_print, decode_stopped,
 };
 use bulkhead_abi::words::{Aligned, Words};
+use bulkhead_common::payer::Fixed;
 use bulkhead_hal::dtu;
 use bulkhead_kernel::console::Lines;
-use bulkhead_kernel::hardware::{Hardware, Region};
+use bulkhead_kernel::hardware::{Hardware, Region, Right};
 use bulkhead_kernel::system::{Reply, System, Ticket};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -38,28 +38,27 @@ const ANSWERS: u16 = NOTIFICATIONS + 2;
 const SERVERS: u16 = NOTIFICATIONS + 3;
 /// Memory endpoint for whatever is to be read or written now.
 const SCRATCH: u16 = NOTIFICATIONS + 4;
+/// Send endpoint to whatever server is asked now.
+const LINE: u16 = NOTIFICATIONS + 5;
+/// Receive endpoint for calls whose slots were freed, and the right to reply to the one that is answered now.
+const PARKED: u16 = NOTIFICATIONS + 6;
+const PARKED_RIGHT: u16 = PARKED + 1;
 /// Rights to reply to system calls.
-const SYSCALL_REPLIES: u16 = NOTIFICATIONS + 5;
+const SYSCALL_REPLIES: u16 = PARKED + 2;
 const SLOTS: u16 = 32;
 /// Rights to reply to text.
 const PRINT_REPLIES: u16 = SYSCALL_REPLIES + PRIORITIES as u16 * CALL_SLOTS;
-/// Then, for each user tile, a memory endpoint to its registers and a send endpoint to its TileMux; then the lines to servers.
+/// Then, for each user tile, a memory endpoint to its registers and a send endpoint to its TileMux.
 const TILES: u16 = PRINT_REPLIES + SLOTS;
-
-/// Nothing that left a unit is on the network for longer than this, in nanoseconds: each of the eight requests of 512 bytes that every
-/// unit may have under way waits for those of all others on the slowest link of a platform at most once.
-const TRANSIT: u64 = 5_000;
 
 /// The kernel's unit.
 pub struct Unit {
     own_tile: u16,
-    tiles: Vec<u16>,
+    tiles: Fixed<u16>,
     buffers: arch::Buffers,
     console: Lines,
-    /// When an endpoint was invalidated last.
-    invalidated: u64,
-    /// First of the endpoints for lines to servers.
-    lines: u16,
+    /// Texts that were printed since it was said last that somebody stopped.
+    pub said: usize,
 }
 
 impl Unit {
@@ -67,13 +66,12 @@ impl Unit {
     pub fn new(own_tile: u16, tiles: impl Iterator<Item = u16>) -> (Self, Calls) {
         dtu::exchange_activity(CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0));
         let (buffers, calls) = arch::Buffers::take();
-        let mut unit = Self {
+        let unit = Self {
             own_tile,
             tiles: tiles.collect(),
             buffers,
             console: Lines::default(),
-            invalidated: 0,
-            lines: 0,
+            said: 0,
         };
         let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
             Endpoint::Receive(ReceiveEndpoint {
@@ -114,13 +112,7 @@ impl Unit {
             });
             dtu::set_endpoint(TILES + 2 * index as u16, &registers);
         }
-        unit.lines = TILES + 2 * unit.tiles.len() as u16;
         (unit, calls)
-    }
-
-    /// Servers that can be asked at once if the kernel's unit has so many endpoints: as many as there are slots for answers.
-    pub fn lines(&self, endpoints: u16) -> u16 {
-        endpoints.saturating_sub(self.lines).min(SLOTS)
     }
 
     /// The channel for requests to a tile's TileMux.
@@ -138,6 +130,7 @@ impl Unit {
             message_size: REQUEST_SLOT,
             credit_endpoint: NO_ENDPOINT,
             reply: false,
+            epoch: 0,
         });
         dtu::set_endpoint(endpoint + 1, &requests);
     }
@@ -234,13 +227,6 @@ impl Unit {
         }
     }
 
-    /// Answers a system call later, or with an error.
-    #[cold]
-    #[inline(never)]
-    pub fn reply_otherwise(&mut self, ticket: Ticket, reply: Reply) {
-        self.reply(ticket, &Aligned(reply));
-    }
-
     /// Prints text and lets its tile send more.
     pub fn print(&mut self, system: &System, offset: u32) {
         let (tile, payload) = self.buffers.message(self.buffers.prints, offset);
@@ -278,15 +264,25 @@ impl Unit {
         check(dtu::write_memory(endpoint, offset, data));
     }
 
-    fn external(&mut self, tile: u16, opcode: ExternalOpcode, endpoint: u16, argument: u64) {
-        self.registers(tile, EXTERNAL_ARGUMENT, &[argument]);
-        let command = opcode as u64 | u64::from(endpoint) << 8;
-        self.registers(tile, EXTERNAL_COMMAND, &[command]);
+    /// Reads registers of a tile's unit; zeros where there is none.
+    fn read_registers<const N: usize>(&mut self, tile: u16, offset: u64) -> [u64; N] {
+        let mut words = [0; N];
+        let Some(endpoint) = self.endpoints_of(tile) else {
+            return words;
+        };
+        let page = self.buffers.page(size_of_val(&words));
+        check(dtu::read_memory(endpoint, offset, page));
+        for (value, bytes) in words.iter_mut().zip(page.chunks_exact(8)) {
+            *value = word(bytes);
+        }
+        words
     }
 
-    /// Waits until nothing is on the network that left an endpoint which is invalid now.
-    fn await_transit(&self) {
-        while dtu::time() < self.invalidated + TRANSIT {}
+    fn hart(&mut self, tile: u16, opcode: ExternalOpcode, argument: u64) {
+        // The command stands behind its argument.
+        const _: () = assert!(EXTERNAL_COMMAND == EXTERNAL_ARGUMENT + 8);
+        let words = [argument, external_command(opcode, 0, 0)];
+        self.registers(tile, EXTERNAL_ARGUMENT, &words);
     }
 
     fn select(&mut self, region: Region) {
@@ -305,37 +301,29 @@ impl Unit {
 
 impl Hardware for Unit {
     fn set_endpoint(&mut self, tile: u16, endpoint: u16, value: Endpoint) {
-        self.await_transit();
         self.registers(tile, dtu::endpoint_offset(endpoint), &value.pack());
     }
 
     fn endpoint(&mut self, tile: u16, endpoint: u16) -> Endpoint {
-        let Some(registers) = self.endpoints_of(tile) else {
-            return Endpoint::Invalid;
-        };
-        let mut words = [0; ENDPOINT_WORDS];
-        let page = self.buffers.page(size_of_val(&words));
-        check(dtu::read_memory(
-            registers,
-            dtu::endpoint_offset(endpoint),
-            page,
-        ));
-        for (value, bytes) in words.iter_mut().zip(page.chunks_exact(8)) {
-            *value = word(bytes);
-        }
+        let words = self.read_registers::<ENDPOINT_WORDS>(tile, dtu::endpoint_offset(endpoint));
         Endpoint::unpack(words)
     }
 
-    fn invalidate_endpoint(&mut self, tile: u16, endpoint: u16) {
-        self.external(tile, ExternalOpcode::InvalidateEndpoint, endpoint, 0);
-        self.invalidated = dtu::time();
+    fn invalidate(&mut self, tile: u16, first: u16, count: u16) {
+        let command = external_command(ExternalOpcode::InvalidateEndpoint, first, count);
+        self.registers(tile, EXTERNAL_COMMAND, &[command]);
+    }
+
+    fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool {
+        let [under_way] = self.read_registers(tile, UNDER_WAY);
+        under_way == u64::from(endpoint)
     }
 
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {
         let base = BUCKETS + u64::from(bucket) * BUCKET_STRIDE;
-        self.registers(tile, base + BUCKET_LIMIT, &[limit]);
-        // The amount stands behind the rate.
-        self.registers(tile, base + BUCKET_RATE, &[rate, limit]);
+        // Rate, amount and limit stand in a row; the amount is cut to the limit at the next refill.
+        const _: () = assert!(BUCKET_LIMIT == BUCKET_RATE + 16);
+        self.registers(tile, base + BUCKET_RATE, &[rate, limit, limit]);
     }
 
     fn set_borrowed(&mut self, tile: u16, bytes: u64) {
@@ -351,17 +339,16 @@ impl Hardware for Unit {
     fn start_hart(&mut self, tile: u16, address: u64) {
         // An earlier TileMux may have taken a credit with it.
         self.open_requests(tile);
-        self.external(tile, ExternalOpcode::StartHart, 0, address);
+        self.hart(tile, ExternalOpcode::StartHart, address);
     }
 
     fn stop_hart(&mut self, tile: u16) {
-        self.external(tile, ExternalOpcode::StopHart, 0, 0);
+        self.hart(tile, ExternalOpcode::StopHart, 0);
     }
 
-    fn ask(&mut self, line: u16, to: (u16, u16), words: &[u64], label: u64) -> bool {
-        let endpoint = self.lines + line;
+    fn ask(&mut self, to: (u16, u16), words: &[u64], label: u64) -> bool {
         dtu::set_endpoint(
-            endpoint,
+            LINE,
             &Endpoint::Send(SendEndpoint {
                 activity: TILEMUX_ACTIVITY,
                 target_tile: to.0,
@@ -372,10 +359,39 @@ impl Hardware for Unit {
                 message_size: MESSAGE_MAX as u16,
                 credit_endpoint: NO_ENDPOINT,
                 reply: false,
+                epoch: 0,
             }),
         );
         let data = self.buffers.fill(words.as_bytes());
-        dtu::send(endpoint, data, SERVERS, label).is_ok()
+        dtu::send(LINE, data, SERVERS, label).is_ok()
+    }
+
+    fn park(&mut self, level: usize, offset: u32) -> Right {
+        let slot = (offset / u32::from(SYSCALL_SLOT)) as u16;
+        let right = dtu::endpoint_offset(SYSCALL_REPLIES + level as u16 * CALL_SLOTS + slot);
+        let right = core::array::from_fn(|word| dtu::read(right + 8 * word as u64));
+        drop_call(FIRST + level as u16, offset);
+        right
+    }
+
+    fn answer_parked(&mut self, right: Right, reply: &Reply) {
+        // As if the call were in a slot.
+        let parked = Endpoint::Receive(ReceiveEndpoint {
+            activity: TILEMUX_ACTIVITY,
+            reply_endpoints: PARKED_RIGHT,
+            buffer: self.buffers.syscalls,
+            slot_size: SYSCALL_SLOT,
+            slots: 1,
+            occupied: 1,
+            ..ReceiveEndpoint::default()
+        });
+        dtu::set_endpoint(PARKED, &parked);
+        for (word, value) in right.into_iter().enumerate() {
+            dtu::write(dtu::endpoint_offset(PARKED_RIGHT) + 8 * word as u64, value);
+        }
+        let data = self.buffers.fill(reply.as_slice().as_bytes());
+        // A caller that is gone needs no answer.
+        let _ = dtu::reply(PARKED, 0, data);
     }
 
     fn time(&mut self) -> u64 {
@@ -399,12 +415,7 @@ impl Hardware for Unit {
         Some((number, answer.unwrap_or(TileMuxError::BadRequest)))
     }
 
-    fn settled_at(&mut self) -> u64 {
-        self.invalidated + TRANSIT
-    }
-
     fn clear(&mut self, region: Region) {
-        self.await_transit();
         self.select(region);
         let mut done = 0;
         while done < region.size {

@@ -10,6 +10,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{MAP_READ, MAP_WRITE};
+use bulkhead_abi::time::enclose;
 use core::fmt;
 use roxmltree::{Document, Node};
 
@@ -67,6 +68,16 @@ pub struct App {
 }
 
 impl App {
+    /// Its processor time, if it has some for itself.
+    pub fn time(&self) -> Option<Time> {
+        self.budget.map(|(budget, period, priority)| Time {
+            budget,
+            period,
+            priority,
+            idle: true,
+        })
+    }
+
     /// The number of the service that a receive gate belongs to: gates of the service `x` are called `x-priority-0`, ....
     pub fn service_of(&self, gate: &str) -> Option<u16> {
         let of = |name: &str| -> Option<()> {
@@ -173,6 +184,19 @@ impl MemoryGate {
     }
 }
 
+/// Processor time of an application, or of what is below a manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time {
+    /// Nanoseconds.
+    pub budget: u64,
+    /// In each period of so many nanoseconds.
+    pub period: u64,
+    /// The highest priority.
+    pub priority: u8,
+    /// Beside it there may be some without a budget, who come last.
+    pub idle: bool,
+}
+
 /// Bounds of what is below a manager on a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileLimit {
@@ -226,8 +250,8 @@ pub struct Manager {
     pub modules: Vec<String>,
     /// Its bounds on tiles.
     pub limits: Vec<TileLimit>,
-    /// Nanoseconds in each period of nanoseconds, on each of its tiles.
-    pub cpu: Option<(u64, u64)>,
+    /// Processor time on the tiles on which something below it has some, or its own `<cpu>` says so.
+    pub times: Vec<(u16, Time)>,
     /// Bytes of kernel memory.
     pub kernel_memory: u64,
     /// Bytes of memory for what is below it, if the description says so.
@@ -516,16 +540,15 @@ fn manager(text: &str, node: &Node) -> Result<Manager> {
     let Some(kernel_memory) = kernel_memory else {
         return mistake(node, "<manager> without its kernel memory".into());
     };
-    let cpu = match node.children().find(|n| n.has_tag_name("cpu")) {
-        Some(cpu) => {
-            let quota = value(&cpu, "quota", quantity::time)?;
-            Some((quota, value(&cpu, "period", quantity::time)?))
-        }
-        None => None,
-    };
+    let tiles = apps.iter().map(|app| app.tile);
+    let tiles: BTreeSet<u16> = tiles.chain(managers.iter().map(|below| below.0)).collect();
+    let mut times = Vec::new();
+    for tile in tiles {
+        times.extend(time_below(node, tile)?.map(|time| (tile, time)));
+    }
     Ok(Manager {
         limits,
-        cpu,
+        times,
         kernel_memory,
         user_memory,
         name: attribute(node, "name")?.into(),
@@ -538,6 +561,48 @@ fn manager(text: &str, node: &Node) -> Result<Manager> {
         imports: Vec::new(),
         modules: modules.into_iter().collect(),
     })
+}
+
+/// Whether something below a manager is on a tile.
+fn is_on(node: &Node, tile: u16) -> bool {
+    let number = |n: Node| n.attribute("tile").and_then(|text| text.parse().ok());
+    node.descendants().any(|n| {
+        let counts = n.has_tag_name("app") || n.has_tag_name("manager") && n != *node;
+        counts && number(n) == Some(tile)
+    })
+}
+
+/// The processor time of what is below a manager on a tile: its own `<cpu>`, or what that of those below it can be derived from.
+fn time_below(node: &Node, tile: u16) -> Result<Option<Time>> {
+    if !is_on(node, tile) {
+        return Ok(None);
+    }
+    let mut parts = Vec::new();
+    for child in node.children() {
+        if child.has_tag_name("manager") {
+            parts.extend(time_below(&child, tile)?);
+        }
+        for app_node in child.children().filter(|n| n.has_tag_name("app")) {
+            let app = app(&app_node)?;
+            parts.extend(app.time().filter(|_| app.tile == tile));
+        }
+    }
+    let priority = parts.iter().map(|part| part.priority).max().unwrap_or(0);
+    if let Some(cpu) = node.children().find(|n| n.has_tag_name("cpu")) {
+        return Ok(Some(Time {
+            budget: value(&cpu, "quota", quantity::time)?,
+            period: value(&cpu, "period", quantity::time)?,
+            priority: maybe(&cpu, "priority", quantity::number)?.unwrap_or(priority),
+            idle: false,
+        }));
+    }
+    let all = enclose(parts.iter().map(|part| (part.budget, part.period)));
+    Ok(all.map(|(budget, period)| Time {
+        budget,
+        period,
+        priority,
+        idle: true,
+    }))
 }
 
 /// The boot module of a `<module>`; programs have no such names.
@@ -659,3 +724,5 @@ fn app(node: &Node) -> Result<App> {
 mod border;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_fuzz;

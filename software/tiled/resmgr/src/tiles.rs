@@ -11,7 +11,7 @@ use bulkhead_abi::syscall::{SEL_MEMORIES, SEL_TILES, SHARE, Syscall, SyscallErro
 use bulkhead_abi::tilemux::{TILEMUX_MEMORY, table_pages};
 use bulkhead_lib::syscall;
 use bulkhead_loader::layout::PAGE;
-use bulkhead_resmgr::description::{App, Manager, Subsystem};
+use bulkhead_resmgr::description::{App, Manager, Subsystem, Time};
 
 /// Bytes in whole pages.
 pub fn pages(bytes: u64) -> u64 {
@@ -115,35 +115,43 @@ pub fn configure(
 #[derive(Default)]
 struct Quotas {
     endpoints: Option<u64>,
-    cpu: Option<(u64, u64)>,
+    time: Option<Time>,
     noc: Option<(u64, u64)>,
     tables: Option<u64>,
 }
 
-/// A capability for a tile with these quotas, moved out of this manager's.
+/// Whether somebody without processor time of his own may live on a tile beside those who have some.
+fn has_idle(tile: u16) -> bool {
+    let request = Syscall::Query {
+        selector: SEL_TILES + tile,
+    };
+    matches!(syscall::call(&request), Ok([.., idle]) if idle != 0)
+}
+
+/// A capability for a tile with these quotas, moved out of this manager's. Whoever gets no time of his own comes last, and so does
+/// all that he derives from it; below a manager whose time is divided, he gets what is left of that.
 fn derive(tile: u16, quotas: &Quotas, selectors: &mut Selectors) -> Result<u16, Failure> {
     let source = SEL_TILES + tile;
-    if let Quotas {
-        endpoints: None,
-        cpu: None,
-        noc: None,
-        tables: None,
-    } = quotas
-    {
-        return Ok(source);
-    }
     let (rate, burst) = quotas.noc.unwrap_or((SHARE, SHARE));
-    let (budget, period) = quotas.cpu.unwrap_or((SHARE, 0));
+    let has_idle = has_idle(tile);
+    let time = quotas.time.unwrap_or(Time {
+        budget: if has_idle { 0 } else { SHARE },
+        period: 0,
+        priority: 0,
+        idle: true,
+    });
     let target = selectors.next()?;
     let request = Syscall::DeriveTile {
         source,
         target,
         endpoints: quotas.endpoints.unwrap_or(SHARE),
-        budget,
-        period,
+        budget: time.budget,
+        period: time.period,
         rate,
         burst,
         tables: quotas.tables.unwrap_or(SHARE),
+        priority: time.priority,
+        idle: (time.idle && has_idle).into(),
     };
     call("give quotas", &request)?;
     Ok(target)
@@ -153,7 +161,7 @@ fn derive(tile: u16, quotas: &Quotas, selectors: &mut Selectors) -> Result<u16, 
 pub fn for_app(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
     let quotas = Quotas {
         endpoints: app.endpoints,
-        cpu: app.budget.map(|(budget, period, _)| (budget, period)),
+        time: app.time(),
         noc: app.limit,
         tables: app.tables,
     };
@@ -180,11 +188,12 @@ pub fn for_manager(
     selectors: &mut Selectors,
 ) -> Result<u16, Failure> {
     let limit = manager.limits.iter().find(|limit| limit.tile == tile);
+    let mut times = manager.times.iter();
     let quotas = Quotas {
-        cpu: manager.cpu,
+        time: times.find(|time| time.0 == tile).map(|time| time.1),
         ..limit.map_or_else(Quotas::default, |limit| Quotas {
             endpoints: limit.endpoints,
-            cpu: None,
+            time: None,
             noc: limit.noc,
             tables: limit.tables,
         })

@@ -11,12 +11,13 @@
 extern crate alloc;
 
 use alloc::vec::Vec;
-use bulkhead_filesystem::{BLOCK, FileSystem, Files, Result, Status, Store};
+use bulkhead_filesystem::{BLOCK, FileSystem, Files, Grant, Lending, Result, Status, Store};
 use bulkhead_lib::abi::syscall::{MAP_READ, MAP_WRITE};
 use bulkhead_lib::common::file::{
-    Close, Commit, List, MakeFolder, Open, PIECES, Read, Remove, Stat, Write,
+    Close, Commit, List, MakeFolder, Open, Read, Remove, Stat, Write,
 };
 use bulkhead_lib::common::message::Request;
+use bulkhead_lib::common::shares::Shares;
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_lib::server::{Client, Incoming, Server, Service};
 use bulkhead_lib::{argument, println, session};
@@ -25,12 +26,10 @@ bulkhead_lib::main!(main);
 
 /// Nanoseconds of a transfer of a block at most, on any platform of the catalog.
 const TRANSFER: u64 = 10_000;
-/// Open files of all clients.
-const HANDLES: usize = 256;
-/// Activities that can have files open.
-const CLIENTS: usize = 64;
-/// Pieces that are granted at once.
-const GRANTS: usize = 128;
+/// Open files that every client can have, whatever others do, and those of all together beyond that.
+const HANDLES: (usize, usize) = (2, 128);
+/// The same for pieces that are granted at once: with one, a client gets on with one file.
+const PIECES: (usize, usize) = (1, 64);
 
 /// The image in memory that only transfers reach.
 struct Disk(MemoryGate);
@@ -49,13 +48,13 @@ fn main() -> u64 {
     let disk = MemoryGate::named("disk");
     match open(disk) {
         Ok(system) => {
-            let mut service = FileService {
-                files: Files::new(system, HANDLES),
+            let lending = Lender {
                 disk: session::memory("disk"),
-                clients: Vec::with_capacity(CLIENTS),
-                grants: Vec::with_capacity(GRANTS),
-                free: Vec::with_capacity(GRANTS),
+                free: Vec::new(),
             };
+            let shares = |(each, common)| Shares::new(each, common);
+            let files = Files::new(system, lending, shares(HANDLES), shares(PIECES));
+            let mut service = FileService(files);
             Server::from_environment().run(&mut service)
         }
         Err(status) => {
@@ -79,61 +78,41 @@ fn open(disk: MemoryGate) -> Result<FileSystem<Disk>> {
     }
 }
 
-struct FileService {
-    files: Files<Disk>,
+/// Who lets clients access pieces of the image.
+struct Lender {
     /// The capability for the image, if clients can get pieces of it.
     disk: Option<u16>,
-    /// Which client an activity is.
-    clients: Vec<(u16, Client)>,
-    grants: Vec<Pieces>,
-    /// Selectors of grants that are over.
+    /// Selectors of pieces that were taken back.
     free: Vec<u16>,
 }
 
-/// A piece that a client was granted.
-struct Pieces {
-    activity: u16,
-    handle: u64,
-    selector: u16,
-}
-
-impl FileService {
-    /// Takes back what was granted for a handle, or for all handles of an activity.
-    fn take_back(&mut self, activity: u16, handle: Option<u64>) {
-        let free = &mut self.free;
-        self.grants.retain(|grant| {
-            let over = grant.activity == activity && handle.is_none_or(|h| h == grant.handle);
-            if over {
-                session::revoke(grant.selector);
-                free.push(grant.selector);
-            }
-            !over
-        });
-    }
-
-    /// Takes back the older piece of a file of which a client has as many as it may have at once.
-    fn make_room(&mut self, activity: u16, handle: u64) {
-        let mine = |grant: &Pieces| grant.activity == activity && grant.handle == handle;
-        if self.grants.iter().filter(|grant| mine(grant)).count() >= PIECES
-            && let Some(oldest) = self.grants.iter().position(mine)
-        {
-            let grant = self.grants.remove(oldest);
-            session::revoke(grant.selector);
-            self.free.push(grant.selector);
-        }
-    }
-
-    fn remember(&mut self, activity: u16, client: Client) -> Result<()> {
-        if let Some(known) = self.clients.iter_mut().find(|c| c.0 == activity) {
-            known.1 = client;
-        } else if self.clients.len() < CLIENTS {
-            self.clients.push((activity, client));
+impl Lending for Lender {
+    fn lend(&mut self, piece: &Grant) -> Result<u16> {
+        let disk = self.disk.ok_or(Status::NoRights)?;
+        let selector = match self.free.pop() {
+            Some(selector) => selector,
+            None => session::selector()?,
+        };
+        let rights = if piece.writable {
+            MAP_READ | MAP_WRITE
         } else {
-            return Err(Status::TooMany);
+            MAP_READ
+        };
+        let derived = session::derive(disk, selector, piece.store, piece.length, rights);
+        if derived.is_err() {
+            self.free.push(selector);
         }
+        derived.map(|()| selector)
+    }
+
+    fn take_back(&mut self, selector: u16) -> Result<()> {
+        session::revoke(selector)?;
+        self.free.push(selector);
         Ok(())
     }
 }
+
+struct FileService(Files<Disk, Lender>);
 
 /// Transfers of a block that an operation takes at most, with folders of up to four blocks on the way.
 fn transfers(operation: u64) -> u64 {
@@ -156,73 +135,38 @@ impl Service for FileService {
 
     fn grant(&mut self, activity: u16, arguments: [u64; 3]) -> Result<(u16, [u64; 2])> {
         let [handle, offset, write] = arguments;
-        let disk = self.disk.ok_or(Status::NoRights)?;
-        let client = self.clients.iter().find(|c| c.0 == activity);
-        let client = client.ok_or(Status::InvalidHandle)?.1;
-        let piece = self.files.grant(client, handle, offset, write != 0)?;
-        self.make_room(activity, handle);
-        if self.grants.len() == GRANTS {
-            return Err(Status::TooMany);
-        }
-        let selector = match self.free.pop() {
-            Some(selector) => selector,
-            None => session::selector()?,
-        };
-        let rights = if piece.writable {
-            MAP_READ | MAP_WRITE
-        } else {
-            MAP_READ
-        };
-        if let Err(status) = session::derive(disk, selector, piece.store, piece.length, rights) {
-            self.free.push(selector);
-            return Err(status);
-        }
-        self.grants.push(Pieces {
-            activity,
-            handle,
-            selector,
-        });
+        let (selector, piece) = self.0.grant(activity, handle, offset, write != 0)?;
         Ok((selector, [piece.offset, piece.length]))
     }
 
     /// Fills free blocks with zeros, one after each request or when there is none: others wait for one of them at most.
     fn alarm(&mut self) -> Option<u64> {
         // A disk that fails shows it to who asks for something.
-        let more = self.files.system.prepare().unwrap_or(false);
+        let more = self.0.system.prepare().unwrap_or(false);
         more.then_some(1)
     }
 
+    fn opened(&mut self, activity: u16) {
+        self.0.begin(activity);
+    }
+
     fn gone(&mut self, activity: u16) {
-        self.take_back(activity, None);
-        if let Some(index) = self.clients.iter().position(|c| c.0 == activity) {
-            let (_, client) = self.clients.swap_remove(index);
-            self.files.forget(client);
-        }
+        self.0.end(activity);
     }
 
     fn serve(&mut self, request: Incoming) {
-        let (client, activity) = (request.client(), request.activity());
-        if request.operation() == Close::OPERATION
-            && let Ok(Close { handle }) = request.body()
-        {
-            self.take_back(activity, Some(handle));
-        }
-        if request.operation() == Open::OPERATION
-            && let Err(status) = self.remember(activity, client)
-        {
-            return request.fail(status);
-        }
-        let files = &mut self.files;
+        let owner = request.owner();
+        let files = &mut self.0;
         match request.operation() {
-            Open::OPERATION => with(request, |r: Open| files.open(client, &r)),
-            Close::OPERATION => with(request, |r: Close| files.close(client, r.handle)),
+            Open::OPERATION => with(request, |r: Open| files.open(owner, &r)),
+            Close::OPERATION => with(request, |r: Close| files.close(owner, r.handle)),
             Stat::OPERATION => with(request, |r: Stat| files.stat(&r)),
             List::OPERATION => with(request, |r: List| files.list(&r)),
             MakeFolder::OPERATION => with(request, |r: MakeFolder| files.make_folder(&r)),
             Remove::OPERATION => with(request, |r: Remove| files.remove(&r)),
-            Commit::OPERATION => with(request, |r: Commit| files.commit(client, &r)),
-            Read::OPERATION => with(request, |r: Read| files.read(client, &r)),
-            Write::OPERATION => with(request, |r: Write| files.write(client, &r)),
+            Commit::OPERATION => with(request, |r: Commit| files.commit(owner, &r)),
+            Read::OPERATION => with(request, |r: Read| files.read(owner, &r)),
+            Write::OPERATION => with(request, |r: Write| files.write(owner, &r)),
             _ => request.fail(Status::UnknownOperation),
         }
     }

@@ -20,6 +20,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bulkhead_lib::abi::network::INTERRUPT_GATE;
 use bulkhead_lib::common::network::{DATA, Reply, Request, network};
+use bulkhead_lib::common::sessions::Sessions;
 use bulkhead_lib::common::status::Status;
 use bulkhead_lib::gate::{MessageBuffer, ReceiveGate};
 use bulkhead_lib::server::{Client, Incoming, Server, Service};
@@ -35,8 +36,6 @@ bulkhead_lib::main!(main);
 const FRAMES: usize = 4;
 /// Nanoseconds of a request with a frame's worth of data at most, on any platform of the catalog.
 const REQUEST: u64 = 60_000;
-/// Activities that can have a session.
-const SESSIONS: usize = 64;
 
 fn main() -> u64 {
     let Some(own) = argument::text("address").and_then(network) else {
@@ -72,7 +71,7 @@ fn main() -> u64 {
     let mut service = NetworkService {
         stack: Stack::new(card, options, time::now()),
         interrupt: ReceiveGate::named(INTERRUPT_GATE),
-        sessions: Vec::with_capacity(SESSIONS),
+        sessions: Sessions::new(),
         buffer: Box::new(MessageBuffer::new()),
     };
     for neighbour in argument::text("neighbours")
@@ -105,8 +104,7 @@ fn frames(name: &str, default: u64) -> Terms {
 struct NetworkService {
     stack: Stack<NetworkCard, Incoming>,
     interrupt: ReceiveGate,
-    /// Activities with a session.
-    sessions: Vec<u16>,
+    sessions: Sessions,
     buffer: Box<MessageBuffer>,
 }
 
@@ -135,20 +133,19 @@ impl Service for NetworkService {
     const SESSIONS: bool = true;
 
     fn opened(&mut self, activity: u16) {
-        if self.sessions.len() < SESSIONS && !self.sessions.contains(&activity) {
-            self.sessions.push(activity);
-        }
+        self.sessions.opened(activity);
     }
 
     fn gone(&mut self, activity: u16) {
-        self.sessions.retain(|known| *known != activity);
-        self.stack.forget(activity, time::now());
+        if self.sessions.closed(activity) {
+            self.stack.forget(activity, time::now());
+        }
     }
 
     fn serve(&mut self, request: Incoming) {
-        let activity = request.activity();
+        let owner = request.owner();
         // Of whom nobody hears that he is gone, nothing is kept.
-        if !self.sessions.contains(&activity) {
+        if !self.sessions.has(owner.activity) {
             return request.fail(Status::NoRights);
         }
         let bytes = request.bytes();
@@ -168,7 +165,7 @@ impl Service for NetworkService {
         // The message stays in its slot until it is answered, so its data is still there.
         let data = Vec::from(data);
         self.stack
-            .request(activity, asked, &data, request, time::now());
+            .request(owner, asked, &data, request, time::now());
         self.answers();
     }
 

@@ -38,11 +38,12 @@ struct Waiting {
 
 struct Timer {
     alarms: Alarms<Waiting>,
-    periodic: Vec<[Option<Periodic>; CLIENTS]>,
+    /// Periodic timers, and which activity has started each: another one that has the channel later has none.
+    periodic: Vec<[Option<(u16, Periodic)>; CLIENTS]>,
 }
 
 impl Timer {
-    fn periodic(&mut self, client: Client) -> &mut Option<Periodic> {
+    fn periodic(&mut self, client: Client) -> &mut Option<(u16, Periodic)> {
         &mut self.periodic[client.priority][client.label as usize]
     }
 
@@ -76,14 +77,14 @@ impl Service for Timer {
             Start::OPERATION => {
                 let started = request.body::<Start>().and_then(|Start { first, period }| {
                     let timer = Periodic::new(first, period).ok_or(Status::BadRequest)?;
-                    *self.periodic(client) = Some(timer);
+                    *self.periodic(client) = Some((activity, timer));
                     Ok(first)
                 });
                 request.answer(started);
             }
             Next::OPERATION => match *self.periodic(client) {
-                Some(timer) => self.wait(timer.next(), request, true),
-                None => request.fail(Status::NotFound),
+                Some((of, timer)) if of == activity => self.wait(timer.next(), request, true),
+                _ => request.fail(Status::NotFound),
             },
             _ => request.fail(Status::UnknownOperation),
         }
@@ -103,7 +104,7 @@ impl Service for Timer {
                 let rung = self
                     .periodic(client)
                     .as_mut()
-                    .map_or(0, |timer| timer.take(now));
+                    .map_or(0, |(_, timer)| timer.take(now));
                 request.done(&rung);
             } else {
                 request.done(&now);

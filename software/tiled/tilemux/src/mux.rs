@@ -65,6 +65,9 @@ pub struct Activity {
     lazy: Option<Lazy>,
     /// Pages that somebody else gives.
     paged: Option<Paged>,
+    /// Where its environment lies in its own memory, once that is mapped. A pager may show other memory at that address, which the
+    /// activity or the pager may perhaps only read.
+    environment: Option<u64>,
     state: State,
 }
 
@@ -211,6 +214,8 @@ impl Mux {
                 let rights = Rights::from_bits(rights & !MAP_LAZY);
                 let rights = rights.ok_or(TileMuxError::BadRequest)?;
                 let (_, target) = self.created(activity)?;
+                let within = ENVIRONMENT_BASE.checked_sub(address);
+                let within = within.filter(|offset| offset / PAGE < pages);
                 if lazy {
                     let region = lazy_region(address, physical, pages, rights);
                     target.lazy = match (target.lazy, region) {
@@ -228,6 +233,9 @@ impl Mux {
                     .space
                     .map(machine, address, physical, pages, rights)
                     .map_err(map_error)?;
+                if let Some(offset) = within {
+                    target.environment = Some(physical + offset);
+                }
             }
             Request::SetBucket { activity, bucket } => {
                 self.find(activity)?.1.bucket = bucket & 3;
@@ -237,6 +245,7 @@ impl Mux {
                 budget,
                 period,
                 priority,
+                start,
             } => {
                 let (place, target) = self.find(activity)?;
                 target.limited = true;
@@ -244,7 +253,8 @@ impl Mux {
                     amount: budget,
                     period,
                 };
-                if !self.scheduler.set_budget(place, budget, priority, now) {
+                let start = start.max(now);
+                if !self.scheduler.set_budget(place, budget, priority, start) {
                     return Err(TileMuxError::BadRequest);
                 }
                 self.tell_shared(machine);
@@ -363,6 +373,7 @@ impl Mux {
             limited: false,
             lazy: None,
             paged: None,
+            environment: None,
             state: State::Created,
         });
         self.ids[place] = id;
@@ -382,15 +393,14 @@ impl Mux {
     }
 
     /// Writes into every environment page whether the activity must wait through TileMux: because others want the hart
-    /// meanwhile, or because its own time is limited.
+    /// meanwhile, or because its own time is limited. The page is the activity's own memory, whatever it sees at the address.
     fn tell_shared(&self, machine: &mut impl Machine) {
         let started = |a: &&Activity| a.state != State::Created;
         let living = self.activities.iter().flatten().filter(started);
         let others = living.clone().count() > 1;
         for activity in living {
             let shared = u32::from(others || activity.limited);
-            let environment = activity.space.translate(machine, ENVIRONMENT_BASE);
-            if let Some((physical, _)) = environment {
+            if let Some(physical) = activity.environment {
                 machine.write_half(physical + SHARED_OFFSET, shared);
             }
         }

@@ -376,6 +376,7 @@ fn requests_are_checked() {
             budget: 2,
             period: 1,
             priority: 0,
+            start: 0,
         },
         TileMuxError::BadRequest,
     );
@@ -413,6 +414,7 @@ fn budgets_let_others_run() {
         budget: 10_000,
         period: 100_000,
         priority: 0,
+        start: 0,
     };
     assert_eq!(mux.request(&mut tile, budget, 0), Ok(None));
     // Its sleep shall not be charged, so it must sleep through TileMux.
@@ -496,5 +498,65 @@ proptest! {
                 Decision::Idle { .. } => prop_assert!(alive.values().all(|ready| !ready)),
             }
         }
+    }
+}
+
+/// A pager shows an activity memory that both may only read where its environment is: TileMux writes into the activity's own memory, or
+/// nowhere.
+#[test]
+fn tilemux_writes_only_into_memory_that_is_the_activitys_own() {
+    let foreign = 0x8070_0000;
+    // Whether the manager mapped an environment of the activity's own before.
+    for own in [false, true] {
+        let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+        start(&mut mux, &mut tile, 1);
+        let tables = region(2) + 0x1_0000;
+        let mut requests = vec![
+            Request::Create {
+                activity: 2,
+                tables,
+                table_pages: table_pages(0x1_0000),
+            },
+            Request::SetPager {
+                activity: 2,
+                endpoint: 30,
+                address: ENVIRONMENT_BASE,
+                pages: 1,
+                tables: tables + table_pages(0x1_0000) * 4096,
+                table_pages: table_pages(4096),
+            },
+            Request::MapPages {
+                activity: 2,
+                address: ENVIRONMENT_BASE,
+                physical: foreign,
+                pages: 1,
+                rights: 1,
+            },
+            Request::Start {
+                activity: 2,
+                entry: 0x1000_2000,
+                stack: 0x1000_2000,
+            },
+        ];
+        if own {
+            let map = Request::Map {
+                activity: 2,
+                address: ENVIRONMENT_BASE,
+                physical: region(2),
+                pages: 1,
+                rights: 1,
+            };
+            requests.insert(2, map);
+        }
+        for request in requests {
+            assert!(mux.request(&mut tile, request, 0).is_ok(), "{request:?}");
+        }
+        mux.remove(&mut tile, 1);
+        let written: Vec<u64> = tile.halves.keys().copied().collect();
+        let mut expected = vec![region(1) + SHARED_OFFSET];
+        if own {
+            expected.push(region(2) + SHARED_OFFSET);
+        }
+        assert_eq!(written, expected);
     }
 }

@@ -1,7 +1,7 @@
 //! What a hostile activity would try.
 
 use super::{KERNEL, MEMORY, SMALL_TILE, TILE, activity, finish, space};
-use crate::{DEPTH_MAX, Error, HolderId, PIECES_MAX, Progress, Quota, Request, SELECTORS};
+use crate::{DEPTH_MAX, Error, HolderId, PIECES_MAX, Progress, Quota, Request, SELECTORS, Terms};
 
 #[test]
 fn selectors_that_are_stale_foreign_or_senseless() {
@@ -68,12 +68,16 @@ fn numbers_that_overflow() {
             Quota::PageTables,
             Quota::NocRate,
         ] {
+            let terms = Terms {
+                period: u64::MAX,
+                ..Terms::default()
+            };
             let mut request = Request::default();
             request[quota as usize] = Some(value);
             if quota == Quota::NocRate {
                 request[Quota::NocBurst as usize] = Some(1);
             }
-            let result = space.derive_tile(KERNEL, SMALL_TILE, 30, request, u64::MAX);
+            let result = space.derive_tile(KERNEL, SMALL_TILE, 30, request, terms);
             if quota != Quota::Cpu {
                 assert_eq!(result, Err(Error::NoQuota), "{quota:?}");
             }

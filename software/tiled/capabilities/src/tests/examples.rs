@@ -1,7 +1,7 @@
 //! Worked examples: the one of the paper, and one for each rule.
 
 use super::{KERNEL, MEMORY, PURSE, SMALL_TILE, TILE, activity, finish, space};
-use crate::{Error, Object, Progress, Quota, Request, Space};
+use crate::{Error, Object, Progress, Quota, Request, Space, Terms};
 
 fn tile(space: &mut Space, selector: u16) -> [u64; 5] {
     match space.look(KERNEL, selector).unwrap().1 {
@@ -18,6 +18,13 @@ fn request(values: &[(Quota, u64)]) -> Request {
     request
 }
 
+fn every(period: u64) -> Terms {
+    Terms {
+        period,
+        ..Terms::default()
+    }
+}
+
 /// m3-rtas24, Section IV-C: a tile capability with 1 s of CPU time and 4 GB/s; 0.5 s and 3 GB/s are moved to a new one.
 #[test]
 fn the_example_of_the_paper() {
@@ -29,7 +36,7 @@ fn the_example_of_the_paper() {
         (Quota::NocBurst, 32768),
     ]);
     space
-        .derive_tile(KERNEL, SMALL_TILE, 10, wanted, 1_000_000_000)
+        .derive_tile(KERNEL, SMALL_TILE, 10, wanted, every(1_000_000_000))
         .unwrap();
     let (parent, child) = (tile(&mut space, SMALL_TILE), tile(&mut space, 10));
     assert_eq!(parent[1..4], [500_000_000, GB, 32768]);
@@ -41,7 +48,7 @@ fn the_example_of_the_paper() {
     // No more than there is.
     let more = request(&[(Quota::NocRate, GB + 1), (Quota::NocBurst, 1)]);
     assert_eq!(
-        space.derive_tile(KERNEL, SMALL_TILE, 11, more, 1),
+        space.derive_tile(KERNEL, SMALL_TILE, 11, more, every(1)),
         Err(Error::NoQuota)
     );
     // Revocation gives all of it back.
@@ -60,12 +67,14 @@ fn execution_time_is_a_share_rounded_up_and_given_back_exactly() {
     // 1 ns in each 3 ns: 333 333 334 ns a second.
     for at in 10..12 {
         let third = request(&[(Quota::Cpu, 1)]);
-        space.derive_tile(KERNEL, TILE, at, third, 3).unwrap();
+        space
+            .derive_tile(KERNEL, TILE, at, third, every(3))
+            .unwrap();
     }
     assert_eq!(tile(&mut space, TILE)[1], 333_333_332);
     let third = request(&[(Quota::Cpu, 1)]);
     assert_eq!(
-        space.derive_tile(KERNEL, TILE, 12, third, 3),
+        space.derive_tile(KERNEL, TILE, 12, third, every(3)),
         Err(Error::NoQuota)
     );
     for at in 10..12 {
@@ -76,7 +85,7 @@ fn execution_time_is_a_share_rounded_up_and_given_back_exactly() {
     for (budget, period) in [(1, 0), (4, 3)] {
         let wanted = request(&[(Quota::Cpu, budget)]);
         assert_eq!(
-            space.derive_tile(KERNEL, TILE, 12, wanted, period),
+            space.derive_tile(KERNEL, TILE, 12, wanted, every(period)),
             Err(Error::OutOfBounds)
         );
     }
@@ -86,14 +95,16 @@ fn execution_time_is_a_share_rounded_up_and_given_back_exactly() {
 fn quota_that_is_shared_is_taken_from_who_owns_it() {
     let mut space = space(32);
     space
-        .derive_tile(KERNEL, SMALL_TILE, 10, Request::default(), 0)
+        .derive_tile(KERNEL, SMALL_TILE, 10, Request::default(), every(0))
         .unwrap();
     let endpoints = request(&[(Quota::Endpoints, 15)]);
-    space.derive_tile(KERNEL, 10, 11, endpoints, 0).unwrap();
+    space
+        .derive_tile(KERNEL, 10, 11, endpoints, every(0))
+        .unwrap();
     assert_eq!(tile(&mut space, SMALL_TILE)[0], 5);
     let endpoints = request(&[(Quota::Endpoints, 6)]);
     assert_eq!(
-        space.derive_tile(KERNEL, SMALL_TILE, 12, endpoints, 0),
+        space.derive_tile(KERNEL, SMALL_TILE, 12, endpoints, every(0)),
         Err(Error::NoQuota)
     );
     space.check().unwrap();

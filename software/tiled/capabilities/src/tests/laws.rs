@@ -103,7 +103,7 @@ impl Space {
                 _ => 0,
             })
             .sum();
-        if purses + charged != (self.room.0 as u64 - 2) * Self::NODE_COST {
+        if purses + charged != (self.nodes.room() as u64 - 2) * Self::NODE_COST {
             return Err(("purses and charges are the whole", NodeId::NONE));
         }
         for (place, holder) in self.holders.iter().enumerate() {
@@ -194,7 +194,7 @@ impl Space {
                             _ => 0,
                         };
                     }
-                    if used != tile.given[quota] {
+                    if used != tile.granted(quota) {
                         return Err(("what is left and what was given away is what there was", id));
                     }
                 }
@@ -207,7 +207,7 @@ impl Space {
                 let credits: u64 = credits
                     .map(|(_, n)| match n.object {
                         Object::Send { credits, .. } => slots(credits).into(),
-                        Object::Service => 1,
+                        Object::Service(_) => 1,
                         _ => 0,
                     })
                     .sum();

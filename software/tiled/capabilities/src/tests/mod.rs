@@ -5,6 +5,7 @@ mod examples;
 mod model;
 mod random;
 mod revocation;
+mod time;
 
 use crate::{HolderId, Progress, Space};
 

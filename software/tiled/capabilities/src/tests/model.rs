@@ -2,7 +2,7 @@
 //!
 //! It shares no code and no idea with the crate but the rules: no counters that are kept, no lists that are linked.
 
-use crate::{Quota, Request};
+use crate::{Quota, Request, Terms};
 use bulkhead_abi::dtu::UNLIMITED_CREDITS;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,9 +31,11 @@ pub enum Kind {
     Activity {
         holder: u16,
     },
-    /// Its own quotas; `None`: shared with the origin.
+    /// Its own quotas; `None`: shared with the origin. What its processor time took from where it came from.
     Tile {
         own: [Option<u64>; 5],
+        taken: Option<u64>,
+        terms: Terms,
     },
     Endpoint {
         count: u16,
@@ -125,7 +127,7 @@ impl Model {
     /// The tile capability whose quota a tile capability uses.
     pub fn quota_owner(&self, id: Id, quota: usize) -> Id {
         let id = self.original(id);
-        let Kind::Tile { own } = self.all[&id].kind else {
+        let Kind::Tile { own, .. } = self.all[&id].kind else {
             panic!("no tile")
         };
         match (own[quota], self.all[&id].origin) {
@@ -137,14 +139,21 @@ impl Model {
     /// What is left of a quota; `None`: not regulated.
     pub fn quota_left(&self, id: Id, quota: usize) -> Option<u64> {
         let owner = self.quota_owner(id, quota);
-        let Kind::Tile { own } = self.all[&owner].kind else {
+        let Kind::Tile { own, .. } = self.all[&owner].kind else {
             panic!("no tile")
         };
         let given = own[quota]?;
         let mut used = 0;
         for c in self.all.values().filter(|c| c.original.is_none()) {
             used += match c.kind {
-                Kind::Tile { own }
+                Kind::Tile { taken, .. }
+                    if quota == Quota::Cpu as usize
+                        && c.origin
+                            .is_some_and(|o| self.quota_owner(o, quota) == owner) =>
+                {
+                    taken.unwrap_or(0)
+                }
+                Kind::Tile { own, .. }
                     if c.origin
                         .is_some_and(|o| self.quota_owner(o, quota) == owner) =>
                 {
@@ -286,12 +295,17 @@ impl Model {
         source: u16,
         target: u16,
         request: Request,
-        period: u64,
+        mut terms: Terms,
     ) -> Option<Id> {
         let origin = self.find(caller, source)?;
-        let Kind::Tile { .. } = self.kind(origin) else {
+        let &Kind::Tile { terms: above, .. } = self.kind(origin) else {
             return None;
         };
+        terms.idle |= request[1] == Some(0);
+        if terms.priority > above.priority || terms.idle && !above.idle {
+            return None;
+        }
+        let mut taken = None;
         if request[2].is_some() != request[3].is_some() {
             return None;
         }
@@ -300,11 +314,24 @@ impl Model {
             let Some(mut amount) = request[quota] else {
                 continue;
             };
-            if quota == 1 {
+            own[quota] = Some(amount);
+            if quota == 1 && amount > 0 {
+                let period = terms.period;
                 if period == 0 || amount > period {
                     return None;
                 }
-                amount = (u128::from(amount) * 1_000_000_000).div_ceil(period.into()) as u64;
+                let Kind::Tile { terms: whose, .. } = self.all[&self.quota_owner(origin, 1)].kind
+                else {
+                    return None;
+                };
+                // Periods of it that begin in one of the owner's; a whole processor is divided by rates.
+                amount = match whose.period {
+                    0 => (u128::from(amount) * 1_000_000_000).div_ceil(period.into()) as u64,
+                    of => (0..of).step_by(period as usize).count() as u64 * amount,
+                };
+            }
+            if quota == 1 {
+                taken = Some(amount);
             }
             if self
                 .quota_left(origin, quota)
@@ -312,10 +339,9 @@ impl Model {
             {
                 return None;
             }
-            own[quota] = Some(amount);
         }
         self.make(
-            Kind::Tile { own },
+            Kind::Tile { own, taken, terms },
             None,
             Some(origin),
             caller,
@@ -366,7 +392,7 @@ impl Model {
         let &Kind::Memory { rights, .. } = self.kind(origin) else {
             return None;
         };
-        if size == 0 {
+        if size == 0 || rights & 2 == 0 {
             return None;
         }
         let base = self.gap(origin, size, align)?;

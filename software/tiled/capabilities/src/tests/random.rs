@@ -2,7 +2,7 @@
 
 use super::model::{Kind, Model, Person};
 use super::{KERNEL, MEMORY, PURSE, SMALL_TILE, TILE, space};
-use crate::{Error, HolderId, NO_OWNER, Object, Progress, Request, Space};
+use crate::{Error, HolderId, NO_OWNER, Object, Progress, Request, Space, Terms};
 use bulkhead_abi::dtu::UNLIMITED_CREDITS;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -57,7 +57,15 @@ fn model(space: &Space) -> Model {
             tile: usize::MAX,
         },
     );
-    let tile = |quota: [Option<u64>; 5]| Kind::Tile { own: quota };
+    let tile = |quota: [Option<u64>; 5]| Kind::Tile {
+        own: quota,
+        taken: None,
+        terms: Terms {
+            period: 0,
+            priority: 255,
+            idle: true,
+        },
+    };
     let second = Some(1_000_000_000);
     add(
         &mut model,
@@ -127,6 +135,15 @@ fn request(mask: u64, value: u64) -> Request {
     request
 }
 
+fn terms(value: u64) -> Terms {
+    Terms {
+        period: value % 8,
+        // The kernel's tiles have the highest priority: mostly lower ones, one after the other.
+        priority: (255 - value / 8 % 3 * (value / 24 % 100)) as u8,
+        idle: value / 2400 % 2 == 1,
+    }
+}
+
 /// Does the same to both; an error if one took what the other refused, otherwise whether both
 /// took it.
 fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, String> {
@@ -139,10 +156,10 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
     let (ours, theirs) = match operation % 18 {
         0 | 1 => (
             space
-                .derive_tile(holder, source, target, request(a, b), c % 8)
+                .derive_tile(holder, source, target, request(a, b), terms(c))
                 .is_ok(),
             model
-                .derive_tile(caller, source, target, request(a, b), c % 8)
+                .derive_tile(caller, source, target, request(a, b), terms(c))
                 .is_some(),
         ),
         2 => {
@@ -352,15 +369,18 @@ fn compare(space: &mut Space, model: &Model) -> Result<(), String> {
                 (ours, theirs) => return Err(format!("{holder} {selector}: {ours:?} {theirs:?}")),
             };
             let same = match (object, model.kind(id)) {
-                (Object::Tile(tile), Kind::Tile { .. }) => (0..5).all(|q| {
-                    if tile.owner[q] == NO_OWNER {
-                        return false;
-                    }
-                    let Object::Tile(owner) = *space.object(tile.owner[q]) else {
-                        return false;
-                    };
-                    owner.left[q] == model.quota_left(id, q).unwrap_or(u64::MAX)
-                }),
+                (Object::Tile(tile), Kind::Tile { terms, .. }) => {
+                    (tile.time.priority, tile.time.idle) == (terms.priority, terms.idle)
+                        && (0..5).all(|q| {
+                            if tile.owner[q] == NO_OWNER {
+                                return false;
+                            }
+                            let Object::Tile(owner) = *space.object(tile.owner[q]) else {
+                                return false;
+                            };
+                            owner.left[q] == model.quota_left(id, q).unwrap_or(u64::MAX)
+                        })
+                }
                 (Object::KernelMemory { left, .. }, Kind::Purse { .. }) => {
                     left == model.purse_left(id)
                 }
@@ -377,8 +397,8 @@ fn compare(space: &mut Space, model: &Model) -> Result<(), String> {
                 (Object::Activity { holder: a }, Kind::Activity { holder: b }) => a == *b,
                 (Object::Session { ident }, Kind::Session(b)) => ident == *b,
                 (Object::Send { credits, .. }, Kind::Send { credits: b }) => credits == *b,
-                (Object::Service, Kind::Service) => true,
-                (Object::Semaphore { value }, Kind::Semaphore { value: b }) => value == *b,
+                (Object::Service(_), Kind::Service) => true,
+                (Object::Semaphore { value, .. }, Kind::Semaphore { value: b }) => value == *b,
                 _ => false,
             };
             if !same {

@@ -3,7 +3,7 @@
 use super::{KERNEL, PURSE, TILE, activity, finish, space, space_of};
 use crate::{
     ACTIVITY_STEPS, CUT_STEPS, Error, LEVELS, MAKE_STEPS, Object, Progress, REVOKE_STEPS, Request,
-    Space,
+    Space, Terms,
 };
 
 #[test]
@@ -195,7 +195,7 @@ fn operations_keep_their_bounds_in_the_deepest_tree() {
         let before = space.steps();
         let request = Request::default();
         space
-            .derive_tile(KERNEL, from_tile, 100 + i, request, 0)
+            .derive_tile(KERNEL, from_tile, 100 + i, request, Terms::default())
             .unwrap();
         worst = worst.max(space.steps() - before);
         let bytes = match space.look(KERNEL, from_purse).unwrap().1 {

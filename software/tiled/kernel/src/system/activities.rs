@@ -9,15 +9,16 @@ use super::tiles::PAGE;
 use super::{Outcome, System, Ticket, caller_label, done};
 use crate::activity::{Activity, State};
 use crate::hardware::{Hardware, Region};
+use crate::post;
 use alloc::boxed::Box;
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEndpoint};
 use bulkhead_abi::syscall::{
-    ABOUT, Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SEL_ACTIVITY, SYSCALL_SLOT,
-    StopCause, SyscallError, TOLD_MAX,
+    Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SYSCALL_SLOT, StopCause, SyscallError,
 };
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request};
+use bulkhead_abi::time::{LEAST_BUDGET, WHOLE};
 use bulkhead_abi::words::Name;
-use bulkhead_capabilities::{HolderId, NodeId, Object, Quota};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Removed, Tile};
 
 /// What an activity is to be made of: selectors of who creates it, and more.
 #[derive(Clone, Copy, Debug)]
@@ -43,9 +44,6 @@ pub struct Creation {
 /// Numbers of activities end here; larger ones are the unit's own.
 pub const NUMBERS_END: u16 = 0x8000;
 
-/// Nanoseconds of a second.
-const SECOND: u128 = 1_000_000_000;
-
 impl System {
     /// Creates an activity with its channel to the kernel. Nobody can use it before its TileMux knows it.
     ///
@@ -57,12 +55,20 @@ impl System {
         ticket: Ticket,
         plan: Creation,
     ) -> Result<Outcome, SyscallError> {
+        if !self.space.has_place() {
+            let making = Making::Place(ticket, Box::new(plan));
+            self.jobs.make(ticket.level, making);
+            return Ok(Outcome::Later);
+        }
         let creator = ticket.caller;
         let caller = self.holder(ticket)?;
         let highest = match self.activities.get(&creator) {
             Some(creator) => usize::from(creator.priority),
             None => PRIORITIES - 1,
         };
+        if !self.activities.may_create(creator) {
+            return Err(SyscallError::TooDeep);
+        }
         // The console believes names.
         let named = plan.name.is_plain();
         if !named || usize::from(plan.priority) > highest {
@@ -94,12 +100,14 @@ impl System {
             .ok_or(SyscallError::WrongState)?;
         target.endpoints.find(2).ok_or(SyscallError::NoEndpoint)?;
         let cpu_owner = tile.owner[Quota::Cpu as usize];
-        let cpu = self.budget_of(index, cpu_owner, tile.period)?;
-        let bucket = self.bucket_of(hardware, index, tile.owner[Quota::NocRate as usize])?;
+        let cpu = self.budget_of(index, &tile, plan.tile_priority)?;
+        let regulated = self.bucket_for(index, tile.owner[Quota::NocRate as usize])?;
 
         let (node, holder) =
             self.space
                 .create_activity(caller, plan.target, plan.tile, plan.purse, plan.memory)?;
+        // From here on nothing fails.
+        let bucket = self.take_bucket(hardware, index, regulated);
         let (id, generation) = self.number_for_new();
         if !self.tiles[index].is_shared && self.activities.values().any(|a| a.tile == index) {
             self.tiles[index].is_shared = true;
@@ -109,6 +117,7 @@ impl System {
             id,
             Activity {
                 name: plan.name,
+                is_namesake: self.activities.has_namesake(creator, &plan.name),
                 holder,
                 node,
                 tile: index,
@@ -121,8 +130,12 @@ impl System {
                 region,
                 physical,
                 cpu: cpu.map(|_| cpu_owner),
+                bucket,
                 paged: None,
                 syscalls: (NO_ENDPOINT, NO_ENDPOINT),
+                post: Box::default(),
+                parked: None,
+                waits: None,
             },
         );
         let bucket = (bucket != 0).then_some(Request::SetBucket {
@@ -134,6 +147,7 @@ impl System {
             budget,
             period,
             priority: plan.tile_priority,
+            start: self.space.fresh_from(cpu_owner),
         });
         let equipping = Equipping {
             ticket,
@@ -173,27 +187,33 @@ impl System {
         }
     }
 
-    /// The processor time of a tile capability in each of its periods, if it has time of its own; it must not be in use.
+    /// The processor time of a tile capability in each of its periods, if it has any; it must not be in use. Without any, an activity
+    /// comes last.
     fn budget_of(
         &self,
         index: usize,
-        owner: NodeId,
-        period: u64,
+        tile: &Tile,
+        priority: u8,
     ) -> Result<Option<(u64, u64)>, SyscallError> {
+        let owner = tile.owner[Quota::Cpu as usize];
         let Object::Tile(from) = *self.space.object(owner) else {
             return Err(SyscallError::WrongKind);
         };
-        if self.space.origin(owner).is_none() {
-            return Ok(None);
+        if priority > tile.time.priority {
+            return Err(SyscallError::NoQuota);
+        }
+        if from.time.period == WHOLE || from.time.budget == 0 {
+            return match tile.time.idle {
+                true => Ok(None),
+                false => Err(SyscallError::NoQuota),
+            };
         }
         if self.tiles[index].budgets.contains(&owner) {
             return Err(SyscallError::WrongState);
         }
-        let share = u128::from(from.left[Quota::Cpu as usize]);
-        let budget = (share * u128::from(period) / SECOND) as u64;
-        match budget {
-            0 => Err(SyscallError::NoQuota),
-            budget => Ok(Some((budget, period))),
+        match from.left[Quota::Cpu as usize] {
+            ..LEAST_BUDGET => Err(SyscallError::NoQuota),
+            budget => Ok(Some((budget, from.time.period))),
         }
     }
 
@@ -205,7 +225,7 @@ impl System {
         tile: usize,
         pages: u64,
     ) -> Result<NodeId, SyscallError> {
-        for pool in &self.tiles[tile].tables {
+        for pool in self.tiles[tile].tables.iter() {
             let to = (holder, NO_SELECTOR);
             let cut = self.space.cut(caller, *pool, to, pages * PAGE, PAGE);
             if let Ok(cut) = cut {
@@ -304,6 +324,7 @@ impl System {
             message_size: SYSCALL_SLOT,
             credit_endpoint: NO_ENDPOINT,
             reply: false,
+            epoch: 0,
         };
         target.state = State::Created;
         target.is_known = true;
@@ -418,14 +439,16 @@ impl System {
     }
 
     /// Its node was removed, and with it all that it had. Whoever created it hears of it.
-    pub(super) fn ended(&mut self, holder: HolderId) {
+    pub(super) fn ended(&mut self, holder: HolderId, removed: &Removed) {
         let Some(id) = self.number(holder) else {
             return;
         };
-        let Some(activity) = self.leave(id) else {
+        self.wait_no_more(id);
+        self.activities.hush(id);
+        let Some(mut activity) = self.leave(id) else {
             return;
         };
-        self.forget_caller(id);
+        self.jobs.forget(id, activity.priority.into());
         let cause = match activity.state {
             State::Stopped(cause) => cause,
             _ => StopCause::Killed,
@@ -435,8 +458,9 @@ impl System {
             self.jobs.root = Some(cause);
         }
         if activity.is_known {
-            let event = Event::Stopped(cause);
-            self.post(activity.creator, activity.selector, id, event);
+            let last = activity.post.said.take_about(0);
+            let words = post::ended(activity.selector, id, last, Event::Stopped(cause));
+            self.notify_end(activity.creator, removed, words);
         }
     }
 
@@ -446,132 +470,6 @@ impl System {
             Some(State::Stopped(cause)) => Some(cause),
             Some(_) => None,
             None => self.jobs.root,
-        }
-    }
-
-    /// Tells the creator of an activity what it says; only its last word is kept.
-    pub(super) fn report(&mut self, id: u16, value: u64) {
-        let Some(activity) = self.activities.get(&id) else {
-            return;
-        };
-        let (creator, selector) = (activity.creator, activity.selector);
-        self.events.retain(|(_, _, who, event)| {
-            let is_older = matches!(event, Event::Reported(old) if old >> ABOUT == value >> ABOUT);
-            *who != id || !is_older
-        });
-        self.post(creator, selector, id, Event::Reported(value));
-    }
-
-    /// Tells an activity something; who does not listen is not told without end.
-    pub(super) fn tell(&mut self, id: u16, value: u64) -> Result<(), SyscallError> {
-        let about = value >> ABOUT;
-        self.events.retain(|(to, _, _, event)| {
-            let is_older = matches!(event, Event::Told(old) if old >> ABOUT == about);
-            about == 0 || *to != id || !is_older
-        });
-        let unheard = self.events.iter();
-        let unheard = unheard.filter(|e| e.0 == id && matches!(e.3, Event::Told(_)));
-        if unheard.count() >= TOLD_MAX {
-            return Err(SyscallError::Busy);
-        }
-        self.post(id, SEL_ACTIVITY, id, Event::Told(value));
-        Ok(())
-    }
-
-    /// Events of an activity that its creator has not heard.
-    pub(super) fn unheard(&self, id: u16) -> usize {
-        self.events.iter().filter(|e| e.2 == id).count()
-    }
-
-    /// Tells an activity that something has happened.
-    pub(super) fn post(&mut self, to: u16, selector: u16, activity: u16, event: Event) {
-        if self.activities.contains_key(&to) {
-            self.events.push_back((to, selector, activity, event));
-            self.deliver();
-        }
-    }
-
-    pub(super) fn wait_event(
-        &mut self,
-        ticket: Ticket,
-        until: u64,
-    ) -> Result<Outcome, SyscallError> {
-        let mut listeners = self.listeners.iter();
-        if listeners.any(|(other, _)| other.caller == ticket.caller) {
-            return Err(SyscallError::Busy);
-        }
-        self.may_wait(ticket)?;
-        self.listeners.push((ticket, until));
-        self.deliver();
-        Ok(Outcome::Later)
-    }
-
-    /// Whether somebody does not wait for an event without end.
-    pub fn has_impatient(&self) -> bool {
-        self.impatient > 0
-    }
-
-    /// Tells those who have waited for an event long enough. Returns when the next one has.
-    pub fn expire_listeners(&mut self, now: u64) -> Option<u64> {
-        for index in (0..self.listeners.len()).rev() {
-            let (ticket, until) = self.listeners[index];
-            if until != 0 && until <= now {
-                self.listeners.swap_remove(index);
-                self.answer(ticket, Err(SyscallError::Timeout));
-            }
-        }
-        self.count_impatient();
-        let ends = self.listeners.iter().map(|(_, until)| *until);
-        ends.filter(|until| *until != 0).min()
-    }
-
-    fn count_impatient(&mut self) {
-        self.impatient = self.listeners.iter().filter(|l| l.1 != 0).count();
-    }
-
-    /// Gives events to those who wait for them.
-    fn deliver(&mut self) {
-        for index in (0..self.listeners.len()).rev() {
-            let (ticket, _) = self.listeners[index];
-            let mut events = self.events.iter();
-            let Some(position) = events.position(|e| e.0 == ticket.caller) else {
-                continue;
-            };
-            let Some((_, selector, activity, event)) = self.events.remove(position) else {
-                continue;
-            };
-            let mut reply = done();
-            reply.push(&[selector.into(), activity.into()]);
-            reply.push(&event.to_words());
-            self.listeners.swap_remove(index);
-            self.answer(ticket, Ok(reply));
-        }
-        self.count_impatient();
-    }
-
-    /// An activity is no more: nothing waits for it, and it waits for nothing.
-    fn forget_caller(&mut self, id: u16) {
-        self.events.retain(|e| e.0 != id);
-        let mut gone: alloc::vec::Vec<Ticket> = alloc::vec::Vec::new();
-        self.listeners.retain(|(ticket, _)| {
-            let stays = ticket.caller != id;
-            if !stays {
-                gone.push(*ticket);
-            }
-            stays
-        });
-        self.sleepers.retain(|(ticket, _)| {
-            let stays = ticket.caller != id;
-            if !stays {
-                gone.push(*ticket);
-            }
-            stays
-        });
-        self.count_impatient();
-        // An answer that cannot be delivered frees the kernel's slot.
-        gone.extend(self.forget_questions(id));
-        for ticket in gone {
-            self.answer(ticket, Err(SyscallError::Gone));
         }
     }
 }

@@ -10,9 +10,9 @@
 use super::revoke::Job;
 use super::{Outcome, Reply, System, Ticket};
 use crate::hardware::{Hardware, Region};
-use alloc::vec::Vec;
 use bulkhead_abi::syscall::SyscallError;
 use bulkhead_capabilities::{Memory, NodeId, Removed};
+use bulkhead_common::payer::{Boot, Reserved};
 
 /// Bytes that are cleared in one step.
 pub const PIECE: u64 = 2048;
@@ -30,9 +30,22 @@ pub(super) struct Clearing {
     reply: Reply,
 }
 
+impl Clearing {
+    /// Who waits.
+    pub(super) fn ticket(&self) -> &Ticket {
+        &self.ticket
+    }
+}
+
 /// Memory that was in use: ranges that do not touch.
-#[derive(Debug, Default)]
-pub(super) struct Dirty(Vec<Region>);
+#[derive(Clone, Debug)]
+pub(super) struct Dirty(Reserved<Boot, Region>);
+
+impl Default for Dirty {
+    fn default() -> Self {
+        Self(Reserved::with_room(RANGES_MAX + 1))
+    }
+}
 
 fn end(region: &Region) -> u64 {
     region.base + region.size
@@ -55,7 +68,8 @@ impl Dirty {
             }
             !touches
         });
-        self.0.push(whole);
+        // There is room for one more than stay.
+        let _ = self.0.push(whole);
         self.0.sort_unstable_by_key(|r| (r.tile, r.base));
         if self.0.len() > RANGES_MAX {
             let pairs = self.0.windows(2).enumerate();

@@ -9,7 +9,6 @@ use super::tiles::PAGE;
 use super::{Outcome, System, Ticket};
 use crate::activity::State;
 use crate::hardware::Hardware;
-use bulkhead_abi::dtu::Endpoint;
 use bulkhead_abi::memory_map::NETWORK_CARD_BASE;
 use bulkhead_abi::network::CARD_ADDRESS;
 use bulkhead_abi::syscall::{MAP_READ, MAP_WRITE, SyscallError};
@@ -58,10 +57,10 @@ impl System {
         {
             return Err(SyscallError::OutOfBounds);
         }
-        let physical = target.physical + offset;
+        let (holder, physical) = (target.holder, target.physical + offset);
         let id = self.tiles[index].id;
-        let receives = matches!(hardware.endpoint(id, endpoint), Endpoint::Receive(r) if r.activity == activity);
-        if !receives {
+        let gate = self.tiles[index].endpoints.gate(endpoint);
+        if gate.is_none_or(|gate| self.space.holder_of(gate) != holder) {
             return Err(SyscallError::NotReceiver);
         }
         hardware.give_device(id, (activity, endpoint), (address, physical, size));

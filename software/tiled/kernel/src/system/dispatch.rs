@@ -20,9 +20,9 @@ impl System {
     ) -> bool {
         let outcome = match self.holder(ticket) {
             Ok(caller) => {
-                let (system, ticket, reply) = (self, &ticket, &mut *reply);
+                let (ticket, reply) = (&ticket, &mut *reply);
                 let call = Carried {
-                    system,
+                    system: self,
                     hardware,
                     caller,
                     ticket,
@@ -32,11 +32,18 @@ impl System {
             }
             Err(error) => Err(error),
         };
-        outcome.unwrap_or_else(|error| {
-            reply.clear();
-            reply.push(&[error as u64]);
-            true
-        })
+        match outcome {
+            Ok(true) => true,
+            Ok(false) => {
+                self.park(hardware, ticket);
+                false
+            }
+            Err(error) => {
+                reply.clear();
+                reply.push(&[error as u64]);
+                true
+            }
+        }
     }
 }
 

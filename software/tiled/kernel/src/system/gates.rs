@@ -83,6 +83,7 @@ impl System {
                     message_size: receive.slot_size,
                     credit_endpoint: NO_ENDPOINT,
                     reply: false,
+                    epoch: 0,
                 });
                 (endpoint, 1, value, receive.slot_size.into())
             }

@@ -1,21 +1,20 @@
-//! What is made in steps: activities, windows and TileMuxes of tiles, and calls that must wait until the network is calm.
+//! What is made in steps: activities, windows and TileMuxes of tiles.
 //!
 //! Why it exists: an activity is made of eight capabilities, a tile of five endpoints and a program, and whoever is more important waits for
-//! one step, not for the whole. Nothing that was sent over an endpoint which is invalid now may be under way when the next endpoint is
-//! configured; the kernel does something else meanwhile. What it deliberately does not know: revocations; they go on beside this, so every
-//! step looks first whether what it works on is still there.
+//! one step, not for the whole. What it deliberately does not know: revocations; they go on beside this, so every step looks first
+//! whether what it works on is still there.
 
 use super::activities::Creation;
 use super::requests::{Creating, Then};
 use super::revoke::Job;
 use super::tiles::PAGE;
-use super::{Outcome, System, Ticket, done};
+use super::{System, Ticket, done};
 use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use crate::load::{self, Loading};
 use alloc::boxed::Box;
 use bulkhead_abi::syscall::{
-    NO_SELECTOR, SEL_ACTIVITY, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, Syscall, SyscallError,
+    NO_SELECTOR, SEL_ACTIVITY, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, SyscallError,
 };
 use bulkhead_abi::tilemux::{Request, TILEMUX_BASE, TILEMUX_MEMORY, table_pages};
 use bulkhead_capabilities::{HolderId, NodeId, Object, Space};
@@ -23,8 +22,8 @@ use bulkhead_capabilities::{HolderId, NodeId, Object, Space};
 /// Something that is being made.
 #[derive(Clone, Debug)]
 pub(super) enum Making {
-    /// A call that configures an endpoint, put off.
-    Call(Ticket, Syscall),
+    /// An activity for which no place is ready yet.
+    Place(Ticket, Box<Creation>),
     /// An activity gets what every activity begins with.
     Activity(Box<Equipping>),
     /// Its TileMux knows it; its channel to the kernel is opened, where it receives first. Whether that is done.
@@ -84,43 +83,7 @@ const READ: u8 = 2;
 /// The first part of what TileMux needs is there from the beginning.
 const SET_UP: u8 = 2;
 
-impl Making {
-    /// Whether it configures an endpoint next.
-    pub(super) fn needs_calm(&self) -> bool {
-        match self {
-            Making::Call(..) | Making::Channel(..) => true,
-            Making::Activity(_) => false,
-            Making::Tile(lighting) => lighting.stage > READ,
-        }
-    }
-}
-
 impl System {
-    /// Puts a call off that configures an endpoint, if something may be under way that was sent over one that is invalid now.
-    pub(super) fn puts_off(
-        &mut self,
-        hardware: &mut impl Hardware,
-        ticket: Ticket,
-        call: Syscall,
-    ) -> bool {
-        self.settle(hardware);
-        if self.calm {
-            return false;
-        }
-        self.jobs.make(ticket.level, Making::Call(ticket, call));
-        true
-    }
-
-    /// Looks whether the network is calm.
-    pub fn settle(&mut self, hardware: &mut impl Hardware) {
-        self.calm = hardware.time() >= hardware.settled_at();
-    }
-
-    /// Whether something waits for the network to become calm.
-    pub fn waits_for_calm(&self) -> bool {
-        !self.calm && self.has_jobs()
-    }
-
     /// One step of what is being made.
     pub(super) fn make_step(
         &mut self,
@@ -128,11 +91,14 @@ impl System {
         making: Making,
     ) -> Option<Making> {
         let (ticket, outcome, rest) = match making {
-            Making::Call(ticket, call) => {
-                match self.call(hardware, ticket, call) {
-                    Ok(Outcome::Reply(reply)) => self.answer(ticket, Ok(reply)),
-                    Ok(Outcome::Later) => {}
-                    Err(error) => self.answer(ticket, Err(error)),
+            Making::Place(ticket, plan) => {
+                if !self.space.has_place() {
+                    self.space.make_place();
+                    // Perhaps somebody else comes first; then it begins again.
+                    return Some(Making::Place(ticket, plan));
+                }
+                if let Err(error) = self.create(hardware, ticket, *plan) {
+                    self.answer(ticket, Err(error));
                 }
                 return None;
             }
@@ -323,7 +289,8 @@ impl System {
         }
         if self.space.is(l.shown.0, l.shown.1) {
             self.discard(l.shown.0);
-            self.close_window(hardware, l.tile, l.window);
+            // Its hart has not been started.
+            while self.close_window(hardware, l.tile, l.window, false) {}
         }
     }
 }

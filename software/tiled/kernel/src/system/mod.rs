@@ -7,35 +7,43 @@
 
 mod activities;
 mod clearing;
+mod closing;
 mod devices;
 mod dispatch;
+mod events;
 mod gates;
 mod making;
 mod paging;
 mod requests;
 mod revoke;
 mod sessions;
+mod speaking;
 mod tiles;
+mod waiting;
 
-use crate::activity::{Activities, Activity, State};
-use crate::hardware::{Hardware, Region};
+use crate::activity::{ACTIVITY_COST, Activities, Activity, Path, State};
+use crate::hardware::{Hardware, Region, Right};
 use crate::tile::Tile;
-use alloc::collections::VecDeque;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{
-    Event, ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES,
-    SEL_TILES, SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
+    ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES,
+    SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
 };
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{
-    Holder, HolderId, Node, NodeId, Object, Request as QuotaRequest, Space,
+    Holder, HolderId, Node, NodeId, Object, Request as QuotaRequest, Space, Terms,
 };
+use bulkhead_common::payer::{Caller, Creator, Fixed, Paid, PaidQueue, Reserved};
 
 pub use activities::{Creation, NUMBERS_END};
 pub(crate) use requests::Asked;
 pub use requests::{LIES_MAX, PATIENCE};
+pub(crate) use sessions::Question;
 pub use tiles::TILEMUX_NAMES;
+pub(crate) use waiting::Waiting;
+use waiting::Why;
 
 /// Results of a call.
 pub type Reply = Words<REPLY_WORDS>;
@@ -82,8 +90,6 @@ pub struct KernelEndpoints {
     pub notifications: u16,
     /// For text of activities.
     pub prints: u16,
-    /// Servers that can be asked at once: the kernel's send endpoints for that.
-    pub lines: u16,
 }
 
 /// A memory tile and what may be given away of it.
@@ -94,29 +100,26 @@ pub struct MemoryTile {
 }
 
 /// The state of the kernel.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct System {
     kernel: KernelEndpoints,
-    tiles: Vec<Tile>,
+    tiles: Fixed<Tile>,
     activities: Activities,
     /// Their numbers, by their places among the holders.
-    numbers: Vec<u16>,
-    modules: Vec<Module>,
+    numbers: Reserved<Creator, u16>,
+    modules: Fixed<Module>,
     space: Space,
-    /// What happened, for whom: creator, his selector, activity.
-    events: VecDeque<(u16, u16, u16, Event)>,
-    /// Who waits for an event, and until when (nanoseconds since reset; 0: no end).
-    listeners: Vec<(Ticket, u64)>,
-    /// How many of them do not wait without end.
-    impatient: usize,
-    /// Who waits for a semaphore: its node.
-    sleepers: VecDeque<(Ticket, NodeId)>,
+    /// Who does not wait without end: until when (nanoseconds since reset), and his number.
+    timers: Paid<Caller, BTreeSet<(u64, u16)>>,
     jobs: revoke::Jobs,
-    /// Nothing is under way that was sent over an endpoint which is invalid now, as far as it was looked.
-    calm: bool,
-    services: sessions::Services,
-    replies: VecDeque<(Ticket, Reply)>,
-    reports: VecDeque<(u16, StopCause)>,
+    /// Number of the last question to a server.
+    question: u64,
+    /// Who waits for a server, questions that are not answered, and closed sessions that servers have not heard of.
+    questions: usize,
+    /// How many closed sessions of each activity servers have not heard of.
+    mentions: Fixed<u8>,
+    replies: PaidQueue<Caller, (Ticket, Reply)>,
+    reports: PaidQueue<Creator, (u16, StopCause)>,
     next_activity: u16,
     /// How often all numbers of activities have been used.
     generation: u32,
@@ -134,9 +137,8 @@ pub const HOLDERS: u16 = 257;
 /// Capabilities at most.
 pub const NODES: usize = 32_768;
 /// Bytes of memory that these take when all of them are in use.
-pub const ROOM: usize = NODES * size_of::<Node>() + HOLDERS as usize * size_of::<Holder>();
-/// Calls of a priority that may wait for something at once; the other slots stay free for calls that are answered at once.
-pub const WAITING_MAX: usize = 12;
+pub const ROOM: usize = NODES * size_of::<Node>()
+    + HOLDERS as usize * (size_of::<Holder>() + 2 * ACTIVITY_COST as usize);
 
 impl System {
     /// A system without activities.
@@ -148,6 +150,7 @@ impl System {
         timebase: u64,
     ) -> Self {
         let mut space = Space::new(NODES, HOLDERS);
+        space.charge_activities(ACTIVITY_COST);
         for tile in tiles.iter().filter(|t| t.id < SEL_TILES_MAX) {
             // Everything is there at boot; what does not fit cannot be given away, and its use is refused later.
             let endpoints = tile.endpoints.left() as u64;
@@ -163,25 +166,23 @@ impl System {
             let _ = space.add_memory(SEL_MODULES, first.region.tile, start, end - start, 1);
         }
         // A rest for what the kernel itself causes when it starts the root manager.
-        let rest = 32 * Space::NODE_COST + Space::HOLDER_COST;
+        let rest = 32 * Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COST;
         let left = space.kernel_memory_left(Space::KERNEL).unwrap_or(0);
         let _ = space.add_kernel_memory(SEL_KERNEL_MEMORY, left.saturating_sub(rest));
         Self {
             kernel,
-            tiles,
+            tiles: tiles.into(),
             activities: Activities::default(),
-            numbers: Vec::new(),
-            modules,
+            numbers: Reserved::with_room(HOLDERS.into()),
+            modules: modules.into(),
             space,
-            events: VecDeque::new(),
-            listeners: Vec::new(),
-            impatient: 0,
-            sleepers: VecDeque::new(),
+            timers: Paid::default(),
             jobs: revoke::Jobs::default(),
-            calm: true,
-            services: sessions::Services::new(kernel.lines),
-            replies: VecDeque::new(),
-            reports: VecDeque::new(),
+            question: 0,
+            questions: 0,
+            mentions: alloc::vec![0; NUMBERS_END.into()].into(),
+            replies: Paid::default(),
+            reports: Paid::default(),
             next_activity: KERNEL_ACTIVITY + 1,
             generation: 0,
             requests: 0,
@@ -195,7 +196,7 @@ impl System {
     #[inline(always)]
     pub fn is_busy(&self) -> bool {
         let waiting = self.asking | self.replies.len() | self.reports.len();
-        waiting | usize::from(self.has_jobs()) | self.services.questions | self.impatient != 0
+        waiting | usize::from(self.has_jobs()) | self.timers.len() != 0
     }
 
     /// An activity.
@@ -215,8 +216,8 @@ impl System {
 
     /// Those who wait for something, and what somebody is to be told.
     pub(crate) fn unfinished(&self) -> usize {
-        let calls = (0..PRIORITIES).map(|level| self.waiting(level));
-        calls.sum::<usize>() + self.replies.len() + self.events.len()
+        let waiting = self.activities.values().filter(|a| a.waits.is_some());
+        waiting.count() + self.replies.len() + self.activities.unheard()
     }
 
     /// The tile of an activity.
@@ -224,10 +225,15 @@ impl System {
         self.activities.get(&id).map(|a| &self.tiles[a.tile])
     }
 
-    /// The name of an activity that is on this tile (its number on the network).
-    pub fn name_on(&self, id: u16, tile: u16) -> Option<&str> {
+    /// The path of an activity that is on this tile (its number on the network).
+    pub fn name_on(&self, id: u16, tile: u16) -> Option<Path<'_>> {
         let activity = self.activities.get(&id)?;
-        (self.tiles[activity.tile].id == tile).then_some(activity.name.as_str())
+        (self.tiles[activity.tile].id == tile).then_some(self.activities.path(id))
+    }
+
+    /// Who an activity is.
+    pub fn path(&self, id: u16) -> Path<'_> {
+        self.activities.path(id)
     }
 
     /// The capabilities.
@@ -240,9 +246,51 @@ impl System {
         self.timebase
     }
 
-    /// The next reply to a call that was not answered at once.
+    /// The next reply to a call that was not answered at once, and the right to give it, if who called is there.
+    fn next_reply(&mut self) -> Option<(Ticket, Reply, Option<Right>)> {
+        let (ticket, reply) = self.replies.pop_front()?;
+        let caller = self.activities.quiet(ticket.caller);
+        let caller = caller.filter(|a| a.generation == ticket.generation);
+        Some((ticket, reply, caller.and_then(|a| a.parked.take())))
+    }
+
+    /// The next reply to a call that was not answered at once; nobody else gets it.
     pub fn take_reply(&mut self) -> Option<(Ticket, Reply)> {
-        self.replies.pop_front()
+        let (ticket, reply, _) = self.next_reply()?;
+        Some((ticket, reply))
+    }
+
+    /// Whether a call that was not answered at once can be answered now.
+    #[inline]
+    pub fn has_replies(&self) -> bool {
+        !self.replies.is_empty()
+    }
+
+    /// Sends the next reply to a call that was not answered at once. Whether there was one.
+    pub fn send_reply(&mut self, hardware: &mut impl Hardware) -> bool {
+        let Some((_, reply, right)) = self.next_reply() else {
+            return false;
+        };
+        // Who is gone needs none.
+        if let Some(right) = right {
+            hardware.answer_parked(right, &reply);
+        }
+        true
+    }
+
+    /// A call that is not answered at once waits in the place of its caller and frees the kernel's slot.
+    fn park(&mut self, hardware: &mut impl Hardware, ticket: Ticket) {
+        if ticket.caller != KERNEL_ACTIVITY {
+            let right = hardware.park(ticket.level, ticket.offset);
+            if let Some(caller) = self.activities.quiet(ticket.caller) {
+                caller.parked = Some(right);
+            }
+        }
+    }
+
+    /// Whether there is an activity that stopped and was not reported.
+    pub fn has_reports(&self) -> bool {
+        !self.reports.is_empty()
     }
 
     /// The next activity that stopped, to be reported.
@@ -253,21 +301,6 @@ impl System {
     fn answer(&mut self, ticket: Ticket, outcome: Result<Reply, SyscallError>) {
         self.replies
             .push_back((ticket, outcome.unwrap_or_else(failed)));
-    }
-
-    /// Calls of a priority that wait for something.
-    fn waiting(&self, level: usize) -> usize {
-        let listeners = self.listeners.iter().map(|(ticket, _)| ticket);
-        let sleepers = self.sleepers.iter().map(|(ticket, _)| ticket);
-        let all = listeners.chain(sleepers).filter(|t| t.level == level);
-        all.count() + self.services.waiting(level)
-    }
-
-    fn may_wait(&self, ticket: Ticket) -> Result<(), SyscallError> {
-        match self.waiting(ticket.level) < WAITING_MAX {
-            true => Ok(()),
-            false => Err(SyscallError::Busy),
-        }
     }
 
     /// The place of a caller among the holders. The kernel is one while it starts the root manager.
@@ -290,11 +323,12 @@ impl System {
     /// An activity is there.
     fn enter(&mut self, id: u16, activity: Activity) {
         let place = usize::from(activity.holder.0);
-        if self.numbers.len() <= place {
-            self.numbers.resize(place + 1, KERNEL_ACTIVITY);
-        }
+        // There is room for all places of holders.
+        while self.numbers.len() <= place && self.numbers.push(KERNEL_ACTIVITY).is_ok() {}
         self.numbers[place] = id;
-        self.tiles[activity.tile].budgets.extend(activity.cpu);
+        let tile = &mut self.tiles[activity.tile];
+        tile.budgets.extend(activity.cpu);
+        tile.bucket_users[usize::from(activity.bucket)] += 1;
         self.activities.insert(id, activity);
     }
 
@@ -302,8 +336,9 @@ impl System {
     fn leave(&mut self, id: u16) -> Option<Activity> {
         let activity = self.activities.remove(&id)?;
         self.numbers[usize::from(activity.holder.0)] = KERNEL_ACTIVITY;
-        let budgets = &mut self.tiles[activity.tile].budgets;
-        budgets.retain(|owner| Some(*owner) != activity.cpu);
+        let tile = &mut self.tiles[activity.tile];
+        tile.budgets.retain(|owner| Some(*owner) != activity.cpu);
+        tile.bucket_users[usize::from(activity.bucket)] -= 1;
         Some(activity)
     }
 
@@ -331,7 +366,10 @@ impl System {
         let caller = (self.holder(ticket)?, &ticket);
         Ok(match self.call_into(hardware, caller, call, &mut reply)? {
             true => Outcome::Reply(reply),
-            false => Outcome::Later,
+            false => {
+                self.park(hardware, ticket);
+                Outcome::Later
+            }
         })
     }
 
@@ -348,11 +386,6 @@ impl System {
         reply.push(&[SyscallError::None as u64]);
         match call {
             Syscall::Nothing {} => {}
-            Syscall::Activate { .. } | Syscall::ConfigureTile { .. } | Syscall::SetPager { .. }
-                if self.puts_off(hardware, ticket, call) =>
-            {
-                return Ok(false);
-            }
             Syscall::DeriveTile {
                 source,
                 target,
@@ -362,10 +395,17 @@ impl System {
                 rate,
                 burst,
                 tables,
+                priority,
+                idle,
             } => {
                 let share = |value: u64| (value != SHARE).then_some(value);
                 let request = [endpoints, budget, rate, burst, tables].map(share);
-                self.derive_tile(hardware, caller, source, target, request, period)?;
+                let terms = Terms {
+                    period,
+                    priority,
+                    idle: idle != 0,
+                };
+                self.derive_tile(hardware, caller, (source, target), request, terms)?;
             }
             Syscall::DeriveKernelMemory {
                 source,
@@ -558,8 +598,7 @@ impl System {
             Syscall::SemaphoreDown { semaphore } => {
                 let (node, taken) = self.space.semaphore_down(caller, semaphore)?;
                 if !taken {
-                    self.may_wait(ticket)?;
-                    self.sleepers.push_back((ticket, node));
+                    self.wait(Waiting::new(ticket, Why::Semaphore(node), u64::MAX))?;
                     return Ok(false);
                 }
             }
@@ -606,7 +645,7 @@ impl System {
             Syscall::Senders { endpoint } => {
                 reply.push(&self.senders(ticket.caller, endpoint)?);
             }
-            Syscall::Report { value } => self.report(ticket.caller, value),
+            Syscall::Report { value } => self.report(ticket.caller, value)?,
             Syscall::Query { selector } => {
                 let (_, object) = self.space.look(caller, selector)?;
                 self.query(&object, reply);
@@ -617,7 +656,7 @@ impl System {
             }
             Syscall::Tell { activity, value } => {
                 let activity = self.named(caller, activity)?;
-                self.tell(activity, value)?;
+                self.tell(ticket.caller, activity, value)?;
             }
             Syscall::Usage { selector } => {
                 match self.space.look(caller, selector)?.1 {
@@ -632,14 +671,13 @@ impl System {
 
     /// One who waits for a semaphore gets it: the first of the highest priority.
     fn wake_sleeper(&mut self, node: NodeId) {
-        let waiting = self.sleepers.iter().enumerate();
-        let waiting = waiting.filter(|(_, (_, n))| *n == node);
-        let first = waiting.max_by_key(|(i, (ticket, _))| (ticket.level, usize::MAX - i));
-        let Some((index, _)) = first else { return };
+        let line = self.space.line(node).map(|line| *line);
+        let first = line.and_then(|line| waiting::first(&line));
+        let Some(id) = first else { return };
         if self.space.semaphore_take(node)
-            && let Some((ticket, _)) = self.sleepers.remove(index)
+            && let Some(waiting) = self.wait_no_more(id)
         {
-            self.answer(ticket, Ok(done()));
+            self.answer(waiting.ticket, Ok(done()));
         }
     }
 
@@ -670,7 +708,7 @@ impl System {
 
     fn query(&self, object: &Object, reply: &mut Reply) {
         match *object {
-            Object::Service => reply.push(&[ObjectKind::Service as u64]),
+            Object::Service(_) => reply.push(&[ObjectKind::Service as u64]),
             Object::Session { .. } => reply.push(&[ObjectKind::Session as u64]),
             Object::Memory(m) => {
                 reply.push(&[ObjectKind::Memory as u64, m.free, m.size, m.tile.into()])
@@ -687,13 +725,16 @@ impl System {
                     _ => 0,
                 };
                 reply.push(&[ObjectKind::Tile as u64]);
-                reply.push(&[left(0), left(1), left(2), left(3), left(4)])
+                reply.push(&[left(0), left(1), left(2), left(3), left(4)]);
+                reply.push(&[tile.time.idle.into()])
             }
             Object::Endpoint { .. } => reply.push(&[ObjectKind::Endpoint as u64]),
             Object::KernelMemory { left, .. } => {
                 reply.push(&[ObjectKind::KernelMemory as u64, left])
             }
             Object::Semaphore { .. } => reply.push(&[ObjectKind::Semaphore as u64]),
+            // Nobody can name one.
+            Object::Notice(_) => reply,
         };
     }
 
@@ -706,10 +747,9 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         caller: HolderId,
-        source: u16,
-        target: u16,
+        (source, target): (u16, u16),
         request: QuotaRequest,
-        period: u64,
+        terms: Terms,
     ) -> Result<(), SyscallError> {
         let (_, object) = self.space.look(caller, source)?;
         let Object::Tile(parent) = object else {
@@ -718,7 +758,7 @@ impl System {
         let index = self.tile_index(parent.tile)?;
         self.check_tile_request(index, &parent, &request)?;
         self.space
-            .derive_tile(caller, source, target, request, period)?;
+            .derive_tile(caller, source, target, request, terms)?;
         self.update_bucket(hardware, index, parent.owner);
         Ok(())
     }

@@ -80,6 +80,7 @@ impl System {
             message_size: receive.slot_size,
             credit_endpoint: NO_ENDPOINT,
             reply: false,
+            epoch: 0,
         };
         hardware.set_endpoint(self.tiles[index].id, endpoint, Endpoint::Send(send));
         if let Some(target) = self.activities.get_mut(&activity) {
@@ -188,16 +189,14 @@ impl System {
         Ok(Outcome::Later)
     }
 
-    /// An endpoint of TileMux is gone. Whoever waits for the pager behind it looks again.
-    pub(super) fn pager_gone(&mut self, hardware: &mut impl Hardware, tile: usize, endpoint: u16) {
+    /// The activity that runs and has its pager behind an endpoint of its tile's TileMux.
+    pub(super) fn paged_by(&self, tile: usize, endpoint: u16) -> Option<u16> {
         let mut all = self.activities.iter();
         let found = all.find(|(_, a)| {
             a.tile == tile
                 && a.paged.is_some_and(|(_, _, own)| own == endpoint)
                 && a.state == State::Running
         });
-        if let Some((&activity, _)) = found {
-            self.wake(hardware, activity);
-        }
+        found.map(|(&activity, _)| activity)
     }
 }

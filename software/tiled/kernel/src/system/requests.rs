@@ -222,7 +222,7 @@ impl System {
     ) {
         let asked = core::mem::take(&mut self.tiles[index].asked);
         self.asking -= asked.len();
-        for asked in asked {
+        for asked in asked.iter().copied() {
             self.resolved(hardware, index, asked.activity, asked.then, Err(error));
         }
     }

@@ -4,11 +4,13 @@
 //! Why it exists: every caller waits for one step, not for the job of another. What it deliberately does not know: what depends on
 //! what; the capabilities know that.
 //!
-//! A step does one of: visit one capability; invalidate one endpoint; look at one right to reply; ask for the stop of one activity;
-//! copy or clear one piece of memory. A revocation that waits for the stop of an activity takes no steps, and nobody waits for it but
-//! who asked for it.
+//! A step does one of: visit one capability; take an activity's endpoints, or a part of a tile; ask whether something is under way that
+//! left over them; ask for the stop of one activity; copy or clear one piece of memory. A revocation that waits for the stop of an
+//! activity takes no steps. What a capability did outside of the kernel ends before the capability does ([`super::closing`]), so
+//! nothing that it gave is anybody else's before, and nobody waits for that but who asked for the revocation.
 
 use super::clearing::Clearing;
+use super::closing::Closing;
 use super::making::Making;
 use super::requests::Then;
 use super::{Outcome, System, Ticket, done};
@@ -16,12 +18,11 @@ use crate::activity::State;
 use crate::hardware::Hardware;
 use crate::load::Loading;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
-use bulkhead_abi::dtu::{Endpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, SyscallError};
 use bulkhead_abi::tilemux::Request;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Removed};
+use bulkhead_common::payer::{Caller, PaidQueue};
 
 /// What takes long.
 #[derive(Clone, Debug)]
@@ -50,50 +51,20 @@ pub(super) enum Job {
     },
 }
 
-/// What is left to undo of a capability that was removed.
-#[derive(Clone, Copy, Debug)]
-enum Undo {
-    /// Endpoints of a tile, from `next` on; then whoever received from them is told, and the rights to reply go that their messages
-    /// left.
-    Endpoints {
-        tile: usize,
-        next: u16,
-        end: u16,
-        rights: Option<Rights>,
-        /// To whom nobody can send any more over a gate that he waits at, perhaps.
-        bereaved: Option<u16>,
-    },
-    /// An activity shall look again; then the rights to reply go.
-    Wake(u16, Option<Rights>),
-    /// Rights to reply at a receiver.
-    Rights(Rights),
-}
-
-/// The rights to reply of a receive endpoint, from `next` on. Those that lead to an endpoint that is gone must go, too, so that no late
-/// reply reaches a new owner.
-#[derive(Clone, Copy, Debug)]
-struct Rights {
-    receiver: u16,
-    next: u16,
-    end: u16,
-    /// The sender's tile, and his send endpoint.
-    sender: (u16, u16),
-}
-
 /// The jobs of all priorities.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Jobs {
     running: [Option<Job>; PRIORITIES],
     /// Jobs that run or wait.
     count: usize,
     /// What begins when that has ended.
-    waiting: [VecDeque<Job>; PRIORITIES],
+    waiting: [PaidQueue<Caller, Job>; PRIORITIES],
     /// What is being made beside that, one after the other.
-    making: [VecDeque<Making>; PRIORITIES],
+    making: [PaidQueue<Caller, Making>; PRIORITIES],
     /// Whether it is the turn of what is being made.
     turn: [bool; PRIORITIES],
-    /// One for all priorities: nobody's revocation has ended before it is done.
-    undo: Option<Undo>,
+    /// What each revocation closes at the capability where it stands, and whom it wakes afterwards.
+    pub(super) closing: [Closing; PRIORITIES],
     /// Why the root manager ended.
     pub(super) root: Option<StopCause>,
 }
@@ -108,6 +79,20 @@ impl Jobs {
     pub(super) fn make(&mut self, level: usize, making: Making) {
         self.count += 1;
         self.making[level].push_back(making);
+    }
+
+    /// An activity is no more: what it asked for and what has not begun is not done. What has begun ends by itself.
+    pub(super) fn forget(&mut self, id: u16, level: usize) {
+        let is_his = |ticket: &Ticket| ticket.caller == id;
+        let before = self.waiting[level].len() + self.making[level].len();
+        self.waiting[level].retain(|job| match job {
+            Job::Begin { ticket, .. } => !ticket.as_ref().is_some_and(is_his),
+            Job::Clear(clearing) => !is_his(clearing.ticket()),
+            _ => true,
+        });
+        self.making[level]
+            .retain(|making| !matches!(making, Making::Place(ticket, _) if is_his(ticket)));
+        self.count -= before - self.waiting[level].len() - self.making[level].len();
     }
 
     /// An activity has stopped; what it has is to be revoked.
@@ -136,7 +121,6 @@ impl System {
     fn can_run(&self, level: usize) -> bool {
         match &self.jobs.running[level] {
             Some(Job::Revoke(_)) => !self.is_stalled(level),
-            Some(Job::Clear(_)) => self.calm,
             Some(_) => true,
             None => !self.jobs.waiting[level].is_empty(),
         }
@@ -144,7 +128,7 @@ impl System {
 
     fn can_make(&self, level: usize) -> bool {
         let first = self.jobs.making[level].front();
-        first.is_some_and(|making| self.calm || !making.needs_calm())
+        first.is_some()
     }
 
     /// Whether the revocation of a priority stands at an activity that is being stopped.
@@ -154,7 +138,7 @@ impl System {
         };
         let activity = self.living_from(node);
         let state = activity.and_then(|id| Some(self.activities.get(&id)?.state));
-        self.jobs.undo.is_none() && state == Some(State::Stopping)
+        self.jobs.closing[level].is_idle() && state == Some(State::Stopping)
     }
 
     /// Begins to revoke a capability with all that depends on it.
@@ -198,7 +182,6 @@ impl System {
 
     /// Does one step of a job of a priority: of what runs and of what is being made in turn.
     pub fn step(&mut self, hardware: &mut impl Hardware, level: usize) {
-        self.settle(hardware);
         let turn = core::mem::take(&mut self.jobs.turn[level]);
         if self.can_make(level) && (turn || !self.can_run(level)) {
             if let Some(making) = self.jobs.making[level].pop_front() {
@@ -270,12 +253,14 @@ impl System {
 
     /// One step of a revocation; whether it has ended.
     fn revoke_step(&mut self, hardware: &mut impl Hardware, level: usize) -> bool {
-        if let Some(undo) = self.jobs.undo.take() {
-            self.jobs.undo = self.undo(hardware, undo);
+        if let Some(activity) = self.jobs.closing[level].next_to_wake() {
+            self.wake(hardware, activity);
             return false;
         }
         if let Some(node) = self.space.at(level)
-            && self.silence(hardware, node)
+            && (self.silence(hardware, node)
+                || self.space.owner(node) == node && self.dismiss(node)
+                || self.close_endpoint(hardware, level, node))
         {
             return false;
         }
@@ -283,7 +268,7 @@ impl System {
             Progress::Done => true,
             Progress::Working => false,
             Progress::Removed(removed) => {
-                self.removed(hardware, &removed);
+                self.removed(hardware, level, &removed);
                 false
             }
         }
@@ -320,12 +305,13 @@ impl System {
         true
     }
 
-    /// Undoes what a capability did outside of the kernel, or begins to.
-    fn removed(&mut self, hardware: &mut impl Hardware, removed: &Removed) {
+    /// Undoes what a capability did, now that it is gone.
+    fn removed(&mut self, hardware: &mut impl Hardware, level: usize, removed: &Removed) {
         if removed.copy {
             if let (Object::Semaphore { .. }, Some(origin)) = (removed.object, removed.origin) {
                 // He could have raised it; who waits shall think again.
-                self.forsake(self.space.owner(origin));
+                let semaphore = self.space.owner(origin);
+                while self.dismiss(semaphore) {}
             }
             return;
         }
@@ -339,26 +325,24 @@ impl System {
                     return;
                 };
                 if u64::from(endpoint) < PMP_WINDOWS {
-                    self.close_window(hardware, index, endpoint);
                     return;
                 }
-                self.tiles[index].endpoints.receives(endpoint, None);
-                let rights = self.rights_left(removed, (tile, endpoint));
-                let bereaved = self.bereaved(removed);
-                self.jobs.undo = Some(Undo::Endpoints {
-                    tile: index,
-                    next: endpoint,
-                    end: endpoint + count,
-                    rights,
-                    bereaved,
-                });
+                let endpoints = &mut self.tiles[index].endpoints;
+                endpoints.receives(endpoint, None);
+                (endpoint..endpoint + count).for_each(|endpoint| endpoints.free(endpoint));
+                if let Some(activity) = self.bereaved(removed) {
+                    self.jobs.closing[level].wakes(activity);
+                }
             }
             Object::Activity { .. } => {
                 if let Object::Activity { holder } = removed.object {
                     if let Some(id) = self.number(HolderId(holder)) {
                         self.take_device(hardware, id);
+                        if let Some(owner) = self.activities.get(&id).and_then(|a| a.cpu) {
+                            self.space.stop_using(owner, hardware.time());
+                        }
                     }
-                    self.ended(HolderId(holder));
+                    self.ended(HolderId(holder), removed);
                 }
             }
             Object::Tile(tile) => {
@@ -376,40 +360,15 @@ impl System {
             }
             Object::Memory(memory) => {
                 self.soil(removed, &memory);
-                for tile in &mut self.tiles {
+                for tile in self.tiles.iter_mut() {
                     tile.tables.retain(|tables| *tables != removed.node);
                 }
             }
-            Object::Semaphore { .. } => self.forsake(removed.node),
-            Object::Service => self.service_gone(removed.node),
-            Object::Session { ident } => self.session_gone(removed.origin, ident),
+            Object::Service(service) => self.questions -= usize::from(service.asked != 0),
+            Object::Session { ident } => self.session_gone(hardware, removed, ident),
+            Object::Notice(notice) => self.notice_gone(removed, &notice),
             _ => {}
         }
-    }
-
-    /// All who wait for a semaphore are told that it, or somebody who shared it, is gone.
-    fn forsake(&mut self, semaphore: NodeId) {
-        while let Some(index) = self.sleepers.iter().position(|s| s.1 == semaphore) {
-            if let Some((ticket, _)) = self.sleepers.remove(index) {
-                self.answer(ticket, Err(SyscallError::Gone));
-            }
-        }
-    }
-
-    /// Where the receiver of a send endpoint keeps rights to reply that the endpoint's messages left there.
-    fn rights_left(&self, removed: &Removed, sender: (u16, u16)) -> Option<Rights> {
-        let origin = removed.origin?;
-        if !matches!(self.space.object(origin), Object::Send { .. }) {
-            return None;
-        }
-        let (gate, (receiver, endpoint)) = self.space.receiver(origin)?;
-        // The rights stand behind the receive endpoint; without rights, others' endpoints do, which do not look like them.
-        Some(Rights {
-            receiver,
-            next: endpoint + 1,
-            end: endpoint + 1 + u16::from(gate.slots),
-            sender,
-        })
     }
 
     /// Who waits, perhaps, for messages that cannot come any more: the last endpoint that led to its gate is gone.
@@ -421,75 +380,5 @@ impl System {
         let receiver = receiver.filter(|_| gate.senders == 0)?;
         let state = self.activities.get(&receiver).map(|a| a.state);
         (state == Some(State::Running)).then_some(receiver)
-    }
-
-    fn undo(&mut self, hardware: &mut impl Hardware, undo: Undo) -> Option<Undo> {
-        match undo {
-            Undo::Endpoints {
-                tile: index,
-                next,
-                end,
-                rights,
-                bereaved,
-            } => {
-                let tile = self.tiles[index].id;
-                let old = match rights {
-                    Some(_) => hardware.endpoint(tile, next),
-                    None => Endpoint::Invalid,
-                };
-                hardware.invalidate_endpoint(tile, next);
-                self.tiles[index].endpoints.free(next);
-                if next + 1 < end {
-                    return Some(Undo::Endpoints {
-                        tile: index,
-                        next: next + 1,
-                        end,
-                        rights,
-                        bereaved,
-                    });
-                }
-                self.disappoint(hardware, old);
-                if matches!(old, Endpoint::Send(s) if s.activity == TILEMUX_ACTIVITY) {
-                    self.pager_gone(hardware, index, next);
-                }
-                // Only messages under way can have left rights.
-                let under_way = matches!(old, Endpoint::Send(s) if s.credits < s.credits_max);
-                let rights = rights.filter(|_| under_way);
-                match bereaved {
-                    Some(activity) => Some(Undo::Wake(activity, rights)),
-                    None => rights.map(Undo::Rights),
-                }
-            }
-            Undo::Wake(activity, rights) => {
-                self.wake(hardware, activity);
-                rights.map(Undo::Rights)
-            }
-            Undo::Rights(rights) => {
-                let value = hardware.endpoint(rights.receiver, rights.next);
-                if let Endpoint::Send(send) = value
-                    && send.reply
-                    && (send.target_tile, send.credit_endpoint) == rights.sender
-                {
-                    hardware.invalidate_endpoint(rights.receiver, rights.next);
-                }
-                let next = rights.next + 1;
-                (next < rights.end).then_some(Undo::Rights(Rights { next, ..rights }))
-            }
-        }
-    }
-
-    /// Somebody who still waits for a reply over an endpoint that is gone shall look again.
-    fn disappoint(&mut self, hardware: &mut impl Hardware, old: Endpoint) {
-        let Endpoint::Send(send) = old else { return };
-        let activity = send.activity;
-        let waits = send.credits < send.credits_max;
-        let runs = matches!(
-            self.activities.get(&activity).map(|a| a.state),
-            Some(State::Running)
-        );
-        if waits && runs {
-            // TileMux may have removed it a moment ago.
-            self.wake(hardware, activity);
-        }
     }
 }

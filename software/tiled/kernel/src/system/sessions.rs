@@ -6,21 +6,20 @@
 //! A server is asked one question at a time, over a line of its own. Who asks waits for his answer for [`PATIENCE`] at most, whatever
 //! the server does, and hears at once if the server is gone.
 
+use super::waiting::{self, Waiting, Why};
 use super::{Outcome, Reply, System, Ticket, done};
 use crate::hardware::Hardware;
-use alloc::collections::VecDeque;
-use alloc::vec;
-use alloc::vec::Vec;
+use crate::post;
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Event, ServerRequest, SyscallError};
-use bulkhead_capabilities::{HolderId, NodeId};
+use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Notice, Object, Removed};
 
 /// A question waits for so many nanoseconds at most, from its asking on.
 pub const PATIENCE: u64 = 50_000_000;
 
-/// Events of an activity that nobody listens to, beyond which it offers no more services.
-const UNHEARD_MAX: usize = 8;
-/// Closed sessions that a service has not acknowledged, beyond which nobody opens another one.
-pub const CLOSED_MAX: usize = 64;
+/// Questions that are taken back at most in one piece of work, if a server cannot be asked.
+const REFUSED_MAX: u32 = 4;
+/// The first word of a notice that a session was closed; the second is the server's number for it.
+const CLOSED: u64 = u64::MAX;
 
 /// Who wants to know.
 #[derive(Clone, Copy, Debug)]
@@ -33,81 +32,14 @@ enum Purpose {
         own: u16,
         count: u16,
     },
-    /// Tells that a session is closed; nobody waits.
-    Close,
 }
 
 /// A question to a server.
 #[derive(Clone, Copy, Debug)]
-struct Question {
+pub(crate) struct Question {
     number: u64,
-    ticket: Option<Ticket>,
     purpose: Purpose,
     request: ServerRequest,
-    until: u64,
-}
-
-/// A service and what it is asked.
-#[derive(Debug)]
-struct Service {
-    node: NodeId,
-    /// The kernel's send endpoint for it.
-    line: u16,
-    /// Number of the question that it has not answered yet.
-    asked: Option<u64>,
-    queue: VecDeque<Question>,
-}
-
-impl Service {
-    /// Closed sessions that it has not heard of.
-    fn closed(&self) -> usize {
-        let closed = |q: &&Question| matches!(q.purpose, Purpose::Close);
-        self.queue.iter().filter(closed).count()
-    }
-
-    fn close(&mut self, number: u64, ident: u64) {
-        self.queue.push_back(Question {
-            number,
-            ticket: None,
-            purpose: Purpose::Close,
-            request: ServerRequest::Close { ident },
-            until: u64::MAX,
-        });
-    }
-}
-
-/// All services.
-#[derive(Debug)]
-pub(super) struct Services {
-    all: Vec<Service>,
-    lines: Vec<bool>,
-    next: u64,
-    /// Questions of all of them.
-    pub(super) questions: usize,
-}
-
-impl Services {
-    pub(super) fn new(lines: u16) -> Self {
-        Self {
-            all: Vec::new(),
-            lines: vec![false; lines.into()],
-            next: 1,
-            questions: 0,
-        }
-    }
-
-    /// After any change of a queue.
-    fn count(&mut self) {
-        self.questions = self.all.iter().map(|s| s.queue.len()).sum();
-    }
-
-    /// Calls of a priority that wait for a server.
-    pub(super) fn waiting(&self, level: usize) -> usize {
-        let questions = self.all.iter().flat_map(|s| &s.queue);
-        questions
-            .filter(|q| q.ticket.is_some_and(|t| t.level == level))
-            .count()
-    }
 }
 
 impl System {
@@ -118,64 +50,58 @@ impl System {
         gate: u16,
         target: u16,
     ) -> Result<(), SyscallError> {
-        if self.unheard(id) > UNHEARD_MAX {
-            return Err(SyscallError::Busy);
-        }
-        let line = self.services.lines.iter().position(|used| !used);
-        let line = line.ok_or(SyscallError::NoEndpoint)?;
-        let node = self.space.create_service(caller, gate, target)?;
-        if self.space.receiver(node).is_none() {
-            self.discard(node);
+        let is_active = match self.space.look(caller, gate)?.1 {
+            Object::Receive(gate) => gate.place.is_some(),
+            _ => return Err(SyscallError::WrongKind),
+        };
+        if !is_active {
             return Err(SyscallError::WrongState);
         }
-        self.services.lines[line] = true;
-        self.services.all.push(Service {
-            node,
-            line: line as u16,
-            asked: None,
-            queue: VecDeque::new(),
-        });
-        if let Some(activity) = self.activities.get(&id) {
-            let (creator, selector) = (activity.creator, activity.selector);
-            self.post(creator, selector, id, Event::Service(target));
+        let node = self.space.create_service(caller, gate, target)?;
+        let offered = match self.activities.get(&id).map(|a| (a.creator, a.selector)) {
+            Some((creator, selector)) => {
+                let words = post::ended(selector, id, None, Event::Service(target));
+                self.notify(creator, caller, Some(node), words)
+            }
+            None => Ok(()),
+        };
+        if offered.is_err() {
+            self.discard(node);
         }
-        Ok(())
+        offered
     }
 
     /// Whether anybody is to be asked or has been asked.
     #[inline]
     pub fn has_questions(&self) -> bool {
-        self.services.questions > 0
+        self.questions > 0
+    }
+
+    /// A number for a question to a server; it says whose it is.
+    fn number_for(&mut self, service: NodeId) -> u64 {
+        self.question += 1;
+        self.question << 16 | u64::from(service.0)
     }
 
     fn ask(
         &mut self,
         hardware: &mut impl Hardware,
         service: NodeId,
-        ticket: Option<Ticket>,
+        ticket: Ticket,
         purpose: Purpose,
         request: ServerRequest,
     ) -> Result<Outcome, SyscallError> {
-        if let Some(ticket) = ticket {
-            self.may_wait(ticket)?;
-        }
-        let number = self.services.next;
+        self.space.offer(service).ok_or(SyscallError::Gone)?;
         let until = hardware.time().saturating_add(PATIENCE);
-        let mut all = self.services.all.iter_mut();
-        let service = all.find(|s| s.node == service);
-        service
-            .ok_or(SyscallError::Gone)?
-            .queue
-            .push_back(Question {
-                number,
-                ticket,
-                purpose,
-                request,
-                until,
-            });
-        self.services.next += 1;
-        self.services.count();
-        self.ask_next(hardware);
+        let number = self.number_for(service);
+        let question = Question {
+            number,
+            purpose,
+            request,
+        };
+        self.wait(Waiting::new(ticket, Why::Server(service, question), until))?;
+        self.questions += 1;
+        self.ask_next(hardware, service);
         Ok(Outcome::Later)
     }
 
@@ -190,16 +116,12 @@ impl System {
     ) -> Result<Outcome, SyscallError> {
         let node = self.space.service(caller, service)?;
         self.space.is_free(caller, target)?;
-        let mut all = self.services.all.iter();
-        if all.any(|s| s.node == node && s.closed() >= CLOSED_MAX) {
-            return Err(SyscallError::Busy);
-        }
         let request = ServerRequest::Open {
             argument,
             activity: ticket.caller,
         };
         let purpose = Purpose::Open { service, target };
-        self.ask(hardware, node, Some(ticket), purpose, request)
+        self.ask(hardware, node, ticket, purpose, request)
     }
 
     pub(super) fn exchange(
@@ -226,68 +148,111 @@ impl System {
             own,
             count,
         };
-        self.ask(hardware, service, Some(ticket), purpose, request)
+        self.ask(hardware, service, ticket, purpose, request)
     }
 
-    /// Asks every server that is free its next question: that of the highest priority.
-    pub fn ask_next(&mut self, hardware: &mut impl Hardware) {
-        for index in 0..self.services.all.len() {
-            let service = &self.services.all[index];
-            if service.asked.is_some() {
-                continue;
-            }
-            let questions = service.queue.iter().enumerate();
-            let level = |q: &Question| q.ticket.map_or(0, |t| t.level + 1);
-            let first = questions.max_by_key(|(i, q)| (level(q), usize::MAX - i));
-            let Some((position, question)) = first else {
-                continue;
+    /// Asks a server that is free its next question: that of the highest priority; then what it has not heard of closed sessions.
+    fn ask_next(&mut self, hardware: &mut impl Hardware, service: NodeId) {
+        for _ in 0..REFUSED_MAX {
+            let Some(offer) = self.space.offer(service).copied() else {
+                return;
             };
-            let (number, ticket) = (question.number, question.ticket);
-            let words = question.request.encode();
-            let place = self.space.receiver(service.node).map(|(_, place)| place);
-            let line = service.line;
-            let sent = place.is_some_and(|to| hardware.ask(line, to, words.as_slice(), number));
-            let service = &mut self.services.all[index];
-            if sent {
-                service.asked = Some(number);
-            } else {
-                // No room: the server gave the kernel's slot to somebody else, or closed its gate.
-                service.queue.remove(position);
-                self.services.count();
-                if let Some(ticket) = ticket {
-                    self.answer(ticket, Err(SyscallError::Refused));
+            if offer.asked != 0 {
+                return;
+            }
+            let client = waiting::first(&offer.waiting);
+            let question = client.and_then(|id| self.question_of(id));
+            let sent = match question {
+                Some(Question {
+                    number, request, ..
+                }) => self.send(hardware, service, number, request),
+                None => {
+                    let mut closed = offer.closed;
+                    let Some(words) = self.space.hear(&mut closed) else {
+                        return;
+                    };
+                    if let Some(offer) = self.space.offer(service) {
+                        offer.closed = closed;
+                    }
+                    self.closing_heard(&words);
+                    self.close(hardware, service, words[1])
                 }
+            };
+            if sent {
+                return;
+            }
+            // No room: the server gave the kernel's slot to somebody else, or closed its gate.
+            if let Some(waiting) = client.and_then(|id| self.wait_no_more(id)) {
+                self.answer(waiting.ticket, Err(SyscallError::Refused));
             }
         }
+    }
+
+    /// What somebody asks a server.
+    fn question_of(&self, client: u16) -> Option<Question> {
+        match self.activities.get(&client)?.waits?.why {
+            Why::Server(_, question) => Some(question),
+            _ => None,
+        }
+    }
+
+    /// Asks a server. Whether it is asked now.
+    fn send(
+        &mut self,
+        hardware: &mut impl Hardware,
+        service: NodeId,
+        number: u64,
+        request: ServerRequest,
+    ) -> bool {
+        let place = self.space.receiver(service).map(|(_, place)| place);
+        let words = request.encode();
+        let sent = place.is_some_and(|to| hardware.ask(to, words.as_slice(), number));
+        if let Some(offer) = self.space.offer(service).filter(|_| sent) {
+            offer.asked = number;
+            offer.opens = matches!(request, ServerRequest::Open { .. });
+            self.questions += 1;
+        }
+        sent
+    }
+
+    /// Tells a server that is free that a session is no more.
+    fn close(&mut self, hardware: &mut impl Hardware, service: NodeId, ident: u64) -> bool {
+        let number = self.number_for(service);
+        self.send(hardware, service, number, ServerRequest::Close { ident })
     }
 
     /// A server has answered.
     pub fn answered(&mut self, hardware: &mut impl Hardware, number: u64, words: &[u64]) {
-        let mut all = self.services.all.iter_mut();
-        let Some(service) = all.find(|s| s.asked == Some(number)) else {
+        let service = NodeId(number as u16);
+        let offer = self.space.offer(service);
+        let Some(offer) = offer.filter(|offer| offer.asked == number) else {
             return;
         };
-        service.asked = None;
-        let node = service.node;
-        let position = service.queue.iter().position(|q| q.number == number);
-        if let Some(question) = position.and_then(|p| service.queue.remove(p)) {
-            // Without a ticket, the patience had ended, or the client.
-            let outcome = match question.ticket {
-                Some(ticket) => self.agreed(node, ticket, question.purpose, words),
-                None => Err(SyscallError::Gone),
-            };
-            if let (Purpose::Open { .. }, Err(_), [0, ident, ..]) =
-                (question.purpose, outcome, words)
-            {
-                // The server believes that there is a session.
-                self.close(node, *ident);
-            }
-            if let Some(ticket) = question.ticket {
-                self.answer(ticket, outcome);
-            }
+        offer.asked = 0;
+        let (opens, line) = (offer.opens, offer.waiting);
+        self.questions -= 1;
+        // Nobody, if the patience had ended, or the client.
+        let client = self.asked_by(&line, number);
+        let mut agreed = false;
+        if let Some(waiting) = client.and_then(|id| self.wait_no_more(id))
+            && let Why::Server(_, question) = waiting.why
+        {
+            let outcome = self.agreed(service, waiting.ticket, question.purpose, words);
+            agreed = outcome.is_ok();
+            self.answer(waiting.ticket, outcome);
         }
-        self.services.count();
-        self.ask_next(hardware);
+        if let (true, false, [0, ident, ..]) = (opens, agreed, words) {
+            // The server believes that there is a session.
+            self.close(hardware, service, *ident);
+        }
+        self.ask_next(hardware, service);
+    }
+
+    /// Who waits for the answer to a question: he was the first of his priority when it was asked, and is so still.
+    fn asked_by(&self, line: &bulkhead_capabilities::Line, number: u64) -> Option<u16> {
+        let firsts = line.first.iter().copied();
+        let mut firsts = firsts.filter(|id| *id != 0);
+        firsts.find(|id| self.question_of(*id).is_some_and(|q| q.number == number))
     }
 
     /// Does what a server agreed to.
@@ -335,96 +300,67 @@ impl System {
                 }
                 reply.push(&[word(3), word(4), count.into()]);
             }
-            Purpose::Close => {}
         }
         Ok(reply)
     }
 
-    /// Answers those whose patience has ended. Returns when the next one's ends.
-    pub fn expire(&mut self, now: u64) -> Option<u64> {
-        let mut next: Option<u64> = None;
-        let mut late = Vec::new();
-        for service in &mut self.services.all {
-            let asked = service.asked;
-            service.queue.retain_mut(|question| {
-                if question.until > now {
-                    next = Some(next.map_or(question.until, |n| n.min(question.until)));
-                    return true;
-                }
-                late.extend(question.ticket.take());
-                question.until = u64::MAX;
-                // What the server was asked stays, so that its late answer is understood.
-                asked == Some(question.number)
-            });
-        }
-        self.services.count();
-        // Only closed sessions, of which nobody's patience ends.
-        next = next.filter(|next| *next != u64::MAX);
-        for ticket in late {
-            self.answer(ticket, Err(SyscallError::Timeout));
-        }
-        next
-    }
-
-    /// A service is gone: who waits for it hears so.
-    pub(super) fn service_gone(&mut self, node: NodeId) {
-        let mut all = self.services.all.iter();
-        let Some(index) = all.position(|s| s.node == node) else {
+    /// A session is gone: its server hears so, unless it is going, too. The session's charge pays for that until then.
+    pub(super) fn session_gone(
+        &mut self,
+        hardware: &mut impl Hardware,
+        removed: &Removed,
+        ident: u64,
+    ) {
+        let Some(service) = removed.origin.map(|s| self.space.owner(s)) else {
             return;
         };
-        let service = self.services.all.swap_remove(index);
-        self.services.lines[usize::from(service.line)] = false;
-        self.services.count();
-        for ticket in service.queue.iter().filter_map(|q| q.ticket) {
-            self.answer(ticket, Err(SyscallError::Gone));
-        }
-    }
-
-    /// A session is gone: its server hears so, unless it is going, too.
-    pub(super) fn session_gone(&mut self, service: Option<NodeId>, ident: u64) {
-        let Some(service) = service.map(|s| self.space.owner(s)) else {
+        let words = [CLOSED, ident, 0, 0, 0, 0];
+        let Some(mut closed) = self.space.offer(service).map(|offer| offer.closed) else {
             return;
         };
-        self.close(service, ident);
-    }
-
-    /// A server is told that a session is no more, if it is there.
-    fn close(&mut self, service: NodeId, ident: u64) {
-        let number = self.services.next;
-        let mut all = self.services.all.iter_mut();
-        if let Some(service) = all.find(|s| s.node == service) {
-            service.close(number, ident);
-            self.services.next += 1;
-            self.services.count();
+        let (server, about) = (self.space.holder_of(service), Some(service));
+        let left = self
+            .space
+            .leave_instead(&mut closed, server, removed.purse, about, words);
+        if left.is_ok() {
+            self.questions += 1;
+            if let Some(offer) = self.space.offer(service) {
+                offer.closed = closed;
+            }
+            if let Some(count) = self.mentions.get_mut(ident as usize) {
+                *count = count.saturating_add(1);
+            }
+            self.ask_next(hardware, service);
         }
     }
 
-    /// A client is gone: nobody waits for what it asked. Returns the calls that waited.
-    pub(super) fn forget_questions(&mut self, client: u16) -> Vec<Ticket> {
-        let mut gone = Vec::new();
-        for service in &mut self.services.all {
-            let asked = service.asked;
-            service.queue.retain_mut(|question| {
-                if question.ticket.is_none_or(|t| t.caller != client) {
-                    return true;
-                }
-                gone.extend(question.ticket.take());
-                question.until = u64::MAX;
-                asked == Some(question.number)
-            });
+    /// A notice is gone that nobody has heard.
+    pub(super) fn notice_gone(&mut self, removed: &Removed, notice: &Notice) {
+        if notice.words[0] == CLOSED {
+            // Its service goes, too.
+            return self.closing_heard(&notice.words);
         }
-        self.services.count();
-        gone
+        let hearer = self.number(removed.holder);
+        if let Some(hearer) = hearer.and_then(|id| self.activities.quiet(id)) {
+            hearer.post.notices.removed(notice);
+        }
+    }
+
+    /// A server hears of a closed session, or is no more.
+    fn closing_heard(&mut self, words: &[u64; NOTICE_WORDS]) {
+        self.questions -= 1;
+        if let Some(count) = self.mentions.get_mut(words[1] as usize) {
+            // A place that was full once stays so: its number is not used again.
+            if *count < u8::MAX {
+                *count = count.saturating_sub(1);
+            }
+        }
     }
 
     /// Whether a server or a TileMux is still to hear of an activity of this number, so that the number must not be used again.
     pub(super) fn is_mentioned(&self, id: u16) -> bool {
-        let mut questions = self.services.all.iter().flat_map(|s| &s.queue);
-        let mut asked = self.tiles.iter().flat_map(|t| &t.asked);
-        questions.any(|question| match question.request {
-            ServerRequest::Open { activity, .. } => activity == id,
-            ServerRequest::Close { ident } => ident == u64::from(id),
-            ServerRequest::Exchange { .. } => false,
-        }) || asked.any(|asked| asked.activity == id)
+        let mut asked = self.tiles.iter().flat_map(|t| t.asked.iter());
+        self.mentions.get(usize::from(id)).is_some_and(|n| *n > 0)
+            || asked.any(|asked| asked.activity == id)
     }
 }

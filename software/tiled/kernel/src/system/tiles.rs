@@ -19,6 +19,7 @@ use bulkhead_abi::tilemux::{
     TILEMUX_BASE, TILEMUX_BUFFER, TILEMUX_CONFIG, TILEMUX_MEMORY, TILEMUX_PRINT_BUFFER,
     TileMuxConfig,
 };
+use bulkhead_abi::time::LEAST_BUDGET;
 use bulkhead_capabilities::{
     HolderId, NodeId, Object, QUOTAS, Quota, Request, Space, Tile as TileObject, UNREGULATED,
 };
@@ -158,6 +159,7 @@ impl System {
                 message_size,
                 credit_endpoint: NO_ENDPOINT,
                 reply: false,
+                epoch: 0,
             })
         };
         let receive = |reply_endpoints: u16, buffer: u64, slot_size: u16, slots: u8| {
@@ -208,33 +210,6 @@ impl System {
         hardware.start_hart(self.tiles[index].id, entry);
     }
 
-    /// A window is gone. Without the first, TileMux is gone, too: the tile is dark again.
-    pub(super) fn close_window(&mut self, hardware: &mut impl Hardware, index: usize, window: u16) {
-        let tile = &mut self.tiles[index];
-        if window == 0 && tile.is_lit {
-            hardware.stop_hart(tile.id);
-            for endpoint in [
-                REQUEST_ENDPOINT,
-                REQUEST_REPLIES,
-                REQUEST_REPLIES + 1,
-                NOTIFY_ENDPOINT,
-                PRINT_ENDPOINT,
-                PRINT_REPLY,
-            ] {
-                hardware.invalidate_endpoint(tile.id, endpoint);
-            }
-            tile.is_lit = false;
-            tile.is_lost = false;
-            tile.lies = 0;
-            tile.tables.clear();
-        }
-        hardware.invalidate_endpoint(tile.id, window);
-        tile.windows[usize::from(window)] = None;
-        if window == 0 {
-            self.fail_requests(hardware, index, SyscallError::Refused);
-        }
-    }
-
     /// A boot module by the first of its names that is there.
     pub fn module(&self, names: &[&str]) -> Option<Region> {
         let mut keys = names.iter().map(|name| module_key(name.as_bytes()));
@@ -267,10 +242,12 @@ impl System {
         }
         let owner = parent.owner[Quota::Cpu as usize];
         let used = self.tiles[index].budgets.contains(&owner);
-        if request[Quota::Cpu as usize].is_some() && used {
-            return Err(SyscallError::WrongState);
+        match request[Quota::Cpu as usize] {
+            None | Some(0) => Ok(()),
+            Some(_) if used => Err(SyscallError::WrongState),
+            Some(..LEAST_BUDGET) => Err(SyscallError::BadArgument),
+            Some(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// The bucket of who owns a rate follows what is left of it.
@@ -289,31 +266,57 @@ impl System {
         }
     }
 
-    /// The token bucket for activities of a tile capability: 0 if its traffic is not regulated.
-    pub(super) fn bucket_of(
-        &mut self,
-        hardware: &mut impl Hardware,
+    /// The token bucket for activities of a tile capability, with its rate and burst; none if its traffic is not regulated.
+    pub(super) fn bucket_for(
+        &self,
         index: usize,
         owner: NodeId,
-    ) -> Result<u8, SyscallError> {
+    ) -> Result<Option<Regulated>, SyscallError> {
         let Object::Tile(from) = *self.space.object(owner) else {
             return Err(SyscallError::WrongKind);
         };
         if from.given[Quota::NocRate as usize] == UNREGULATED {
-            return Ok(0);
+            return Ok(None);
         }
         let [rate, burst] = [Quota::NocRate, Quota::NocBurst].map(|q| from.left[q as usize]);
         if rate == 0 || burst < CHUNK_MAX as u64 {
             return Err(SyscallError::NoQuota);
         }
-        let tile = &mut self.tiles[index];
-        let is_new = !tile.buckets.contains(&Some(owner));
-        let bucket = tile.bucket(owner).ok_or(SyscallError::NoBucket)?;
-        if is_new {
-            hardware.set_bucket(tile.id, bucket, rate, burst);
-        }
-        Ok(bucket)
+        let bucket = self.tiles[index].bucket(owner);
+        let bucket = bucket.ok_or(SyscallError::NoBucket)?;
+        Ok(Some(Regulated {
+            bucket,
+            owner,
+            rate,
+            burst,
+        }))
     }
+
+    /// A tile capability has this bucket from now on: its number, 0 if there is none.
+    pub(super) fn take_bucket(
+        &mut self,
+        hardware: &mut impl Hardware,
+        index: usize,
+        regulated: Option<Regulated>,
+    ) -> u8 {
+        let Some(regulated) = regulated else { return 0 };
+        let tile = &mut self.tiles[index];
+        let place = &mut tile.buckets[usize::from(regulated.bucket)];
+        if place.replace(regulated.owner) != Some(regulated.owner) {
+            let Regulated { rate, burst, .. } = regulated;
+            hardware.set_bucket(tile.id, regulated.bucket, rate, burst);
+        }
+        regulated.bucket
+    }
+}
+
+/// A token bucket and who is to have it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Regulated {
+    bucket: u8,
+    owner: NodeId,
+    rate: u64,
+    burst: u64,
 }
 
 /// A memory endpoint onto a region.

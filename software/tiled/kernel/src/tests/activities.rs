@@ -237,6 +237,145 @@ fn a_bucket_follows_the_quota_of_the_tile_capability() {
     call(&mut system, &mut chip, 1, fourth).unwrap();
 }
 
+/// A derivation of processor time: source and target, budget and period, priority.
+fn timed(place: (u16, u16), time: (u64, u64), highest: u8, without: bool) -> Syscall {
+    let mut request = limited(place.1, SHARE, SHARE);
+    if let Syscall::DeriveTile {
+        source,
+        budget,
+        period,
+        priority,
+        idle,
+        ..
+    } = &mut request
+    {
+        *source = place.0;
+        (*budget, *period) = time;
+        *priority = highest;
+        *idle = without.into();
+    }
+    request
+}
+
+fn with_priority(mut request: Syscall, priority: u8) -> Syscall {
+    if let Syscall::CreateActivity { tile_priority, .. } = &mut request {
+        *tile_priority = priority;
+    }
+    request
+}
+
+#[test]
+fn nobody_gets_more_time_or_urgency_than_there_is_in_his_capability() {
+    let (mut system, mut chip) = boot();
+    let whole = SEL_TILES + 2;
+    let refused = Err(SyscallError::NoQuota);
+    let seconds = |seconds: u64| seconds * 1_000_000_000;
+    // Somebody without processor time: he comes last, and so does all that he makes.
+    call(
+        &mut system,
+        &mut chip,
+        1,
+        timed((whole, 30), (0, 0), 0, true),
+    )
+    .unwrap();
+    for (time, priority) in [((seconds(800), seconds(1000)), 0), ((0, 0), 255)] {
+        let more = timed((30, 31), time, priority, true);
+        assert_eq!(call(&mut system, &mut chip, 1, more), refused);
+    }
+    call(&mut system, &mut chip, 1, timed((30, 31), (0, 0), 0, true)).unwrap();
+    let id = create(&mut system, &mut chip, 200, 31);
+    let is_limited = |chip: &Chip, id| {
+        chip.requests
+            .iter()
+            .any(|(_, r)| matches!(r, Request::SetBudget { activity, .. } if *activity == id))
+    };
+    assert!(!is_limited(&chip, id));
+    // A manager with 10 % in 1 ms, for at most priority 3.
+    let millisecond = 1_000_000;
+    let given = timed((whole, 40), (millisecond / 10, millisecond), 3, false);
+    call(&mut system, &mut chip, 1, given).unwrap();
+    for (time, priority, without) in [
+        ((seconds(100), seconds(1000)), 3, false),
+        ((millisecond / 10, millisecond), 4, false),
+        ((millisecond / 20, millisecond / 2 - 1), 3, false),
+        ((0, 0), 0, false),
+        ((SHARE, 0), 0, true),
+    ] {
+        let more = timed((40, 41), time, priority, without);
+        assert_eq!(call(&mut system, &mut chip, 1, more), refused, "{time:?}");
+    }
+    let little = timed((40, 41), (9_999, millisecond), 3, false);
+    assert_eq!(
+        call(&mut system, &mut chip, 1, little),
+        Err(SyscallError::BadArgument)
+    );
+    let half = timed((40, 41), (millisecond / 20, millisecond), 2, false);
+    call(&mut system, &mut chip, 1, half).unwrap();
+    create(&mut system, &mut chip, 220, 40);
+    for (tile, at) in [(31, 230), (41, 240)] {
+        let parts = [
+            Syscall::CutMemory {
+                source: 99,
+                target: at + 1,
+                size: 65536,
+            },
+            Syscall::DeriveKernelMemory {
+                source: SEL_KERNEL_MEMORY,
+                target: at + 2,
+                bytes: 1000,
+            },
+        ];
+        for request in parts {
+            call(&mut system, &mut chip, 1, request).unwrap();
+        }
+        let urgent = with_priority(creation(at, tile, 0), 3);
+        assert_eq!(call(&mut system, &mut chip, 1, urgent), refused);
+    }
+    let fits = with_priority(creation(240, 41, 0), 2);
+    let made = call(&mut system, &mut chip, 1, fits).unwrap();
+    let expected = Request::SetBudget {
+        activity: made[0] as u16,
+        budget: millisecond / 20,
+        period: millisecond,
+        priority: 2,
+        start: 0,
+    };
+    assert!(chip.requests.contains(&(2, expected)));
+}
+
+#[test]
+fn a_budget_that_was_used_begins_a_period_later() {
+    let (mut system, mut chip) = boot();
+    let period = 10_000_000;
+    let given = timed((SEL_TILES + 2, 30), (period / 4, period), 3, false);
+    call(&mut system, &mut chip, 1, given).unwrap();
+    let part = |at| timed((30, at), (period / 8, period / 2), 3, false);
+    call(&mut system, &mut chip, 1, part(31)).unwrap();
+    create(&mut system, &mut chip, 200, 31);
+    chip.now = 5_000;
+    for selector in [200, 31] {
+        call(
+            &mut system,
+            &mut chip,
+            1,
+            Syscall::Revoke { selector, keep: 0 },
+        )
+        .unwrap();
+    }
+    // All of it for somebody new: what the first one used comes back to the whole a period after he ended.
+    let id = create(&mut system, &mut chip, 220, 30);
+    let start = chip.requests.iter().find_map(|(_, request)| match request {
+        Request::SetBudget {
+            activity, start, ..
+        } if *activity == id => Some(*start),
+        _ => None,
+    });
+    assert!(
+        start.is_some_and(|start| start >= 5_000 + period),
+        "{start:?}"
+    );
+}
+
 #[test]
 fn processor_time_is_enforced_by_tilemux_and_belongs_to_one() {
     let (mut system, mut chip) = boot();
@@ -252,6 +391,7 @@ fn processor_time_is_enforced_by_tilemux_and_belongs_to_one() {
         budget: 2_500_000,
         period: 10_000_000,
         priority: 0,
+        start: 0,
     };
     assert!(chip.requests.contains(&(2, expected)));
     for request in [
@@ -419,9 +559,9 @@ fn who_waits_for_an_event_waits_as_long_as_he_wants() {
     let wait = |until: u64| Syscall::WaitEvent { until };
     assert_eq!(later(&mut system, &mut chip, 1, wait(500)), Ok(None));
     assert!(system.has_impatient() && system.is_busy());
-    assert_eq!(system.expire_listeners(499), Some(500));
+    assert_eq!(system.expire(499), Some(500));
     assert!(system.take_reply().is_none());
-    assert_eq!(system.expire_listeners(500), None);
+    assert_eq!(system.expire(500), None);
     let (who, reply) = system.take_reply().expect("an answer");
     assert_eq!(who, ticket(&system, 1));
     assert_eq!(words(&reply), Err(SyscallError::Timeout));
@@ -440,7 +580,7 @@ fn who_waits_for_an_event_waits_as_long_as_he_wants() {
     assert!(!system.has_impatient());
     // Who waits without end is told nothing; and one that dies is forgotten.
     assert_eq!(later(&mut system, &mut chip, 1, wait(0)), Ok(None));
-    assert_eq!(system.expire_listeners(u64::MAX), None);
+    assert_eq!(system.expire(u64::MAX), None);
     assert!(system.take_reply().is_none());
     let id = create(&mut system, &mut chip, 300, SEL_TILES + 2);
     assert_eq!(later(&mut system, &mut chip, id, wait(500)), Ok(None));

@@ -6,10 +6,10 @@ use bulkhead_abi::syscall::{Number, SYSCALL_WORDS};
 use std::collections::BTreeMap;
 
 /// SplitMix64.
-struct Random(u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -18,7 +18,7 @@ impl Random {
     }
 
     /// Selectors in use, sizes, small numbers, anything.
-    fn word(&mut self) -> u64 {
+    pub fn word(&mut self) -> u64 {
         match self.next() % 10 {
             0..4 => 16 + self.next() % 8,
             4 => self.next() % 4,
@@ -32,7 +32,7 @@ impl Random {
 }
 
 /// A call that could well succeed. Selectors 16 to 23 are those that everybody uses; the root manager has prepared 300.
-fn sensible(random: &mut Random, caller: u16) -> Syscall {
+pub(super) fn sensible(random: &mut Random, caller: u16) -> Syscall {
     let mut some = || 16 + (random.next() % 8) as u16;
     let (a, b, c) = (some(), some(), some());
     let own = if c.is_multiple_of(2) { 3 } else { c };

@@ -11,7 +11,7 @@
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Number};
 use bulkhead_capabilities::{
-    ACTIVITY_STEPS, CUT_STEPS, LOOKUP_STEPS, MAKE_STEPS, QUOTAS, REVOKE_STEPS,
+    ACTIVITY_STEPS, CUT_STEPS, FRESH_STEPS, LOOKUP_STEPS, MAKE_STEPS, QUOTAS, REVOKE_STEPS,
 };
 
 /// The largest cost of one piece of work.
@@ -32,24 +32,31 @@ const LOOKUP: u32 = LOOKUP_STEPS;
 const UNDONE: u32 = 3 * REVOKE_STEPS;
 /// A copy: both ends are looked up.
 const COPY: u32 = MAKE_STEPS + 2 * LOOKUP;
-/// Servers that can be asked at once at most; if several are free, each is asked its next question.
-const LINES: u32 = 32;
+/// Times that a server is asked at most in one piece of work: once, if it can be.
+const ASKED: u32 = 4;
 
 /// A step of a revocation.
-pub const REVOCATION: Bound = bound(REVOKE_STEPS, 3);
+/// In the place of what was removed a notice may stay, that is heard at once.
+pub const REVOCATION: Bound = bound(2 * REVOKE_STEPS + 4, 3);
 /// A step of clearing memory.
 pub const CLEARING: Bound = bound(LOOKUP, 1);
 /// A step of making an activity or a window: a part is made; or all are thrown away again, of which an activity has eight, and a window is
 /// closed.
-pub const MAKING: Bound = bound(8 * UNDONE + CUT_STEPS + LOOKUP, 8);
-/// What a server agreed to: every capability is checked, and then copied; then servers are asked.
-pub const AGREEMENT: Bound = bound(EXCHANGE_MAX as u32 * 2 * COPY + 4 * LOOKUP, LINES);
+pub const MAKING: Bound = bound(8 * UNDONE + CUT_STEPS + LOOKUP, 2);
+/// What a server agreed to: every capability is checked, and then copied; then the server is asked its next question.
+pub const AGREEMENT: Bound = bound(
+    EXCHANGE_MAX as u32 * 2 * COPY + 4 * LOOKUP + ASKED * REVOKE_STEPS,
+    ASKED + 1,
+);
 
 /// What a call costs at most before it is answered, or waits, or becomes a job of bounded steps.
 pub const fn of(call: Number) -> Bound {
     match call {
-        Number::Nothing | Number::WaitEvent | Number::Report | Number::Senders => bound(0, 0),
-        Number::Query | Number::Usage | Number::Tell => bound(LOOKUP, 0),
+        Number::Nothing | Number::Senders => bound(0, 0),
+        // A notice is heard, and its place free.
+        Number::WaitEvent | Number::Report => bound(REVOKE_STEPS, 0),
+        Number::Query | Number::Usage => bound(LOOKUP, 0),
+        Number::Tell => bound(LOOKUP + REVOKE_STEPS, 0),
         Number::DeriveTile => bound(2 * LOOKUP + QUOTAS as u32 + MAKE_STEPS, 1),
         Number::DeriveKernelMemory | Number::DeriveMemory => bound(LOOKUP + MAKE_STEPS, 0),
         Number::CutMemory => bound(2 * LOOKUP + CUT_STEPS, 0),
@@ -57,7 +64,7 @@ pub const fn of(call: Number) -> Bound {
         // The window, and where TileMux is asked.
         Number::ConfigureTile => bound(4 * LOOKUP + MAKE_STEPS, 2),
         // The activity itself, a bucket, and what TileMux may borrow.
-        Number::CreateActivity => bound(6 * LOOKUP + ACTIVITY_STEPS, 2),
+        Number::CreateActivity => bound(6 * LOOKUP + ACTIVITY_STEPS + FRESH_STEPS, 2),
         Number::Map | Number::Start => bound(LOOKUP, 1),
         // A mapping, page tables out of some window's memory, an endpoint.
         Number::SetPager => bound(
@@ -65,8 +72,8 @@ pub const fn of(call: Number) -> Bound {
             2,
         ),
         Number::MapFrom => bound(4 * LOOKUP + MAKE_STEPS, 1),
-        // The endpoint is read, the unit told, TileMux asked.
-        Number::GiveDevice => bound(2 * LOOKUP, 3),
+        // The unit is told, TileMux asked.
+        Number::GiveDevice => bound(2 * LOOKUP, 2),
         Number::Stop => bound(2 * LOOKUP, 0),
         Number::Revoke => bound(2 * LOOKUP, 0),
         Number::Deactivate => bound(2 * LOOKUP, 0),
@@ -74,8 +81,9 @@ pub const fn of(call: Number) -> Bound {
         Number::CreateSend => bound(2 * LOOKUP + MAKE_STEPS, 0),
         Number::Activate => bound(6 * LOOKUP + MAKE_STEPS, 1),
         Number::Delegate | Number::Obtain => bound(LOOKUP + COPY, 0),
-        Number::CreateService => bound(2 * LOOKUP + MAKE_STEPS + UNDONE, 0),
-        Number::OpenSession | Number::Exchange => bound(4 * LOOKUP, LINES),
+        // The service, a notice of it for the creator, who may hear it at once.
+        Number::CreateService => bound(2 * LOOKUP + 2 * MAKE_STEPS + 2 * UNDONE, 0),
+        Number::OpenSession | Number::Exchange => bound(4 * LOOKUP + ASKED * REVOKE_STEPS, ASKED),
         Number::SemaphoreDown | Number::SemaphoreUp => bound(LOOKUP, 0),
     }
 }

@@ -6,13 +6,15 @@ mod devices;
 mod kills;
 mod making;
 mod paging;
+mod payers;
 mod properties;
+mod refusals;
 mod rights;
 mod senders;
 mod sessions;
 mod tiles;
 
-use crate::hardware::{Hardware, Region};
+use crate::hardware::{Hardware, Region, Right};
 use crate::root::{self, Place};
 use crate::system::{KernelEndpoints, MemoryTile, Module, Outcome, Reply, System, Ticket};
 use crate::tile::Tile;
@@ -32,14 +34,16 @@ const KERNEL: KernelEndpoints = KernelEndpoints {
     syscalls: [4, 5, 6],
     notifications: 7,
     prints: 8,
-    lines: 4,
 };
 
-/// A question of the kernel: line, receiver, words, label.
-pub type Asked = (u16, (u16, u16), Vec<u64>, u64);
+/// A question of the kernel: receiver, words, label.
+pub type Asked = ((u16, u16), Vec<u64>, u64);
+
+/// A device given or taken: tile, owner, memory.
+pub type Given = (u16, (u16, u16), (u64, u64, u64));
 
 /// A chip without time: endpoints, buckets and one memory tile.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Chip {
     pub endpoints: BTreeMap<(u16, u16), Endpoint>,
     pub buckets: BTreeMap<(u16, u8), (u64, u64)>,
@@ -56,11 +60,13 @@ pub struct Chip {
     pub asked: Vec<Asked>,
     /// Every time that a device was given or taken: tile, owner, memory.
     pub borrowed: Vec<(u16, u64)>,
-    pub devices: Vec<(u16, (u16, u16), (u64, u64, u64))>,
+    pub devices: Vec<Given>,
     pub refuse: bool,
     pub now: u64,
-    /// Until when something may be under way.
-    pub settled_at: u64,
+    /// Calls whose slots were freed.
+    pub parked: u32,
+    /// Endpoints of tiles over which something has left that is not answered.
+    pub under_way: Vec<(u16, u16)>,
     /// Effects since it was last set to 0.
     pub effects: u32,
 }
@@ -77,9 +83,15 @@ impl Hardware for Chip {
             .copied()
             .unwrap_or_default()
     }
-    fn invalidate_endpoint(&mut self, tile: u16, endpoint: u16) {
+    fn invalidate(&mut self, tile: u16, first: u16, count: u16) {
         self.effects += 1;
-        self.endpoints.remove(&(tile, endpoint));
+        let range = (tile, first)..(tile, first + count);
+        self.endpoints.retain(|place, _| !range.contains(place));
+    }
+    fn is_under_way(&mut self, tile: u16, endpoint: u16) -> bool {
+        self.effects += 1;
+        assert!(!self.endpoints.contains_key(&(tile, endpoint)));
+        self.under_way.contains(&(tile, endpoint))
     }
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {
         self.effects += 1;
@@ -95,9 +107,11 @@ impl Hardware for Chip {
     }
     fn start_hart(&mut self, tile: u16, address: u64) {
         self.full.retain(|full| *full != tile);
+        self.effects += 1;
         self.started.push((tile, address));
     }
     fn stop_hart(&mut self, tile: u16) {
+        self.effects += 1;
         self.stopped.push(tile);
     }
     fn request(&mut self, tile: u16, request: Request, number: u64) -> bool {
@@ -126,11 +140,16 @@ impl Hardware for Chip {
             self.memory.insert(address, 0);
         }
     }
-    fn ask(&mut self, line: u16, to: (u16, u16), words: &[u64], label: u64) -> bool {
+    fn ask(&mut self, to: (u16, u16), words: &[u64], label: u64) -> bool {
         self.effects += 1;
-        self.asked.push((line, to, words.to_vec(), label));
+        self.asked.push((to, words.to_vec(), label));
         !self.refuse
     }
+    fn park(&mut self, _level: usize, offset: u32) -> Right {
+        self.parked += 1;
+        [offset.into(); 4]
+    }
+    fn answer_parked(&mut self, _right: Right, _reply: &Reply) {}
     fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]) {
         self.effects += 1;
         assert!(offset + buffer.len() as u64 <= region.size);
@@ -145,9 +164,6 @@ impl Hardware for Chip {
         for (i, byte) in data.iter().enumerate() {
             self.memory.insert(region.base + offset + i as u64, *byte);
         }
-    }
-    fn settled_at(&mut self) -> u64 {
-        self.settled_at
     }
     fn time(&mut self) -> u64 {
         self.now
@@ -274,6 +290,18 @@ pub fn later(
     Ok(None)
 }
 
+/// An activity hears all that there is to hear. Returns how much.
+pub fn hear_all(system: &mut System, chip: &mut Chip, id: u16) -> usize {
+    let mut count = 0;
+    let wait = Syscall::WaitEvent { until: 1 };
+    while let Ok(Some(_)) = later(system, chip, id, wait) {
+        count += 1;
+    }
+    system.expire(1);
+    while system.take_reply().is_some() {}
+    count
+}
+
 pub fn words(reply: &Reply) -> Result<Vec<u64>, SyscallError> {
     let words = reply.as_slice();
     match SyscallError::from_code(words[0]).unwrap() {
@@ -379,5 +407,7 @@ pub fn limited(target: u16, rate: u64, burst: u64) -> Syscall {
         rate,
         burst,
         tables: SHARE,
+        priority: 0,
+        idle: 1,
     }
 }

@@ -178,6 +178,10 @@ fn what_is_revoked_while_it_is_created_never_lives() {
             system.call(&mut chip, owner, plan),
             Ok(Outcome::Later)
         ));
+        // A place is made for it, and it is begun.
+        for _ in 0..2 {
+            system.step(&mut chip, 2);
+        }
         for _ in 0..answers {
             let Some((number, answer)) = chip.answer() else {
                 break;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const TEXT: &str = r#"<system name="x" platform="p" duration="50000000ns" manager-tile="1" manager-memory="2097152B">
+pub(super) const TEXT: &str = r#"<system name="x" platform="p" duration="50000000ns" manager-tile="1" manager-memory="2097152B">
   <domain name="control" criticality="A">
     <app name="sensor" tile="2" program="control/sensor" memory="262144B" memory-tile="8">
       <argument name="samples" value="50"/>

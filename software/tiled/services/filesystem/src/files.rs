@@ -3,9 +3,9 @@
 //! Why it exists: these operations change nothing. What it deliberately does not know: the log.
 
 use crate::layout::{
-    BLOCK, DEPTH_MAX, ENTRIES, Extent, FOLDER_BLOCKS, INODES, Inode, Kind, NAME_MAX, ROOT,
-    RawEntry, Superblock,
+    BLOCK, ENTRIES, Extent, FOLDER_BLOCKS, INODES, Inode, Kind, ROOT, RawEntry, Superblock,
 };
+use crate::path::{Name, Path};
 use crate::reserve::Reserve;
 use crate::transaction::{Block, Transactions, ZEROS};
 use crate::{Result, Status, Store};
@@ -143,33 +143,22 @@ impl<S: Store> FileSystem<S> {
         Ok((data, kind))
     }
 
-    /// Finds a file or folder. Paths are relative to the root folder; `/`, `.` and empty parts are skipped.
+    /// Finds a file or folder.
     ///
     /// # Errors
-    /// [`Status::NotFound`], [`Status::NotAFolder`], [`Status::BadRequest`] if it is too deep.
-    pub fn lookup(&mut self, path: &str) -> Result<u32> {
+    /// [`Status::NotFound`], [`Status::NotAFolder`].
+    pub fn lookup(&mut self, path: &Path<'_>) -> Result<u32> {
         let mut at = ROOT;
-        for (depth, part) in parts(path).enumerate() {
-            if depth == DEPTH_MAX {
-                return Err(Status::BadRequest);
-            }
-            at = self.find(at, part)?.ok_or(Status::NotFound)?.inode;
+        for name in path.names() {
+            at = self.find(at, *name)?.ok_or(Status::NotFound)?.inode;
         }
         Ok(at)
     }
 
-    /// The folder that holds a path's last part, and that part.
-    pub(crate) fn parent<'a>(&mut self, path: &'a str) -> Result<(u32, &'a str)> {
-        let last = parts(path).last().ok_or(Status::Exists)?;
-        let before = path.trim_end_matches(['/', '.']);
-        let folder = self.lookup(&before[..before.len().saturating_sub(last.len())])?;
-        Ok((folder, last))
-    }
-
     /// The entry of a name in a folder.
-    pub(crate) fn find(&mut self, folder: u32, name: &str) -> Result<Option<Place>> {
+    pub(crate) fn find(&mut self, folder: u32, name: Name<'_>) -> Result<Option<Place>> {
         self.search(folder, |entry| {
-            entry.inode != 0 && entry.name() == name.as_bytes()
+            entry.inode != 0 && entry.name() == name.as_str().as_bytes()
         })
     }
 
@@ -233,11 +222,10 @@ impl<S: Store> FileSystem<S> {
             let entry: RawEntry = self.store.load(extent.start, offset)?;
             position += 1;
             if entry.inode != 0 {
-                let name = core::str::from_utf8(entry.name()).map_err(|_| Status::Corrupt)?;
                 return Ok(Some(Entry {
                     next: position,
                     inode: entry.inode,
-                    name: name.into(),
+                    name: Name::stored(entry.name())?.as_str().into(),
                 }));
             }
         }
@@ -252,15 +240,4 @@ impl<S: Store> FileSystem<S> {
         let (data, _) = self.live(inode)?;
         data.find(index).ok_or(Status::NotFound)
     }
-}
-
-/// The names of a path.
-fn parts(path: &str) -> impl Iterator<Item = &str> {
-    path.split('/')
-        .filter(|part| !part.is_empty() && *part != ".")
-}
-
-/// Whether a file can have this name.
-pub(crate) fn is_name(name: &str) -> bool {
-    name.len() <= NAME_MAX && name != ".." && !name.bytes().any(|b| b < 32)
 }

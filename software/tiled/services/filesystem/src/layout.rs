@@ -32,7 +32,7 @@ pub const GROWTH: u32 = 3;
 pub const FOLDER_BLOCKS: u32 = 64;
 /// Bytes of a name at most.
 pub const NAME_MAX: usize = 56;
-/// Folders in a path at most.
+/// Names in a path at most.
 pub const DEPTH_MAX: usize = 8;
 /// Number of the root folder.
 pub const ROOT: u32 = 1;
@@ -155,7 +155,7 @@ pub struct Extent {
 impl Extent {
     /// First block behind it.
     pub fn end(&self) -> u32 {
-        self.start + self.length
+        self.start.saturating_add(self.length)
     }
 }
 
@@ -215,21 +215,23 @@ impl Inode {
 
     /// Its blocks.
     pub fn blocks(&self) -> u32 {
-        self.used().iter().map(|e| e.length).sum()
+        let lengths = self.used().iter().map(|e| e.length);
+        lengths.fold(0, u32::saturating_add)
     }
 
     /// The block of the image that holds block `index` of the file, with all that follow it in the same extent.
     pub fn find(&self, index: u32) -> Option<Extent> {
         let mut before = 0;
         for extent in self.used() {
-            if index < before + extent.length {
+            let end = extent.length.saturating_add(before);
+            if index < end {
                 let skipped = index - before;
                 return Some(Extent {
-                    start: extent.start + skipped,
+                    start: extent.start.saturating_add(skipped),
                     length: extent.length - skipped,
                 });
             }
-            before += extent.length;
+            before = end;
         }
         None
     }

@@ -21,10 +21,16 @@ mod check;
 mod files;
 mod layout;
 mod operations;
+mod path;
+mod pieces;
 mod reserve;
 mod serve;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_fuzz;
+#[cfg(test)]
+mod tests_serve;
 mod transaction;
 
 pub use bulkhead_common::status::Status;
@@ -33,8 +39,10 @@ pub use files::{Entry, FileSystem, Stat};
 pub use layout::{
     BLOCK, Extent, GROW_MAX, GROWTH, IMAGE_BLOCKS_MAX, Kind, NAME_MAX, ROOT, size_for,
 };
+pub use path::{Name, Path};
+pub use pieces::{Grant, Lending};
 pub use reserve::RESERVE;
-pub use serve::{Files, Grant, HANDLES};
+pub use serve::{Files, HANDLES};
 
 /// Result of an operation.
 pub type Result<T> = core::result::Result<T, Status>;

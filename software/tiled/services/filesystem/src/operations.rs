@@ -3,10 +3,11 @@
 //! Why it exists: every function here ends with a commit or an abort. What it deliberately does not know: how that works.
 
 use crate::allocate;
-use crate::files::{FileSystem, is_name};
+use crate::files::FileSystem;
 use crate::layout::{
     BLOCK, EXTENTS, Extent, FOLDER_BLOCKS, GROW_MAX, GROWTH, INODES, Inode, Kind, RawEntry,
 };
+use crate::path::Path;
 use crate::transaction::{Block, ZEROS};
 use crate::{Result, Status, Store};
 use zerocopy::{FromBytes, IntoBytes};
@@ -27,20 +28,17 @@ impl<S: Store> FileSystem<S> {
     /// Makes an empty file or folder. Gives its inode.
     ///
     /// # Errors
-    /// [`Status::Exists`], [`Status::NotFound`] (of a folder on the way), [`Status::BadRequest`] for the name,
-    /// [`Status::NoSpace`].
-    pub fn create(&mut self, path: &str, kind: Kind) -> Result<u32> {
-        let (folder, name) = self.parent(path)?;
-        if !is_name(name) {
-            return Err(Status::BadRequest);
-        }
+    /// [`Status::Exists`], [`Status::NotFound`] (of a folder on the way), [`Status::NoSpace`].
+    pub fn create(&mut self, path: &Path<'_>, kind: Kind) -> Result<u32> {
+        let (folder, name) = path.split_last().ok_or(Status::Exists)?;
+        let folder = self.lookup(&folder)?;
         if self.find(folder, name)?.is_some() {
             return Err(Status::Exists);
         }
         self.all_or_nothing(|this| {
             let inode = this.free_inode()?;
             this.write_inode(inode, &Inode::new(kind))?;
-            let entry = RawEntry::new(inode, name);
+            let entry = RawEntry::new(inode, name.as_str());
             let place = match this.search(folder, |entry| entry.inode == 0)? {
                 Some(place) => (place.block, place.offset),
                 None => (this.grow_folder(folder)?, 0),
@@ -223,16 +221,15 @@ impl<S: Store> FileSystem<S> {
         Ok(())
     }
 
-    /// Removes a file or an empty folder.
+    /// Removes a file or an empty folder. Whether `may` allows it is asked about the very inode that will be gone.
     ///
     /// # Errors
-    /// [`Status::NotFound`], [`Status::NotEmpty`], [`Status::NoRights`] for the root folder.
-    pub fn remove(&mut self, path: &str) -> Result<()> {
-        let (folder, name) = self.parent(path).map_err(|status| match status {
-            Status::Exists => Status::NoRights,
-            other => other,
-        })?;
+    /// [`Status::NotFound`], [`Status::NotEmpty`], [`Status::NoRights`] for the root folder; what `may` says.
+    pub fn remove(&mut self, path: &Path<'_>, may: impl FnOnce(u32) -> Result<()>) -> Result<()> {
+        let (folder, name) = path.split_last().ok_or(Status::NoRights)?;
+        let folder = self.lookup(&folder)?;
         let place = self.find(folder, name)?.ok_or(Status::NotFound)?;
+        may(place.inode)?;
         let (mut data, kind) = self.live(place.inode)?;
         if kind == Kind::Folder && self.entry(place.inode, 0)?.is_some() {
             return Err(Status::NotEmpty);
@@ -279,7 +276,8 @@ impl<S: Store> FileSystem<S> {
     /// # Errors
     /// [`Status::NoSpace`]; what was written before stays.
     pub fn write(&mut self, inode: u32, offset: u64, bytes: &[u8]) -> Result<()> {
-        let end = offset + bytes.len() as u64;
+        let end = offset.checked_add(bytes.len() as u64);
+        let end = end.ok_or(Status::NoSpace)?;
         let needed = u32::try_from(end.div_ceil(BLOCK as u64)).map_err(|_| Status::NoSpace)?;
         while self.grow(inode, needed)? < needed {}
         let (data, _) = self.live(inode)?;
@@ -295,7 +293,8 @@ impl<S: Store> FileSystem<S> {
             done += piece;
         }
         if end > data.size {
-            self.resize(inode, end)?;
+            // Blocks behind the new end may be granted to somebody.
+            self.set_size(inode, end)?;
         }
         Ok(())
     }

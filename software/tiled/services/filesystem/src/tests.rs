@@ -14,6 +14,26 @@ pub struct Memory {
     life: u64,
 }
 
+impl Memory {
+    /// So many bytes are written from now on.
+    pub fn dies_after(&mut self, bytes: u64) {
+        self.life = bytes;
+    }
+
+    pub fn revive(&mut self) {
+        self.life = u64::MAX;
+    }
+
+    pub fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Changes a byte, as somebody else does who can reach it.
+    pub fn poke(&mut self, offset: u64, byte: u8) {
+        self.bytes[offset as usize] = byte;
+    }
+}
+
 impl Store for Memory {
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         let offset = offset as usize;
@@ -60,6 +80,11 @@ enum Step {
 
 /// Folders of the model have no content.
 type Model = BTreeMap<String, Option<Vec<u8>>>;
+
+/// A path that is one.
+pub fn way(text: &str) -> Path<'_> {
+    Path::parse(text).expect("a path")
+}
 
 fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
@@ -126,15 +151,15 @@ fn expect(model: &mut Model, step: &Step) -> Result<()> {
 
 fn perform(files: &mut FileSystem<Memory>, step: &Step) -> Result<()> {
     match step {
-        Step::Create(path, true) => files.create(path, Kind::Folder).map(|_| ()),
-        Step::Create(path, false) => files.create(path, Kind::File).map(|_| ()),
-        Step::Remove(path) => files.remove(path),
+        Step::Create(path, true) => files.create(&way(path), Kind::Folder).map(|_| ()),
+        Step::Create(path, false) => files.create(&way(path), Kind::File).map(|_| ()),
+        Step::Remove(path) => files.remove(&way(path), |_| Ok(())),
         Step::Write(path, offset, bytes) => {
-            let inode = files.lookup(path)?;
+            let inode = files.lookup(&way(path))?;
             files.write(inode, *offset, bytes)
         }
         Step::Resize(path, size) => {
-            let inode = files.lookup(path)?;
+            let inode = files.lookup(&way(path))?;
             files.resize(inode, *size)
         }
     }
@@ -269,9 +294,9 @@ proptest! {
         let size = store.bytes.len() as u64;
         if let Ok(mut files) = FileSystem::mount(store, size) {
             let _ = files.check();
-            let _ = files.lookup(&path);
-            let _ = files.create(&path, Kind::File).and_then(|inode| files.write(inode, 0, b"data"));
-            let _ = files.remove(&path);
+            let _ = files.lookup(&way(&path));
+            let _ = files.create(&way(&path), Kind::File).and_then(|inode| files.write(inode, 0, b"data"));
+            let _ = files.remove(&way(&path), |_| Ok(()));
         }
     }
 }
@@ -279,10 +304,12 @@ proptest! {
 #[test]
 fn fresh_blocks_are_zeros() {
     let mut files = fresh();
-    let inode = files.create("secret", Kind::File).expect("room");
+    let inode = files.create(&way("secret"), Kind::File).expect("room");
     files.write(inode, 0, &[7; 3 * BLOCK]).expect("room");
-    files.remove("secret").expect("it is there");
-    let inode = files.create("other", Kind::File).expect("room");
+    files
+        .remove(&way("secret"), |_| Ok(()))
+        .expect("it is there");
+    let inode = files.create(&way("other"), Kind::File).expect("room");
     assert_eq!(files.grow(inode, 3), Ok(3));
     let extent = files.extent(inode, 0).expect("three blocks");
     assert_eq!(extent.length, 3);
@@ -297,7 +324,7 @@ fn fresh_blocks_are_zeros() {
 #[test]
 fn zeros_are_written_ahead_of_time_and_only_once() {
     let mut files = fresh();
-    let inode = files.create("a", Kind::File).expect("room");
+    let inode = files.create(&way("a"), Kind::File).expect("room");
     while files.prepare().expect("the store works") {}
     assert_eq!(files.reserve.clean().length, RESERVE);
     // The log and what it changes: parts of two blocks, each written twice, and two heads. No zeros among them.
@@ -320,7 +347,7 @@ fn zeros_are_written_ahead_of_time_and_only_once() {
 #[test]
 fn a_file_that_grows_alone_is_one_extent() {
     let mut files = fresh();
-    let inode = files.create("a", Kind::File).expect("room");
+    let inode = files.create(&way("a"), Kind::File).expect("room");
     for blocks in [1, 17, 33, 49] {
         assert_eq!(files.grow(inode, blocks), Ok(blocks));
     }
@@ -330,22 +357,19 @@ fn a_file_that_grows_alone_is_one_extent() {
 #[test]
 fn names_and_paths() {
     let mut files = fresh();
-    assert_eq!(files.create("/", Kind::File), Err(Status::Exists));
-    assert_eq!(files.create("..", Kind::File), Err(Status::BadRequest));
-    assert_eq!(
-        files.create(&"x".repeat(57), Kind::File),
-        Err(Status::BadRequest)
-    );
-    let folder = files.create("/dir/", Kind::Folder).expect("room");
-    let inode = files.create("//dir/./file", Kind::File).expect("room");
-    assert_eq!(files.lookup("dir/file/"), Ok(inode));
-    assert_eq!(files.lookup("/dir"), Ok(folder));
-    assert_eq!(files.lookup("dir/file/x"), Err(Status::NotAFolder));
-    assert_eq!(files.lookup("a/b/c/d/e/f/g/h/i"), Err(Status::NotFound));
-    assert_eq!(files.remove("/"), Err(Status::NoRights));
-    assert_eq!(files.remove("dir"), Err(Status::NotEmpty));
-    assert_eq!(files.remove("dir/file"), Ok(()));
-    assert_eq!(files.remove("dir"), Ok(()));
+    assert_eq!(files.create(&way("/"), Kind::File), Err(Status::Exists));
+    let folder = files.create(&way("/dir/"), Kind::Folder).expect("room");
+    let inode = files
+        .create(&way("//dir/./file"), Kind::File)
+        .expect("room");
+    assert_eq!(files.lookup(&way("dir/file/")), Ok(inode));
+    assert_eq!(files.lookup(&way("/dir")), Ok(folder));
+    assert_eq!(files.lookup(&way("dir/file/x")), Err(Status::NotAFolder));
+    assert_eq!(files.lookup(&way("a/b/c/d/e/f/g/h")), Err(Status::NotFound));
+    assert_eq!(files.remove(&way("/"), |_| Ok(())), Err(Status::NoRights));
+    assert_eq!(files.remove(&way("dir"), |_| Ok(())), Err(Status::NotEmpty));
+    assert_eq!(files.remove(&way("dir/file"), |_| Ok(())), Ok(()));
+    assert_eq!(files.remove(&way("dir"), |_| Ok(())), Ok(()));
     assert_eq!(files.check().map(|s| (s.files, s.folders)), Ok((0, 1)));
 }
 
@@ -356,20 +380,23 @@ fn a_full_image_says_so_and_gives_everything_back() {
     let mut made = 0;
     loop {
         let name = std::format!("file-{made}");
-        match files.create(&name, Kind::File) {
+        match files.create(&way(&name), Kind::File) {
             Ok(_) => made += 1,
             Err(status) => break assert_eq!(status, Status::NoSpace),
         }
     }
     assert_eq!(made, 30);
-    let inode = files.lookup("file-0").expect("made");
+    let inode = files.lookup(&way("file-0")).expect("made");
     let mut blocks = 0;
     while let Ok(now) = files.grow(inode, blocks + 1) {
         blocks = now;
     }
     assert_eq!(files.check().map(|s| s.free), Ok(0));
     for index in 0..made {
-        assert_eq!(files.remove(&std::format!("file-{index}")), Ok(()));
+        assert_eq!(
+            files.remove(&way(&std::format!("file-{index}")), |_| Ok(())),
+            Ok(())
+        );
     }
     let after = files.check();
     // The root folder keeps its block.

@@ -228,6 +228,11 @@ impl<S: Store> Transactions<S> {
         self.used = 0;
     }
 
+    #[cfg(test)]
+    pub fn inner(&mut self) -> &mut S {
+        &mut self.store
+    }
+
     /// The store.
     pub fn into_store(self) -> S {
         self.store

@@ -16,6 +16,8 @@ pub mod card;
 mod stack;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_fuzz;
 
 pub use bulkhead_common::account::Terms;
 pub use bulkhead_common::network as protocol;

@@ -22,6 +22,7 @@ use backlog::Pending;
 use bulkhead_common::account::Terms;
 use bulkhead_common::network::Card;
 use bulkhead_common::status::Status;
+use bulkhead_common::waiting::{Client, Owner};
 use core::cell::RefCell;
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::{tcp, udp};
@@ -43,6 +44,8 @@ const RESET: u64 = 1_000_000_000;
 const TIME_WAIT: u64 = 10_000_000;
 /// Datagrams that wait in a socket.
 const DATAGRAMS: usize = 16;
+/// Bytes that must be left when a socket gets its buffers: requests that wait, answers and lists need some, and cannot do without.
+const SPARE: usize = 32 << 10;
 /// First port that is given to sockets that want any (RFC 6335).
 const ANY_PORT: u16 = 49152;
 
@@ -138,8 +141,10 @@ enum Kind {
 
 #[derive(Debug)]
 struct Entry {
-    /// The client; none: it was closed, and is dropped at this time at the latest.
+    /// The activity; none: it was closed, and is dropped at this time at the latest.
     owner: Result<u16, u64>,
+    /// On whose account its memory is, as long as it has an owner.
+    client: Client,
     kind: Kind,
     handle: SocketHandle,
     generation: u32,
@@ -255,23 +260,30 @@ impl<C: Card, T> Stack<C, T> {
         entries.filter(|e| e.owner == Ok(owner)).count()
     }
 
+    /// Sockets on the account of a client.
+    pub fn sockets_on(&self, client: Client) -> usize {
+        let entries = self.entries.iter().flatten().filter(|e| e.owner.is_ok());
+        entries.filter(|e| e.client == client).count()
+    }
+
     /// Sockets of all, closed ones that linger among them.
     pub fn sockets(&self) -> usize {
         self.entries.iter().flatten().count()
     }
 
     /// A client asks for something; the answer comes from [`take`](Self::take), perhaps later.
-    pub fn request(&mut self, owner: u16, request: Request, data: &[u8], item: T, now: u64) {
+    pub fn request(&mut self, whose: Owner, request: Request, data: &[u8], item: T, now: u64) {
         let mut request = request;
+        let owner = whose.activity;
         let begun = match request.operation {
-            BIND => self.bind(owner, &request),
-            LISTEN => self.listen(owner, &request),
+            BIND => self.bind(whose, &request),
+            LISTEN => self.listen(whose, &request),
             CLOSE => self.close(owner, &request, now),
             ADDRESS => Ok(Progress::Done(self.address())),
             COUNTS => Ok(Progress::Done(
                 Answer::of(0, None).with(self.counts.bytes().to_vec()),
             )),
-            CONNECT => self.connect(owner, &mut request),
+            CONNECT => self.connect(whose, &mut request),
             SEND | SEND_TO if data.len() > DATA => Err(Status::BadRequest),
             _ => self.attempt(owner, &request, data),
         };
@@ -352,8 +364,9 @@ impl<C: Card, T> Stack<C, T> {
         entry.filter(known).ok_or(Status::InvalidHandle)
     }
 
-    fn place(&mut self, owner: u16) -> Result<usize, Status> {
-        if self.sockets_of(owner) >= self.options.sockets {
+    /// A place for a socket on a client's account, however many activities share that.
+    fn place(&mut self, client: Client) -> Result<usize, Status> {
+        if self.sockets_on(client) >= self.options.sockets {
             return Err(Status::TooMany);
         }
         if let Some(free) = self.entries.iter().position(Option::is_none) {
@@ -370,7 +383,7 @@ impl<C: Card, T> Stack<C, T> {
     fn enter(
         &mut self,
         place: usize,
-        owner: u16,
+        owner: Owner,
         kind: Kind,
         handle: SocketHandle,
         port: u16,
@@ -378,7 +391,8 @@ impl<C: Card, T> Stack<C, T> {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
         self.entries[place] = Some(Entry {
-            owner: Ok(owner),
+            owner: Ok(owner.activity),
+            client: owner.client,
             kind,
             handle,
             generation,
@@ -408,8 +422,8 @@ impl<C: Card, T> Stack<C, T> {
         owned.any(|e| e.kind == kind && e.port == port && (but.is_none() || e.owner.ok() != but))
     }
 
-    fn bind(&mut self, owner: u16, request: &Request) -> Result<Progress, Status> {
-        let place = self.place(owner)?;
+    fn bind(&mut self, owner: Owner, request: &Request) -> Result<Progress, Status> {
+        let place = self.place(owner.client)?;
         let port = match request.port {
             0 => self.any_port(),
             port => port,
@@ -417,10 +431,11 @@ impl<C: Card, T> Stack<C, T> {
         if self.is_taken(Kind::Udp, port, None) {
             return Err(Status::Exists);
         }
-        let bytes = self.options.buffer;
-        let buffer =
-            || udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; DATAGRAMS], vec![0; bytes]);
-        let mut socket = udp::Socket::new(buffer(), buffer());
+        let buffer = || -> Result<_, Status> {
+            let about = vec![udp::PacketMetadata::EMPTY; DATAGRAMS];
+            Ok(udp::PacketBuffer::new(about, self.memory()?))
+        };
+        let mut socket = udp::Socket::new(buffer()?, buffer()?);
         socket.bind(port).map_err(|_| Status::BadRequest)?;
         let handle = self.sockets.add(socket);
         let mut answer = Answer::of(self.enter(place, owner, Kind::Udp, handle, port), None);
@@ -428,22 +443,32 @@ impl<C: Card, T> Stack<C, T> {
         Ok(Progress::Done(answer))
     }
 
-    fn stream(&self) -> tcp::Socket<'static> {
-        let buffer = || tcp::SocketBuffer::new(vec![0; self.options.buffer]);
-        let mut socket = tcp::Socket::new(buffer(), buffer());
+    /// A buffer of a socket: large, so that there may be no memory for it.
+    fn memory(&self) -> Result<Vec<u8>, Status> {
+        let (mut bytes, mut spare) = (Vec::new(), Vec::<u8>::new());
+        let room = bytes.try_reserve_exact(self.options.buffer);
+        let room = room.and_then(|()| spare.try_reserve_exact(SPARE));
+        room.map_err(|_| Status::NoSpace)?;
+        bytes.resize(self.options.buffer, 0);
+        Ok(bytes)
+    }
+
+    fn stream(&self) -> Result<tcp::Socket<'static>, Status> {
+        let buffer = || self.memory().map(tcp::SocketBuffer::new);
+        let mut socket = tcp::Socket::new(buffer()?, buffer()?);
         // Small messages leave at once, and are acknowledged soon.
         socket.set_nagle_enabled(false);
         socket.set_ack_delay(Some(Duration::from_micros(200)));
-        socket
+        Ok(socket)
     }
 
-    fn listen(&mut self, owner: u16, request: &Request) -> Result<Progress, Status> {
-        let place = self.place(owner)?;
+    fn listen(&mut self, owner: Owner, request: &Request) -> Result<Progress, Status> {
+        let place = self.place(owner.client)?;
         // Several connections at one port are fine, if they are one client's.
-        if self.is_taken(Kind::Tcp, request.port, Some(owner)) {
+        if self.is_taken(Kind::Tcp, request.port, Some(owner.activity)) {
             return Err(Status::Exists);
         }
-        let mut socket = self.stream();
+        let mut socket = self.stream()?;
         socket
             .listen(request.port)
             .map_err(|_| Status::BadRequest)?;
@@ -454,10 +479,10 @@ impl<C: Card, T> Stack<C, T> {
         Ok(Progress::Done(Answer::of(id, None)))
     }
 
-    fn connect(&mut self, owner: u16, request: &mut Request) -> Result<Progress, Status> {
-        let place = self.place(owner)?;
+    fn connect(&mut self, owner: Owner, request: &mut Request) -> Result<Progress, Status> {
+        let place = self.place(owner.client)?;
         let port = self.any_port();
-        let mut socket = self.stream();
+        let mut socket = self.stream()?;
         let remote = IpEndpoint::new(ipv4(request.address), request.port);
         let context = self.interface.context();
         socket
@@ -546,8 +571,13 @@ impl<C: Card, T> Stack<C, T> {
                 Ok(Progress::Wait) => Answer::failed(Status::Timeout),
                 Err(status) => Answer::failed(status),
             };
-            if waiter.request.operation == CONNECT && answer.reply.status != 0 {
-                self.remove((waiter.request.socket & 0xFF) as usize);
+            // Its place may be another one's by now.
+            let socket = waiter.request.socket;
+            if waiter.request.operation == CONNECT
+                && answer.reply.status != 0
+                && self.entry(waiter.owner, socket, Kind::Tcp).is_ok()
+            {
+                self.remove((socket & 0xFF) as usize);
             }
             self.done.push_back((waiter.item, answer));
         }

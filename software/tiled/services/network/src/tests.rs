@@ -7,6 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bulkhead_abi::network::FRAME_MAX;
 use bulkhead_common::network::Received;
+use bulkhead_common::waiting::{Client, Owner};
 use core::cell::Cell;
 use proptest::prelude::*;
 use smoltcp::phy::ChecksumCapabilities;
@@ -15,14 +16,14 @@ use smoltcp::wire::{
 };
 use std::collections::VecDeque;
 
-const HERE: [u8; 4] = [10, 0, 0, 1];
+pub const HERE: [u8; 4] = [10, 0, 0, 1];
 const THERE: [u8; 4] = [10, 0, 0, 2];
 
 /// A card whose frames lie in lists.
 #[derive(Default)]
-struct Wire {
-    arrived: VecDeque<Vec<u8>>,
-    left: VecDeque<Vec<u8>>,
+pub struct Wire {
+    pub arrived: VecDeque<Vec<u8>>,
+    pub left: VecDeque<Vec<u8>>,
     /// Buffers that are not back.
     out: usize,
 }
@@ -59,7 +60,7 @@ fn clock() -> u64 {
     now
 }
 
-fn options(address: [u8; 4]) -> Options {
+pub fn options(address: [u8; 4]) -> Options {
     Options {
         mac: [2, 0, 0, 0, 0, address[3]],
         address: (address, 24),
@@ -78,6 +79,15 @@ fn options(address: [u8; 4]) -> Options {
 
 fn stack(address: [u8; 4]) -> Stack<Wire, u32> {
     Stack::new(Wire::default(), options(address), 0)
+}
+
+/// An activity with a channel of its own.
+pub fn owner(activity: u16) -> Owner {
+    let client = Client {
+        priority: 0,
+        label: activity.into(),
+    };
+    Owner { client, activity }
 }
 
 /// Two stacks; what a frame suffers is decided by a number for each.
@@ -104,8 +114,8 @@ impl Pair {
         self.random.next() % 100
     }
 
-    fn ask(&mut self, side: usize, owner: u16, request: Request, data: &[u8], item: u32) {
-        let now = self.now;
+    fn ask(&mut self, side: usize, activity: u16, request: Request, data: &[u8], item: u32) {
+        let (now, owner) = (self.now, owner(activity));
         self.stacks[side].request(owner, request, data, item, now);
     }
 
@@ -150,7 +160,7 @@ impl Pair {
     }
 }
 
-fn request(operation: u64, socket: u64) -> Request {
+pub fn request(operation: u64, socket: u64) -> Request {
     Request {
         operation,
         socket,
@@ -629,8 +639,16 @@ fn datagrams_for_a_client_take_its_time_and_no_other_clients() {
     assert_eq!(pair.stacks[1].counts().dropped, dropped, "not the other's");
 }
 
+/// Each takes long, so there are fewer, unless somebody says how many.
+pub fn cases() -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(64),
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(cases())]
 
     /// Frames of a hostile peer, random or nearly right, between requests of clients that are no better.
     #[test]
@@ -668,7 +686,7 @@ proptest! {
                         port: u16::from(d % 4) * 40,
                         length: u16::from_le_bytes([a, e]),
                     };
-                    stack.request(u16::from(b % 4), request, &bytes, 0, now);
+                    stack.request(owner(u16::from(b % 4)), request, &bytes, 0, now);
                 }
             }
             stack.step(now, 3);

@@ -19,6 +19,8 @@ mod frames;
 mod shared;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_fuzz;
 
 pub use client::{Client, PAGE, Range};
 

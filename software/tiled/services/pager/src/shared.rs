@@ -61,7 +61,8 @@ impl Shared {
     }
 
     /// A page of a client shows a page of a file: the frame, whether it has to be filled, and who used it for another page and loses
-    /// it. What nobody uses goes first, then whatever comes next.
+    /// it. What nobody uses goes first, then what the client with the most frames uses: whoever has no more than an equal part of them
+    /// keeps it, whatever others do.
     pub fn join(&mut self, key: Key, user: User) -> (u64, bool, Vec<User>) {
         if let Some(frame) = self.find(key) {
             self.frames[frame as usize].users.push(user);
@@ -70,7 +71,7 @@ impl Shared {
         let count = self.frames.len() as u64;
         let mut order = (0..count).map(|next| (self.hand + next) % count);
         let unused = order.find(|frame| self.frames[*frame as usize].users.is_empty());
-        let frame = unused.unwrap_or(self.hand);
+        let frame = unused.unwrap_or_else(|| self.victim(user.client));
         self.hand = (frame + 1) % count;
         let place = &mut self.frames[frame as usize];
         if let Some(old) = place.key.replace(key) {
@@ -79,6 +80,27 @@ impl Shared {
         let users = core::mem::replace(&mut place.users, Vec::from([user]));
         self.known.insert(key, frame);
         (frame, true, users)
+    }
+
+    /// The next frame of the client that uses the most; of several the one that asks. Rather one that nobody else uses.
+    fn victim(&self, asks: usize) -> u64 {
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        for user in self.frames.iter().flat_map(|frame| &frame.users) {
+            *counts.entry(user.client).or_default() += 1;
+        }
+        let most = counts
+            .iter()
+            .max_by_key(|(client, count)| (**count, **client == asks));
+        let most = most.map_or(asks, |(client, _)| *client);
+        let count = self.frames.len() as u64;
+        let order = (0..count).map(|next| (self.hand + next) % count);
+        let users = |frame: u64| &self.frames[frame as usize].users;
+        let mut mine = order.filter(|frame| users(*frame).iter().any(|user| user.client == most));
+        let alone = |frame: &u64| users(*frame).iter().all(|user| user.client == most);
+        mine.clone()
+            .find(alone)
+            .or_else(|| mine.next())
+            .unwrap_or(self.hand)
     }
 
     /// A page of a client does not show its frame any more: which one that was.

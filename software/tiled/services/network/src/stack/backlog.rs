@@ -54,7 +54,8 @@ impl<C: Card, T> Stack<C, T> {
         }
         let handle = match self.victim(owner) {
             None => {
-                let socket = self.stream();
+                // Without memory nobody else can connect now.
+                let Ok(socket) = self.stream() else { return };
                 listens_again(&mut self.sockets, socket, port)
             }
             Some(victim) => {

@@ -1,0 +1,161 @@
+//! Tables of processors: those of the description, and those that are built, with the decisions that begin their slots.
+//!
+//! Why it exists: a table is made once and followed for ever, so that what its slots lose must be counted before. What it
+//! deliberately does not know: what tasks cost. The tables themselves: [`crate::schedulability::table`].
+
+use bulkhead_model::tasks::{Policy, TaskSystem};
+
+use super::PlanError;
+use super::evaluate::Known;
+use super::prepare::nanoseconds;
+use crate::schedulability::table::{self, Slot, Table, TableError};
+use crate::schedulability::task::LIMIT;
+use crate::schedulability::{Task, periodic};
+
+/// Why there is no table for these periods.
+pub fn too_long() -> String {
+    format!(
+        "the periods have no common multiple that a table could hold: it would need more than {} jobs, or more than 52 days",
+        periodic::JOBS_MAX
+    )
+}
+
+/// Rounds in which a table is built anew because its jobs have more pieces than the last one's.
+const TABLE_ROUNDS: usize = 8;
+
+/// The table of a processor, unless it would be longer than anybody wants to write down. Each piece of a job begins with a decision,
+/// so the table is built for as many as its jobs have; a job alone has two decisions in its cost.
+///
+/// # Errors
+/// Those of [`table::build`].
+pub fn build_table(
+    system: &TaskSystem,
+    tasks: &[Task],
+    offsets: &[u64],
+) -> Result<Table, TableError> {
+    let length = periodic::hyperperiod(tasks.iter().map(|task| task.period));
+    if length.is_none_or(|length| length > super::NANOSECONDS_MAX) {
+        return Err(TableError::TooLong);
+    }
+    let decision = nanoseconds(system.overheads.schedule);
+    let mut longer = tasks.to_vec();
+    let mut failed = None;
+    for _ in 0..TABLE_ROUNDS {
+        let table = table::build_at(&longer, offsets)?;
+        let (usable, bare) = after_decisions(&table, tasks, decision);
+        match table::check_at(&usable, &bare, offsets) {
+            Ok(()) => return Ok(table),
+            Err(TableError::Short {
+                task,
+                job,
+                deadline,
+                ..
+            }) => {
+                longer[task].cost = longer[task].cost.saturating_add(decision).min(LIMIT);
+                failed = Some(TableError::Impossible {
+                    task,
+                    job,
+                    deadline,
+                });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(failed.unwrap_or(TableError::TooLong))
+}
+
+/// What is left of a table's slots after the decision that begins each, and of the tasks' costs without the first of their two.
+fn after_decisions(table: &Table, tasks: &[Task], decision: u64) -> (Table, Vec<Task>) {
+    let usable = |slot: &Slot| {
+        let length = slot
+            .length
+            .checked_sub(decision)
+            .filter(|&length| length > 0)?;
+        Some(Slot {
+            start: slot.start + decision,
+            length,
+            ..*slot
+        })
+    };
+    let bare = |task: &Task| Task {
+        cost: task.cost.saturating_sub(decision).max(1),
+        ..*task
+    };
+    let table = Table {
+        length: table.length,
+        slots: table.slots.iter().filter_map(usable).collect(),
+    };
+    (table, tasks.iter().map(bare).collect())
+}
+
+/// First arrivals of `members`.
+pub fn first_arrivals(system: &TaskSystem, members: &[usize]) -> Vec<u64> {
+    let offset = |&index: &usize| nanoseconds(system.tasks[index].offset);
+    members.iter().map(offset).collect()
+}
+
+/// The table of a processor of the description, with tasks numbered as in `members`.
+fn table_of(system: &TaskSystem, core: u32, members: &[usize]) -> Option<Table> {
+    let table = system.tables.iter().find(|table| table.core == core)?;
+    Some(Table {
+        length: nanoseconds(table.length),
+        slots: table
+            .slots
+            .iter()
+            .map(|slot| Slot {
+                start: nanoseconds(slot.start),
+                length: nanoseconds(slot.length),
+                task: members
+                    .iter()
+                    .position(|&index| index == slot.task)
+                    .unwrap_or(usize::MAX),
+            })
+            .collect(),
+    })
+}
+
+pub fn table_processor(
+    system: &TaskSystem,
+    core: u32,
+    members: &[usize],
+    tasks: &[Task],
+) -> Result<Vec<Known>, PlanError> {
+    let none = || vec![Known::default(); tasks.len()];
+    let offsets = first_arrivals(system, members);
+    let decision = nanoseconds(system.overheads.schedule);
+    let known = |table: &Table| {
+        let (usable, bare) = after_decisions(table, tasks, decision);
+        table::response_times_at(&usable, &bare, &offsets)
+            .into_iter()
+            .map(|response| Known {
+                response: Some(response),
+                met: true,
+            })
+            .collect()
+    };
+    match table_of(system, core, members) {
+        Some(table) => {
+            // Reading a description has refused slots that overlap.
+            let (usable, bare) = after_decisions(&table, tasks, decision);
+            match table::check_at(&usable, &bare, &offsets) {
+                Ok(()) => Ok(known(&table)),
+                Err(TableError::Task(error)) => Err(PlanError::of(&error, system, members)),
+                Err(_) => Ok(none()),
+            }
+        }
+        None => match build_table(system, tasks, &offsets) {
+            Ok(table) => Ok(known(&table)),
+            Err(table::TableError::Impossible { .. }) => Ok(none()),
+            // Level A is judged without a table, too; there is only no response time.
+            Err(table::TableError::TooLong) if system.policy == Policy::Mc2 => {
+                let met = Known {
+                    response: None,
+                    met: true,
+                };
+                Ok(vec![met; tasks.len()])
+            }
+            Err(TableError::TooLong) => Err(PlanError::Other(too_long())),
+            Err(error) => Err(PlanError::of_table(&error, system, members)),
+        },
+    }
+}

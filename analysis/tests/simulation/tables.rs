@@ -1,0 +1,83 @@
+//! A processor that follows its table: whose slot it is runs its oldest job, nobody else does.
+//!
+//! A slot begins with a decision if another job ran before, or none; the end of a job is followed by one. A decision that a slot's
+//! end meets goes on. Releases interrupt whatever runs.
+
+use std::collections::VecDeque;
+
+use bulkhead_model::tasks::TaskSystem;
+
+use crate::arrivals::ns;
+use crate::random::Random;
+
+pub fn run(system: &TaskSystem, _: &mut Random) -> Vec<u64> {
+    let mut worst = vec![0; system.tasks.len()];
+    for table in &system.tables {
+        let length = ns(table.length);
+        let (decision, release) = (ns(system.overheads.schedule), ns(system.overheads.release));
+        let latest = system.tasks.iter().map(|t| ns(t.offset)).max().unwrap_or(0);
+        // Tables hold from the first whole repetition on after everybody has come.
+        let from = (latest / length + 1) * length;
+        let end = from + 3 * length;
+        let mut jobs: Vec<VecDeque<(u64, u64)>> = vec![VecDeque::new(); system.tasks.len()];
+        let mut releasing: VecDeque<(usize, u64)> = VecDeque::new();
+        let (mut kernel, mut running): (u64, Option<(usize, u64)>) = (0, None);
+        let mut now = 0;
+        // Jobs that came in the measured span are followed to their end.
+        while now < end + length {
+            for (index, task) in system.tasks.iter().enumerate() {
+                let comes = now >= ns(task.offset)
+                    && (now - ns(task.offset)).is_multiple_of(ns(task.period))
+                    && task.core == Some(table.core);
+                if comes && now < end {
+                    kernel += release;
+                    releasing.push_back((index, now));
+                }
+            }
+            if kernel == 0 {
+                while let Some((index, arrival)) = releasing.pop_front() {
+                    jobs[index].push_back((arrival, ns(system.tasks[index].cost.unwrap())));
+                }
+                let place = now % length;
+                let slot = table
+                    .slots
+                    .iter()
+                    .find(|s| ns(s.start) <= place && place < ns(s.start) + ns(s.length))
+                    .map(|s| s.task)
+                    .filter(|&task| !jobs[task].is_empty());
+                let next = slot.map(|task| (task, jobs[task][0].0));
+                if next.is_some() && next != running {
+                    running = next;
+                    kernel = decision;
+                } else if next.is_none() {
+                    running = None;
+                }
+                if kernel == 0
+                    && let Some((task, arrival)) = next
+                {
+                    let job = &mut jobs[task][0];
+                    job.1 -= 1;
+                    if job.1 == 0 {
+                        jobs[task].pop_front();
+                        if arrival >= from {
+                            worst[task] = worst[task].max(now + 1 - arrival);
+                        }
+                        running = None;
+                        // The decision after it leads to whoever is next.
+                        kernel = 0;
+                    }
+                    now += 1;
+                    continue;
+                }
+            }
+            kernel = kernel.saturating_sub(1);
+            now += 1;
+        }
+        for (task, list) in jobs.iter().enumerate() {
+            for &(arrival, _) in list.iter().filter(|job| job.0 >= from) {
+                worst[task] = worst[task].max(now - arrival);
+            }
+        }
+    }
+    worst
+}

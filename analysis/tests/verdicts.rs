@@ -1,0 +1,289 @@
+//! Verdicts that were not sound once, each with its smallest case, by hand.
+
+use bulkhead_analysis::plan::repair::{Number, repairs};
+use bulkhead_analysis::plan::{Kind, Plan, plan};
+use bulkhead_model::load_tasks_text;
+
+fn judged(inside: &str) -> Plan {
+    let text = format!("<task-system name=\"s\">{inside}</task-system>");
+    let system = load_tasks_text("case", &text, &Default::default())
+        .unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+    plan(&system).unwrap()
+}
+
+/// Bounds of tasks in microseconds, and whether everything holds.
+fn bounds(inside: &str) -> (Vec<Option<f64>>, bool) {
+    let plan = judged(inside);
+    let tasks = plan
+        .constraints
+        .iter()
+        .filter(|c| matches!(c.kind, Kind::Response | Kind::Tardiness));
+    let bounds = tasks
+        .map(|c| c.bound.map(|bound| bound as f64 / 1000.0))
+        .collect();
+    (bounds, plan.schedulable)
+}
+
+/// 1000 accesses of 100 ns each spend the budget of 1 ms in 100 us, so whoever comes then finds the processor stalled for 900 us,
+/// and needs 200 us more, whether it touches the memory or not.
+#[test]
+fn a_stall_meets_who_makes_no_access() {
+    let system = |deadline: &str| {
+        format!(
+            "<processors count=\"1\" policy=\"fixed-priority\"/><memguard period=\"1ms\" access=\"100ns\"/>\
+             <share core=\"0\" budget=\"1000\"/>\
+             <task name=\"urgent\" period=\"10ms\" deadline=\"{deadline}\" cost=\"200us\" priority=\"1\" core=\"0\"/>\
+             <task name=\"streaming\" period=\"100ms\" cost=\"3ms\" accesses=\"20000\" priority=\"2\" core=\"0\"/>"
+        )
+    };
+    let (found, holds) = bounds(&system("500us"));
+    assert_eq!((found[0], holds), (Some(1100.0), false));
+    // 3 ms, one stall of somebody else and 20 of its own, and 200 us in each of the three periods of the urgent task.
+    assert_eq!(found[1], Some(3000.0 + 21.0 * 900.0 + 3.0 * 200.0));
+    assert!(bounds(&system("1100us")).1);
+    // The same under earliest deadline first and without preemption.
+    for policy in ["edf", "non-preemptive"] {
+        let text = system("1ms").replace("fixed-priority", policy);
+        let text = match policy {
+            "edf" => text
+                .replace(" priority=\"1\"", "")
+                .replace(" priority=\"2\"", ""),
+            _ => text,
+        };
+        let (found, holds) = bounds(&text);
+        assert!(!holds && found[0] >= Some(1100.0), "{policy}: {found:?}");
+    }
+    // Nobody touches the memory: nobody is stalled.
+    let idle = system("500us").replace(" accesses=\"20000\"", "");
+    assert_eq!(bounds(&idle).0[0], Some(200.0));
+}
+
+/// A section of 100 us of a less urgent task makes 50 of its accesses at most (and one that began before): each may cost
+/// 900 us / 1000 of a stall, besides the one that was under way.
+#[test]
+fn a_section_stalls_with_its_accesses() {
+    let (found, _) = bounds(
+        "<processors count=\"1\" policy=\"fixed-priority\"/><memguard period=\"1ms\" access=\"2us\"/>\
+         <share core=\"0\" budget=\"50\"/>\
+         <task name=\"urgent\" period=\"10ms\" cost=\"200us\" priority=\"1\" core=\"0\"><section resource=\"r\" length=\"10us\"/></task>\
+         <task name=\"slow\" period=\"1s\" cost=\"3ms\" accesses=\"1000\" priority=\"2\" core=\"0\"><section resource=\"r\" length=\"100us\"/></task>",
+    );
+    // 900 first, 100 and 51 * 900 / 50, its own 200.
+    assert_eq!(found[0], Some(900.0 + 100.0 + 918.0 + 200.0));
+}
+
+/// The urgent task preempts the other one in its section of 17 and is refused its own: the kernel goes back, and once more to it, 2
+/// each, which the other one waits for as well. By hand, in us: (2 + 9 + 2 + 4) of the urgent, 2 + 36 + 2 of its own.
+#[test]
+fn a_refused_section_costs_two_decisions() {
+    let (found, _) = bounds(
+        "<processors count=\"1\" policy=\"fixed-priority\"/><overheads schedule=\"2us\"/>\
+         <task name=\"urgent\" period=\"200us\" cost=\"9us\" priority=\"1\" core=\"0\"><section resource=\"r\" length=\"3us\"/></task>\
+         <task name=\"other\" period=\"200us\" cost=\"36us\" priority=\"2\" core=\"0\"><section resource=\"r\" length=\"17us\"/></task>",
+    );
+    // Each may be refused: the bound of the lower one counts it for both.
+    assert_eq!(found, [Some(17.0 + 17.0), Some(17.0 + 44.0)]);
+}
+
+/// A decision of 2 for the lowest task delays the others, so that the highest one, which cannot preempt the middle one, comes once more
+/// before that starts: 2, twice 2 + 5 + 2, a decision of 2 and 3: 25 less the moment after which they came.
+#[test]
+fn a_decision_for_a_lower_task_delays_a_start() {
+    let (found, _) = bounds(
+        "<processors count=\"1\" policy=\"threshold\"/><overheads schedule=\"2us\"/>\
+         <task name=\"high\" period=\"10us\" cost=\"5us\" priority=\"1\" threshold=\"1\" core=\"0\"/>\
+         <task name=\"middle\" period=\"1ms\" cost=\"3us\" priority=\"2\" threshold=\"1\" core=\"0\"/>\
+         <task name=\"low\" period=\"1ms\" cost=\"1us\" priority=\"3\" threshold=\"3\" core=\"0\"/>",
+    );
+    assert!(found[1] >= Some(25.0), "{found:?}");
+}
+
+/// Two tasks of 10 ms in slices of 1 ms take turns twenty times, and each turn begins with a decision of 100 us.
+#[test]
+fn every_slice_begins_with_a_decision() {
+    let system = |deadline: &str| {
+        let task = |name: &str| {
+            format!(
+                "<task name=\"{name}\" period=\"100ms\" deadline=\"{deadline}\" cost=\"10ms\" core=\"0\"/>"
+            )
+        };
+        format!(
+            "<processors count=\"1\" policy=\"time-slice\" slice=\"1ms\"/><overheads schedule=\"100us\"/>{}{}",
+            task("a"),
+            task("b")
+        )
+    };
+    assert_eq!(bounds(&system("21500us")), (vec![Some(22_000.0); 2], false));
+    assert!(bounds(&system("22ms")).1);
+}
+
+/// A quota of half a slice ends turns early: 1 ms in a slice of 1 ms, but 500 us in each 2 ms, needs two turns.
+#[test]
+fn a_quota_that_is_used_up_ends_a_turn() {
+    let (found, _) = bounds(
+        "<processors count=\"1\" policy=\"time-slice\" slice=\"1ms\"/>\
+         <task name=\"a\" period=\"100ms\" cost=\"1ms\" core=\"0\"><cpu quota=\"500us\" period=\"2ms\"/></task>\
+         <task name=\"b\" period=\"100ms\" cost=\"10ms\" core=\"0\"/>",
+    );
+    // At worst: a little is left, so it runs and is stopped, waits 1.5 ms, gets a turn behind a slice, is stopped again ...
+    assert!(
+        found[0] >= Some(1000.0 + 2.0 * 1500.0 + 2.0 * 1000.0),
+        "{found:?}"
+    );
+}
+
+/// The less urgent task comes every 100 us, and each of its releases takes 10 us from whoever runs.
+#[test]
+fn releases_of_the_less_urgent_hold_up_the_urgent() {
+    let system = |policy: &str, priority: [&str; 2]| {
+        format!(
+            "<processors count=\"1\" policy=\"{policy}\"/><overheads release=\"10us\"/>\
+             <task name=\"urgent\" period=\"10ms\" deadline=\"1ms\" cost=\"900us\"{} core=\"0\"/>\
+             <task name=\"often\" period=\"100us\" deadline=\"100ms\" cost=\"5us\"{} core=\"0\"/>",
+            priority[0], priority[1]
+        )
+    };
+    // 900 and its release, and 10 of each 100: 910 + 10 n with n = ceil(w / 100): 1020.
+    let fixed = system("fixed-priority", [" priority=\"1\"", " priority=\"2\""]);
+    let (found, holds) = bounds(&fixed);
+    assert_eq!((found[0], holds), (Some(1020.0), false));
+    let (found, holds) = bounds(&system("edf", ["", ""]));
+    assert_eq!((found[0], holds), (Some(1020.0), false));
+    let wide = system("fixed-priority", [" priority=\"1\"", " priority=\"2\""]);
+    let wide = wide.replace("deadline=\"1ms\"", "deadline=\"1020us\"");
+    assert!(bounds(&wide).1);
+}
+
+/// (1, 2) up to 1 late and (1, 2) with deadline 3 fill the processor; the second responds within 3.
+#[test]
+fn jitter_on_a_full_processor_has_a_bound() {
+    let (found, holds) = bounds(
+        "<processors count=\"1\" policy=\"fixed-priority\"/>\
+         <task name=\"late\" period=\"2us\" cost=\"1us\" jitter=\"1us\" priority=\"1\" core=\"0\"/>\
+         <task name=\"second\" period=\"2us\" deadline=\"3us\" cost=\"1us\" priority=\"2\" core=\"0\"/>",
+    );
+    assert_eq!((found, holds), (vec![Some(2.0), Some(3.0)], true));
+}
+
+/// A deadline counts from the arrival: 1 us of jitter and 1 us of cost make a response of 2 us.
+#[test]
+fn a_deadline_counts_from_the_arrival() {
+    let system = |deadline: &str| {
+        format!(
+            "<processors count=\"1\" policy=\"fixed-priority\"/>\
+             <task name=\"late\" period=\"10us\" deadline=\"{deadline}\" cost=\"1us\" jitter=\"1us\" core=\"0\"/>"
+        )
+    };
+    assert!(bounds(&system("2us")).1);
+    assert!(!bounds(&system("1999ns")).1);
+}
+
+/// What fails under policies of all processors, and in three phases, says by how much.
+#[test]
+fn failures_have_numbers() {
+    let task = |name: &str, cost: u64, deadline: u64, priority: &str| {
+        format!(
+            "<task name=\"{name}\" period=\"20us\" deadline=\"{deadline}us\" cost=\"{cost}us\"{priority}/>"
+        )
+    };
+    let three = |policy: &str, priorities: [&str; 3]| {
+        format!(
+            "<processors count=\"2\" policy=\"{policy}\"/>{}{}{}",
+            task("a", 4, 4, priorities[0]),
+            task("b", 4, 4, priorities[1]),
+            task("c", 4, 6, priorities[2])
+        )
+    };
+    let fixed = three(
+        "global-fixed-priority",
+        [" priority=\"1\"", " priority=\"2\"", " priority=\"3\""],
+    );
+    // The third waits for one of the others: 8.
+    assert_eq!(
+        bounds(&fixed),
+        (vec![Some(4.0), Some(4.0), Some(8.0)], false)
+    );
+    let plan = judged(&three("global-edf", [""; 3]));
+    let failed = plan.failures();
+    // Densities 1, 1 and 2/3 against 2 - 1.
+    let sum = failed
+        .iter()
+        .find(|c| c.subject == "densities of all tasks")
+        .unwrap();
+    assert_eq!((sum.bound, sum.limit), (Some(2_666_667), Some(1_000_000)));
+    let (found, holds) = bounds(
+        "<processors count=\"1\" policy=\"three-phase\"/><tdma overhead=\"1us\"/><share core=\"0\" slot=\"3us\"/>\
+         <task name=\"a\" period=\"400us\" deadline=\"30us\" cost=\"20us\" load=\"4us\" unload=\"4us\" priority=\"1\" core=\"0\"/>",
+    );
+    assert!(!holds && found[0] > Some(30.0), "{found:?}");
+}
+
+/// Level C is asked for 169 % of a processor: no bound exists, and that is said; the slots that a plan chose are shown.
+#[test]
+fn what_is_missing_is_said() {
+    let plan = judged(
+        "<processors count=\"1\" policy=\"mc2\"/>\
+         <task name=\"x\" period=\"100ms\" cost=\"85ms\"/><task name=\"y\" period=\"100ms\" cost=\"84ms\"/>",
+    );
+    let late = plan
+        .constraints
+        .iter()
+        .find(|c| c.kind == Kind::Tardiness)
+        .unwrap();
+    assert_eq!(
+        late.note.as_deref(),
+        Some(
+            "no bound exists: all processors, level C are asked for 169 % of the 100 % that there are"
+        )
+    );
+    let plan = judged(
+        "<processors count=\"2\" policy=\"three-phase\"/><tdma overhead=\"1us\"/>\
+         <task name=\"a\" period=\"4ms\" cost=\"20us\" load=\"4us\" core=\"0\"/><task name=\"b\" period=\"4ms\" cost=\"20us\" load=\"4us\" core=\"1\"/>",
+    );
+    let slots = plan.choices.iter().find(|c| c.what == "slots").unwrap();
+    assert!(
+        slots.how.contains("for each of processors 0, 1"),
+        "{}",
+        slots.how
+    );
+}
+
+/// Too late by 2 us: less jitter repairs it, and so does a shorter section of the other task where that is what blocks.
+#[test]
+fn repairs_know_more_than_costs() {
+    let found = |inside: &str| {
+        let text = format!("<task-system name=\"s\">{inside}</task-system>");
+        let system = load_tasks_text("case", &text, &Default::default()).unwrap();
+        let plan = plan(&system).unwrap();
+        assert!(!plan.schedulable);
+        let all = repairs(&system, &plan);
+        all.into_iter()
+            .map(|repair| (repair.number, repair.subject, repair.to))
+            .collect::<Vec<_>>()
+    };
+    let jitter = found(
+        "<processors count=\"1\" policy=\"fixed-priority\"/>\
+         <task name=\"a\" period=\"10us\" deadline=\"6us\" cost=\"5us\" jitter=\"3us\" priority=\"1\" core=\"0\"/>",
+    );
+    assert!(
+        jitter.contains(&(Number::Jitter, "a".to_owned(), 1000)),
+        "{jitter:?}"
+    );
+    let sections = found(
+        "<processors count=\"1\" policy=\"fixed-priority\"/><overheads schedule=\"0ns\"/>\
+         <task name=\"a\" period=\"100us\" deadline=\"9us\" cost=\"5us\" priority=\"1\" core=\"0\"><section resource=\"r\" length=\"1us\"/></task>\
+         <task name=\"b\" period=\"100us\" cost=\"8us\" priority=\"2\" core=\"0\"><section resource=\"r\" length=\"6us\"/></task>",
+    );
+    assert!(
+        sections.contains(&(Number::Sections, "b".to_owned(), 4000)),
+        "{sections:?}"
+    );
+    let overhead = found(
+        "<processors count=\"1\" policy=\"fixed-priority\"/><overheads schedule=\"2us\"/>\
+         <task name=\"a\" period=\"100us\" deadline=\"8us\" cost=\"5us\" priority=\"1\" core=\"0\"/>",
+    );
+    assert!(
+        overhead.contains(&(Number::Overhead, "schedule".to_owned(), 1500)),
+        "{overhead:?}"
+    );
+}

@@ -1,0 +1,482 @@
+//! Rights end: whatever was given for an endpoint as it was does not work on the endpoint as it is.
+
+use super::latencies::channel;
+use super::world::*;
+use bulkhead_abi::dtu::*;
+use proptest::prelude::*;
+
+/// Tile 1 has sent a message over endpoint 8 that is to be answered at its endpoint 9, and tile 2 has fetched it. Gives its offset.
+fn asked(world: &mut World, credits: u8) -> u64 {
+    channel(world, credits, 256);
+    let send = Command::new(Opcode::Send, 8, 9);
+    assert_eq!(world.execute(1, send, BASE, 1, 0xbad).0, DtuError::None);
+    world.fetch(2, 8).expect("a message")
+}
+
+fn credits(world: &World) -> u8 {
+    match world.endpoint(1, 8) {
+        Endpoint::Send(send) => send.credits,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn reply(world: &mut World, offset: u64) -> DtuError {
+    let command = Command::new(Opcode::Reply, 8, offset as u32);
+    world.execute(2, command, BASE, 1, 0).0
+}
+
+#[test]
+fn a_right_to_reply_does_not_reach_who_receives_there_now() {
+    // With credits that are counted, and with unlimited ones.
+    for credits_max in [2, UNLIMITED_CREDITS] {
+        let mut world = World::new(&config());
+        let offset = asked(&mut world, credits_max);
+        // A neighbour receives at the same endpoint.
+        world.set(1, 9, Endpoint::Invalid);
+        world.set(1, 9, receive_at(0x5000, 4, 256, NO_ENDPOINT));
+        assert_eq!(reply(&mut world, offset), DtuError::ReceiverGone);
+        assert_eq!(world.fetch(1, 9), None);
+        assert_eq!(world.bytes(1, 0x5000, 64), [0; 64]);
+        // The receiver frees the slot and is not held up; the right is gone with it.
+        let acknowledge = Command::new(Opcode::Acknowledge, 8, offset as u32);
+        assert_eq!(world.execute(2, acknowledge, 0, 0, 0).0, DtuError::None);
+        assert_eq!(reply(&mut world, offset), DtuError::BadMessage);
+    }
+}
+
+#[test]
+fn a_reply_under_way_does_not_reach_who_receives_there_now() {
+    let mut world = World::new(&config());
+    let offset = asked(&mut world, 2);
+    let command = Command::new(Opcode::Reply, 8, offset as u32);
+    world.command(2, command, BASE, 1, 0);
+    while !world
+        .chip
+        .sent
+        .iter()
+        .any(|(_, p)| p.source == 2 && !p.kind.is_response())
+    {
+        assert!(world.step());
+    }
+    world.set(1, 9, receive_at(0x5000, 4, 256, NO_ENDPOINT));
+    world.run();
+    assert_eq!(world.error(2), DtuError::ReceiverGone);
+    assert_eq!(world.fetch(1, 9), None);
+}
+
+#[test]
+fn a_credit_does_not_reach_a_channel_that_was_made_since() {
+    let mut world = World::new(&config());
+    let offset = asked(&mut world, 2);
+    // Another channel to the same tile; one credit of it is in use.
+    world.set(1, 8, send_to(2, 8, 2, 256));
+    let send = Command::new(Opcode::Send, 8, u32::from(NO_ENDPOINT));
+    assert_eq!(world.execute(1, send, BASE, 1, 0).0, DtuError::None);
+    // The reply arrives, because its endpoint is as it was; the credit is nobody's.
+    assert_eq!(reply(&mut world, offset), DtuError::None);
+    assert!(world.fetch(1, 9).is_some());
+    assert_eq!(credits(&world), 1);
+}
+
+/// What the kernel reads of tile 1: the endpoint of which something is under way.
+fn under_way(world: &mut World) -> u64 {
+    world.read(1, UNDER_WAY)
+}
+
+/// The kernel invalidates so many endpoints of tile 1.
+fn invalidate(world: &mut World, endpoint: u16, count: u16) {
+    let command = external_command(ExternalOpcode::InvalidateEndpoint, endpoint, count);
+    world.external(1, EXTERNAL_COMMAND, command);
+}
+
+#[test]
+fn what_left_is_told_until_it_is_answered() {
+    let none = u64::from(NO_ENDPOINT);
+    for opcode in [Opcode::Send, Opcode::Read, Opcode::Write] {
+        // The endpoint stays, is taken away, or the command is aborted besides.
+        for (taken, aborted) in [(false, false), (true, false), (true, true)] {
+            let mut world = World::new(&config());
+            channel(&mut world, 2, 256);
+            if opcode != Opcode::Send {
+                let all = TLB_READ | TLB_WRITE;
+                world.set(1, 8, memory_at(MEMORY_TILE, 3 * SHARE, 4096, all));
+            }
+            let argument = u32::from(NO_ENDPOINT);
+            world.command(1, Command::new(opcode, 8, argument), BASE, 200, 0);
+            let left = |world: &World| world.chip.sent.iter().any(|(_, p)| p.source == 1);
+            while !left(&world) {
+                assert_eq!(under_way(&mut world), none);
+                assert!(world.step());
+            }
+            assert_eq!(under_way(&mut world), 8);
+            if taken {
+                invalidate(&mut world, 8, 1);
+            }
+            if aborted {
+                world.write(1, PRIVILEGED_COMMAND, PrivilegedOpcode::AbortCommand as u64);
+            }
+            let mut told = 0;
+            while under_way(&mut world) == 8 {
+                told += 1;
+                assert!(world.step());
+            }
+            assert!(told > 1);
+            assert_eq!(under_way(&mut world), none);
+            // What the memory or the receiver did with it is done.
+            let before = world.chip.memory.clone();
+            world.run();
+            if opcode != Opcode::Read {
+                assert_eq!(world.chip.memory, before);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_told_of_what_waits_for_its_tokens() {
+    let mut world = World::new(&config());
+    world.set(1, 8, memory_at(MEMORY_TILE, 3 * SHARE, 4096, TLB_WRITE));
+    world.units[1].set_bucket(0, 0, 1, 512, 512);
+    world.command(1, Command::new(Opcode::Write, 8, 0), BASE, 2048, 0);
+    world.run_until(2000);
+    // The first chunk is answered, the second waits for a long time; nobody has to wait with it.
+    assert_eq!(under_way(&mut world), u64::from(NO_ENDPOINT));
+    invalidate(&mut world, 8, 1);
+    world.run();
+    assert_eq!(world.error(1), DtuError::InvalidEndpoint);
+    assert_eq!(world.bytes(3, 512, 1), [0]);
+}
+
+#[test]
+fn endpoints_are_invalidated_in_a_row() {
+    let mut world = World::new(&config());
+    let offset = asked(&mut world, 2);
+    for endpoint in [10, 11, 12] {
+        world.set(1, endpoint, memory_at(MEMORY_TILE, SHARE, 64, TLB_READ));
+    }
+    invalidate(&mut world, 9, 3);
+    world.run();
+    let left: Vec<u16> = (4..32)
+        .filter(|endpoint| !matches!(world.endpoint(1, *endpoint), Endpoint::Invalid))
+        .collect();
+    assert_eq!(left, [8, 12]);
+    assert_eq!(reply(&mut world, offset), DtuError::ReceiverGone);
+    // None, and more than there are.
+    let hostile = external_command(ExternalOpcode::InvalidateEndpoint, 30, u16::MAX);
+    for command in [
+        external_command(ExternalOpcode::InvalidateEndpoint, 8, 0),
+        hostile,
+    ] {
+        world.external(1, EXTERNAL_COMMAND, command);
+    }
+    assert!(matches!(world.endpoint(1, 8), Endpoint::Send(_)));
+    assert!(matches!(world.endpoint(1, 12), Endpoint::Memory(_)));
+}
+
+proptest! {
+    /// However endpoints are configured between a message and its reply, the reply arrives exactly if its endpoint was not touched,
+    /// and the credit comes back exactly if the reply arrives and the channel was not touched.
+    #[test]
+    fn a_reply_arrives_where_its_message_left_or_nowhere(
+        touched in prop::collection::vec(4u16..24, 0..6),
+        while_under_way in any::<bool>(),
+    ) {
+        let mut world = World::new(&config());
+        let offset = asked(&mut world, 3);
+        if while_under_way {
+            world.command(2, Command::new(Opcode::Reply, 8, offset as u32), BASE, 1, 0);
+            while !world.chip.sent.iter().any(|(_, p)| p.source == 2 && !p.kind.is_response()) {
+                prop_assert!(world.step());
+            }
+        }
+        for &endpoint in &touched {
+            let as_it_was = match endpoint {
+                8 => send_to(2, 8, 1, 256),
+                9 => receive_at(0x5000, 4, 256, NO_ENDPOINT),
+                _ => memory_at(MEMORY_TILE, SHARE, 64, TLB_READ),
+            };
+            world.set(1, endpoint, Endpoint::Invalid);
+            world.set(1, endpoint, as_it_was);
+        }
+        let before = credits(&world);
+        let error = if while_under_way {
+            world.run();
+            world.error(2)
+        } else {
+            reply(&mut world, offset)
+        };
+        let arrived = !touched.contains(&9);
+        prop_assert_eq!(error, if arrived { DtuError::None } else { DtuError::ReceiverGone });
+        prop_assert_eq!(world.fetch(1, 9).is_some(), arrived);
+        let back = arrived && !touched.contains(&8);
+        prop_assert_eq!(credits(&world), before + u8::from(back));
+    }
+}
+
+/// What somebody has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Right {
+    /// A send endpoint, with credits or without a limit.
+    Send(u8),
+    /// A right to reply to a message, whose sender has so many credits.
+    Reply(u8),
+    /// Memory that it may write, and memory that it may read.
+    Write,
+    Read,
+    /// Messages in its receive endpoint.
+    Receive,
+    /// A page that the unit may write for an activity.
+    Translation,
+}
+
+/// How it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// Revoked or deactivated: the endpoint is invalid.
+    Revoked,
+    /// A neighbour has the endpoint now, as the same kind.
+    Reused,
+    /// The same, and the neighbour has another kind.
+    ReusedOtherwise,
+    /// The owner died: his hart was stopped and started with something else.
+    Dead,
+    /// Who is at the other end began again: the endpoint there was configured anew, as it was.
+    Restarted,
+}
+
+const NEIGHBOUR: u16 = 6;
+/// Where the neighbour's messages go, and the memory that was given away and belongs to somebody else then.
+const NEW_BUFFER: u64 = 0x6000;
+const LENT: u64 = 3 * SHARE;
+
+/// Closes an endpoint as the kernel does: invalid first, then nothing is under way.
+fn close(world: &mut World, tile: u16, endpoint: u16) {
+    let command = external_command(ExternalOpcode::InvalidateEndpoint, endpoint, 1);
+    world.external(tile, EXTERNAL_COMMAND, command);
+    while world.read(tile, UNDER_WAY) == u64::from(endpoint) {
+        assert!(world.step(), "it is answered some time");
+    }
+}
+
+/// The endpoint of a neighbour, of the kind that a right needs or of another.
+fn neighbours(receives: bool) -> Endpoint {
+    match receives {
+        true => Endpoint::Receive(ReceiveEndpoint {
+            activity: NEIGHBOUR,
+            reply_endpoints: NO_ENDPOINT,
+            buffer: BASE + NEW_BUFFER,
+            slot_size: 256,
+            slots: 4,
+            ..ReceiveEndpoint::default()
+        }),
+        false => Endpoint::Send(SendEndpoint {
+            activity: NEIGHBOUR,
+            target_tile: 3,
+            target_endpoint: 9,
+            credits: 1,
+            credits_max: 3,
+            message_size: 256,
+            credit_endpoint: NO_ENDPOINT,
+            ..SendEndpoint::default()
+        }),
+    }
+}
+
+/// One case: the right is used after its end, or is under way when it ends. Endpoint 8 of tile 1 is used; its partner is endpoint 9 or
+/// 10 of `far`, which may be the same tile.
+fn case(right: Right, end: End, far: u16, under_way: bool) {
+    let what = format!("{right:?} {end:?} tile {far} under way {under_way}");
+    let mut world = World::new(&config());
+    let receiver = |slots| receive_at(0x4000, slots, 256, 16);
+    world.set(far, 9, receiver(4));
+    // The right, the use of it, and the endpoint whose end is its end.
+    let (mut user, mut ends) = ((1, 8), (1, 8));
+    let write = match right {
+        Right::Send(credits) => {
+            world.set(1, 8, send_to(far, 9, credits, 256));
+            if end == End::Restarted {
+                ends = (far, 9);
+            }
+            Command::new(Opcode::Send, 8, u32::from(NO_ENDPOINT))
+        }
+        Right::Reply(credits) => {
+            world.set(1, 8, send_to(far, 9, credits, 256));
+            world.set(1, 10, receive_at(0x5000, 4, 256, NO_ENDPOINT));
+            let ask = Command::new(Opcode::Send, 8, 10);
+            assert_eq!(world.execute(1, ask, BASE, 1, 0xbad).0, DtuError::None);
+            let offset = world.fetch(far, 9).expect("a message") as u32;
+            (user, ends) = ((far, 9), (1, 10));
+            Command::new(Opcode::Reply, 9, offset)
+        }
+        Right::Write | Right::Read => {
+            let rights = [TLB_READ, TLB_WRITE][usize::from(right == Right::Write)];
+            world.set(1, 8, memory_at(MEMORY_TILE, LENT, 4096, rights));
+            let opcode = match right {
+                Right::Write => Opcode::Write,
+                _ => Opcode::Read,
+            };
+            Command::new(opcode, 8, 0)
+        }
+        Right::Receive => {
+            world.set(far, 8, send_to(1, 9, 4, 256));
+            world.set(1, 9, receiver(4));
+            let send = Command::new(Opcode::Send, 8, u32::from(NO_ENDPOINT));
+            assert_eq!(world.execute(far, send, BASE, 1, 0).0, DtuError::None);
+            ends = (1, 9);
+            Command::new(Opcode::Fetch, 9, 0)
+        }
+        Right::Translation => {
+            world.set(1, 9, memory_at(MEMORY_TILE, LENT, 4096, TLB_READ));
+            let Endpoint::Memory(mut memory) = world.endpoint(1, 9) else {
+                panic!()
+            };
+            memory.activity = 5;
+            world.set(1, 9, Endpoint::Memory(memory));
+            world.map(1, 5, 0x1000_0000, NEW_BUFFER, TLB_WRITE);
+            world.switch(1, 5, 0);
+            Command::new(Opcode::Read, 9, 0)
+        }
+    };
+    let address = match right {
+        Right::Translation => 0x1000_0000,
+        _ => BASE + 0x100,
+    };
+    world.bytes(user.0, 0x100, 64).fill(0x77);
+    if under_way {
+        let sent = world.chip.sent.len();
+        world.command(user.0, write, address, 64, 0);
+        let left = |world: &World| {
+            let mut since = world.chip.sent[sent..].iter();
+            since.any(|(_, p)| p.source == user.0 && !p.kind.is_response())
+        };
+        while !left(&world) && world.units[usize::from(user.0)].running.is_some() {
+            assert!(world.step(), "{what}");
+        }
+    }
+    // The kernel ends it. What a right leads to goes after the right itself.
+    if end == End::Dead {
+        world.external(ends.0, EXTERNAL_COMMAND, ExternalOpcode::StopHart as u64);
+    }
+    if end == End::Restarted && matches!(right, Right::Send(_)) {
+        close(&mut world, 1, 8);
+    }
+    if right == Right::Translation {
+        // TileMux: what runs is aborted and waited for, then the page is another's.
+        world.write(1, PRIVILEGED_COMMAND, PrivilegedOpcode::AbortCommand as u64);
+        while world.units[1].running.is_some() {
+            assert!(world.step(), "{what}");
+        }
+        world.write(
+            1,
+            PRIVILEGED_COMMAND,
+            PrivilegedOpcode::InvalidateTlb as u64,
+        );
+    } else {
+        close(&mut world, ends.0, ends.1);
+    }
+    // From now on everything is somebody else's.
+    let new = match (right, end) {
+        (Right::Translation, _) | (_, End::Revoked | End::Dead) => None,
+        (Right::Reply(_) | Right::Receive, End::Restarted) => {
+            Some(receive_at(NEW_BUFFER, 4, 256, NO_ENDPOINT))
+        }
+        (Right::Send(_), End::Restarted) => Some(receive_at(NEW_BUFFER, 4, 256, NO_ENDPOINT)),
+        (Right::Write | Right::Read, End::Restarted) => None,
+        (Right::Reply(_) | Right::Receive, End::Reused) => Some(neighbours(true)),
+        (_, End::Reused) => Some(neighbours(false)),
+        (Right::Reply(_) | Right::Receive, End::ReusedOtherwise) => Some(neighbours(false)),
+        (_, End::ReusedOtherwise) => Some(neighbours(true)),
+    };
+    if let Some(new) = new {
+        world.set(ends.0, ends.1, new);
+    }
+    world.bytes(ends.0, NEW_BUFFER, 1024).fill(0);
+    world.bytes(3, 0, 4096).fill(0x55);
+    let mut before = world.endpoint(ends.0, ends.1);
+    world.run();
+    // The old user tries it now, and later.
+    for _ in 0..2 {
+        if right == Right::Translation {
+            world.switch(1, 5, 0);
+        }
+        let (error, _) = world.execute(user.0, write, address, 64, 0);
+        let nothing_there = right == Right::Receive
+            && end == End::Restarted
+            && world.read(1, ARGUMENT) == NO_MESSAGE;
+        assert!(error != DtuError::None || nothing_there, "{what}");
+    }
+    if let (Endpoint::Receive(new), Endpoint::Receive(old)) =
+        (world.endpoint(ends.0, ends.1), &mut before)
+    {
+        // A fetch that finds nothing may turn.
+        old.position = new.position;
+    }
+    assert_eq!(world.endpoint(ends.0, ends.1), before, "{what}");
+    assert_eq!(world.bytes(ends.0, NEW_BUFFER, 1024), [0; 1024], "{what}");
+    assert_eq!(world.bytes(3, 0, 4096), [0x55; 4096], "{what}");
+}
+
+#[test]
+fn every_right_ends_in_every_way() {
+    let mut cases = 0;
+    for right in [
+        Right::Send(2),
+        Right::Send(UNLIMITED_CREDITS),
+        Right::Reply(2),
+        Right::Reply(UNLIMITED_CREDITS),
+        Right::Write,
+        Right::Read,
+        Right::Receive,
+        Right::Translation,
+    ] {
+        for end in [
+            End::Revoked,
+            End::Reused,
+            End::ReusedOtherwise,
+            End::Dead,
+            End::Restarted,
+        ] {
+            for far in [1, 2] {
+                for under_way in [false, true] {
+                    case(right, end, far, under_way);
+                    cases += 1;
+                }
+            }
+        }
+    }
+    println!("{cases} cases");
+}
+
+/// A kernel keeps the words of a right and frees the message's slot; written into another receive endpoint's right, they answer the
+/// same caller, and nobody else if his endpoint was configured since.
+#[test]
+fn the_words_of_a_right_are_the_right() {
+    for touched in [false, true] {
+        let mut world = World::new(&config());
+        let offset = asked(&mut world, 2);
+        let right = (0..32)
+            .map(|index| (index, world.endpoint(2, index)))
+            .find(|(_, endpoint)| matches!(endpoint, Endpoint::Send(send) if send.reply));
+        let (_, right) = right.expect("a right to reply");
+        let acknowledge = Command::new(Opcode::Acknowledge, 8, offset as u32);
+        assert_eq!(world.execute(2, acknowledge, 0, 0, 0).0, DtuError::None);
+        if touched {
+            world.set(1, 9, receive_at(0x5000, 4, 256, NO_ENDPOINT));
+        }
+        // As if the message were in a slot of endpoint 20, whose right is endpoint 21.
+        let Endpoint::Receive(mut parked) = receive_at(0x6000, 1, 256, 21) else {
+            panic!("a receive endpoint");
+        };
+        parked.occupied = 1;
+        world.set(2, 20, Endpoint::Receive(parked));
+        world.set(2, 21, right);
+        let command = Command::new(Opcode::Reply, 20, 0);
+        let error = world.execute(2, command, BASE, 1, 0).0;
+        let expected = match touched {
+            true => DtuError::ReceiverGone,
+            false => DtuError::None,
+        };
+        assert_eq!(error, expected);
+        assert_eq!(world.fetch(1, 9).is_some(), !touched);
+    }
+}

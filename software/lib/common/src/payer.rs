@@ -1,0 +1,216 @@
+//! Collections of trusted software that say who pays for what is in them.
+//!
+//! Why it exists: a table that anybody can fill without paying is a way to stop everybody else, so the type of every table names its
+//! payer, and `cargo xtask tidy` refuses tables that do not. What it deliberately does not know: how a payer is charged; the page
+//! docs/reference/resources.md says it for each table.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+
+/// Who pays for an entry.
+pub trait Payer {}
+
+/// Declares payers.
+macro_rules! payers {
+    ($($(#[$doc:meta])* $name:ident)+) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+            pub struct $name;
+            impl Payer for $name {}
+        )+
+    };
+}
+
+payers! {
+    /// The platform: so many entries as the chip has of something, made at boot.
+    Boot
+    /// Who creates an activity: the entry is a part of what an activity is charged with.
+    Creator
+    /// Who has a call under way: the entry is the place that every activity has for its one call; its creator paid for it.
+    Caller
+    /// Who holds the capability that the entry is about, or that it is: its node was charged to a purse.
+    Holder
+    /// The program itself, out of its own memory, for what it was told when it was started.
+    Own
+}
+
+/// As many entries as there were when it was made. It does not grow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fixed<T>(Vec<T>);
+
+impl<T> FromIterator<T> for Fixed<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(entries: I) -> Self {
+        Self(entries.into_iter().collect())
+    }
+}
+
+impl<T> From<Vec<T>> for Fixed<T> {
+    fn from(entries: Vec<T>) -> Self {
+        Self(entries)
+    }
+}
+
+impl<T> Deref for Fixed<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Fixed<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+/// Entries with room that was reserved before. It grows up to that room and no further.
+pub struct Reserved<P, T> {
+    entries: Vec<T>,
+    room: usize,
+    payer: PhantomData<P>,
+}
+
+impl<P: Payer, T> Reserved<P, T> {
+    /// Room for so many entries, which is not touched before it is used.
+    pub fn with_room(room: usize) -> Self {
+        Self {
+            entries: Vec::with_capacity(room),
+            room,
+            payer: PhantomData,
+        }
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// The entry, if there is no room.
+    #[inline]
+    pub fn push(&mut self, entry: T) -> Result<(), T> {
+        if self.entries.len() >= self.room {
+            return Err(entry);
+        }
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// Entries that there is room for, all in all.
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Keeps some entries, in their order.
+    pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
+        self.entries.retain(keep);
+    }
+
+    /// Removes all entries that there are.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// Removes an entry; those behind it move up.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn remove(&mut self, index: usize) -> T {
+        self.entries.remove(index)
+    }
+}
+
+impl<P, T> Deref for Reserved<P, T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        &self.entries
+    }
+}
+
+impl<P, T> DerefMut for Reserved<P, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.entries
+    }
+}
+
+impl<P: Payer, T: Clone> Clone for Reserved<P, T> {
+    fn clone(&self) -> Self {
+        let mut copy = Self::with_room(self.room);
+        copy.entries.extend_from_slice(&self.entries);
+        copy
+    }
+}
+
+impl<P, T: fmt::Debug> fmt::Debug for Reserved<P, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.entries.fmt(f)
+    }
+}
+
+/// A queue or a map in which every entry was paid for before it is put in. The room comes from the heap, which is as large as all
+/// payers together can pay for.
+#[derive(Clone)]
+pub struct Paid<P, C> {
+    entries: C,
+    payer: PhantomData<P>,
+}
+
+impl<P: Payer, C: Default> Default for Paid<P, C> {
+    fn default() -> Self {
+        Self {
+            entries: C::default(),
+            payer: PhantomData,
+        }
+    }
+}
+
+impl<P, C> Deref for Paid<P, C> {
+    type Target = C;
+
+    #[inline(always)]
+    fn deref(&self) -> &C {
+        &self.entries
+    }
+}
+
+impl<P, C> DerefMut for Paid<P, C> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut C {
+        &mut self.entries
+    }
+}
+
+impl<P, C: fmt::Debug> fmt::Debug for Paid<P, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.entries.fmt(f)
+    }
+}
+
+/// A queue of which each entry was paid for.
+pub type PaidQueue<P, T> = Paid<P, VecDeque<T>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reserved_does_not_grow() {
+        let mut entries: Reserved<Holder, u8> = Reserved::with_room(2);
+        assert_eq!(entries.push(1), Ok(()));
+        assert_eq!(entries.push(2), Ok(()));
+        assert_eq!(entries.push(3), Err(3));
+        let copy = entries.clone();
+        entries.retain(|entry| *entry != 1);
+        assert_eq!((&*entries, &*copy), (&[2][..], &[1, 2][..]));
+        assert_eq!(entries.push(4), Ok(()));
+        assert_eq!(entries.remove(0), 2);
+        assert_eq!((entries.room(), copy.room()), (2, 2));
+    }
+}

@@ -1,0 +1,110 @@
+//! Pieces of a pipe's region: which one is next, and whether a place lies in the region.
+//!
+//! Why it exists: neither end trusts the other, and that no piece is overwritten before it was read is a matter of counting. What it
+//! deliberately does not know: messages and transfers.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Where in the region a piece lies, as the writer says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Place {
+    /// The first byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+}
+
+impl Place {
+    /// Whether it is a piece of a region of so many bytes: not empty, and wholly in it.
+    pub fn is_within(&self, region: u64) -> bool {
+        let end = self.offset.checked_add(self.length);
+        self.length > 0 && end.is_some_and(|end| end <= region)
+    }
+}
+
+/// The pieces of a region, one after the other: one more than messages can be unanswered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    size: u64,
+    count: u64,
+    next: u64,
+}
+
+impl Pieces {
+    /// Divides a region of so many bytes for a writer with so many credits; pieces begin at pages of so many bytes. Nothing if there is not a
+    /// page for each.
+    pub fn new(region: u64, credits: u64, page: u64) -> Option<Self> {
+        let count = credits.checked_add(1)?;
+        let size = region / page / count * page;
+        let next = 0;
+        (size > 0).then_some(Self { size, count, next })
+    }
+
+    /// Bytes of a piece.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Where the next piece lies, of so many bytes that are used.
+    pub fn take(&mut self, length: u64) -> Place {
+        let offset = self.next * self.size;
+        self.next = if self.next + 1 == self.count {
+            0
+        } else {
+            self.next + 1
+        };
+        Place { offset, length }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+    use std::vec;
+    use std::vec::Vec;
+
+    proptest! {
+        /// A writer that writes the next piece before it knows whether it can send, and a reader that is as slow as it likes: what is read is what
+        /// was written, in its order.
+        #[test]
+        fn no_piece_is_overwritten_before_it_was_read(
+            steps in prop::collection::vec((any::<bool>(), 1usize..64), 0..200), credits in 1u64..6, pages in 1u64..40,
+        ) {
+            let region = pages * 16;
+            let Some(mut pieces) = Pieces::new(region, credits, 16) else {
+                prop_assert!(pages < credits + 1);
+                return Ok(());
+            };
+            let mut memory = vec![0u8; region as usize];
+            let mut sent: VecDeque<(Place, Vec<u8>)> = VecDeque::new();
+            let mut held: Option<(Place, Vec<u8>)> = None;
+            let mut mark = 0u8;
+            for (writes, length) in steps {
+                if writes && held.is_none() {
+                    mark = mark.wrapping_add(1);
+                    let data = vec![mark; length.min(pieces.size() as usize)];
+                    let place = pieces.take(data.len() as u64);
+                    prop_assert!(place.is_within(region));
+                    memory[place.offset as usize..][..data.len()].copy_from_slice(&data);
+                    held = Some((place, data));
+                } else if !writes && let Some((place, data)) = sent.pop_front() {
+                    // The answer brings the credit back.
+                    prop_assert_eq!(&memory[place.offset as usize..][..data.len()], &data[..]);
+                }
+                if (sent.len() as u64) < credits {
+                    sent.extend(held.take());
+                }
+            }
+        }
+
+        #[test]
+        fn any_place_is_within_or_not(offset in prop_oneof![0u64..100, any::<u64>()], length in prop_oneof![0u64..100, any::<u64>()], region in 0u64..150) {
+            let whole = u128::from(offset) + u128::from(length);
+            let expected = length > 0 && whole <= u128::from(region);
+            prop_assert_eq!(Place { offset, length }.is_within(region), expected);
+        }
+    }
+}

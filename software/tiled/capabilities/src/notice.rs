@@ -1,0 +1,137 @@
+//! Notices: what somebody is to hear, kept in a node that somebody paid for.
+//!
+//! Why it exists: what has happened must be remembered until it is heard, however long that takes, so it needs a place with a payer.
+//! What it deliberately does not know: what the words say.
+//!
+//! A notice lives as long as who hears it. Whoever pays may end before: then the charge goes to the purse that his came from, which
+//! gets so much less back.
+
+use crate::node::{EXTRA, HOLDER, NO_SELECTOR, NodeId, ORIGIN, State};
+use crate::object::{NOTICE_WORDS, Notice, Object, Queue};
+use crate::space::{HolderId, Plan, Space};
+use crate::{Error, Result};
+
+impl Space {
+    /// Leaves a notice at the end of a queue of `hearer`, which `payer` pays for; it goes with `about`.
+    ///
+    /// # Errors
+    /// [`Error::NoKernelMemory`], and [`Error::Revoked`] or [`Error::NoHolder`] if the hearer, what it is about or the purse is being
+    /// removed.
+    pub fn leave(
+        &mut self,
+        queue: &mut Queue,
+        hearer: HolderId,
+        payer: HolderId,
+        about: Option<NodeId>,
+        words: [u64; NOTICE_WORDS],
+    ) -> Result<()> {
+        let notice = Notice {
+            words,
+            previous: queue.last,
+            next: NodeId::NONE,
+        };
+        let purse = self.owner(self.purse(payer)?);
+        let other = payer != hearer;
+        let id = self.make(Plan {
+            object: Object::Notice(notice),
+            origin: about.unwrap_or(NodeId::NONE),
+            holder: hearer,
+            selector: NO_SELECTOR,
+            // The hearer has his own purse for as long as he lives.
+            extra: [if other { purse } else { NodeId::NONE }, NodeId::NONE],
+            payer,
+            original: None,
+        })?;
+        self.append(queue, id);
+        Ok(())
+    }
+
+    /// Leaves a notice in the node of something that was just removed, which stays charged to the same purse. It goes with `about`.
+    /// Only before anything else happens.
+    ///
+    /// # Errors
+    /// [`Error::Revoked`] if the hearer, or what it is about, is being removed, too.
+    pub fn leave_instead(
+        &mut self,
+        queue: &mut Queue,
+        hearer: HolderId,
+        purse: NodeId,
+        about: Option<NodeId>,
+        words: [u64; NOTICE_WORDS],
+    ) -> Result<()> {
+        self.visit(2);
+        let holder = self.holders[usize::from(hearer.0)].node;
+        let lives = |id: NodeId| self.nodes[id.index()].state == State::Alive;
+        if !holder.is_some() || !lives(holder) || !about.is_none_or(lives) {
+            return Err(Error::Revoked);
+        }
+        let Object::KernelMemory { left, .. } = &mut self.nodes[purse.index()].object else {
+            return Err(Error::WrongKind);
+        };
+        // The removal has just given it back.
+        let rest = left.checked_sub(Self::NODE_COST);
+        *left = rest.ok_or(Error::NoKernelMemory)?;
+        let id = self.take_free().ok_or(Error::NoKernelMemory)?;
+        let notice = Notice {
+            words,
+            previous: queue.last,
+            next: NodeId::NONE,
+        };
+        self.place(id, Object::Notice(notice), 0, purse);
+        self.link(id, HOLDER, holder);
+        if let Some(about) = about {
+            self.link(id, ORIGIN, about);
+            // The hearer of his own things has his purse for as long as he lives.
+            self.link(id, EXTRA, purse);
+        }
+        self.append(queue, id);
+        Ok(())
+    }
+
+    fn append(&mut self, queue: &mut Queue, id: NodeId) {
+        if queue.last.is_some()
+            && let Object::Notice(last) = &mut self.nodes[queue.last.index()].object
+        {
+            last.next = id;
+        } else {
+            queue.first = id;
+        }
+        queue.last = id;
+    }
+
+    /// The first notice of a queue.
+    pub fn first_notice(&mut self, queue: &Queue) -> Option<&mut [u64; NOTICE_WORDS]> {
+        match &mut self.nodes.get_mut(queue.first.index())?.object {
+            Object::Notice(notice) => Some(&mut notice.words),
+            _ => None,
+        }
+    }
+
+    /// The first notice of a queue is heard; its place is free again.
+    pub fn hear(&mut self, queue: &mut Queue) -> Option<[u64; NOTICE_WORDS]> {
+        let first = queue.first;
+        if !first.is_some() {
+            return None;
+        }
+        let Object::Notice(notice) = self.take_out(first).object else {
+            return None;
+        };
+        queue.removed(&notice);
+        Some(notice.words)
+    }
+
+    /// Whoever pays for a notice ends: the purse that his came from pays from now on, and gets so much less back.
+    pub(crate) fn inherit(&mut self, id: NodeId) {
+        let purse = self.nodes[id.index()].edges[EXTRA].to;
+        let cost = self.nodes[id.index()].cost;
+        let Some(origin) = self.origin(purse).map(|origin| self.owner(origin)) else {
+            return;
+        };
+        if let Object::KernelMemory { given, .. } = &mut self.nodes[purse.index()].object {
+            *given -= cost;
+        }
+        self.unlink(id, EXTRA);
+        self.link(id, EXTRA, origin);
+        self.nodes[id.index()].purse = origin;
+    }
+}

@@ -1,0 +1,98 @@
+//! Processor time in tile capabilities: what may be derived from what, and from when on a budget is unused.
+//!
+//! Why it exists: whoever has time may divide it, and must not get more of it by that, in any window: not by a longer or shorter
+//! period, not by a higher priority, and not by giving a budget that is used up to somebody new. What it deliberately does not
+//! know: who runs, and what admission promises.
+
+use crate::node::{NodeId, ORIGIN};
+use crate::object::{Object, Quota, Tile, Time, UNREGULATED};
+use crate::space::Space;
+use crate::{Error, Result};
+use bulkhead_abi::time::charge;
+
+const CPU: usize = Quota::Cpu as usize;
+
+/// What a derivation says of processor time, beside the budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// Period of the budget in nanoseconds.
+    pub period: u64,
+    /// The highest priority.
+    pub priority: u8,
+    /// More may be derived that has no budget.
+    pub idle: bool,
+}
+
+impl Time {
+    /// Nanoseconds that it takes out of each period of what it is derived from.
+    pub(crate) fn taken(&self, of: &Time) -> Result<u64> {
+        match self.budget {
+            0 => Ok(0),
+            // It would count as without end.
+            UNREGULATED => Err(Error::OutOfBounds),
+            budget => charge(budget, self.period, of.period).ok_or(Error::OutOfBounds),
+        }
+    }
+}
+
+impl Space {
+    /// The time of what is derived from `parent` with such a budget, or with the parent's.
+    pub(crate) fn narrowed(
+        &self,
+        parent: &Tile,
+        budget: Option<u64>,
+        terms: Terms,
+    ) -> Result<Time> {
+        let without_budget = budget == Some(0) || terms.idle;
+        if terms.priority > parent.time.priority || without_budget && !parent.time.idle {
+            return Err(Error::NoQuota);
+        }
+        let (budget, period) = match budget {
+            Some(budget) => (budget, terms.period),
+            None => (parent.time.budget, parent.time.period),
+        };
+        Ok(Time {
+            budget,
+            period,
+            priority: terms.priority,
+            // What has no budget is nothing else.
+            idle: without_budget,
+            last: 0,
+        })
+    }
+
+    /// Somebody stops using the time of a tile capability that is its own: what he used comes back a period later.
+    pub fn stop_using(&mut self, owner: NodeId, now: u64) {
+        if let Object::Tile(tile) = &mut self.nodes[owner.index()].object {
+            tile.time.last = tile.time.last.max(now);
+        }
+    }
+
+    /// From when on nothing counts any more that others used of the time of a tile capability, or of what that was derived from: a
+    /// budget of it that begins before could be used twice in a period.
+    pub fn fresh_from(&mut self, owner: NodeId) -> u64 {
+        let mut fresh = 0;
+        let mut node = owner;
+        while let Ok(tile) = self.tile(node) {
+            self.visit(1);
+            let Time { last, period, .. } = tile.time;
+            if last > 0 {
+                fresh = fresh.max(last.saturating_add(period));
+            }
+            let origin = self.nodes[node.index()].edges[ORIGIN].to;
+            if !origin.is_some() {
+                break;
+            }
+            let Ok(parent) = self.tile(origin) else { break };
+            node = parent.owner[CPU];
+        }
+        fresh
+    }
+
+    /// A tile capability goes: whom its time came from must know when it was used last.
+    pub(crate) fn pass_on(&mut self, tile: &Tile, id: NodeId, parent: &Tile) {
+        if tile.owner[CPU] == id {
+            self.stop_using(parent.owner[CPU], tile.time.last);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What a capability does outside of the kernel ends before the capability does.
+//!
+//! Why it exists: an endpoint's number, its quota and the memory behind it are somebody else's as soon as its capability is gone. So the
+//! endpoint is invalidated first, and then the unit says whether something is still under way that left over it; only when that has
+//! been answered the revocation goes on. Nobody else waits: the kernel does whatever is more important between two questions, and two
+//! revocations that come to the same endpoint close it both, which does no harm. What it deliberately does not know: how long
+//! something is under way, and rights to reply: a unit lets no reply reach an endpoint that was configured since its message left.
+
+use super::System;
+use crate::activity::State;
+use crate::hardware::Hardware;
+use bulkhead_abi::dtu::{Endpoint, SendEndpoint, TILEMUX_ACTIVITY};
+use bulkhead_abi::memory_map::PMP_WINDOWS;
+use bulkhead_abi::syscall::SyscallError;
+use bulkhead_abi::tilemux::{FIRST_ENDPOINT, REQUEST_ENDPOINT};
+use bulkhead_capabilities::{NodeId, Object};
+
+/// The endpoints of a TileMux's own: the first, and how many.
+const TILEMUX_ENDPOINTS: (u16, u16) = (REQUEST_ENDPOINT, FIRST_ENDPOINT - REQUEST_ENDPOINT);
+
+/// Activities that one endpoint's end wakes at most: who sent over it, who waits for a pager behind it, and who waited for its messages.
+const WAKES: usize = 3;
+
+/// What a revocation closes, one endpoint's capability at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Closing {
+    /// The capability, with its birth, whose endpoints are invalid already.
+    closed: Option<(NodeId, u64)>,
+    /// Who shall look again.
+    wakes: [Option<u16>; WAKES],
+}
+
+impl Closing {
+    /// Nobody is to be woken, so the revocation can wait where it stands.
+    pub(super) fn is_idle(&self) -> bool {
+        self.wakes == [None; WAKES]
+    }
+
+    pub(super) fn next_to_wake(&mut self) -> Option<u16> {
+        self.wakes.iter_mut().find_map(Option::take)
+    }
+
+    pub(super) fn wakes(&mut self, activity: u16) {
+        // All are woken before the next endpoint is closed, so there is a place.
+        if let Some(free) = self.wakes.iter_mut().find(|place| place.is_none()) {
+            *free = Some(activity);
+        }
+    }
+}
+
+impl System {
+    /// One step of closing what a capability without dependents did outside of the kernel; false if there is nothing to close any more.
+    pub(super) fn close_endpoint(
+        &mut self,
+        hardware: &mut impl Hardware,
+        level: usize,
+        node: NodeId,
+    ) -> bool {
+        let Object::Endpoint {
+            tile,
+            endpoint,
+            count,
+        } = *self.space.object(node)
+        else {
+            return false;
+        };
+        let has_dependents = self.space.dependents(node, 1).next().is_some();
+        let Ok(index) = self.tile_index(tile) else {
+            return false;
+        };
+        if has_dependents {
+            return false;
+        }
+        if u64::from(endpoint) < PMP_WINDOWS {
+            return self.close_window(hardware, index, endpoint, true);
+        }
+        let own = (node, self.space.birth(node));
+        let origin = self.space.origin(node);
+        let (receives, sends) = match origin.map(|origin| self.space.object(origin)) {
+            Some(Object::Receive(_)) => (true, false),
+            Some(Object::Send { .. }) => (false, true),
+            // Memory, or the channel to the kernel.
+            _ => (false, false),
+        };
+        if self.jobs.closing[level].closed == Some(own) {
+            return hardware.is_under_way(tile, endpoint);
+        }
+        self.jobs.closing[level].closed = Some(own);
+        let old = match sends {
+            true => hardware.endpoint(tile, endpoint),
+            false => Endpoint::Invalid,
+        };
+        hardware.invalidate(tile, endpoint, count);
+        if let Endpoint::Send(old) = old {
+            self.disappoint(level, index, endpoint, &old);
+        }
+        // What is on its way to a receiver came over endpoints that had to go before.
+        !receives
+    }
+
+    /// Who still waits for a reply over an endpoint that is gone, or for the pager behind it, shall look again.
+    fn disappoint(&mut self, level: usize, index: usize, endpoint: u16, old: &SendEndpoint) {
+        let runs = |id: &u16| self.activities.get(id).map(|a| a.state) == Some(State::Running);
+        // TileMux may have removed it a moment ago.
+        let waits = old.credits < old.credits_max;
+        let sender = Some(old.activity).filter(|id| waits && runs(id));
+        let paged = match old.activity {
+            TILEMUX_ACTIVITY => self.paged_by(index, endpoint),
+            _ => None,
+        };
+        for activity in [sender, paged].into_iter().flatten() {
+            self.jobs.closing[level].wakes(activity);
+        }
+    }
+
+    /// One step of closing a window; false if it is closed. With the first window goes TileMux, and the tile is dark again.
+    pub(super) fn close_window(
+        &mut self,
+        hardware: &mut impl Hardware,
+        index: usize,
+        window: u16,
+        runs: bool,
+    ) -> bool {
+        let tile = &mut self.tiles[index];
+        if window == 0 && tile.is_lit {
+            // Until the window is closed, too, nobody can light the tile again.
+            tile.is_lit = false;
+            tile.is_lost = false;
+            tile.lies = 0;
+            tile.tables.clear();
+            if runs {
+                hardware.stop_hart(tile.id);
+            }
+            let (first, count) = TILEMUX_ENDPOINTS;
+            hardware.invalidate(tile.id, first, count);
+            self.fail_requests(hardware, index, SyscallError::Refused);
+            return true;
+        }
+        hardware.invalidate(tile.id, window, 1);
+        tile.windows[usize::from(window)] = None;
+        false
+    }
+}

@@ -1,0 +1,202 @@
+//! What activities hear: events of those that they created, and what they are told.
+//!
+//! Why it exists: an event waits until somebody listens, and nobody may fill the kernel with events. Each has a place that was paid for:
+//! what is said and told lies in places of the activity that it is about, the end of an activity in the node that the activity was. What
+//! it deliberately does not know: what creators do about it.
+
+use super::speaking::Heard;
+use super::waiting::{self, Waiting, Why};
+use super::{Outcome, Reply, System, Ticket, done};
+use crate::post;
+use bulkhead_abi::syscall::{Event, SEL_ACTIVITY, SyscallError};
+use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Removed};
+
+impl System {
+    /// Tells the creator of an activity what it says; only its last word about each topic is kept.
+    pub(super) fn report(&mut self, id: u16, value: u64) -> Result<(), SyscallError> {
+        let topic = post::topic(value).ok_or(SyscallError::BadArgument)?;
+        self.activities.say(id, topic, value);
+        if let Some(creator) = self.activities.get(&id).map(|a| a.creator) {
+            self.deliver(creator);
+        }
+        Ok(())
+    }
+
+    /// Who created an activity tells it something. A later word about an import replaces one that was not heard.
+    pub(super) fn tell(&mut self, from: u16, to: u16, value: u64) -> Result<(), SyscallError> {
+        let topic = post::topic(value).ok_or(SyscallError::BadArgument)?;
+        let activity = self.activities.quiet(to);
+        let activity = activity.ok_or(SyscallError::NoActivity)?;
+        if activity.creator != from {
+            return Err(SyscallError::OutOfBounds);
+        }
+        let told = &mut activity.post.told;
+        if topic == 0 && told.has(topic) {
+            return Err(SyscallError::Busy);
+        }
+        told.put(topic, value);
+        self.deliver(to);
+        Ok(())
+    }
+
+    /// Leaves a notice for an activity, if it is there; it goes with `about`.
+    pub(super) fn notify(
+        &mut self,
+        to: u16,
+        payer: HolderId,
+        about: Option<NodeId>,
+        words: [u64; NOTICE_WORDS],
+    ) -> Result<(), SyscallError> {
+        let Some(hearer) = self.activities.quiet(to) else {
+            return Ok(());
+        };
+        let notices = &mut hearer.post.notices;
+        self.space
+            .leave(notices, hearer.holder, payer, about, words)?;
+        self.deliver(to);
+        Ok(())
+    }
+
+    /// An activity has ended. Whoever created it hears that, in the node that the activity was.
+    pub(super) fn notify_end(
+        &mut self,
+        creator: u16,
+        removed: &Removed,
+        words: [u64; NOTICE_WORDS],
+    ) {
+        let Some(hearer) = self.activities.quiet(creator) else {
+            return;
+        };
+        let notices = &mut hearer.post.notices;
+        let holder = hearer.holder;
+        // Whoever ends himself hears nothing.
+        let left = self
+            .space
+            .leave_instead(notices, holder, removed.purse, None, words);
+        if left.is_ok() {
+            self.deliver(creator);
+        }
+    }
+
+    /// What an activity hears next, as a reply.
+    fn next_event(&mut self, id: u16) -> Option<Reply> {
+        let (selector, who, event) = match self.activities.hear(id)? {
+            Heard::Told(word) => (SEL_ACTIVITY, id, Event::Told(word)),
+            Heard::Said(who, selector, word) => (selector, who, Event::Reported(word)),
+            Heard::Notice => {
+                let notices = &mut self.activities.quiet(id)?.post.notices;
+                let words = self.space.first_notice(notices)?;
+                let (selector, who, last, event) = post::read(*words)?;
+                match last {
+                    Some(word) => {
+                        *words = post::ended(selector, who, None, event);
+                        (selector, who, Event::Reported(word))
+                    }
+                    None => {
+                        self.space.hear(notices)?;
+                        (selector, who, event)
+                    }
+                }
+            }
+        };
+        let mut reply = done();
+        reply.push(&[selector.into(), who.into()]);
+        reply.push(&event.to_words());
+        Some(reply)
+    }
+
+    /// Answers an activity that waits for an event, if there is one.
+    fn deliver(&mut self, id: u16) {
+        let waits = self.activities.get(&id).and_then(|a| a.waits);
+        let Some(waiting) = waits.filter(|w| matches!(w.why, Why::Event)) else {
+            return;
+        };
+        if let Some(reply) = self.next_event(id) {
+            self.wait_no_more(id);
+            self.answer(waiting.ticket, Ok(reply));
+        }
+    }
+
+    pub(super) fn wait_event(
+        &mut self,
+        ticket: Ticket,
+        until: u64,
+    ) -> Result<Outcome, SyscallError> {
+        if let Some(reply) = self.next_event(ticket.caller) {
+            return Ok(Outcome::Reply(reply));
+        }
+        let until = if until == 0 { u64::MAX } else { until };
+        self.wait(Waiting::new(ticket, Why::Event, until))?;
+        Ok(Outcome::Later)
+    }
+
+    /// An activity waits in its own place, and in the line of what it waits for.
+    pub(super) fn wait(&mut self, waiting: Waiting) -> Result<(), SyscallError> {
+        let id = waiting.ticket.caller;
+        let activity = self.activities.quiet(id);
+        let activity = activity.ok_or(SyscallError::NotManager)?;
+        if activity.waits.is_some() {
+            return Err(SyscallError::Busy);
+        }
+        match waiting.why {
+            Why::Event => activity.waits = Some(waiting),
+            Why::Semaphore(node) | Why::Server(node, _) => {
+                let line = self.space.line(node).ok_or(SyscallError::Gone)?;
+                self.activities.line_up(line, waiting);
+            }
+        }
+        if waiting.until != u64::MAX {
+            self.timers.insert((waiting.until, id));
+        }
+        Ok(())
+    }
+
+    /// An activity waits no more.
+    pub(super) fn wait_no_more(&mut self, id: u16) -> Option<Waiting> {
+        let waiting = self.activities.get(&id)?.waits?;
+        match waiting.why {
+            Why::Event => {
+                self.activities.quiet(id)?.waits = None;
+            }
+            Why::Semaphore(node) | Why::Server(node, _) => {
+                let line = self.space.line(node)?;
+                self.activities.step_out(line, id);
+            }
+        }
+        if matches!(waiting.why, Why::Server(..)) {
+            self.questions -= 1;
+        }
+        self.timers.remove(&(waiting.until, id));
+        Some(waiting)
+    }
+
+    /// The first of those who wait for a semaphore or a server hears that it, or somebody who shared it, is gone. Whether there was one.
+    pub(super) fn dismiss(&mut self, node: NodeId) -> bool {
+        let line = self.space.line(node).map(|line| *line);
+        let first = line.and_then(|line| waiting::first(&line));
+        let Some(waiting) = first.and_then(|id| self.wait_no_more(id)) else {
+            return false;
+        };
+        self.answer(waiting.ticket, Err(SyscallError::Gone));
+        true
+    }
+
+    /// Whether somebody does not wait without end.
+    pub fn has_impatient(&self) -> bool {
+        !self.timers.is_empty()
+    }
+
+    /// Answers those whose patience has ended. Returns when the next one's ends.
+    pub fn expire(&mut self, now: u64) -> Option<u64> {
+        while let Some(&(until, id)) = self.timers.first() {
+            if until > now {
+                return Some(until);
+            }
+            self.timers.pop_first();
+            if let Some(waiting) = self.wait_no_more(id) {
+                self.answer(waiting.ticket, Err(SyscallError::Timeout));
+            }
+        }
+        None
+    }
+}

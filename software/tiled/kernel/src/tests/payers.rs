@@ -1,0 +1,257 @@
+//! Whoever fills something pays for it, and nobody can take what is another's.
+
+use super::*;
+use bulkhead_abi::syscall::{Event, SEL_MEMORY, SEL_TILE, StopCause};
+use bulkhead_capabilities::Space;
+
+/// Prepares memory and an empty purse for a child of an activity, at 30.
+fn expect_child(system: &mut System, chip: &mut Chip, parent: u16) {
+    for request in [
+        Syscall::CutMemory {
+            source: SEL_MEMORY,
+            target: 31,
+            size: 1 << 15,
+        },
+        Syscall::DeriveKernelMemory {
+            source: bulkhead_abi::syscall::SEL_KERNEL_MEMORY,
+            target: 32,
+            bytes: 0,
+        },
+    ] {
+        call(system, chip, parent, request).unwrap();
+    }
+}
+
+/// A child of an activity on its own tile, at 30.
+fn child() -> Syscall {
+    match creation(30, SEL_TILE, 0) {
+        Syscall::CreateActivity {
+            target,
+            tile,
+            purse,
+            memory,
+            priority,
+            tile_priority,
+            name,
+            ..
+        } => Syscall::CreateActivity {
+            target,
+            tile,
+            purse,
+            memory,
+            priority,
+            tile_priority,
+            name,
+            reply: 0,
+        },
+        other => other,
+    }
+}
+
+fn money(system: &mut System, id: u16) -> u64 {
+    let holder = system.activity(id).unwrap().holder;
+    system.space().kernel_memory_left(holder).unwrap()
+}
+
+/// What an event says: the creator's selector, the activity, and what.
+fn heard(results: &[u64]) -> (u64, u64, Event) {
+    let event = Event::from_words(results[2..7].try_into().unwrap());
+    (results[0], results[1], event.unwrap())
+}
+
+const WAIT: Syscall = Syscall::WaitEvent { until: 0 };
+const STOP: Syscall = Syscall::Stop { activity: 30 };
+
+#[test]
+fn ends_that_nobody_hears_of_are_paid_by_who_does_not_listen() {
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    // Enough for a child and some ends that it does not hear of.
+    for request in [
+        Syscall::CutMemory {
+            source: 99,
+            target: 201,
+            size: 1 << 16,
+        },
+        Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: 202,
+            bytes: 8192,
+        },
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    let made = call(&mut system, &mut chip, 1, creation(200, SEL_TILES + 2, 0)).unwrap();
+    let parent = made[0] as u16;
+    start(&mut system, &mut chip, 200);
+    expect_child(&mut system, &mut chip, parent);
+    let before = money(&mut system, parent);
+    let mut ended = Vec::new();
+    let refused = loop {
+        match call(&mut system, &mut chip, parent, child()) {
+            Ok(made) => ended.push(made[0]),
+            Err(error) => break error,
+        }
+        call(&mut system, &mut chip, parent, STOP).unwrap();
+        let paid = ended.len() as u64 * Space::NODE_COST;
+        assert_eq!(money(&mut system, parent), before - paid);
+        assert!(ended.len() < 1000, "nobody pays for what is not heard");
+    };
+    assert_eq!(refused, SyscallError::NoKernelMemory);
+    // All of them are heard, in order, and then everything is as it was.
+    for id in ended {
+        let event = call(&mut system, &mut chip, parent, WAIT).unwrap();
+        assert_eq!(heard(&event), (30, id, Event::Stopped(StopCause::Killed)));
+    }
+    assert_eq!(money(&mut system, parent), before);
+    call(&mut system, &mut chip, parent, child()).unwrap();
+    // Who ends has nothing more to hear, and what he paid for that comes back.
+    call(&mut system, &mut chip, parent, STOP).unwrap();
+    let stop = Syscall::Stop { activity: 200 };
+    call(&mut system, &mut chip, 1, stop).unwrap();
+    assert!(system.activity(parent).is_none());
+}
+
+#[test]
+fn a_word_has_its_place_and_no_call_looks_at_those_of_others() {
+    let (mut system, mut chip) = boot();
+    let a = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let b = create(&mut system, &mut chip, 200, SEL_TILES + 2);
+    let report = |value| Syscall::Report { value };
+    let tell = |activity, value| Syscall::Tell { activity, value };
+    let about = |topic: u64| topic << bulkhead_abi::syscall::ABOUT;
+    // The last word about something counts, whoever says how much about other things.
+    for round in 0..1000 {
+        for topic in [0, 1, 32] {
+            call(&mut system, &mut chip, a, report(about(topic) | round)).unwrap();
+        }
+    }
+    call(&mut system, &mut chip, b, report(7)).unwrap();
+    let refused = call(&mut system, &mut chip, a, report(about(33)));
+    assert_eq!(refused, Err(SyscallError::BadArgument));
+    let mut said = Vec::new();
+    for _ in 0..4 {
+        let event = call(&mut system, &mut chip, 1, WAIT).unwrap();
+        said.push(heard(&event));
+    }
+    // Whoever says much does not keep who says little waiting.
+    assert!(said[..2].contains(&(200, b.into(), Event::Reported(7))));
+    for topic in [0, 1, 32] {
+        let last = Event::Reported(about(topic) | 999);
+        assert!(said.contains(&(APP.into(), a.into(), last)));
+    }
+    assert_eq!(hear_all(&mut system, &mut chip, 1), 0);
+    // What somebody is told has places of its own, which only his creator fills.
+    for round in 0..1000 {
+        call(&mut system, &mut chip, 1, tell(APP, about(3) | round)).unwrap();
+    }
+    call(&mut system, &mut chip, 1, tell(APP, 5)).unwrap();
+    assert_eq!(
+        call(&mut system, &mut chip, 1, tell(APP, 6)),
+        Err(SyscallError::Busy)
+    );
+    assert_eq!(
+        call(&mut system, &mut chip, a, tell(0, about(3))),
+        Err(SyscallError::OutOfBounds)
+    );
+    let mut told = Vec::new();
+    for _ in 0..2 {
+        let event = call(&mut system, &mut chip, a, WAIT).unwrap();
+        told.push(heard(&event).2);
+    }
+    told.sort_by_key(|event| event.to_words()[1]);
+    assert_eq!(told, [Event::Told(5), Event::Told(about(3) | 999)]);
+}
+
+#[test]
+fn the_last_word_of_who_ended_is_heard_before_his_end() {
+    let (mut system, mut chip) = boot();
+    let id = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    for value in [3 << bulkhead_abi::syscall::ABOUT, 42] {
+        call(&mut system, &mut chip, id, Syscall::Report { value }).unwrap();
+    }
+    system.notified(&mut chip, 2, id, StopCause::Exit(1));
+    finish(&mut system, &mut chip);
+    let mut events = Vec::new();
+    for _ in 0..2 {
+        let event = call(&mut system, &mut chip, 1, WAIT).unwrap();
+        events.push(heard(&event).2);
+    }
+    let expected = [Event::Reported(42), Event::Stopped(StopCause::Exit(1))];
+    assert_eq!(events, expected);
+    assert_eq!(later(&mut system, &mut chip, 1, WAIT), Ok(None));
+}
+
+#[test]
+fn refused_creations_take_no_bucket() {
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    create(&mut system, &mut chip, 200, SEL_TILES + 2);
+    for target in [20, 21, 22, 23] {
+        let derive = limited(target, 1_000_000, 8192);
+        call(&mut system, &mut chip, 1, derive).unwrap();
+    }
+    let before = chip.buckets.clone();
+    for tile in [20, 21, 22] {
+        // The place for the capability is taken.
+        let mut refused = creation(200, tile, 0);
+        if let Syscall::CreateActivity { target, .. } = &mut refused {
+            *target = APP;
+        }
+        let refused = call(&mut system, &mut chip, 1, refused);
+        assert_eq!(refused, Err(SyscallError::SelectorTaken));
+    }
+    assert_eq!(chip.buckets, before);
+    for request in [
+        Syscall::CutMemory {
+            source: 99,
+            target: 301,
+            size: 1 << 16,
+        },
+        Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: 302,
+            bytes: 4096,
+        },
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    call(&mut system, &mut chip, 1, creation(300, 23, 0)).unwrap();
+}
+
+#[test]
+fn who_waits_takes_nobodys_place() {
+    let (mut system, mut chip) = boot();
+    let semaphore = Syscall::CreateSemaphore {
+        target: 70,
+        value: 0,
+    };
+    call(&mut system, &mut chip, 1, semaphore).unwrap();
+    let mut sleepers = Vec::new();
+    for number in 0..13 {
+        let at = 100 + 10 * number;
+        let id = create(&mut system, &mut chip, at, SEL_TILES + 2);
+        let delegate = Syscall::Delegate {
+            activity: at,
+            source: 70,
+            target: 70,
+        };
+        call(&mut system, &mut chip, 1, delegate).unwrap();
+        let down = Syscall::SemaphoreDown { semaphore: 70 };
+        assert_eq!(later(&mut system, &mut chip, id, down), Ok(None));
+        sleepers.push(id);
+    }
+    // Somebody else of that priority can wait, too; and nobody waits twice.
+    let other = create(&mut system, &mut chip, 300, SEL_TILES + 2);
+    assert_eq!(later(&mut system, &mut chip, other, WAIT), Ok(None));
+    let again = later(&mut system, &mut chip, other, WAIT);
+    assert_eq!(again, Err(SyscallError::Busy));
+    // No slot of the kernel is held by any of them.
+    assert!(chip.parked >= 14);
+    for id in sleepers {
+        let up = Syscall::SemaphoreUp { semaphore: 70 };
+        call(&mut system, &mut chip, 1, up).unwrap();
+        let (who, reply) = system.take_reply().unwrap();
+        assert_eq!((who.caller, words(&reply)), (id, Ok(vec![])));
+    }
+}

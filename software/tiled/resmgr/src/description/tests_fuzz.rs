@@ -1,0 +1,87 @@
+//! Descriptions that somebody has damaged: they are read or refused with a line, and what a manager hands on is read again.
+
+use super::tests::TEXT;
+use super::*;
+use proptest::prelude::*;
+use std::string::String;
+use std::vec::Vec;
+
+/// Pieces of the text: tags, names, values and what lies between.
+fn pieces() -> Vec<&'static str> {
+    TEXT.split_inclusive(['<', '>', '"', '=', ' ', '/'])
+        .collect()
+}
+
+#[derive(Clone, Debug)]
+enum Damage {
+    Removes(usize),
+    Doubles(usize),
+    Swaps(usize, usize),
+    Replaces(usize, String),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let at = || 0usize..1000;
+    let values = [
+        "18446744073709551615",
+        "18446744073709551616B",
+        "-1",
+        "",
+        "unlimited",
+        "\u{e9}",
+        "&#0;",
+        "&lt;",
+        "99999999999999s",
+        "0B",
+        "sub/hog",
+        "../x",
+        "controller\"",
+        "300",
+        "65536",
+        "&quot;/><import app=&quot;x",
+        "a&amp;b",
+        "<manager name=\"a\"/>",
+    ];
+    prop_oneof![
+        1 => at().prop_map(Damage::Removes),
+        1 => at().prop_map(Damage::Doubles),
+        1 => (at(), at()).prop_map(|(a, b)| Damage::Swaps(a, b)),
+        3 => (at(), prop::sample::select(values.to_vec())).prop_map(|(at, v)| Damage::Replaces(at, v.to_string() + "\"")),
+        1 => (at(), ".{0,12}").prop_map(|(at, v)| Damage::Replaces(at, v)),
+    ]
+}
+
+fn damaged(all: &[Damage]) -> String {
+    let mut pieces: Vec<String> = pieces().into_iter().map(String::from).collect();
+    for one in all {
+        let count = pieces.len().max(1);
+        match one {
+            Damage::Removes(at) if *at % count < pieces.len() => drop(pieces.remove(at % count)),
+            Damage::Doubles(at) => pieces.insert(at % count, pieces[at % count].clone()),
+            Damage::Swaps(a, b) => pieces.swap(a % count, b % count),
+            Damage::Replaces(at, with) => pieces[at % count].clone_from(with),
+            Damage::Removes(_) => {}
+        }
+    }
+    pieces.concat()
+}
+
+proptest! {
+    #[test]
+    fn damaged_descriptions_are_read_or_refused(all in prop::collection::vec(damage(), 1..8)) {
+        let text = damaged(&all);
+        match read(&text) {
+            Err(mistake) => prop_assert!(mistake.line as usize <= text.lines().count() + 1, "{}", mistake),
+            Ok(system) => {
+                for manager in &system.managers {
+                    // Selectors as the manager above would give them.
+                    let selectors = |count: usize| (0..count as u16).collect::<Vec<u16>>();
+                    let (modules, imports) = (manager.modules.len(), manager.imports.len());
+                    let part = part(manager, &selectors(modules), &selectors(imports));
+                    let below = read(&part);
+                    prop_assert!(below.is_ok(), "{:?}\n{}", below.err(), part);
+                }
+            }
+        }
+    }
+}

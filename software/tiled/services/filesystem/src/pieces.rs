@@ -1,0 +1,168 @@
+//! Pieces of files that clients access themselves: who has which one, until it is taken back.
+//!
+//! Why it exists: a block that somebody can still reach must not become part of another file, whatever became of the handle. So
+//! pieces are remembered by the inode that they belong to, and forgotten only when taking them back has worked. What it
+//! deliberately does not know: how access is given and taken.
+
+use crate::{Result, Status};
+use alloc::vec::Vec;
+use bulkhead_common::shares::Shares;
+use bulkhead_common::waiting::{Client, Owner};
+
+/// A piece of a file that a client may access without the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Where it lies in the store, in bytes.
+    pub store: u64,
+    /// Its first byte in the file.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Whether it may be written.
+    pub writable: bool,
+}
+
+/// Who gives access to pieces.
+pub trait Lending {
+    /// Gives access to a piece: its number until it is taken back.
+    ///
+    /// # Errors
+    /// Why not; then nobody has access.
+    fn lend(&mut self, grant: &Grant) -> Result<u16>;
+
+    /// Takes a piece back. After success nobody can use it any more.
+    ///
+    /// # Errors
+    /// Why somebody may still have access.
+    fn take_back(&mut self, piece: u16) -> Result<()>;
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lent {
+    client: Client,
+    /// The handle that it was given for; none: the handle is gone, and the piece shall be taken back.
+    handle: Option<(u16, u64)>,
+    inode: u32,
+    number: u16,
+}
+
+/// The pieces that are lent.
+#[derive(Debug)]
+pub(crate) struct Pieces<L> {
+    lending: L,
+    lent: Vec<Lent>,
+    shares: Shares<Client>,
+}
+
+impl<L: Lending> Pieces<L> {
+    pub fn new(lending: L, shares: Shares<Client>) -> Self {
+        Self {
+            lending,
+            lent: Vec::new(),
+            shares,
+        }
+    }
+
+    #[cfg(test)]
+    pub fn lending(&mut self) -> &mut L {
+        &mut self.lending
+    }
+
+    #[cfg(test)]
+    pub fn numbers(&self) -> alloc::collections::BTreeSet<u16> {
+        self.lent.iter().map(|lent| lent.number).collect()
+    }
+
+    /// Whether somebody can access blocks of a file.
+    pub fn any_of(&self, inode: u32) -> bool {
+        self.lent.iter().any(|lent| lent.inode == inode)
+    }
+
+    fn of(&self, handle: (u16, u64)) -> impl Iterator<Item = usize> + '_ {
+        let all = self.lent.iter().enumerate();
+        all.filter_map(move |(index, lent)| (lent.handle == Some(handle)).then_some(index))
+    }
+
+    /// Takes one back, if that works.
+    fn end(&mut self, index: usize) -> Result<()> {
+        self.lending.take_back(self.lent[index].number)?;
+        let lent = self.lent.remove(index);
+        self.shares.give_back(lent.client);
+        Ok(())
+    }
+
+    /// Takes back all of a handle, or as many as can be.
+    ///
+    /// # Errors
+    /// Why one of them could not be taken back.
+    pub fn end_all(&mut self, handle: (u16, u64)) -> Result<()> {
+        loop {
+            let first = self.of(handle).next();
+            match first {
+                Some(index) => self.end(index)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// The handle is gone, but some of its pieces could not be taken back: they stay on the account of their client.
+    pub fn orphan(&mut self, handle: (u16, u64)) {
+        for lent in &mut self.lent {
+            if lent.handle == Some(handle) {
+                lent.handle = None;
+            }
+        }
+    }
+
+    /// Tries once more to take back a piece whose handle is gone: its inode, if that worked.
+    pub fn settle(&mut self) -> Option<u32> {
+        let index = self.lent.iter().position(|lent| lent.handle.is_none())?;
+        let inode = self.lent[index].inode;
+        self.end(index).ok()?;
+        Some(inode)
+    }
+
+    /// The piece that makes room for another one of a handle with at most `most`, if one must.
+    ///
+    /// # Errors
+    /// [`Status::TooMany`] if there is no place for this client, and no piece of this handle to make one.
+    pub fn victim(&self, owner: Owner, number: u64, most: usize) -> Result<Option<usize>> {
+        let mut mine = self.of((owner.activity, number));
+        let oldest = mine.next();
+        let count = usize::from(oldest.is_some()) + mine.count();
+        match (count < most && self.shares.has_room(owner.client), oldest) {
+            (true, _) => Ok(None),
+            (false, Some(oldest)) => Ok(Some(oldest)),
+            (false, None) => Err(Status::TooMany),
+        }
+    }
+
+    /// Lends a piece in the place of the victim, if there is one.
+    ///
+    /// # Errors
+    /// Why that cannot be.
+    pub fn lend(
+        &mut self,
+        owner: Owner,
+        (number, inode): (u64, u32),
+        grant: &Grant,
+        victim: Option<usize>,
+    ) -> Result<u16> {
+        if let Some(victim) = victim {
+            self.end(victim)?;
+        }
+        if !self.shares.has_room(owner.client) {
+            return Err(Status::TooMany);
+        }
+        let piece = self.lending.lend(grant)?;
+        // There is room.
+        let _ = self.shares.take(owner.client);
+        self.lent.push(Lent {
+            client: owner.client,
+            handle: Some((owner.activity, number)),
+            inode,
+            number: piece,
+        });
+        Ok(piece)
+    }
+}

@@ -1,0 +1,95 @@
+//! A manager that starts nobody of its description, but children of its own on every tile that it has: as urgent and with as much
+//! processor time as it can get.
+#![no_std]
+#![no_main]
+
+mod heirs;
+
+use bulkhead_lib::abi::syscall::{
+    NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, Syscall,
+};
+use bulkhead_lib::gate::MemoryGate;
+use bulkhead_lib::{println, syscall};
+use heirs::{Heir, LOOP};
+
+bulkhead_lib::main!(main);
+
+/// Children on each tile.
+const CHILDREN: u16 = 4;
+/// Where it puts what it makes, behind what it was given.
+const FIRST: u16 = SEL_FREE + 100;
+
+/// Writes the loop into memory.
+fn fill(memory: u16) -> bool {
+    let request = Syscall::Activate {
+        gate: memory,
+        activity: SEL_ACTIVITY,
+        memory: NO_SELECTOR,
+        offset: 0,
+        replies: 0,
+    };
+    let Ok([endpoint, size, ..]) = syscall::call(&request) else {
+        return false;
+    };
+    let gate = MemoryGate::new(endpoint as u16, size);
+    let written = gate.write(0, &LOOP.to_le_bytes()).is_ok();
+    let request = Syscall::Deactivate {
+        gate: memory,
+        endpoint: gate.endpoint(),
+    };
+    syscall::call(&request).is_ok() && written
+}
+
+fn main() -> u64 {
+    let mut selector = FIRST;
+    let mut next = || {
+        selector += 3;
+        selector
+    };
+    for tile in 0..16 {
+        for memory in 0..16 {
+            let window = next();
+            let request = Syscall::CutMemory {
+                source: SEL_MEMORIES + memory,
+                target: window,
+                size: 32768,
+            };
+            if syscall::call(&request).is_err() {
+                continue;
+            }
+            let shown = [40, 0].iter().any(|tables| {
+                let request = Syscall::ConfigureTile {
+                    tile: SEL_TILES + tile,
+                    memory: window,
+                    tables: *tables,
+                };
+                syscall::call(&request).is_ok()
+            });
+            if !shown || !fill(window) {
+                let request = Syscall::Revoke {
+                    selector: window,
+                    keep: 0,
+                };
+                let _ = syscall::call(&request);
+                continue;
+            }
+            let mut started = 0;
+            for number in 0..CHILDREN {
+                let heir = Heir {
+                    selector: next(),
+                    tile: SEL_TILES + tile,
+                    purse: SEL_KERNEL_MEMORY,
+                    memory: window,
+                    code: 0,
+                    reply: 4096 + 256 * u64::from(number),
+                    name: "heir",
+                };
+                started += u32::from(heir.start());
+            }
+            println!("started {started} children on tile {tile}");
+        }
+    }
+    loop {
+        core::hint::spin_loop();
+    }
+}

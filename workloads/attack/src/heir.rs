@@ -1,0 +1,64 @@
+//! An application that starts children on its tile, as urgent and with as much processor time as it can get, and then loops for ever.
+//!
+//! It needs kernel memory, endpoints and page tables for them. Arguments: `children` (4); `name`, theirs (`heir`; or `actuator`).
+#![no_std]
+#![no_main]
+
+mod heirs;
+
+use bulkhead_lib::abi::environment::ENVIRONMENT_BASE;
+use bulkhead_lib::abi::syscall::{SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, Syscall};
+use bulkhead_lib::{argument, println, syscall};
+use core::ptr::addr_of;
+use heirs::{Heir, LOOP};
+
+bulkhead_lib::main!(main);
+
+/// Two pages: the children's loop, and room for their replies.
+#[repr(C, align(4096))]
+struct Pages {
+    code: [u32; 1024],
+    replies: [u8; 4096],
+}
+
+/// Not zero anywhere that matters, so it lies in the part of the program that is loaded.
+#[used]
+static PAGES: Pages = Pages {
+    code: [LOOP; 1024],
+    replies: [1; 4096],
+};
+
+fn main() -> u64 {
+    let children: u16 = argument::value("children", 4);
+    let name = match argument::text("name") {
+        Some("actuator") => "actuator",
+        _ => "heir",
+    };
+    let code = addr_of!(PAGES) as u64 - ENVIRONMENT_BASE;
+    // All of its memory up to the pages: what it is made of itself stays mapped.
+    let cut = Syscall::CutMemory {
+        source: SEL_MEMORY,
+        target: SEL_FREE,
+        size: code + 8192,
+    };
+    if let Err(error) = syscall::call(&cut) {
+        println!("no memory for children: {error:?}");
+    }
+    let mut started = 0;
+    for number in 0..children {
+        let heir = Heir {
+            selector: SEL_FREE + 1 + 2 * number,
+            tile: SEL_TILE,
+            purse: SEL_KERNEL_MEMORY,
+            memory: SEL_FREE,
+            code,
+            reply: code + 4096 + 256 * u64::from(number % 16),
+            name,
+        };
+        started += u32::from(heir.start());
+    }
+    println!("started {started} children");
+    loop {
+        core::hint::spin_loop();
+    }
+}
