@@ -417,13 +417,17 @@ impl Checking<'_> {
         let microsecond = self.stand.system().platform.ticks_per_second() / 1_000_000;
         let results = run::in_parallel(&attacks, |attack| {
             let waits = attack.waits();
-            let start = match waits {
-                true => start,
-                false => attacked::start_of(&self.stand, Some(&attack.acts), self.programs)?,
+            let (start, stuck) = match waits {
+                true => (start, None),
+                false => match attacked::start_of(&self.stand, Some(&attack.acts), self.programs) {
+                    Ok(own) => (own, None),
+                    Err(error) => (start, Some(format!("the system did not start: {error}"))),
+                },
             };
             let seen = self.run(start, Some(attack), BTreeMap::new())?;
             let facts = Facts::new(&self.stand, &seen, u64::from(start) * microsecond);
-            let harm = facts.harm(reference);
+            let mut harm = facts.harm(reference);
+            harm.extend(stuck);
             let identical = match waits {
                 true => compare::differing(alone, &seen).is_empty(),
                 // Sleepers wake once, and are in somebody's way then.

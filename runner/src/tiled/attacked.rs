@@ -419,7 +419,7 @@ pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen
     };
     let microsecond = system.platform.ticks_per_second() / 1_000_000;
     let start = u64::from(experiment.start) * microsecond;
-    reach(&mut chips, start).map_err(Error::Machine)?;
+    let early = reach(&mut chips, start).err();
     chips.machine_mut(stand.chip).clear_ledger();
     let before = instructions(chips.machine(stand.chip));
     let mut slices = Vec::new();
@@ -436,7 +436,10 @@ pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen
             break;
         }
     }
-    let trapped = reach(&mut chips, experiment.until).err();
+    let trapped = match early {
+        Some(trap) => Some(trap),
+        None => reach(&mut chips, experiment.until).err(),
+    };
     let machine = chips.machine(stand.chip);
     let mut timelines = BTreeMap::new();
     for &tile in &tiles {

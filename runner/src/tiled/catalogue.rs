@@ -90,7 +90,7 @@ impl Catalogued {
 const FOR_EVER: &[(&str, &str)] = &[("runs", "0")];
 
 /// The programs.
-static CATALOG: [Catalogued; 17] = [
+static CATALOG: [Catalogued; 18] = [
     program("adversary/memcpy").in_memory(256 << 10),
     program("bandwidth/memory")
         .with(&[("runs", "0"), ("size", "4096")])
@@ -110,6 +110,7 @@ static CATALOG: [Catalogued; 17] = [
     program("adversary/storm-syscalls").with(&[("rounds", "1000000000"), ("shared", "1")]),
     program("adversary/tree").with(&[("rounds", "1000000"), ("shared", "1")]),
     program("adversary/revoked").with(&[("rounds", "1000000")]),
+    program("attack/heir"),
     program("attack/hoard"),
     program("attack/hoard").with(&[("what", "kernel-memory")]),
 ];

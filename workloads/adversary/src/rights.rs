@@ -217,13 +217,15 @@ impl Rights {
             _ => 1 + random.next() % (1 << 40),
         };
         let tile = self.selector();
-        for part in [10, 8, 5, 2, 1] {
-            let derive = derive_tile(tile, (period / 10 * part, period), (SHARE, SHARE), 255);
-            if syscall::call(&derive).is_ok() {
-                break;
-            }
-        }
-        let derived = self.create(tile, SEL_KERNEL_MEMORY, 255);
+        // As much as there is, as urgent as it may be.
+        let tries = [255, 200, 128, 64, 16, 4, 1, 0]
+            .map(|priority| [10, 8, 5, 2, 1].map(|part| (part, priority)));
+        let got = tries.as_flattened().iter().find(|(part, priority)| {
+            let cpu = (period / 10 * part, period);
+            syscall::call(&derive_tile(tile, cpu, (SHARE, SHARE), *priority)).is_ok()
+        });
+        let priority = got.map_or(255, |got| got.1);
+        let derived = self.create(tile, SEL_KERNEL_MEMORY, priority);
         let created = derived.or_else(|| self.create(SEL_TILE, SEL_KERNEL_MEMORY, 255));
         if let Some((target, ids)) = created {
             let role = match strength & 4 {
