@@ -176,6 +176,34 @@ fn a_channel_from_outside_is_an_opening() {
     );
 }
 
+/// Who may make children, endpoints, services and the like uses all of that against a critical caller of the kernel.
+#[test]
+fn what_rights_allow_delays_a_critical_call_by_two_pieces_of_work_at_most() {
+    let finished = checked(system("audit-rights"), "calling", &[], 2);
+    let domain = only(&finished);
+    assert_ne!(domain.verdict, Verdict::Broken, "{:?}", domain.reasons);
+    // A call alone, one piece of the kernel's work that had begun and one that is resumed (`analysis::kernel`, at most 8000 cycles each).
+    let (alone, piece) = (700, 8000);
+    for attack in &domain.attacks {
+        println!("{}: {} of {}", attack.name, attack.slowdown, attack.of);
+        assert!(attack.harm.is_empty(), "{attack:?}");
+        if attack.of == "spans of caller" {
+            let most = (alone + 2 * piece) * 1000 / 500;
+            assert!(attack.slowdown <= most, "{attack:?}");
+        }
+    }
+    let kind = |name: &str| domain.attacks.iter().find(|attack| attack.name == name);
+    for name in [
+        "children that are stopped while they run",
+        "services that come and go",
+        "revocations of 128 endpoints",
+        "attack/heir",
+    ] {
+        let attack = kind(name).expect("in the library");
+        assert!(!attack.identical, "{attack:?}");
+    }
+}
+
 fn two_chips(domain: &str, searches: u32) -> Finished {
     two_chips_for("audit-two-chips", domain, searches, "2ms")
 }
