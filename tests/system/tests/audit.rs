@@ -57,12 +57,13 @@ fn limits_bound_what_the_quickstart_suffers_and_their_removal_is_found() {
     assert_eq!(bad.code(), 3);
     let worst = &domain.attacks[domain.worst.expect("felt")];
     assert!(worst.slowdown > 2500, "{worst:?}");
-    // Nothing hurts more than the hogs of the description, and the page says so.
-    assert_eq!(worst.name, "the system's own programs");
-    let attack = |name: &str| domain.attacks.iter().find(|attack| attack.name == name);
-    // What they do at first, and what hurts so, is to write their memory once.
-    let similar = attack("memory writes").expect("in the library");
-    assert!(similar.slowdown > 2500, "{similar:?}");
+    // The hogs of the description attack, too. What they do at first, and what hurts so, is to write their memory once.
+    for name in ["the system's own programs", "memory writes"] {
+        let mut attacks = domain.attacks.iter();
+        let attack = attacks.find(|attack| attack.name == name);
+        let slowdown = attack.map_or(0, |attack| attack.slowdown);
+        assert!((2500..=worst.slowdown).contains(&slowdown), "{attack:?}");
+    }
     // The first difference comes soon after the start of the attack, and the ledger names the attackers.
     let first = domain.difference.as_ref().expect("explained");
     let at = first.attacked_at.or(first.alone_at).expect("a moment");
