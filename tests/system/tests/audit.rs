@@ -99,7 +99,7 @@ fn run_and_audit_give_a_flow_the_same_bound() {
             overrides,
             domains: vec!["control".to_owned()],
             searches: 0,
-            time: bulkhead_experiments::audit::time("1ms").expect("a time"),
+            time: bulkhead_experiments::audit::time("3ms").expect("a time"),
             ..Options::new("quickstart")
         };
         let audited = audit(&options, &Silent).unwrap_or_else(|error| panic!("{error}"));
