@@ -74,8 +74,7 @@ impl Facts {
                 latencies.extend(worst(&span.samples).map(|w| (name, w)));
             }
         }
-        let mut incidents = console::incidents(system, &seen.console, &seen.markers, &|_, _| None);
-        incidents.extend(collect::missed_jobs(system, &names, &seen.markers));
+        let incidents = console::incidents(system, &seen.console, &seen.markers, &|_, _| None);
         let mut checks: BTreeMap<String, Vec<u64>> = BTreeMap::new();
         for check in collect::checks(&names, &seen.markers) {
             if is_own(&check.application) {
@@ -137,7 +136,7 @@ impl Facts {
             lost,
             stopped: incidents
                 .into_iter()
-                .filter(|i| is_own(&i.application) && i.what.starts_with("stopped"))
+                .filter(|i| is_own(&i.application))
                 .map(|i| format!("{} {}", i.application, i.what))
                 .chain(kernel_end(&seen.console))
                 .chain(seen.trapped.clone())

@@ -18,7 +18,7 @@ use bulkhead_report::audit::result::{
 };
 use bulkhead_report::format::span;
 use bulkhead_runner::collect;
-use bulkhead_runner::error::{Error, exit};
+use bulkhead_runner::error::Error;
 use bulkhead_runner::paradigm::BesideRun;
 use bulkhead_runner::place;
 use bulkhead_runner::programs::Program;
@@ -104,11 +104,7 @@ pub struct Finished {
 impl Finished {
     /// Exit code of the command.
     pub fn code(&self) -> u8 {
-        if self.result.held() {
-            exit::GOOD
-        } else {
-            exit::PROMISE_BROKEN
-        }
+        self.result.verdict().code(false)
     }
 
     /// Writes `audit.html` and `audit.json` into `folder`; gives their paths.

@@ -67,6 +67,8 @@ pub struct System {
     pub variant: Option<String>,
     /// What the variant shows.
     pub variant_about: Option<String>,
+    /// The variant shows how deadlines are missed: misses are no failure.
+    pub misses_expected: bool,
     /// The variants of the file, complete systems themselves; empty in a variant.
     pub variants: Vec<System>,
 }

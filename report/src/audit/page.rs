@@ -15,6 +15,7 @@ pub fn page(result: &AuditResult) -> String {
         h1 { (result.system) ": non-interference" }
         p.soft { "on " (result.platform) (peers(result)) @if let Some(name) = &result.variant { "; variant " (name) }
             "; " (span(window)) " of simulated time compared, seed " (result.seed) }
+        (result.verdict().markup(&[]))
         p { "Each domain runs once beside sleepers and then beside adversaries in the places of all other applications" @if !result.chips.is_empty() { ", on both chips" } ". They "
             "keep tiles, memory, limits and gates of those whom they replace, and attack from the moment at which everything "
             "runs. (Programs of the system or of the catalog in their places begin with the system; then waits and latencies are compared.) Compared is the timeline of the domain's tiles: every packet that arrives, every event of the unit, every "

@@ -3,6 +3,7 @@
 //! What it deliberately does not know: how it was found out, and anything about the host.
 
 use crate::result::{AddedRun, Bound, Interference, Provenance};
+use crate::verdict::{self, Promise};
 use serde::{Deserialize, Serialize};
 
 /// Version of the schema.
@@ -102,9 +103,21 @@ impl AuditResult {
         found.next().map_or(own, |chip| chip.clock)
     }
 
-    /// Every domain that is owed protection has it.
-    pub fn held(&self) -> bool {
-        self.domains.iter().all(|domain| domain.held)
+    /// Whether each domain has the protection that it is owed. Of a domain beside which nobody was attacked nothing is known.
+    pub fn verdict(&self) -> verdict::Verdict {
+        let of = |domain: &DomainResult| {
+            let what = match domain.owed {
+                true => "protection from everybody",
+                false => "nobody breaks it",
+            };
+            let what = format!("{what}: {}", domain.verdict.text());
+            let name = format!("domain {}", domain.name);
+            match domain.attacks.is_empty() || domain.attackers.is_empty() {
+                true => Promise::not_judged(&name, what, "there is nobody to attack it"),
+                false => Promise::judged(&name, what, domain.held),
+            }
+        };
+        self.domains.iter().map(of).collect()
     }
 }
 

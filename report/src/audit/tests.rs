@@ -96,6 +96,19 @@ fn the_summary_reads_well() {
 }
 
 #[test]
+fn a_domain_beside_which_nobody_was_attacked_is_not_judged() {
+    let mut result = sample();
+    assert_eq!(result.verdict().code(false), 0);
+    result.domains[0].held = false;
+    assert_eq!(result.verdict().code(false), 3);
+    result.domains[0].held = true;
+    result.domains[0].attackers.clear();
+    let said = text::summary(&result);
+    assert!(said.contains("Nothing was judged, of 1 promise:"), "{said}");
+    assert!(said.contains("there is nobody to attack it"), "{said}");
+}
+
+#[test]
 fn the_page_says_the_same_and_loads_nothing() {
     let page = super::page::page(&sample());
     for part in [

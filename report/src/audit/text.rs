@@ -109,16 +109,11 @@ pub fn summary(result: &AuditResult) -> String {
         },
         span(window)
     );
+    out.push_str(&result.verdict().head(&[]));
     for domain in &result.domains {
         out.push('\n');
         one(&mut out, result.clock(domain), domain);
     }
-    let failed = result.domains.iter().filter(|domain| !domain.held).count();
-    out.push_str(&match failed {
-        0 => "\nEvery domain has the protection that it is owed.\n".to_owned(),
-        1 => "\nOne domain does NOT have the protection that it is owed.\n".to_owned(),
-        n => format!("\n{n} domains do NOT have the protection that they are owed.\n"),
-    });
     out
 }
 

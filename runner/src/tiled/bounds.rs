@@ -1,4 +1,4 @@
-//! Bounds beside what was observed, and verdicts.
+//! Bounds beside what was observed.
 //!
 //! Why it exists: a bound that nobody compares is decoration. What it deliberately does not know: how a bound is computed
 //! (`bulkhead_analysis`), and how an observation was made.
@@ -10,17 +10,7 @@ use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_analysis::communication::{Profile, SystemBounds};
 use bulkhead_model::System;
 use bulkhead_model::system::Flow;
-use bulkhead_report::format::grouped;
-use bulkhead_report::result::{Bound, End, FlowResult, VariantResult, Verdict};
-
-/// Everybody who could disturb `flow` is limited or absent: only then a deadline is promised.
-pub fn promised(system: &System, members: &[usize]) -> bool {
-    system
-        .apps
-        .iter()
-        .enumerate()
-        .all(|(index, app)| members.contains(&index) || app.limit.is_some())
-}
+use bulkhead_report::result::{Bound, FlowResult, VariantResult};
 
 /// Indices of the applications of a flow, in its order.
 pub fn members(system: &System, flow: &FlowResult) -> Vec<usize> {
@@ -164,7 +154,9 @@ pub fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Result<Boun
         "the whole flow: its worst latency alone, as measured, and what all requests of a job may wait for others, as analysed; {}",
         alone.assumed(system.platform.ticks_per_second())
     );
-    Ok(converted(&bound.bound, bound.bound.whole(), &covers).0)
+    let mut found = converted(&bound.bound, bound.bound.whole(), &covers).0;
+    found.method = format!("measured alone + analysed interference: {}", found.method);
+    Ok(found)
 }
 
 /// Payload at most: a slot of the receiver without the header.
@@ -179,73 +171,6 @@ pub fn message_bytes(system: &System, from: usize, to: usize) -> u64 {
         })
         .max()
         .unwrap_or(0)
-}
-
-/// What was promised for a variant, and whether it held. `cycle`: ticks of a cycle of the reference clock.
-pub fn verdicts(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Verdict> {
-    let cycles = |ticks: u64| grouped(ticks.div_ceil(cycle.max(1)));
-    let mut all = Vec::new();
-    let mut add = |what: String, held: bool| {
-        all.push(Verdict {
-            variant: variant.name.clone(),
-            what,
-            held,
-        });
-    };
-    for flow in &variant.flows {
-        if flow.latency.count == 0 {
-            let advice = match variant.end {
-                End::Duration => "; the system must first start, so give it a longer duration",
-                _ => "",
-            };
-            add(format!("flow {}: not one sample{advice}", flow.name), false);
-            continue;
-        }
-        if let Some(bound) = &flow.bound {
-            add(
-                format!(
-                    "flow {}: worst {} cycles within the bound of {}",
-                    flow.name,
-                    cycles(flow.latency.max),
-                    cycles(bound.ticks)
-                ),
-                flow.latency.max <= bound.ticks,
-            );
-        }
-        let members = members(system, flow);
-        if flow.deadline.is_some() && promised(system, &members) {
-            let allowed = members
-                .iter()
-                .filter_map(|&index| system.apps.get(index)?.task.as_ref())
-                .map(|task| task.misses)
-                .max()
-                .unwrap_or(0);
-            add(
-                format!(
-                    "flow {}: {} late of {}, {allowed} allowed",
-                    flow.name,
-                    flow.misses,
-                    flow.latency.count + flow.lost
-                ),
-                flow.misses <= allowed,
-            );
-        }
-    }
-    for request in &variant.requests {
-        if let Some(bound) = &request.bound {
-            add(
-                format!(
-                    "{} of {}: worst {} cycles within the bound of {}",
-                    request.kind,
-                    request.application,
-                    cycles(request.worst),
-                    cycles(bound.ticks)
-                ),
-                request.worst <= bound.ticks,
-            );
-        }
-    }
-    all
 }
 
 #[cfg(test)]
@@ -283,76 +208,18 @@ mod tests {
         }
     }
 
-    fn result(flow: FlowResult) -> VariantResult {
-        VariantResult {
-            name: "regulated".to_owned(),
-            ticks: 0,
-            end: End::Duration,
-            instructions: 0,
-            digest: String::new(),
-            flows: vec![flow],
-            spans: Vec::new(),
-            requests: Vec::new(),
-            interference: Vec::new(),
-            tiles: Vec::new(),
-            incidents: Vec::new(),
-            checks: Vec::new(),
-            quotas: Vec::new(),
-        }
-    }
-
     #[test]
-    fn a_deadline_is_promised_only_where_the_others_are_limited() {
-        for (name, alone, kept) in [
-            ("alone", true, true),
-            ("unregulated", false, false),
-            ("regulated", false, true),
+    fn who_is_alone_is_measured_undisturbed() {
+        for (name, alone) in [
+            ("alone", true),
+            ("unregulated", false),
+            ("regulated", false),
         ] {
             let system = variant(name);
             let members = members(&system, &flow(&[1]));
             assert_eq!(members.len(), 3, "{name}");
             assert_eq!(is_alone(&system, &members), alone, "{name}");
-            assert_eq!(promised(&system, &members), kept, "{name}");
         }
-    }
-
-    #[test]
-    fn a_flow_without_samples_keeps_no_promise() {
-        let system = variant("unregulated");
-        let mut none = flow(&[900]);
-        none.latency = distribution([]);
-        let all = verdicts(&system, 2, &result(none));
-        assert!(
-            all.iter()
-                .any(|one| !one.held && one.what.contains("not one sample"))
-        );
-    }
-
-    #[test]
-    fn a_late_sample_and_an_exceeded_bound_fail() {
-        let system = variant("regulated");
-        let mut good = result(flow(&[900]));
-        good.flows[0].bound = Some(Bound {
-            ticks: 900,
-            method: String::new(),
-            covers: String::new(),
-        });
-        assert!(
-            verdicts(&system, 2, &good)
-                .iter()
-                .all(|verdict| verdict.held)
-        );
-        let mut bad = result(flow(&[1200]));
-        bad.flows[0].bound = Some(Bound {
-            ticks: 1199,
-            method: String::new(),
-            covers: String::new(),
-        });
-        assert!(
-            verdicts(&system, 2, &bad)
-                .iter()
-                .all(|verdict| !verdict.held)
-        );
     }
 
     #[test]

@@ -14,8 +14,10 @@ pub mod catalogue;
 pub mod console;
 pub mod lonely;
 pub mod names;
+pub mod promises;
 pub mod quiet;
 pub mod requests;
+pub mod unfinished;
 
 use crate::error::Error;
 use crate::image::BootImage;
@@ -30,7 +32,8 @@ use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_machine::machine::Machine;
 use bulkhead_model::{System, canonical};
-use bulkhead_report::result::{AddedRun, Incident, QuotaUse, VariantResult, Verdict};
+use bulkhead_report::result::{AddedRun, Incident, QuotaUse, VariantResult};
+use bulkhead_report::verdict::Promise;
 
 /// Name of the kernel's program.
 const KERNEL: &str = "tiled/kernel";
@@ -121,7 +124,10 @@ impl Paradigm for Tiled {
         seen: &Said<'_>,
         locate: &dyn Fn(&str, u64) -> Option<String>,
     ) -> Vec<Incident> {
-        console::incidents(system, seen.console, seen.markers, locate)
+        let mut all = console::incidents(system, seen.console, seen.markers, locate);
+        all.extend(console::kernel_panic(system, seen.console));
+        all.extend(unfinished::incidents(system, seen));
+        all
     }
 
     fn quotas(&self, system: &System, console: &str) -> Vec<QuotaUse> {
@@ -172,7 +178,7 @@ impl Paradigm for Tiled {
         added.runs
     }
 
-    fn verdicts(&self, system: &System, cycle: u64, variant: &VariantResult) -> Vec<Verdict> {
-        bounds::verdicts(system, cycle, variant)
+    fn promises(&self, system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
+        promises::of(system, cycle, variant)
     }
 }

@@ -4,7 +4,7 @@ use bulkhead_experiments::audit::{Finished, Options, audit};
 use bulkhead_report::audit::result::{AttackResult, DomainResult, Verdict};
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run;
-use bulkhead_whole_system_tests::system;
+use bulkhead_system_tests::whole::system;
 use std::path::PathBuf;
 
 fn checked(path: impl Into<PathBuf>, domain: &str, overrides: &[&str], searches: u32) -> Finished {
