@@ -3,6 +3,7 @@
 //! What it deliberately does not know: how runs are made and shown.
 
 use bulkhead_analysis::communication::SystemBounds;
+use bulkhead_model::System;
 use bulkhead_report::audit::result::{Difference, FlowAudit, RequestAudit};
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::result::{FlowResult, Interference, Sample};
@@ -138,7 +139,7 @@ impl Facts {
                 .into_iter()
                 .filter(|i| is_own(&i.application))
                 .map(|i| format!("{} {}", i.application, i.what))
-                .chain(kernel_end(&seen.console))
+                .chain(kernel_end(system, &seen.console))
                 .chain(seen.trapped.clone())
                 .collect(),
             checks,
@@ -209,19 +210,13 @@ impl Facts {
     }
 }
 
-/// The line in which the kernel says that it stopped. Only the kernel can begin a line so.
-fn kernel_end(console: &str) -> Option<String> {
+/// What the kernel says if it stops. Only the kernel can begin a line so.
+fn kernel_end(system: &System, console: &str) -> Option<String> {
+    let panic = console::kernel_panic(system, console).map(|incident| incident.what);
     let mut lines = console.lines();
-    let is_end =
-        |line: &&str| line.starts_with("kernel: panicked at ") || line.starts_with("kernel: trap ");
-    let line = lines.find(is_end)?;
-    let message = lines.next().unwrap_or_default();
-    let what = line.trim_start_matches("kernel: ");
-    Some(
-        format!("the kernel stopped: {what} {message}")
-            .trim_end()
-            .to_owned(),
-    )
+    let mut trap = || lines.find_map(|line| line.strip_prefix("kernel: trap "));
+    let what = panic.or_else(|| trap().map(|text| format!("trap {text}")))?;
+    Some(format!("the kernel stopped: {what}"))
 }
 
 /// Strides in which the timelines of two runs differ first, by tile.
