@@ -20,6 +20,7 @@ use bulkhead_report::format::span;
 use bulkhead_runner::collect;
 use bulkhead_runner::error::Error;
 use bulkhead_runner::paradigm::BesideRun;
+use bulkhead_runner::parallel;
 use bulkhead_runner::place;
 use bulkhead_runner::programs::Program;
 use bulkhead_runner::progress::{Progress, Stage};
@@ -411,7 +412,7 @@ impl Checking<'_> {
         tried: &mut Vec<Tried>,
     ) -> Result<(), Error> {
         let microsecond = self.stand.system().platform.ticks_per_second() / 1_000_000;
-        let results = run::in_parallel(&attacks, |attack| {
+        let results = parallel::in_parallel(&attacks, |attack| {
             let waits = attack.waits();
             let (start, stuck) = match waits {
                 true => (start, None),
