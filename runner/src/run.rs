@@ -10,6 +10,7 @@ use crate::image::BootImage;
 use crate::names::Names;
 use crate::observed::{Counts, Observed, OtherSeen};
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
+use crate::parallel::in_parallel;
 use crate::place;
 use crate::programs::{Library, Program, source};
 use crate::progress::{Progress, Stage};
@@ -25,7 +26,6 @@ use bulkhead_report::result::{
     End, Incident, IncidentKind, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
 };
 use bulkhead_report::verdict::{Promise, Verdict};
-use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
@@ -343,15 +343,6 @@ fn job(
         plan,
         watcher: None,
     })
-}
-
-/// Does the same for all on all processors; results in the order of the inputs. Each run is deterministic by itself, so
-/// which ends first does not matter. Long work of few inputs: each is handed out by itself.
-pub fn in_parallel<T: Sync, R: Send>(
-    inputs: &[T],
-    work: impl Fn(&T) -> Result<R, Error> + Sync + Send,
-) -> Vec<Result<R, Error>> {
-    inputs.par_iter().with_max_len(1).map(work).collect()
 }
 
 fn finish(

@@ -13,6 +13,7 @@ fn sample() -> AuditResult {
         plans: vec![format!("hog: {name}")],
         arguments: vec!["aaaa".to_owned()],
         identical,
+        from_reset: false,
         slowdown,
         of: "flow loop".to_owned(),
         waited: 300,
@@ -30,6 +31,7 @@ fn sample() -> AuditResult {
         searches: 1,
         provenance: Provenance::default(),
         chips: Vec::new(),
+        added: Vec::new(),
         domains: vec![DomainResult {
             name: "control".to_owned(),
             chip: None,
@@ -49,6 +51,7 @@ fn sample() -> AuditResult {
             ],
             worst: Some(1),
             difference: Some(Difference {
+                beside: "memory writes".to_owned(),
                 tile: 2,
                 event: 77,
                 alone_at: Some(4_000_100),

@@ -5,10 +5,12 @@
 //! paradigms; experiments over many runs.
 
 pub mod admission;
+pub mod alone;
 pub mod attack;
 pub mod attacked;
 pub mod boot_image;
 pub mod bounds;
+pub mod catalogue;
 pub mod console;
 pub mod lonely;
 pub mod names;
@@ -24,7 +26,7 @@ use crate::modules::boot_name;
 use crate::names::Names;
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
 use crate::programs::Program;
-use bounds::Alone;
+use alone::Alone;
 use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
@@ -143,7 +145,7 @@ impl Paradigm for Tiled {
     fn slices(&self, system: &System) -> Option<(u64, u64)> {
         let mut flows = system.flows.iter();
         let alone = flows.any(|flow| bounds::is_alone(system, &bounds::members_of(system, flow)));
-        bounds::slicing(system).filter(|_| alone)
+        alone::slicing(system).filter(|_| alone)
     }
 
     fn besides(&self, chosen: &[(String, System)], all: &[(String, System)]) -> Vec<BesideRun> {
@@ -164,9 +166,7 @@ impl Paradigm for Tiled {
                     && !alone.iter().any(|known| known.flow == flow.name)
                 {
                     let slices = &ran.seen.slices;
-                    alone.extend(bounds::alone(
-                        ran.system, ran.names, flow, slices, ran.slice,
-                    ));
+                    alone.extend(alone::alone(ran.system, ran.names, flow, slices, ran.slice));
                 }
             }
         }
