@@ -187,7 +187,10 @@ fn simulated(
         _ => Simulated::FixedPriority,
     };
     let processors = processor.map_or(system.processors, |_| 1);
-    let (wanted, busy) = wanted(&all, &first, processors);
+    let busy = busy_period(&all, processors);
+    let due = all.iter().zip(&first).skip(handlers);
+    let due = due.map(|(task, first)| (first + task.deadline).saturating_sub(task.jitter));
+    let wanted = due.chain(busy).max().unwrap_or(1).max(1);
     let most = JOBS.max(JOBS_EACH * all.len() as u64);
     let mut length = wanted;
     while length > 1 && jobs(&all, length) > most {
@@ -279,9 +282,9 @@ fn pieces(
     all
 }
 
-/// Length that shows the first busy period, and the first deadline of every task; and the end of that busy period, if it has one
-/// that the iteration finds.
-fn wanted(all: &[Task], first: &[u64], processors: u32) -> (Nanoseconds, Option<Nanoseconds>) {
+/// The end of the first busy period, if it has one that the iteration finds; for several processors as if they were one that is so
+/// much faster.
+fn busy_period(all: &[Task], processors: u32) -> Option<Nanoseconds> {
     let demand = |length: u64| -> u64 {
         let of = |task: &Task| {
             let jobs = length
@@ -293,22 +296,14 @@ fn wanted(all: &[Task], first: &[u64], processors: u32) -> (Nanoseconds, Option<
         sum.div_ceil(u64::from(processors.max(1)))
     };
     let mut busy = 1;
-    let mut end = None;
     for _ in 0..STEPS {
         let next = demand(busy);
         if next <= busy {
-            end = Some(busy);
-            break;
+            return Some(busy);
         }
         busy = next;
     }
-    let due = all
-        .iter()
-        .zip(first)
-        .filter(|(task, _)| task.deadline < super::NANOSECONDS_MAX);
-    let due = due.map(|(task, first)| (first + task.deadline).saturating_sub(task.jitter));
-    let due = due.max().unwrap_or(1);
-    (due.max(end.unwrap_or(due)).max(1), end)
+    None
 }
 
 /// Jobs that are released before `length`.
