@@ -20,7 +20,7 @@ const LANES: usize = 200;
 /// Schedules of one system at most; those without a failure are left out first.
 const SCHEDULES: usize = 12;
 /// From here on a logarithmic axis shows what a linear one would press into a corner.
-const WIDE: f64 = 60.0;
+const WIDE: f64 = 150.0;
 /// Characters of a reason that fit into a picture.
 const REASON: usize = 62;
 
@@ -306,9 +306,14 @@ fn bars(times: &[Time]) -> Result<String, Error> {
     }
     let ends = || times.iter().flat_map(|time| time.ends());
     let (least, most) = (ends().min().unwrap_or(1), ends().max().unwrap_or(1));
-    let (size, unit) = unit(most);
-    let scaled = |time: u64| time as f64 / size;
     let logarithmic = most as f64 / least as f64 > WIDE;
+    // Three digits after the point are shown.
+    let (size, unit) = unit(if logarithmic {
+        most.min(least.saturating_mul(1000))
+    } else {
+        most
+    });
+    let scaled = |time: u64| time as f64 / size;
     let (begin, axis) = if logarithmic {
         let decade = 10f64.powf((scaled(least) * 0.9).log10().floor());
         (decade, format!("time from arrival in {unit} (logarithmic)"))
@@ -321,7 +326,7 @@ fn bars(times: &[Time]) -> Result<String, Error> {
             let ink = if time.holds { Ink::Bound } else { Ink::Late };
             shapes.push(Shape::Bar(begin, scaled(bound), 0.66, ink));
         }
-        if let Some(response) = time.response {
+        if let Some(response) = time.response.filter(|_| time.bound.is_some()) {
             shapes.push(Shape::Bar(begin, scaled(response), 0.2, Ink::Response));
         }
         shapes.extend(time.due.map(|due| Shape::Line(scaled(due), Ink::Limit)));
@@ -348,7 +353,10 @@ fn bars(times: &[Time]) -> Result<String, Error> {
             shapes,
             aside: match bound {
                 Some(bound) => format!("{bound}{of}"),
-                None => format!("-{of}"),
+                None => match time.response {
+                    Some(response) => format!("{} seen{of}", span(microseconds(response))),
+                    None => format!("-{of}"),
+                },
             },
         }
     };
@@ -419,7 +427,7 @@ fn schedules(plan: &Plan, groups: &[Group], place: &str) -> Result<Markup, Error
             Ok(schedule) => html! {
                 h3 { (title(group)) }
                 (picture(gantt(plan, schedule, group.processor.is_none())?))
-                @if schedule.cut { p.soft { "Cut: the first busy period, or a first deadline, ends after the picture." } }
+                @if schedule.cut { p.soft { "Cut: the first busy period, or a first deadline, ends after the picture, or there is no end of it." } }
                 @for note in &schedule.notes { p.soft { (note) } }
             },
             Err(why) => html! { h3 { (title(group)) } p { "There is no picture: " (why) "." } },
@@ -429,7 +437,7 @@ fn schedules(plan: &Plan, groups: &[Group], place: &str) -> Result<Markup, Error
         @if !parts.is_empty() {
             h2 { "What runs when everything comes at once" }
             p.soft { "A simulation that knows nothing of the bounds: all tasks are released at 0, as late as their jitter lets them, further jobs "
-                "as early as they may, and each job runs for its whole cost, overheads included. The first busy period, and the first deadline of each task." }
+                "as early as they may, and each job runs for its whole cost, overheads included. The pictures show the first busy period and, where there is room, the first deadline of each task." }
             @for part in &parts { (part) }
             @if count > SCHEDULES { p.soft { "Left out: " (count - SCHEDULES) " " (place) "s, those with failures last." } }
         }
@@ -470,7 +478,7 @@ fn gantt(plan: &Plan, schedule: &Instant, together: bool) -> Result<String, Erro
                 .map_or(String::new(), |response| span(microseconds(response))),
         });
     }
-    let axis = format!("time in {unit}; at the right the longest response in the picture");
+    let axis = format!("time in {unit}; at the right the longest response of jobs released here");
     let sample = |ink: Ink| Shape::Bar(0.0, 1.0, 0.5, ink);
     let mut legend = vec![(
         if several {

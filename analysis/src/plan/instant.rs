@@ -16,7 +16,7 @@ use crate::schedulability::simulation::{Policy as Simulated, Segment, Simulation
 const TASKS_MAX: usize = 60;
 /// Jobs of one picture at most, for each of its tasks and at least; more are too narrow to be seen.
 const JOBS_EACH: u64 = 4;
-const JOBS: u64 = 120;
+const JOBS: u64 = 400;
 /// Steps of the iteration towards the end of a busy period.
 const STEPS: usize = 1000;
 
@@ -190,9 +190,15 @@ fn simulated(
     let busy = busy_period(&all, processors);
     let due = all.iter().zip(&first).skip(handlers);
     let due = due.map(|(task, first)| (first + task.deadline).saturating_sub(task.jitter));
-    let wanted = due.chain(busy).max().unwrap_or(1).max(1);
+    let due = due.max().unwrap_or(1).max(1);
+    // Where nobody is done for good, what is late begins after the last first deadline.
+    let wanted = busy.map_or(due.saturating_add(due / 4), |busy| busy.max(due));
     let most = JOBS.max(JOBS_EACH * all.len() as u64);
-    let mut length = wanted;
+    // The busy period goes before late deadlines.
+    let mut length = match busy {
+        Some(busy) if jobs(&all, wanted) > most => busy.max(1),
+        _ => wanted,
+    };
     while length > 1 && jobs(&all, length) > most {
         length = length.div_ceil(2);
     }
