@@ -206,7 +206,7 @@ fn each_number_has_its_words() {
 fn a_verdict_with_repairs_reads_well() {
     let (plan, found) = planned(
         "<task-system name=\"slots\"><processors count=\"2\" policy=\"three-phase\"/><tdma overhead=\"1us\"/>\
-         <task name=\"a\" period=\"400us\" deadline=\"30us\" cost=\"20us\" load=\"4us\" unload=\"4us\" jitter=\"2us\" priority=\"1\" core=\"0\"/>\
+         <task name=\"a\" period=\"400us\" deadline=\"30us\" cost=\"20us\" load=\"4us\" unload=\"4us\" jitter=\"2us\" core=\"0\"/>\
          <task name=\"b\" period=\"400us\" cost=\"20us\" load=\"4us\" core=\"1\"/></task-system>",
     );
     insta::assert_snapshot!(judged(&plan, &found));
