@@ -76,7 +76,7 @@ fn the_page_of_a_failing_system_reads_well() {
         "planner",
         "logger",
         "29.00 ms of 33.00 ms",
-        "55.00 ms seen of 50.00 ms",
+        "57.00 ms seen of 50.00 ms",
         "no bound: processor 1 is asked for 102 % of 100 %",
         "time from arrival in ms",
     ] {
