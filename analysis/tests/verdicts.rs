@@ -1,6 +1,6 @@
 //! Verdicts that were not sound once, each with its smallest case, by hand.
 
-use bulkhead_analysis::plan::repair::{Number, repairs};
+use bulkhead_analysis::plan::repair::{Number, repaired, repairs};
 use bulkhead_analysis::plan::{Kind, Plan, plan};
 use bulkhead_model::load_tasks_text;
 
@@ -246,6 +246,45 @@ fn what_is_missing_is_said() {
         "{}",
         slots.how
     );
+}
+
+/// Level C is asked for 169 % and has 100 %; what it takes the task of level A for is 69 % of that, so 69 of 100 ms less of this
+/// estimate alone repair it, and neither the estimate of level A nor the task of level C need change.
+#[test]
+fn the_least_repair_of_an_overloaded_level_is_its_own_estimate() {
+    let text = "<task-system name=\"s\"><processors count=\"1\" policy=\"mc2\"/>\
+         <task name=\"a\" period=\"100ms\" criticality=\"A\"><cost level=\"A\" time=\"95ms\"/>\
+         <cost level=\"B\" time=\"92ms\"/><cost level=\"C\" time=\"90ms\"/></task>\
+         <task name=\"c\" period=\"100ms\" cost=\"79ms\"/></task-system>";
+    let system = load_tasks_text("case", text, &Default::default()).unwrap();
+    let judge = plan;
+    let plan = judge(&system).unwrap();
+    let note = plan.constraints.iter().find_map(|c| c.note.clone());
+    assert!(note.is_some_and(|note| note.contains("169 % of the 100 %")));
+    let all = repairs(&system, &plan);
+    let found = |number: Number, subject: &str| {
+        let repair = all
+            .iter()
+            .find(|r| r.number == number && r.subject == subject);
+        repair.map(|repair| (repair.from, repair.to))
+    };
+    let level_c = found(Number::Estimate, "a at level C");
+    assert_eq!(level_c, Some((90_000_000, 21_000_000)), "{all:#?}");
+    // The estimate of level B decides nothing, and a cut of all estimates is a larger change.
+    assert_eq!(found(Number::Estimate, "a at level B"), None);
+    assert_eq!(found(Number::Cost, "a"), Some((95_000_000, 21_000_000)));
+    let least = all
+        .iter()
+        .find(|repair| repair.subject.starts_with('a'))
+        .unwrap();
+    assert_eq!(least.number, Number::Estimate);
+    // With it everything holds; with a nanosecond more it does not.
+    let repair = all.iter().find(|r| r.number == Number::Estimate).unwrap();
+    let holds = |value| {
+        let changed = repaired(&system, repair, value).unwrap();
+        judge(&changed).unwrap().schedulable
+    };
+    assert!(holds(repair.to) && !holds(repair.to + 1));
 }
 
 /// Too late by 2 us: less jitter repairs it, and so does a shorter section of the other task where that is what blocks.

@@ -104,6 +104,9 @@ pub struct Check {
     /// How a task system is meant
     #[command(flatten)]
     pub meaning: Meaning,
+    /// Write a page here, with plots of bounds against deadlines and of the schedule behind them
+    #[arg(long, value_name = "FILE.html")]
+    pub page: Option<PathBuf>,
     /// For machines
     #[arg(long)]
     pub json: bool,
@@ -175,6 +178,9 @@ pub struct Plan {
     /// How a task system is meant
     #[command(flatten)]
     pub meaning: Meaning,
+    /// Write a page here, with plots of bounds against deadlines and of the schedule behind them
+    #[arg(long, value_name = "FILE.html")]
+    pub page: Option<PathBuf>,
     /// For machines
     #[arg(long, conflicts_with = "export")]
     pub json: bool,

@@ -11,8 +11,12 @@ pub mod audit;
 pub mod distribution;
 mod error;
 pub mod format;
+mod lanes;
 pub mod page;
 pub mod plan;
+pub mod plan_page;
+#[cfg(test)]
+mod plan_tests;
 pub mod plot;
 pub mod result;
 #[cfg(test)]

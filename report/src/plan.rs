@@ -149,8 +149,32 @@ pub fn heading(plan: &Plan) -> String {
     )
 }
 
+/// Cells of a table, and whether what a row is about holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grid {
+    /// One for each column.
+    pub headings: Vec<&'static str>,
+    /// Rows from top to bottom.
+    pub rows: Vec<(bool, Vec<String>)>,
+}
+
+impl Grid {
+    fn text(self) -> String {
+        let mut table = plain(&self.headings);
+        for (_, cells) in self.rows {
+            table.add_row(cells);
+        }
+        render(&table)
+    }
+}
+
 /// The tasks with their bounds.
 pub fn tasks(plan: &Plan) -> String {
+    task_grid(plan).text()
+}
+
+/// The same as cells.
+pub fn task_grid(plan: &Plan) -> Grid {
     let system = &plan.system;
     let levels = system.policy == Policy::Mc2;
     let mut headings = vec!["task"];
@@ -167,17 +191,19 @@ pub fn tasks(plan: &Plan) -> String {
         headings.push("threshold");
     }
     headings.extend(["cost", "period", "deadline", "bound", "margin", "verdict"]);
-    let mut table = plain(&headings);
-    for constraint in &plan.constraints {
-        if !matches!(constraint.kind, Kind::Response | Kind::Tardiness) {
-            continue;
-        }
-        let Some(index) = system.task(&constraint.subject) else {
-            continue;
-        };
-        table.add_row(row(system, index, constraint, levels));
+    let judged = plan.constraints.iter().filter(|c| is_task(c));
+    let rows = judged.filter_map(|constraint| {
+        let index = system.task(&constraint.subject)?;
+        Some((constraint.holds, row(system, index, constraint, levels)))
+    });
+    Grid {
+        rows: rows.collect(),
+        headings,
     }
-    render(&table)
+}
+
+fn is_task(constraint: &Constraint) -> bool {
+    matches!(constraint.kind, Kind::Response | Kind::Tardiness)
 }
 
 fn row(system: &TaskSystem, index: usize, constraint: &Constraint, levels: bool) -> Vec<String> {
@@ -225,23 +251,31 @@ fn word(constraint: &Constraint) -> &'static str {
 
 /// Everything but the tasks; empty if there is nothing else.
 pub fn others(plan: &Plan) -> String {
-    let mut table = plain(&["constraint", "of", "bound", "limit", "verdict"]);
-    let mut any = false;
-    for constraint in &plan.constraints {
-        if matches!(constraint.kind, Kind::Response | Kind::Tardiness) {
-            continue;
-        }
-        any = true;
+    let grid = grid(plan.constraints.iter().filter(|c| !is_task(c)));
+    if grid.rows.is_empty() {
+        return String::new();
+    }
+    grid.text()
+}
+
+/// Constraints of any kind as cells.
+pub fn grid<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> Grid {
+    let mut rows = Vec::new();
+    for constraint in constraints {
         let text = |number: Option<u64>| or_dash(number.map(|n| value(n, constraint.unit)));
-        table.add_row(vec![
+        let cells = vec![
             noun(constraint.kind).to_owned(),
             constraint.subject.clone(),
             text(constraint.bound),
             text(constraint.limit),
             word(constraint).to_owned(),
-        ]);
+        ];
+        rows.push((constraint.holds, cells));
     }
-    if any { render(&table) } else { String::new() }
+    Grid {
+        headings: vec!["constraint", "of", "bound", "limit", "verdict"],
+        rows,
+    }
 }
 
 /// What was open and how it was decided; empty if nothing was.
@@ -306,7 +340,7 @@ pub fn repairs(repairs: &[Repair]) -> String {
         .collect();
     for repair in &shown {
         let what = match repair.number {
-            Number::Cost => "cost of ",
+            Number::Cost | Number::Estimate => "cost of ",
             Number::AllCosts => "cost of every task",
             Number::Period => "period of ",
             Number::Deadline | Number::ChannelDeadline | Number::FlowDeadline => "deadline of ",

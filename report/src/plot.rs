@@ -19,8 +19,9 @@ const COLOURS: [RGBColor; 9] = [
     RGBColor(0, 0, 0),
     RGBColor(136, 34, 85),
 ];
-const SIZE: (u32, u32) = (760, 360);
-const FONT: &str = "sans-serif";
+/// Width and height of a picture, in pixels before the page scales it.
+pub(crate) const SIZE: (u32, u32) = (760, 360);
+pub(crate) const FONT: &str = "sans-serif";
 
 fn colour(index: usize) -> RGBColor {
     COLOURS[index % COLOURS.len()]
@@ -89,7 +90,7 @@ fn range(values: impl Iterator<Item = f64>, from_zero: bool) -> Range<f64> {
 }
 
 /// A number on an axis without needless digits.
-fn tick(value: &f64) -> String {
+pub(crate) fn tick(value: &f64) -> String {
     let magnitude = value.abs();
     if magnitude >= 100.0 || *value == value.round() {
         format!("{value:.0}")

@@ -230,7 +230,7 @@ fn exactly(
 }
 
 /// Positions in `members` by decreasing priority. Tasks without a priority come last, by deadline.
-fn order(system: &TaskSystem, members: &[usize]) -> Vec<usize> {
+pub fn order(system: &TaskSystem, members: &[usize]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..members.len()).collect();
     let key = |position: usize| {
         let task = &system.tasks[members[position]];
@@ -247,6 +247,17 @@ fn order(system: &TaskSystem, members: &[usize]) -> Vec<usize> {
     };
     order.sort_by_key(|&position| key(position));
     order
+}
+
+/// How many of the tasks before `rank` of an order may preempt a job of the task there that has begun: those whose priority comes
+/// before its threshold.
+pub fn preempting(system: &TaskSystem, members: &[usize], order: &[usize], rank: usize) -> usize {
+    let task = |rank: usize| &system.tasks[members[order[rank]]];
+    let Some(threshold) = task(rank).threshold else {
+        return rank;
+    };
+    let before = (0..rank).filter(|&other| task(other).priority.is_some_and(|its| its < threshold));
+    before.count()
 }
 
 fn fixed(
@@ -278,21 +289,10 @@ fn fixed(
             for task in sorted.iter_mut().take(above).skip(handlers) {
                 task.blocking = task.blocking.max(decision);
             }
-            let own = |rank: usize| handlers + rank;
             let mut thresholds: Vec<usize> = (0..handlers).collect();
-            for (rank, &position) in order.iter().enumerate() {
-                let task = &system.tasks[members[position]];
-                thresholds.push(match (policy, task.threshold) {
-                    (Policy::Threshold, None) => own(rank),
-                    (Policy::Threshold, Some(threshold)) => {
-                        // Tasks whose priority comes before the threshold may still preempt.
-                        let before = order[..rank].iter().filter(|&&other| {
-                            system.tasks[members[other]]
-                                .priority
-                                .is_some_and(|priority| priority < threshold)
-                        });
-                        handlers + before.count()
-                    }
+            for rank in 0..order.len() {
+                thresholds.push(match policy {
+                    Policy::Threshold => handlers + preempting(system, members, order, rank),
                     _ => handlers,
                 });
             }

@@ -15,6 +15,7 @@ mod evaluate;
 pub mod exchange;
 pub mod files;
 mod input;
+pub mod instant;
 mod levels;
 mod notes;
 mod prepare;

@@ -9,7 +9,7 @@
 
 use std::cell::Cell;
 
-use bulkhead_model::tasks::{Policy, Share, Task, TaskSystem};
+use bulkhead_model::tasks::{CostPoint, Policy, Share, Task, TaskSystem};
 use bulkhead_model::units::{Rate, Size, Time};
 use serde::Serialize;
 
@@ -59,6 +59,9 @@ impl Effort {
 pub enum Number {
     /// Cost of a task: every estimate above the new value is lowered to it.
     Cost,
+    /// What one of the levels below a task's own takes its cost for (`TASK at level C`): every such estimate above the new value is
+    /// lowered to it, and those of the other levels stay.
+    Estimate,
     /// Costs of all tasks with their sections and memory phases, in millionths of what they are, rounded down.
     AllCosts,
     /// Period of a task; an implicit deadline moves with it.
@@ -99,6 +102,15 @@ pub enum Number {
     Slot,
     /// An overhead of the kernel: `schedule`, `release` or `interrupt`.
     Overhead,
+}
+
+/// What stands between a task and the level of an estimate.
+const AT_LEVEL: &str = " at level ";
+
+/// The task and the level of an estimate.
+fn estimate(system: &TaskSystem, subject: &str) -> Option<(usize, char)> {
+    let (name, level) = subject.rsplit_once(AT_LEVEL)?;
+    Some((system.task(name)?, level.chars().next()?))
 }
 
 /// The overheads by name.
@@ -234,6 +246,7 @@ fn knobs(system: &TaskSystem, failing: &Plan) -> Vec<Knob> {
             let least = sections.chain([task.memory_phase]).max().unwrap_or(Time(0));
             all.push(knob(Number::Cost, cost, nanoseconds(least).max(1)));
         }
+        all.extend(estimates(&failing.system, index));
         // Another period has another hyperperiod; a table that is given would no longer fit.
         let table = system.policy == Policy::Table
             || (system.policy == Policy::Mc2 && task.criticality == 'A');
@@ -285,6 +298,26 @@ fn knobs(system: &TaskSystem, failing: &Plan) -> Vec<Knob> {
     all.extend(kernel_and_slots(&failing.system));
     all.retain(|knob| knob.from != knob.extreme);
     all
+}
+
+/// Estimates of a task's cost by the levels below its own, where the description tells levels apart.
+fn estimates(decided: &TaskSystem, index: usize) -> Vec<Knob> {
+    let task = &decided.tasks[index];
+    if decided.policy != Policy::Mc2 || task.costs.iter().all(|point| point.level.is_none()) {
+        return Vec::new();
+    }
+    let levels = ('A'..='C').filter(|&level| level > task.criticality);
+    let knob = |level: char| {
+        Some(Knob {
+            number: Number::Estimate,
+            index,
+            subject: format!("{}{AT_LEVEL}{level}", task.name),
+            from: super::prepare::cost(decided, index, level)?,
+            extreme: 1,
+            unit: Unit::Nanoseconds,
+        })
+    };
+    levels.filter_map(knob).collect()
 }
 
 /// What of a task may be shortened besides its cost.
@@ -396,6 +429,11 @@ fn changed(system: &TaskSystem, knob: &Knob, value: u64) -> (TaskSystem, bool) {
                 point.time = point.time.min(time);
             }
         }
+        Number::Estimate => {
+            if let Some((index, level)) = estimate(&system, &knob.subject) {
+                lower(&mut system.tasks[index], level, time);
+            }
+        }
         Number::AllCosts => {
             let scaled = |time: &mut Time| {
                 let whole = u128::from(nanoseconds(*time)) * u128::from(value) / 1_000_000;
@@ -487,6 +525,28 @@ fn changed(system: &TaskSystem, knob: &Knob, value: u64) -> (TaskSystem, bool) {
     (system, anew)
 }
 
+/// Lowers what `level` takes the cost of a task for. A level without estimates of its own gets copies of those that it uses.
+fn lower(task: &mut Task, level: char, most: Time) {
+    let named = |wanted: Option<char>| move |point: &&CostPoint| point.level == wanted;
+    if !task.costs.iter().any(|point| point.level == Some(level)) {
+        let for_all: Vec<CostPoint> = task.costs.iter().filter(named(None)).copied().collect();
+        let whole = task.cost.filter(|_| for_all.is_empty());
+        let whole = whole.map(|time| CostPoint {
+            level: None,
+            ways: None,
+            time,
+        });
+        let copies = for_all.into_iter().chain(whole);
+        task.costs.extend(copies.map(|point| CostPoint {
+            level: Some(level),
+            ..point
+        }));
+    }
+    for point in task.costs.iter_mut().filter(|p| p.level == Some(level)) {
+        point.time = point.time.min(most);
+    }
+}
+
 /// The value between `from` (which fails) and `extreme` (which passes) that passes and is nearest to `from`, as far as
 /// bisection sees: its neighbour on the side of `from` fails. `None`: the effort is used up.
 fn nearest(from: u64, extreme: u64, passes: impl Fn(u64) -> Option<bool>) -> Option<u64> {
@@ -554,6 +614,7 @@ pub fn repaired(system: &TaskSystem, repair: &Repair, value: u64) -> Option<Task
         | Number::Sections
         | Number::Load
         | Number::Unload => system.task(&repair.subject)?,
+        Number::Estimate => estimate(system, &repair.subject)?.0,
         Number::Overhead => OVERHEADS.iter().position(|name| *name == repair.subject)?,
         Number::Slot => repair.subject.strip_prefix("processor ")?.parse().ok()?,
         Number::ChannelDeadline | Number::QueueSlots => {

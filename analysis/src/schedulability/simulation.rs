@@ -68,15 +68,22 @@ impl Simulation {
     /// Releases all tasks at 0 and as often as possible until `horizon`. The first job is released as late as its jitter
     /// allows and the others as early as they may, which is the worst case of a single processor.
     pub fn synchronous(&self, tasks: &[Task], horizon: Time) -> Outcome {
-        self.run(tasks, Self::together(tasks, horizon), horizon, &mut |_| {})
+        self.run(tasks, Self::from(tasks, &[], horizon), horizon, &mut |_| {})
     }
 
-    /// What runs when under the releases of [`Self::synchronous`], for a picture of the critical instant: segments by start, each
-    /// as long as a job runs on a processor without a break.
-    pub fn segments(&self, tasks: &[Task], horizon: Time) -> Vec<Segment> {
+    /// What runs when if the first job of each task arrives at its moment of `first` (0 for those that it does not name) less the
+    /// task's jitter, and the others as early as they may: with all of them 0, the releases of [`Self::synchronous`]. Segments are in
+    /// the order of their begin, each as long as a job runs on a processor without a break. Jobs that were released before `horizon`
+    /// run to their end, also after it.
+    pub fn schedule(
+        &self,
+        tasks: &[Task],
+        first: &[Time],
+        horizon: Time,
+    ) -> (Vec<Segment>, Outcome) {
         let mut all: Vec<Segment> = Vec::new();
-        let releases = Self::together(tasks, horizon);
-        self.run(tasks, releases, horizon, &mut |segment: Segment| {
+        let releases = Self::from(tasks, first, horizon);
+        let outcome = self.run(tasks, releases, horizon, &mut |segment: Segment| {
             let same = all.iter_mut().rev().take(self.processors).find(|last| {
                 last.end == segment.start
                     && (last.task, last.processor) == (segment.task, segment.processor)
@@ -86,26 +93,24 @@ impl Simulation {
                 None => all.push(segment),
             }
         });
-        all
+        (all, outcome)
     }
 
-    fn together(tasks: &[Task], horizon: Time) -> Vec<Release> {
+    fn from(tasks: &[Task], first: &[Time], horizon: Time) -> Vec<Release> {
         let releases = tasks.iter().enumerate().flat_map(|(index, task)| {
-            (0..)
-                .map(move |k| (k * task.period).saturating_sub(task.jitter))
-                .take_while(move |r| *r < horizon)
-                .zip(0u64..)
-                .map(move |(release, k)| {
-                    // Times are shifted by the jitter: the first arrival lies `jitter` before its release at 0.
-                    (release, index, (k * task.period, task.jitter))
+            let first = first.get(index).copied().unwrap_or(0);
+            (0u64..)
+                .map(move |k| first.saturating_add(k.saturating_mul(task.period)))
+                // Times are shifted by the jitter: an arrival lies `jitter` before the release that it may be late for.
+                .map(move |arrival| (arrival, arrival.saturating_sub(task.jitter)))
+                .take_while(move |(_, release)| *release < horizon)
+                .map(move |(arrival, release)| Release {
+                    release: release.into(),
+                    task: index,
+                    arrival: i128::from(arrival) - i128::from(task.jitter),
                 })
         });
-        let list = releases.map(|(release, task, (arrival, shift))| Release {
-            release: release as i128,
-            task,
-            arrival: i128::from(arrival) - i128::from(shift),
-        });
-        list.collect()
+        releases.collect()
     }
 
     /// Releases with random distances and jitters until `horizon`; mostly the densest that is allowed.
@@ -284,15 +289,22 @@ mod tests {
     #[test]
     fn segments_by_hand() {
         let tasks = [Task::new(2, 5), Task::new(4, 9)];
-        let found = Simulation::new(Policy::FixedPriority, 1).segments(&tasks, 9);
+        let (found, outcome) = Simulation::new(Policy::FixedPriority, 1).schedule(&tasks, &[], 9);
+        assert_eq!(outcome.responses, [2, 8]);
         let found: Vec<_> = found.iter().map(|s| (s.task, s.start, s.end)).collect();
         assert_eq!(found, [(0, 0, 2), (1, 2, 5), (0, 5, 7), (1, 7, 8)]);
-        let both = Simulation::new(Policy::FixedPriority, 2).segments(&tasks, 5);
+        let (both, _) = Simulation::new(Policy::FixedPriority, 2).schedule(&tasks, &[], 5);
         let both: Vec<_> = both
             .iter()
             .map(|s| (s.task, s.processor, s.start, s.end))
             .collect();
         assert_eq!(both, [(0, 0, 0, 2), (1, 1, 0, 2), (1, 0, 2, 4)]);
+        // The second arrives one later: the same schedule, and a response of one less.
+        let (later, outcome) =
+            Simulation::new(Policy::FixedPriority, 1).schedule(&tasks, &[0, 1], 9);
+        let later: Vec<_> = later.iter().map(|s| (s.task, s.start, s.end)).collect();
+        assert_eq!(later, [(0, 0, 2), (1, 2, 5), (0, 5, 7), (1, 7, 8)]);
+        assert_eq!(outcome.responses, [2, 7]);
     }
 
     /// Deadlines 5 and 3: the second goes first.

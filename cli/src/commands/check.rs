@@ -1,15 +1,15 @@
 //! `bulkhead check`.
 
 use super::plan::meaning;
-use super::{Outcome, print_json, say};
+use super::{Outcome, page_written, print_json, say, write_page};
 use crate::arguments::Check;
 use bulkhead_analysis::plan::files as plan;
 use bulkhead_analysis::plan::system::complete as system_plan;
 use bulkhead_model::{System, TaskSystem};
 use bulkhead_report::format::grouped;
-use bulkhead_report::plan as report;
 use bulkhead_report::result::Bound;
 use bulkhead_report::table::{plain, render};
+use bulkhead_report::{plan as report, plan_page};
 use bulkhead_runner::Error;
 use bulkhead_runner::tiled::{admission, requests};
 use bulkhead_runner::{place, run};
@@ -19,19 +19,23 @@ use serde_json::json;
 pub fn check(options: &Check) -> Outcome {
     let meaning = meaning(&options.meaning);
     match plan::load(&options.system, &options.set, &meaning)? {
-        Some(tasks) => check_tasks(&tasks, options.json),
+        Some(tasks) => check_tasks(&tasks, options),
         None => check_system(options),
     }
 }
 
 /// Judges a task system.
-fn check_tasks(system: &TaskSystem, as_json: bool) -> Outcome {
+fn check_tasks(system: &TaskSystem, options: &Check) -> Outcome {
     let judged = plan::judged(system)?;
     let verdict = report::verdict(&judged.plan);
-    if as_json {
+    write_page(options.page.as_deref(), || {
+        plan_page::tasks(&judged.plan, Some(&judged.repairs))
+    })?;
+    if options.json {
         print_json(&report::with_verdict(&judged, &verdict)?)?;
     } else {
-        say(&report::judged(&judged.plan, &judged.repairs));
+        let text = report::judged(&judged.plan, &judged.repairs);
+        say(&(text + &page_written(options.page.as_deref())));
     }
     Ok(verdict.code(false))
 }
@@ -47,6 +51,9 @@ fn check_system(options: &Check) -> Outcome {
     } else {
         system_plan::repairs(&options.system, &options.set)?
     };
+    write_page(options.page.as_deref(), || {
+        plan_page::system(&system.name, &runs, &[], &repairs)
+    })?;
     if options.json {
         let names: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();
         let mut tiles = serde_json::Map::new();
@@ -125,6 +132,7 @@ fn check_system(options: &Check) -> Outcome {
         text.push_str(&report::system_repairs(&repairs));
     }
     shared_tiles(&variants, &mut text)?;
+    text.push_str(&page_written(options.page.as_deref()));
     say(&text);
     Ok(verdict.code(false))
 }

@@ -38,6 +38,22 @@ fn say_with_files(text: &str, folder: &Path, written: &[PathBuf]) {
     say(&text);
 }
 
+/// Writes a page if it is asked for.
+fn write_page(
+    file: Option<&Path>,
+    page: impl FnOnce() -> Result<String, bulkhead_report::Error>,
+) -> Result<(), Error> {
+    let Some(file) = file else { return Ok(()) };
+    std::fs::write(file, page()?).map_err(|error| Error::file(file, error))
+}
+
+/// What is said of it.
+fn page_written(file: Option<&Path>) -> String {
+    file.map_or(String::new(), |file| {
+        format!("\npage: {}\n", file.display())
+    })
+}
+
 /// Prints a text and ends the line. A reader who has gone away (`| head`) is no error.
 pub fn say(text: &str) {
     let mut out = std::io::stdout().lock();

@@ -1,10 +1,10 @@
 //! `bulkhead plan`.
 
-use super::{Outcome, print_json, say};
+use super::{Outcome, page_written, print_json, say, write_page};
 use crate::arguments::{Export, Meaning, Plan};
 use bulkhead_analysis::plan::files::{self as plan, Format};
 use bulkhead_analysis::plan::system::complete as system_plan;
-use bulkhead_report::plan as report;
+use bulkhead_report::{plan as report, plan_page};
 use bulkhead_runner::Error;
 use std::path::Path;
 
@@ -20,11 +20,18 @@ pub fn meaning(options: &Meaning) -> plan::Meaning {
 
 /// Completes a task system or a system, bounds it, and writes it.
 pub fn plan(options: &Plan) -> Outcome {
+    if options.page.is_some() && options.page == options.out {
+        return Err(Error::input(
+            "--out and --page name the same file",
+            "one holds the completed system, the other one a page about it: name two",
+        ));
+    }
     let meaning = meaning(&options.meaning);
     let Some(system) = plan::load(&options.system, &options.set, &meaning)? else {
         return plan_system(options);
     };
     let plan = plan::planned(&system)?;
+    write_page(options.page.as_deref(), || plan_page::tasks(&plan, None))?;
     let verdict = report::verdict(&plan);
     let (code, good) = (verdict.code(false), verdict.is_kept());
     let format = match options.export {
@@ -51,6 +58,7 @@ pub fn plan(options: &Plan) -> Outcome {
     if let Some(file) = &options.out {
         text.push_str(&written(file, good));
     }
+    text.push_str(&page_written(options.page.as_deref()));
     say(&text);
     Ok(code)
 }
@@ -71,6 +79,9 @@ fn plan_system(options: &Plan) -> Outcome {
         ));
     }
     let plan = system_plan::planned(&options.system, &options.set)?;
+    write_page(options.page.as_deref(), || {
+        plan_page::system(&plan.system, &plan.runs, &plan.choices, &[])
+    })?;
     let verdict = report::system_verdict(&plan.runs);
     let (code, good) = (verdict.code(false), verdict.is_kept());
     let text = || system_plan::completed(&options.system, &options.set, &plan);
@@ -91,6 +102,7 @@ fn plan_system(options: &Plan) -> Outcome {
     if let Some(file) = &options.out {
         out.push_str(&written(file, good));
     }
+    out.push_str(&page_written(options.page.as_deref()));
     say(&out);
     Ok(code)
 }

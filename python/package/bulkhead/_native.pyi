@@ -1,5 +1,6 @@
 """The extension module: use the documented functions of the package instead."""
 
+import os
 from collections.abc import Sequence
 from fractions import Fraction
 

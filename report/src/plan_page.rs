@@ -1,0 +1,509 @@
+//! The page of `check` and `plan`: bounds against deadlines, and the schedule behind them.
+//!
+//! Why it exists: a table says who is late; a picture says by how much beside the others, and what keeps the processor busy. What
+//! it deliberately does not know: how bounds and schedules come about; browsers' scripts.
+
+use super::lanes::{Frame, Ink, Lane, Shape, picture as draw};
+use super::page::{page, picture};
+use super::plan::{Grid, choices, failure, grid, heading, noun, repairs, task_grid, value};
+use crate::Error;
+use crate::format::span;
+use bulkhead_analysis::plan::instant::{Group, Instant, instants};
+use bulkhead_analysis::plan::repair::Repair;
+use bulkhead_analysis::plan::system::complete::{Run, SystemRepair};
+use bulkhead_analysis::plan::{Choice, Constraint, Kind, Plan};
+use maud::{Markup, html};
+use std::collections::BTreeMap;
+
+/// Lanes of one picture at most; what holds is left out first.
+const LANES: usize = 200;
+/// Schedules of one system at most; those without a failure are left out first.
+const SCHEDULES: usize = 12;
+/// From here on a logarithmic axis shows what a linear one would press into a corner.
+const WIDE: f64 = 150.0;
+/// Characters of a reason that fit into a picture.
+const REASON: usize = 62;
+
+/// The page of a task system. `found` are its repairs, if they were looked for.
+///
+/// # Errors
+/// [`Error`] if a picture cannot be drawn.
+pub fn tasks(plan: &Plan, found: Option<&[Repair]>) -> Result<String, Error> {
+    let name = &plan.system.name;
+    let repaired = found.map(repairs).unwrap_or_default();
+    let body = html! {
+        h1 { (name) }
+        p { (heading(plan)) "." }
+        @if let Some(about) = &plan.system.about { p.soft { (about) } }
+        @let failed: Vec<String> = plan.failures().into_iter().map(failure).collect();
+        (list("What fails", &failed))
+        (list("The least changes that repair it, each alone, the least first", &lines(&repaired)))
+        (judged(plan, "processor")?)
+        @if !plan.choices.is_empty() { (list("Open in the description, and chosen", &lines(&choices(plan)))) }
+        (list("Notes", &plan.notes))
+        (methods(plan.constraints.iter()))
+    };
+    Ok(page(&format!("{name} - Bulkhead"), &body))
+}
+
+/// The page of a system with a chip, with all its variants.
+///
+/// # Errors
+/// [`Error`] if a picture cannot be drawn.
+pub fn system(
+    name: &str,
+    runs: &[Run],
+    chosen: &[Choice],
+    found: &[SystemRepair],
+) -> Result<String, Error> {
+    let all = || runs.iter().flat_map(|run| run.verdict.all());
+    let (count, failed) = (all().count(), all().filter(|c| !c.holds).count());
+    let change =
+        |repair: &SystemRepair| format!("--set '{}' instead of {}", repair.set, repair.from);
+    let chosen: Vec<String> = chosen
+        .iter()
+        .map(|choice| format!("{}: {}", choice.what, choice.how))
+        .collect();
+    let mut parts = Vec::new();
+    for run in runs {
+        parts.push(variant(run)?);
+    }
+    let body = html! {
+        h1 { (name) }
+        p { (runs.len()) @if runs.len() == 1 { " run; " } @else { " variants; " }
+            @if count == 0 { "nothing was judged, because no task has a cost, and no quota or flow is promised." }
+            @else if failed == 0 { (count) " constraints were judged, and all of them hold." }
+            @else { (count) " constraints were judged, and " span.bad { (failed) " fail" } "." } }
+        (list("The least changes that repair it, each alone, the least first", &found.iter().map(change).collect::<Vec<_>>()))
+        @for part in &parts { (part) }
+        (list("Open in the description, and chosen", &chosen))
+        (methods(all()))
+    };
+    Ok(page(&format!("{name} - Bulkhead"), &body))
+}
+
+/// One variant: its tasks by policy, then its flows and quotas.
+fn variant(run: &Run) -> Result<Markup, Error> {
+    let verdict = &run.verdict;
+    let failed: Vec<String> = verdict.all().filter(|c| !c.holds).map(failure).collect();
+    let mut plans = Vec::new();
+    for plan in &verdict.tasks {
+        plans.push((plan.system.policy.word(), judged(plan, "tile")?));
+    }
+    let constraints = &verdict.constraints;
+    let times: Vec<Time> = constraints
+        .iter()
+        .filter_map(|c| Time::of(None, c))
+        .collect();
+    Ok(html! {
+        h2 { "Variant " (run.variant) }
+        @if verdict.all().next().is_none() { p { "Nothing of it was judged." } }
+        (list("What fails", &failed))
+        @for (policy, part) in &plans { p.soft { "Tiles with " (policy) "; memory interference as the tasks' costs have it." } (part) }
+        @if !constraints.is_empty() {
+            h3 { "Flows and quotas" }
+            @if !times.is_empty() { (picture(bars(&times)?)) }
+            (cells(&grid(constraints.iter())))
+        }
+        (list("Notes", &verdict.notes))
+        @if !verdict.assumptions.is_empty() {
+            details { summary { "What bounds of flows rest on" } ul { @for one in &verdict.assumptions { li { (one) } } } }
+        }
+    })
+}
+
+/// Pictures and tables of one task system. `place` is what its processors are called.
+fn judged(plan: &Plan, place: &str) -> Result<Markup, Error> {
+    let groups = instants(&plan.system).map_err(Error::new)?;
+    let is_task = |kind: Kind| matches!(kind, Kind::Response | Kind::Tardiness);
+    let rest = || plan.constraints.iter().filter(|c| !is_task(c.kind));
+    let mut responses = BTreeMap::new();
+    for group in &groups {
+        for row in group.schedule.iter().flat_map(|schedule| &schedule.rows) {
+            if let (Some(task), Some(response)) = (row.task, row.response) {
+                responses.insert(plan.system.tasks[task].name.as_str(), response);
+            }
+        }
+    }
+    let judged = plan.constraints.iter();
+    let judged = judged
+        .filter_map(|c| Time::of(Some(plan), c))
+        .map(|time| Time {
+            response: responses
+                .get(time.name.as_str())
+                .copied()
+                .filter(|_| time.is_task),
+            ..time
+        });
+    let (of_tasks, others): (Vec<Time>, Vec<Time>) = judged.partition(|time| time.is_task);
+    let schedules = schedules(plan, &groups, place)?;
+    Ok(html! {
+        @if !of_tasks.is_empty() {
+            h2 { "Responses and deadlines" }
+            (picture(bars(&of_tasks)?))
+            (left_out(of_tasks.len()))
+            (cells(&task_grid(plan)))
+        }
+        (schedules)
+        @if rest().next().is_some() {
+            h2 { "Everything else that must hold" }
+            @if !others.is_empty() { (picture(bars(&others)?)) (left_out(others.len())) }
+            (cells(&grid(rest())))
+        }
+    })
+}
+
+fn left_out(count: usize) -> Markup {
+    html! { @if count > LANES { p.soft { "The picture has " (LANES) " of " (count) " rows, failures first; the table has all." } } }
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(|line| line.trim().to_owned()).collect()
+}
+
+fn list(title: &str, items: &[String]) -> Markup {
+    html! {
+        @if !items.is_empty() {
+            h3 { (title) }
+            ul { @for item in items { li { (item) } } }
+        }
+    }
+}
+
+fn cells(grid: &Grid) -> Markup {
+    html! {
+        div.scroll { table {
+            tr { @for heading in &grid.headings { th { (heading) } } }
+            @for (holds, row) in &grid.rows {
+                tr { @for (column, cell) in row.iter().enumerate() { td.bad[!*holds && column + 1 == row.len()] { (cell) } } }
+            }
+        } }
+    }
+}
+
+/// Which test stands behind which constraint.
+fn methods<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> Markup {
+    let mut all: Vec<(&str, &str)> = constraints.map(|c| (noun(c.kind), c.method)).collect();
+    all.sort_unstable();
+    all.dedup();
+    html! {
+        @if !all.is_empty() {
+            details { summary { "How bounds were found" }
+                ul { @for (what, method) in &all { li { (what) ": " (method) } } } }
+        }
+    }
+}
+
+/// A span of time that is bounded and limited. Nanoseconds from the arrival of a job.
+#[derive(Clone, Debug)]
+struct Time {
+    name: String,
+    is_task: bool,
+    holds: bool,
+    bound: Option<u64>,
+    due: Option<u64>,
+    /// May be later than that, and still holds.
+    allowed: Option<u64>,
+    response: Option<u64>,
+    /// Why there is no bound.
+    why: String,
+}
+
+impl Time {
+    /// `None` if it is about no time from arrival to completion.
+    fn of(plan: Option<&Plan>, constraint: &Constraint) -> Option<Self> {
+        let task = plan.and_then(|plan| {
+            let index = plan.system.task(&constraint.subject)?;
+            Some(&plan.system.tasks[index])
+        });
+        let after = |due: u64, late: Option<u64>| late.map(|late| due.saturating_add(late));
+        let (bound, due, allowed) = match constraint.kind {
+            Kind::Response | Kind::Flow | Kind::Quota | Kind::Channel => {
+                (constraint.bound, constraint.limit, None)
+            }
+            Kind::Tardiness => {
+                let due = task?.deadline.nanoseconds();
+                let allowed = after(due, constraint.limit);
+                (after(due, constraint.bound), Some(due), allowed)
+            }
+            _ => return None,
+        };
+        let is_task = matches!(constraint.kind, Kind::Response | Kind::Tardiness);
+        let name = if is_task {
+            constraint.subject.clone()
+        } else {
+            format!("{} {}", noun(constraint.kind), constraint.subject)
+        };
+        Some(Self {
+            name,
+            is_task,
+            holds: constraint.holds,
+            bound,
+            due,
+            allowed,
+            response: None,
+            why: plan.map_or_else(
+                || because(None, constraint),
+                |plan| because(Some(plan), constraint),
+            ),
+        })
+    }
+
+    fn ends(&self) -> impl Iterator<Item = u64> {
+        let all = [self.bound, self.due, self.allowed, self.response];
+        all.into_iter().flatten().filter(|time| *time > 0)
+    }
+}
+
+/// Why a constraint has no bound.
+fn because(plan: Option<&Plan>, constraint: &Constraint) -> String {
+    if let Some(note) = &constraint.note {
+        return note.clone();
+    }
+    if constraint.holds {
+        return "in time for certain, though the test gives no response time".to_owned();
+    }
+    let overload = plan.and_then(|plan| {
+        let core = plan.system.tasks[plan.system.task(&constraint.subject)?].core;
+        let place = core.map(|core| format!("processor {core}"));
+        plan.constraints.iter().find(|c| {
+            c.kind == Kind::Capacity && !c.holds && place.as_ref().is_none_or(|p| *p == c.subject)
+        })
+    });
+    match overload {
+        Some(c) => format!(
+            "{} is asked for {} of {}",
+            c.subject,
+            c.bound
+                .map_or("more".to_owned(), |bound| value(bound, c.unit)),
+            c.limit
+                .map_or("what it has".to_owned(), |limit| value(limit, c.unit)),
+        ),
+        None => "the test finds none within the deadline".to_owned(),
+    }
+}
+
+fn microseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1000.0
+}
+
+/// Nanoseconds of the unit in which `longest` is best read, and its name.
+fn unit(longest: u64) -> (f64, &'static str) {
+    match longest {
+        0..1_000 => (1.0, "ns"),
+        1_000..1_000_000 => (1e3, "us"),
+        1_000_000..1_000_000_000 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    }
+}
+
+/// Bounds as bars with marks at the deadlines.
+fn bars(times: &[Time]) -> Result<String, Error> {
+    let mut times: Vec<&Time> = times.iter().collect();
+    if times.len() > LANES {
+        times.sort_by_key(|time| time.holds);
+        times.truncate(LANES);
+    }
+    let ends = || times.iter().flat_map(|time| time.ends());
+    let (least, most) = (ends().min().unwrap_or(1), ends().max().unwrap_or(1));
+    let logarithmic = most as f64 / least as f64 > WIDE;
+    // Three digits after the point are shown.
+    let (size, unit) = unit(if logarithmic {
+        most.min(least.saturating_mul(1000))
+    } else {
+        most
+    });
+    let scaled = |time: u64| time as f64 / size;
+    let (begin, axis) = if logarithmic {
+        let decade = 10f64.powf((scaled(least) * 0.9).log10().floor());
+        (decade, format!("time from arrival in {unit} (logarithmic)"))
+    } else {
+        (0.0, format!("time from arrival in {unit}"))
+    };
+    let lane = |time: &&Time| {
+        let mut shapes = Vec::new();
+        if let Some(bound) = time.bound {
+            let ink = if time.holds { Ink::Bound } else { Ink::Late };
+            shapes.push(Shape::Bar(begin, scaled(bound), 0.66, ink));
+        }
+        if let Some(response) = time.response.filter(|_| time.bound.is_some()) {
+            shapes.push(Shape::Bar(begin, scaled(response), 0.2, Ink::Response));
+        }
+        shapes.extend(time.due.map(|due| Shape::Line(scaled(due), Ink::Limit)));
+        shapes.extend(
+            time.allowed
+                .map(|due| Shape::Line(scaled(due), Ink::Kernel)),
+        );
+        if time.bound.is_none() {
+            let ink = if time.holds { Ink::Word } else { Ink::Late };
+            let text: String = if time.holds {
+                time.why.clone()
+            } else {
+                format!("no bound: {}", time.why)
+            };
+            shapes.push(Shape::Words(begin, shortened(&text), ink));
+        }
+        let limit = time.allowed.or(time.due);
+        let of = limit.map_or(String::new(), |due| {
+            format!(" of {}", span(microseconds(due)))
+        });
+        let bound = time.bound.map(|bound| span(microseconds(bound)));
+        Lane {
+            name: time.name.clone(),
+            shapes,
+            aside: match bound {
+                Some(bound) => format!("{bound}{of}"),
+                None => match time.response {
+                    Some(response) => format!("{} seen{of}", span(microseconds(response))),
+                    None => format!("-{of}"),
+                },
+            },
+        }
+    };
+    let lanes: Vec<Lane> = times.iter().map(lane).collect();
+    let sample = |share: f64, ink: Ink| Shape::Bar(0.0, 1.0, share, ink);
+    let mut legend = vec![("bound: the longest time at worst", sample(0.66, Ink::Bound))];
+    if times.iter().any(|time| !time.holds && time.bound.is_some()) {
+        legend.push(("bound that is not allowed", sample(0.66, Ink::Late)));
+    }
+    if times.iter().any(|time| time.response.is_some()) {
+        legend.push((
+            "longest response in the schedule drawn below",
+            sample(0.2, Ink::Response),
+        ));
+    }
+    legend.push(("deadline", Shape::Line(0.5, Ink::Limit)));
+    if times.iter().any(|time| time.allowed.is_some()) {
+        legend.push((
+            "deadline with the tardiness that is allowed",
+            Shape::Line(0.5, Ink::Kernel),
+        ));
+    }
+    let frame = Frame {
+        axis: &axis,
+        range: (begin, scaled(most) * 1.04),
+        logarithmic,
+        legend: &legend,
+    };
+    draw(&frame, &lanes)
+}
+
+/// A reason that fits into a picture; the lists have it whole.
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= REASON {
+        return text.to_owned();
+    }
+    let begin: String = text.chars().take(REASON - 1).collect();
+    format!("{}…", begin.trim_end())
+}
+
+/// The schedules of the processors, those with a failure first if there are too many.
+fn schedules(plan: &Plan, groups: &[Group], place: &str) -> Result<Markup, Error> {
+    let constraint = |task: usize| {
+        let name = &plan.system.tasks[task].name;
+        let all = plan.constraints.iter();
+        let mut all = all.filter(|c| matches!(c.kind, Kind::Response | Kind::Tardiness));
+        all.find(|c| c.subject == *name)
+    };
+    // Where nothing was judged there is nothing to explain.
+    let asked = |group: &&Group| group.tasks.iter().any(|&task| constraint(task).is_some());
+    let mut groups: Vec<&Group> = groups.iter().filter(asked).collect();
+    let count = groups.len();
+    if count > SCHEDULES {
+        let good = |group: &Group| {
+            let mut all = group.tasks.iter().filter_map(|&task| constraint(task));
+            all.all(|c| c.holds)
+        };
+        groups.sort_by_key(|group| good(group));
+        groups.truncate(SCHEDULES);
+    }
+    let title = |group: &Group| match group.processor {
+        Some(number) => format!("{}{} {number}", place[..1].to_uppercase(), &place[1..]),
+        None => "All processors together".to_owned(),
+    };
+    let mut parts = Vec::new();
+    for group in groups {
+        parts.push(match &group.schedule {
+            Ok(schedule) => html! {
+                h3 { (title(group)) }
+                (picture(gantt(plan, schedule, group.processor.is_none())?))
+                @if schedule.cut { p.soft { "Cut: the first busy period, or a first deadline, ends after the picture, or there is no end of it." } }
+                @for note in &schedule.notes { p.soft { (note) } }
+            },
+            Err(why) => html! { h3 { (title(group)) } p { "There is no picture: " (why) "." } },
+        });
+    }
+    Ok(html! {
+        @if !parts.is_empty() {
+            h2 { "What runs when everything comes at once" }
+            p.soft { "A simulation that knows nothing of the bounds: all tasks are released at 0, as late as their jitter lets them, further jobs "
+                "as early as they may, and each job runs for its whole cost, overheads included. The pictures show the first busy period and, where there is room, the first deadline of each task." }
+            @for part in &parts { (part) }
+            @if count > SCHEDULES { p.soft { "Left out: " (count - SCHEDULES) " " (place) "s, those with failures last." } }
+        }
+    })
+}
+
+/// Tasks as rows over time.
+fn gantt(plan: &Plan, schedule: &Instant, together: bool) -> Result<String, Error> {
+    let (size, unit) = unit(schedule.length);
+    let scaled = |time: u64| time as f64 / size;
+    let several = together && plan.system.processors > 1;
+    let mut lanes = Vec::new();
+    for (index, row) in schedule.rows.iter().enumerate() {
+        let mut shapes = Vec::new();
+        for run in schedule.runs.iter().filter(|run| run.row == index) {
+            let ink = match row.task {
+                _ if run.late => Ink::Late,
+                Some(_) => Ink::Response,
+                None => Ink::Kernel,
+            };
+            let (start, end) = (scaled(run.start), scaled(run.end));
+            shapes.push(Shape::Bar(start, end, 0.5, ink));
+            if several {
+                shapes.push(Shape::Label(start, end, run.processor.to_string()));
+            }
+        }
+        let releases = row.releases.iter();
+        shapes.extend(releases.map(|at| Shape::Up(scaled(*at), Ink::Word)));
+        let deadlines = row.deadlines.iter();
+        shapes.extend(deadlines.map(|at| Shape::Down(scaled(*at), Ink::Limit)));
+        lanes.push(Lane {
+            name: row.task.map_or("kernel".to_owned(), |task| {
+                plan.system.tasks[task].name.clone()
+            }),
+            shapes,
+            aside: row
+                .response
+                .map_or(String::new(), |response| span(microseconds(response))),
+        });
+    }
+    let axis = format!("time in {unit}; at the right the longest response of jobs released here");
+    let sample = |ink: Ink| Shape::Bar(0.0, 1.0, 0.5, ink);
+    let mut legend = vec![(
+        if several {
+            "runs, with the number of the processor"
+        } else {
+            "runs"
+        },
+        sample(Ink::Response),
+    )];
+    if schedule.runs.iter().any(|run| run.late) {
+        legend.push(("runs after its deadline", sample(Ink::Late)));
+    }
+    if schedule.rows.iter().any(|row| row.task.is_none()) {
+        legend.push((
+            "releases, interrupts, and a first stall by regulation",
+            sample(Ink::Kernel),
+        ));
+    }
+    legend.push(("release", Shape::Up(0.5, Ink::Word)));
+    legend.push(("deadline", Shape::Down(0.5, Ink::Limit)));
+    let frame = Frame {
+        axis: &axis,
+        range: (0.0, scaled(schedule.length)),
+        logarithmic: false,
+        legend: &legend,
+    };
+    draw(&frame, &lanes)
+}
