@@ -24,6 +24,7 @@ mod waiting;
 use crate::activity::{ACTIVITY_COST, Activities, Activity, Path, State};
 use crate::hardware::{Hardware, Region, Right};
 use crate::tile::Tile;
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{
@@ -201,7 +202,7 @@ impl System {
 
     /// An activity.
     pub fn activity(&self, id: u16) -> Option<&Activity> {
-        self.activities.get(&id)
+        self.activities.get(&id).map(AsRef::as_ref)
     }
 
     /// All activities, by their numbers.
@@ -329,11 +330,11 @@ impl System {
         let tile = &mut self.tiles[activity.tile];
         tile.budgets.extend(activity.cpu);
         tile.bucket_users[usize::from(activity.bucket)] += 1;
-        self.activities.insert(id, activity);
+        self.activities.insert(id, Box::new(activity));
     }
 
     /// An activity is not there any more.
-    fn leave(&mut self, id: u16) -> Option<Activity> {
+    fn leave(&mut self, id: u16) -> Option<Box<Activity>> {
         let activity = self.activities.remove(&id)?;
         self.numbers[usize::from(activity.holder.0)] = KERNEL_ACTIVITY;
         let tile = &mut self.tiles[activity.tile];
