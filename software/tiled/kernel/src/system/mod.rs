@@ -473,7 +473,7 @@ impl System {
                     tile_priority,
                     name,
                 };
-                return settle(self.create(hardware, ticket, creation), reply);
+                return settle(self.create(hardware, ticket, creation, None), reply);
             }
             Syscall::Map {
                 activity,

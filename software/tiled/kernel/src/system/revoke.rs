@@ -91,7 +91,7 @@ impl Jobs {
             _ => true,
         });
         self.making[level]
-            .retain(|making| !matches!(making, Making::Place(ticket, _) if is_his(ticket)));
+            .retain(|making| !matches!(making, Making::Place(ticket, ..) if is_his(ticket)));
         self.count -= before - self.waiting[level].len() - self.making[level].len();
     }
 
