@@ -73,6 +73,8 @@ pub struct Activity {
     pub(crate) parked: Option<Right>,
     /// What its call waits for, if that is something that others do.
     pub(crate) waits: Option<Waiting>,
+    /// It has stopped, and neither waits nor has jobs that have not begun.
+    pub(crate) is_withdrawn: bool,
 }
 
 /// Bytes that the kernel keeps of an activity, beside its place among the holders. Whoever creates it pays for them.
@@ -262,6 +264,7 @@ mod tests {
             post: Box::default(),
             parked: None,
             waits: None,
+            is_withdrawn: false,
         }
     }
 

@@ -97,7 +97,7 @@ impl System {
         }
         self.enter(
             id,
-            Activity {
+            Box::new(Activity {
                 name: plan.name,
                 is_namesake,
                 holder,
@@ -118,7 +118,8 @@ impl System {
                 post: post.unwrap_or_default(),
                 parked: None,
                 waits: None,
-            },
+                is_withdrawn: false,
+            }),
         );
         let bucket = (bucket != 0).then_some(Request::SetBucket {
             activity: id,
@@ -488,12 +489,11 @@ impl System {
         let Some(id) = self.number(holder) else {
             return;
         };
-        self.wait_no_more(id);
+        self.withdraw(id);
         self.activities.hush(id);
         let Some(mut activity) = self.leave(id) else {
             return;
         };
-        self.jobs.forget(id, activity.priority.into());
         let cause = match activity.state {
             State::Stopped(cause) => cause,
             _ => StopCause::Killed,
@@ -507,6 +507,18 @@ impl System {
             let words = post::ended(activity.selector, id, last, Event::Stopped(cause));
             self.notify_end(activity.creator, removed, words);
         }
+    }
+
+    /// An activity that has stopped waits no more, and what it asked for and what has not begun is not done. Whether that was to do.
+    pub(super) fn withdraw(&mut self, id: u16) -> bool {
+        let Some(activity) = self.activities.quiet(id).filter(|a| !a.is_withdrawn) else {
+            return false;
+        };
+        activity.is_withdrawn = true;
+        let level = activity.priority.into();
+        self.wait_no_more(id);
+        self.jobs.forget(id, level);
+        true
     }
 
     /// Why the root manager stopped, if it has.

@@ -322,7 +322,7 @@ impl System {
     }
 
     /// An activity is there.
-    fn enter(&mut self, id: u16, activity: Activity) {
+    fn enter(&mut self, id: u16, activity: Box<Activity>) {
         let place = usize::from(activity.holder.0);
         // There is room for all places of holders.
         while self.numbers.len() <= place && self.numbers.push(KERNEL_ACTIVITY).is_ok() {}
@@ -330,7 +330,7 @@ impl System {
         let tile = &mut self.tiles[activity.tile];
         tile.budgets.extend(activity.cpu);
         tile.bucket_users[usize::from(activity.bucket)] += 1;
-        self.activities.insert(id, Box::new(activity));
+        self.activities.insert(id, activity);
     }
 
     /// An activity is not there any more.
