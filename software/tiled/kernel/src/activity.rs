@@ -73,17 +73,21 @@ pub struct Activity {
     pub(crate) parked: Option<Right>,
     /// What its call waits for, if that is something that others do.
     pub(crate) waits: Option<Waiting>,
+    /// It has stopped, and neither waits nor has jobs that have not begun.
+    pub(crate) is_withdrawn: bool,
 }
 
 /// Bytes that the kernel keeps of an activity, beside its place among the holders. Whoever creates it pays for them.
-pub const ACTIVITY_COST: u64 = (size_of::<(u16, Activity)>() + size_of::<Post>()) as u64;
+pub const ACTIVITY_COST: u64 =
+    (size_of::<(u16, Box<Activity>)>() + size_of::<Activity>() + size_of::<Post>()) as u64;
 
 /// All activities by their numbers.
 ///
 /// Every call begins with a look for its caller, so what was found is remembered, until anything about any activity may have changed.
 #[derive(Clone, Debug, Default)]
 pub struct Activities {
-    all: Paid<Creator, BTreeMap<u16, Activity>>,
+    /// Each in a place of its own: what the tree moves is small.
+    all: Paid<Creator, BTreeMap<u16, Box<Activity>>>,
     /// Callers that were found, by the lower bits of their labels.
     callers: Callers,
 }
@@ -162,8 +166,8 @@ impl Activities {
         let mut next = Some(id);
         core::array::from_fn(|_| {
             let id = next?;
-            let found = self.all.get(&id);
-            next = found.map(|activity| activity.creator);
+            let found = self.all.get(&id).map(AsRef::as_ref);
+            next = found.map(|activity: &Activity| activity.creator);
             Some((id, found?))
         })
     }
@@ -208,12 +212,12 @@ impl Activities {
 impl Activities {
     /// An activity, for what does not change whether it may call.
     pub(crate) fn quiet(&mut self, id: u16) -> Option<&mut Activity> {
-        self.all.get_mut(&id)
+        self.all.get_mut(&id).map(AsMut::as_mut)
     }
 }
 
 impl Deref for Activities {
-    type Target = BTreeMap<u16, Activity>;
+    type Target = BTreeMap<u16, Box<Activity>>;
 
     fn deref(&self) -> &Self::Target {
         &self.all
@@ -260,6 +264,7 @@ mod tests {
             post: Box::default(),
             parked: None,
             waits: None,
+            is_withdrawn: false,
         }
     }
 
@@ -275,7 +280,7 @@ mod tests {
                 is_namesake,
                 ..activity(0, id)
             };
-            all.insert(id, new);
+            all.insert(id, Box::new(new));
         };
         add(1, 0, "root");
         add(2, 1, "control");
@@ -302,11 +307,11 @@ mod tests {
             if all.contains_key(&creator) && all.may_create(creator) {
                 all.insert(
                     id,
-                    Activity {
+                    Box::new(Activity {
                         creator,
                         name: Name::new("x").unwrap(),
                         ..activity(0, id)
-                    },
+                    }),
                 );
             }
         }
@@ -326,7 +331,7 @@ mod tests {
             for (count, (what, low, high, generation)) in steps.into_iter().enumerate() {
                 let id = 1 + low + high * CALLERS as u16;
                 match what {
-                    0 => drop(all.insert(id, activity(generation, count as u16))),
+                    0 => drop(all.insert(id, Box::new(activity(generation, count as u16)))),
                     1 => drop(all.remove(&id)),
                     2 => all.iter_mut().for_each(|(_, a)| a.state = State::Stopping),
                     _ => {

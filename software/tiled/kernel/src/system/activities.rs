@@ -9,7 +9,7 @@ use super::tiles::PAGE;
 use super::{Outcome, System, Ticket, caller_label, done};
 use crate::activity::{Activity, State};
 use crate::hardware::{Hardware, Region};
-use crate::post;
+use crate::post::{self, Post};
 use alloc::boxed::Box;
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEndpoint};
 use bulkhead_abi::syscall::{
@@ -41,6 +41,18 @@ pub struct Creation {
     pub name: Name,
 }
 
+/// What an activity can begin with: where it is, what it computes with, and whether its creator has another one of its name.
+pub(super) struct Admitted {
+    caller: HolderId,
+    index: usize,
+    region: Region,
+    physical: u64,
+    cpu_owner: NodeId,
+    cpu: Option<(u64, u64)>,
+    regulated: Option<super::tiles::Regulated>,
+    is_namesake: bool,
+}
+
 /// Numbers of activities end here; larger ones are the unit's own.
 pub const NUMBERS_END: u16 = 0x8000;
 
@@ -54,12 +66,99 @@ impl System {
         hardware: &mut impl Hardware,
         ticket: Ticket,
         plan: Creation,
+        post: Option<Box<Post>>,
     ) -> Result<Outcome, SyscallError> {
         if !self.space.has_place() {
-            let making = Making::Place(ticket, Box::new(plan));
+            let making = Making::Place(ticket, Box::new(plan), post);
             self.jobs.make(ticket.level, making);
             return Ok(Outcome::Later);
         }
+        let Admitted {
+            caller,
+            index,
+            region,
+            physical,
+            cpu_owner,
+            cpu,
+            regulated,
+            is_namesake,
+        } = self.admit(ticket, &plan)?;
+        let creator = ticket.caller;
+
+        let (node, holder) =
+            self.space
+                .create_activity(caller, plan.target, plan.tile, plan.purse, plan.memory)?;
+        // From here on nothing fails.
+        let bucket = self.take_bucket(hardware, index, regulated);
+        let (id, generation) = self.number_for_new();
+        if !self.tiles[index].is_shared && self.activities.values().any(|a| a.tile == index) {
+            self.tiles[index].is_shared = true;
+            hardware.set_borrowed(self.tiles[index].id, PRIVILEGED_CREDIT.into());
+        }
+        self.enter(
+            id,
+            Box::new(Activity {
+                name: plan.name,
+                is_namesake,
+                holder,
+                node,
+                tile: index,
+                creator,
+                is_known: false,
+                generation,
+                selector: plan.target,
+                priority: plan.priority,
+                state: State::Creating,
+                region,
+                physical,
+                cpu: cpu.map(|_| cpu_owner),
+                bucket,
+                paged: None,
+                syscalls: (NO_ENDPOINT, NO_ENDPOINT),
+                post: post.unwrap_or_default(),
+                parked: None,
+                waits: None,
+                is_withdrawn: false,
+            }),
+        );
+        let bucket = (bucket != 0).then_some(Request::SetBucket {
+            activity: id,
+            bucket,
+        });
+        let budget = cpu.map(|(budget, period)| Request::SetBudget {
+            activity: id,
+            budget,
+            period,
+            priority: plan.tile_priority,
+            start: self.space.fresh_from(cpu_owner),
+        });
+        let equipping = Equipping {
+            ticket,
+            caller,
+            plan,
+            id,
+            node,
+            birth: self.space.birth(node),
+            holder,
+            rest: [budget, bucket],
+            stage: 0,
+            pool: 0,
+            tables: None,
+        };
+        self.jobs
+            .make(ticket.level, Making::Activity(Box::new(equipping)));
+        Ok(Outcome::Later)
+    }
+
+    /// What an activity can begin with. Nothing is changed, so it can be asked before anything is made ready.
+    ///
+    /// # Errors
+    /// Why it cannot be created.
+    pub(super) fn admit(
+        &mut self,
+        ticket: Ticket,
+        plan: &Creation,
+    ) -> Result<Admitted, SyscallError> {
         let creator = ticket.caller;
         let caller = self.holder(ticket)?;
         let highest = match self.activities.get(&creator) {
@@ -102,69 +201,16 @@ impl System {
         let cpu_owner = tile.owner[Quota::Cpu as usize];
         let cpu = self.budget_of(index, &tile, plan.tile_priority)?;
         let regulated = self.bucket_for(index, tile.owner[Quota::NocRate as usize])?;
-
-        let (node, holder) =
-            self.space
-                .create_activity(caller, plan.target, plan.tile, plan.purse, plan.memory)?;
-        // From here on nothing fails.
-        let bucket = self.take_bucket(hardware, index, regulated);
-        let (id, generation) = self.number_for_new();
-        if !self.tiles[index].is_shared && self.activities.values().any(|a| a.tile == index) {
-            self.tiles[index].is_shared = true;
-            hardware.set_borrowed(self.tiles[index].id, PRIVILEGED_CREDIT.into());
-        }
-        self.enter(
-            id,
-            Activity {
-                name: plan.name,
-                is_namesake: self.activities.has_namesake(creator, &plan.name),
-                holder,
-                node,
-                tile: index,
-                creator,
-                is_known: false,
-                generation,
-                selector: plan.target,
-                priority: plan.priority,
-                state: State::Creating,
-                region,
-                physical,
-                cpu: cpu.map(|_| cpu_owner),
-                bucket,
-                paged: None,
-                syscalls: (NO_ENDPOINT, NO_ENDPOINT),
-                post: Box::default(),
-                parked: None,
-                waits: None,
-            },
-        );
-        let bucket = (bucket != 0).then_some(Request::SetBucket {
-            activity: id,
-            bucket,
-        });
-        let budget = cpu.map(|(budget, period)| Request::SetBudget {
-            activity: id,
-            budget,
-            period,
-            priority: plan.tile_priority,
-            start: self.space.fresh_from(cpu_owner),
-        });
-        let equipping = Equipping {
-            ticket,
+        Ok(Admitted {
             caller,
-            plan,
-            id,
-            node,
-            birth: self.space.birth(node),
-            holder,
-            rest: [budget, bucket],
-            stage: 0,
-            pool: 0,
-            tables: None,
-        };
-        self.jobs
-            .make(ticket.level, Making::Activity(Box::new(equipping)));
-        Ok(Outcome::Later)
+            index,
+            region,
+            physical,
+            cpu_owner,
+            cpu,
+            regulated,
+            is_namesake: self.activities.has_namesake(creator, &plan.name),
+        })
     }
 
     /// A number that no activity has, the one that has not been used for longest; and how often it was in use before.
@@ -443,12 +489,11 @@ impl System {
         let Some(id) = self.number(holder) else {
             return;
         };
-        self.wait_no_more(id);
+        self.withdraw(id);
         self.activities.hush(id);
         let Some(mut activity) = self.leave(id) else {
             return;
         };
-        self.jobs.forget(id, activity.priority.into());
         let cause = match activity.state {
             State::Stopped(cause) => cause,
             _ => StopCause::Killed,
@@ -462,6 +507,18 @@ impl System {
             let words = post::ended(activity.selector, id, last, Event::Stopped(cause));
             self.notify_end(activity.creator, removed, words);
         }
+    }
+
+    /// An activity that has stopped waits no more, and what it asked for and what has not begun is not done. Whether that was to do.
+    pub(super) fn withdraw(&mut self, id: u16) -> bool {
+        let Some(activity) = self.activities.quiet(id).filter(|a| !a.is_withdrawn) else {
+            return false;
+        };
+        activity.is_withdrawn = true;
+        let level = activity.priority.into();
+        self.wait_no_more(id);
+        self.jobs.forget(id, level);
+        true
     }
 
     /// Why the root manager stopped, if it has.

@@ -12,6 +12,7 @@ use super::{System, Ticket, done};
 use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use crate::load::{self, Loading};
+use crate::post::Post;
 use alloc::boxed::Box;
 use bulkhead_abi::syscall::{
     NO_SELECTOR, SEL_ACTIVITY, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, SyscallError,
@@ -22,8 +23,8 @@ use bulkhead_capabilities::{HolderId, NodeId, Object, Space};
 /// Something that is being made.
 #[derive(Clone, Debug)]
 pub(super) enum Making {
-    /// An activity for which no place is ready yet.
-    Place(Ticket, Box<Creation>),
+    /// An activity for which no place is ready yet; where it hears and says, once that is there.
+    Place(Ticket, Box<Creation>, Option<Box<Post>>),
     /// An activity gets what every activity begins with.
     Activity(Box<Equipping>),
     /// Its TileMux knows it; its channel to the kernel is opened, where it receives first. Whether that is done.
@@ -91,14 +92,23 @@ impl System {
         making: Making,
     ) -> Option<Making> {
         let (ticket, outcome, rest) = match making {
-            Making::Place(ticket, plan) => {
+            Making::Place(ticket, plan, post) => {
                 if !self.space.has_place() {
                     self.space.make_place();
                     // Perhaps somebody else comes first; then it begins again.
-                    return Some(Making::Place(ticket, plan));
+                    return Some(Making::Place(ticket, plan, post));
                 }
-                if let Err(error) = self.create(hardware, ticket, *plan) {
-                    self.answer(ticket, Err(error));
+                let outcome = match post {
+                    // Whoever is refused is refused here; the next step looks again.
+                    None => self.admit(ticket, &plan).map(|_| None),
+                    Some(post) => self.create(hardware, ticket, *plan, Some(post)).map(Some),
+                };
+                match outcome {
+                    Ok(None) => {
+                        return Some(Making::Place(ticket, plan, Some(Box::default())));
+                    }
+                    Ok(Some(_)) => {}
+                    Err(error) => self.answer(ticket, Err(error)),
                 }
                 return None;
             }

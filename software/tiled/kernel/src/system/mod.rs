@@ -24,6 +24,7 @@ mod waiting;
 use crate::activity::{ACTIVITY_COST, Activities, Activity, Path, State};
 use crate::hardware::{Hardware, Region, Right};
 use crate::tile::Tile;
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{
@@ -201,7 +202,7 @@ impl System {
 
     /// An activity.
     pub fn activity(&self, id: u16) -> Option<&Activity> {
-        self.activities.get(&id)
+        self.activities.get(&id).map(AsRef::as_ref)
     }
 
     /// All activities, by their numbers.
@@ -321,7 +322,7 @@ impl System {
     }
 
     /// An activity is there.
-    fn enter(&mut self, id: u16, activity: Activity) {
+    fn enter(&mut self, id: u16, activity: Box<Activity>) {
         let place = usize::from(activity.holder.0);
         // There is room for all places of holders.
         while self.numbers.len() <= place && self.numbers.push(KERNEL_ACTIVITY).is_ok() {}
@@ -333,7 +334,7 @@ impl System {
     }
 
     /// An activity is not there any more.
-    fn leave(&mut self, id: u16) -> Option<Activity> {
+    fn leave(&mut self, id: u16) -> Option<Box<Activity>> {
         let activity = self.activities.remove(&id)?;
         self.numbers[usize::from(activity.holder.0)] = KERNEL_ACTIVITY;
         let tile = &mut self.tiles[activity.tile];
@@ -472,7 +473,7 @@ impl System {
                     tile_priority,
                     name,
                 };
-                return settle(self.create(hardware, ticket, creation), reply);
+                return settle(self.create(hardware, ticket, creation, None), reply);
             }
             Syscall::Map {
                 activity,

@@ -91,7 +91,7 @@ impl Jobs {
             _ => true,
         });
         self.making[level]
-            .retain(|making| !matches!(making, Making::Place(ticket, _) if is_his(ticket)));
+            .retain(|making| !matches!(making, Making::Place(ticket, ..) if is_his(ticket)));
         self.count -= before - self.waiting[level].len() - self.making[level].len();
     }
 
@@ -259,6 +259,7 @@ impl System {
         }
         if let Some(node) = self.space.at(level)
             && (self.silence(hardware, node)
+                || self.withdraw_from(node)
                 || self.space.owner(node) == node && self.dismiss(node)
                 || self.close_endpoint(hardware, level, node))
         {
@@ -282,6 +283,17 @@ impl System {
             _ => return None,
         };
         self.number(holder)
+    }
+
+    /// If the node is an activity that has stopped, it waits for nothing any more. Whether there was something to do.
+    fn withdraw_from(&mut self, node: NodeId) -> bool {
+        match *self.space.object(node) {
+            Object::Activity { holder } if self.space.owner(node) == node => {
+                let id = self.number(HolderId(holder));
+                id.is_some_and(|id| self.withdraw(id))
+            }
+            _ => false,
+        }
     }
 
     /// If the node is an activity that runs, or memory that one sees, it runs no more. Whether there was something to do.
