@@ -44,7 +44,7 @@ impl Facts {
     /// Reads a run off; `start` in ticks.
     pub fn new(stand: &Stand, seen: &Seen, start: u64) -> Self {
         let system = stand.system();
-        let names = names::of(system, &seen.console);
+        let names = names::of(system, &seen.markers);
         let own: Vec<&str> = system
             .apps
             .iter()
@@ -257,7 +257,7 @@ pub fn first_difference(
 /// Worst latencies of flows over all attacks beside their bounds, which start from what the domain did alone.
 pub fn flows(stand: &Stand, seen: &Seen, alone: &Facts, attacks: &[Facts]) -> Vec<FlowAudit> {
     let system = stand.system();
-    let names = names::of(system, &seen.console);
+    let names = names::of(system, &seen.markers);
     let bound = |flow: &FlowResult| {
         let length = bounds::slicing(system).map_or(0, |slicing| slicing.0);
         let known = bounds::alone(system, &names, flow, &seen.slices, length);

@@ -11,7 +11,7 @@ use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_analysis::communication::{Profile, SystemBounds};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_model::System;
-use bulkhead_model::system::Flow;
+use bulkhead_model::system::{App, Flow};
 use bulkhead_report::format::grouped;
 use bulkhead_report::result::{Bound, End, FlowResult, Sample, VariantResult, Verdict};
 
@@ -240,11 +240,17 @@ pub fn of_app(
     counts: &Counts,
     wanted: Transaction,
 ) -> u64 {
-    let name = &system.apps[app].name;
+    let App { name, tile, .. } = &system.apps[app];
+    // Children of the only one on a tile are part of it.
+    let only = names.on_tile(*tile).len() == 1;
     counts
         .iter()
         .filter(|((owner, transaction), _)| {
-            *transaction == wanted && names.owner(*owner).trim_end_matches(" (TileMux)") == name
+            let is_own = match only {
+                true => owner.tile == *tile,
+                false => names.owner(*owner).trim_end_matches(" (TileMux)") == name,
+            };
+            *transaction == wanted && is_own
         })
         .map(|(_, count)| *count)
         .sum()
@@ -512,7 +518,7 @@ mod tests {
     #[test]
     fn start_up_does_not_count_as_a_job() {
         let system = variant("alone");
-        let names = crate::tiled::names::of(&system, "");
+        let names = crate::tiled::names::of(&system, &crate::tiled::names::all_as(&system, 2));
         let count = |reads| Counts::from([((Owner::new(2, 2), Transaction::CacheRead), reads)]);
         // The first sample begins at 150, so the slice from 100 on is the first that counts.
         let length = slicing(&system).expect("a flow").0;

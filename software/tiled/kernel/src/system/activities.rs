@@ -12,6 +12,7 @@ use crate::hardware::{Hardware, Region};
 use crate::post;
 use alloc::boxed::Box;
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEndpoint};
+use bulkhead_abi::marker::Begins;
 use bulkhead_abi::syscall::{
     Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SYSCALL_SLOT, StopCause, SyscallError,
 };
@@ -113,11 +114,19 @@ impl System {
             self.tiles[index].is_shared = true;
             hardware.set_borrowed(self.tiles[index].id, PRIVILEGED_CREDIT.into());
         }
+        let is_namesake = self.activities.has_namesake(creator, &plan.name);
+        let begins = Begins {
+            activity: id,
+            creator,
+            tile: self.tiles[index].id,
+            is_namesake,
+        };
+        hardware.announce(begins, &plan.name);
         self.enter(
             id,
             Activity {
                 name: plan.name,
-                is_namesake: self.activities.has_namesake(creator, &plan.name),
+                is_namesake,
                 holder,
                 node,
                 tile: index,
