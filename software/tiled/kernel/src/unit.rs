@@ -329,7 +329,9 @@ impl Hardware for Unit {
 
     fn announce(&mut self, begins: Begins, name: &Name) {
         marker::activity_begins(begins.pack());
-        name.to_words().map(marker::activity_name);
+        for word in name.to_words() {
+            marker::activity_name(word);
+        }
     }
 
     fn set_borrowed(&mut self, tile: u16, bytes: u64) {
