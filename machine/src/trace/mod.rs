@@ -608,4 +608,8 @@ impl Observer for Tracer {
     fn bytes(&self) -> Vec<u8> {
         self.writer.finish()
     }
+
+    fn missing(&self) -> u64 {
+        self.writer.missing()
+    }
 }

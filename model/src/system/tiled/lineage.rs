@@ -3,9 +3,9 @@
 //! Why it exists: everybody is created by his manager, and the kernel follows creators only so far; the chip would refuse in the middle
 //! of a start. What it deliberately does not know: whether what is below a manager keeps its limits; `tree` knows that.
 
-use super::System;
-use super::check::Places;
 use crate::error::{Diagnostic, Problem};
+use crate::system::System;
+use crate::system::check::Places;
 use bulkhead_abi::syscall::LINEAGE_MAX;
 
 /// Reports whoever is the first in his row that the kernel would not create.
