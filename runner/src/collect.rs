@@ -290,6 +290,8 @@ pub fn marker_words(marker: &MarkerEvent) -> String {
         Some(MarkerKind::MeasureEnd) => "end of measurement",
         Some(MarkerKind::ActivityFault) => "fault",
         Some(MarkerKind::Check) => "check value",
+        Some(MarkerKind::ActivityBegins) => "begin of activity",
+        Some(MarkerKind::ActivityName) => "name of activity",
         None => return format!("{:#x} with {}", marker.kind, marker.value),
     };
     format!("{what} {}", marker.value)
