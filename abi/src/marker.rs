@@ -37,5 +37,61 @@ codes! {
         ActivityFault = 10,
         /// A 64-bit check value of the application (value: it), to be compared between runs.
         Check = 11,
+        /// The kernel of the tiled OS creates an activity (value: [`Begins`]); the words of the name that its creator gave it follow.
+        /// Means something on the kernel's tile only, where nobody else runs.
+        ActivityBegins = 12,
+        /// A word of the name of the activity that begins (value: 8 bytes, the first one lowest).
+        ActivityName = 13,
+    }
+}
+
+/// Who begins where, as one word: the value of [`MarkerKind::ActivityBegins`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begins {
+    /// Its number.
+    pub activity: u16,
+    /// The number of its creator.
+    pub creator: u16,
+    /// Its tile.
+    pub tile: u16,
+    /// Another activity of its creator has its name.
+    pub is_namesake: bool,
+}
+
+impl Begins {
+    /// As one word.
+    pub const fn pack(self) -> u64 {
+        self.activity as u64
+            | (self.creator as u64) << 16
+            | (self.tile as u64) << 32
+            | (self.is_namesake as u64) << 48
+    }
+
+    /// From one word.
+    pub const fn unpack(word: u64) -> Self {
+        Self {
+            activity: word as u16,
+            creator: (word >> 16) as u16,
+            tile: (word >> 32) as u16,
+            is_namesake: word >> 48 & 1 != 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_begins_is_one_word() {
+        for (activity, creator, tile, is_namesake) in [(1, 0, 2, false), (u16::MAX, 7, 255, true)] {
+            let begins = Begins {
+                activity,
+                creator,
+                tile,
+                is_namesake,
+            };
+            assert_eq!(Begins::unpack(begins.pack()), begins);
+        }
     }
 }

@@ -39,6 +39,8 @@ pub const SEL_TILES: u16 = 512;
 pub const SEL_MEMORIES: u16 = 768;
 /// Tiles that can be named by such selectors.
 pub const SEL_TILES_MAX: u16 = SEL_MEMORIES - SEL_TILES;
+/// Activities in a row of which each created the next one, the root manager first, at most.
+pub const LINEAGE_MAX: usize = 12;
 /// No selector.
 pub const NO_SELECTOR: u16 = u16::MAX;
 /// In [`Syscall::DeriveTile`]: this quota is shared with the source.

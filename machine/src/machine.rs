@@ -390,8 +390,8 @@ impl Machine {
         Ok(())
     }
 
-    /// All markers, sorted by time, then tile, then order of execution. Of each tile the first four million are kept
-    /// ([`Statistics::markers_lost`] counts the others).
+    /// All markers, sorted by time, then tile, then order of execution. Of each tile the first four million are kept,
+    /// at most three of them of kinds that only applications know ([`Statistics::markers_lost`] counts the others).
     pub fn markers(&self) -> Vec<Marker> {
         let mut all: Vec<Marker> = Vec::new();
         for tile in &self.tiles {

@@ -47,6 +47,8 @@ pub enum TileEvent {
 
 /// Markers kept for each tile (40 bytes each): a program may mark for ever.
 const MARKERS_MAX: usize = 1 << 22;
+/// Room among them for kinds of the chip's own interface, which say who is who: no other markers take it.
+const MARKERS_KEPT: usize = MARKERS_MAX / 4;
 
 /// Sources of events of one tick, in their order.
 const FROM_NETWORK: u32 = 0;

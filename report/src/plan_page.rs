@@ -5,7 +5,9 @@
 
 use super::lanes::{Frame, Ink, Lane, Shape, picture as draw};
 use super::page::{page, picture};
-use super::plan::{Grid, choices, failure, grid, heading, noun, repairs, task_grid, value};
+use super::plan::{
+    Grid, choices, failure, grid, heading, noun, repairs, system_verdict, task_grid, value,
+};
 use crate::Error;
 use crate::format::span;
 use bulkhead_analysis::plan::instant::{Group, Instant, instants};
@@ -57,7 +59,6 @@ pub fn system(
     found: &[SystemRepair],
 ) -> Result<String, Error> {
     let all = || runs.iter().flat_map(|run| run.verdict.all());
-    let (count, failed) = (all().count(), all().filter(|c| !c.holds).count());
     let change =
         |repair: &SystemRepair| format!("--set '{}' instead of {}", repair.set, repair.from);
     let chosen: Vec<String> = chosen
@@ -70,10 +71,7 @@ pub fn system(
     }
     let body = html! {
         h1 { (name) }
-        p { (runs.len()) @if runs.len() == 1 { " run; " } @else { " variants; " }
-            @if count == 0 { "nothing was judged, because no task has a cost, and no quota or flow is promised." }
-            @else if failed == 0 { (count) " constraints were judged, and all of them hold." }
-            @else { (count) " constraints were judged, and " span.bad { (failed) " fail" } "." } }
+        (system_verdict(runs).markup(&[]))
         (list("The least changes that repair it, each alone, the least first", &found.iter().map(change).collect::<Vec<_>>()))
         @for part in &parts { (part) }
         (list("Open in the description, and chosen", &chosen))
@@ -105,7 +103,6 @@ fn variant(run: &Run) -> Result<Markup, Error> {
             @if !times.is_empty() { (picture(bars(&times)?)) }
             (cells(&grid(constraints.iter())))
         }
-        (list("Notes", &verdict.notes))
         @if !verdict.assumptions.is_empty() {
             details { summary { "What bounds of flows rest on" } ul { @for one in &verdict.assumptions { li { (one) } } } }
         }

@@ -290,6 +290,8 @@ pub fn marker_words(marker: &MarkerEvent) -> String {
         Some(MarkerKind::MeasureEnd) => "end of measurement",
         Some(MarkerKind::ActivityFault) => "fault",
         Some(MarkerKind::Check) => "check value",
+        Some(MarkerKind::ActivityBegins) => "begin of activity",
+        Some(MarkerKind::ActivityName) => "name of activity",
         None => return format!("{:#x} with {}", marker.kind, marker.value),
     };
     format!("{what} {}", marker.value)
@@ -314,6 +316,10 @@ mod tests {
         load_system("quickstart", &LoadOptions::default()).expect("valid")
     }
 
+    fn names_of(system: &System) -> Names {
+        crate::tiled::names::of(system, &crate::tiled::names::all_as(system, 1))
+    }
+
     fn marker(at: u64, tile: u16, kind: MarkerKind, value: u64) -> MarkerEvent {
         MarkerEvent {
             at,
@@ -334,7 +340,7 @@ mod tests {
     #[test]
     fn late_and_lost_samples_are_misses() {
         let system = system();
-        let names = crate::tiled::names::of(&system, "");
+        let names = names_of(&system);
         let deadline = ticks(Time(400_000_000), system.platform.ticks_per_second());
         let markers = [
             marker(0, 2, MarkerKind::FlowBegin, 1),
@@ -355,7 +361,7 @@ mod tests {
     #[test]
     fn a_job_is_late_in_four_ways_and_counts_once() {
         let system = system();
-        let names = crate::tiled::names::of(&system, "");
+        let names = names_of(&system);
         let deadline = ticks(Time(400_000_000), system.platform.ticks_per_second());
         use MarkerKind::{DeadlineMiss, JobComplete, JobRelease};
         let job = |number: u64, at: u64, length: u64| {
@@ -391,7 +397,7 @@ mod tests {
     #[test]
     fn warm_up_does_not_count() {
         let system = system();
-        let names = crate::tiled::names::of(&system, "");
+        let names = names_of(&system);
         let markers = [
             marker(0, 5, MarkerKind::SpanBegin, 0),
             marker(90, 5, MarkerKind::SpanEnd, 0),
@@ -407,7 +413,7 @@ mod tests {
     #[test]
     fn waits_are_summed_by_name() {
         let system = system();
-        let names = crate::tiled::names::of(&system, "");
+        let names = names_of(&system);
         let mut ledger = Ledger::new();
         let (victim, hog) = (Owner::new(2, 1), Owner::new(5, 1));
         ledger.book(victim, hog, Resource::Link(3), 5);

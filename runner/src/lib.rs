@@ -16,6 +16,7 @@ pub mod error;
 pub mod image;
 pub mod measure;
 pub mod modules;
+pub(crate) mod named_tracer;
 pub mod names;
 pub mod new;
 pub mod observed;

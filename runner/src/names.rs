@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 /// Gives names to owners.
 pub trait Naming: Debug + Send + Sync {
+    /// Hears a marker; if it completes what tells who somebody is, gives the name.
+    fn hear(&mut self, tile: u16, kind: u16, value: u64) -> Option<(Owner, String)>;
     /// Applications and managers on a tile.
     fn on_tile(&self, tile: u16) -> Vec<String>;
-    /// Owners that may appear, with their names.
-    fn all(&self) -> Vec<(Owner, String)>;
     /// Who an owner is.
     fn owner(&self, owner: Owner) -> String;
 }
@@ -30,11 +30,6 @@ impl Names {
     /// Applications and managers on a tile.
     pub fn on_tile(&self, tile: u16) -> Vec<String> {
         self.0.on_tile(tile)
-    }
-
-    /// Owners that may appear, with their names.
-    pub fn all(&self) -> Vec<(Owner, String)> {
-        self.0.all()
     }
 
     /// Who an owner is.

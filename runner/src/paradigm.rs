@@ -7,7 +7,7 @@
 use crate::error::Error;
 use crate::image::BootImage;
 use crate::measure::MarkerEvent;
-use crate::names::Names;
+use crate::names::{Names, Naming};
 use crate::observed::Observed;
 use crate::programs::Program;
 use bulkhead_machine::machine::Machine;
@@ -44,8 +44,11 @@ pub trait Paradigm: Sync {
     /// What a chip printed, as a user reads it: who is in the description has its name.
     fn described(&self, system: &System, console: &str) -> String;
 
-    /// Names for whatever the machine numbers; `console` is what the chip printed.
-    fn names(&self, system: &System, console: &str) -> Names;
+    /// Names for whatever the machine numbers; `markers` are those of the run.
+    fn names(&self, system: &System, markers: &[MarkerEvent]) -> Names;
+
+    /// The same while it runs.
+    fn naming(&self, system: &System) -> Box<dyn Naming>;
 
     /// What went wrong: who stopped otherwise than with success, and who has not finished though the run ended without its say;
     /// `locate` says where in an application a program counter lies.

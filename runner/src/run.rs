@@ -308,7 +308,7 @@ pub fn looked_at(
     for (job, observed) in jobs.iter().zip(&observed) {
         seen.push(Seen {
             system: job.system.clone(),
-            names: paradigm.names(&job.system, &observed.console),
+            names: paradigm.names(&job.system, &observed.markers),
             log: job.watcher.as_ref().map(Watcher::take),
             slices: observed.slices.clone(),
             work: paradigm.work(&job.system, &observed.markers),
@@ -358,7 +358,7 @@ fn finish(
     let mut peers = Vec::new();
     let mut names = Vec::new();
     for (job, seen) in jobs.iter().zip(&observed) {
-        let own = paradigm.names(&job.system, &seen.console);
+        let own = paradigm.names(&job.system, &seen.markers);
         let mut variant = read(paradigm, &job.name, &job.system, &own, programs, seen);
         variant
             .incidents
@@ -372,7 +372,7 @@ fn finish(
     }
     let beside_names: Vec<Names> = besides
         .iter()
-        .map(|(_, job, seen)| paradigm.names(&job.system, &seen.console))
+        .map(|(_, job, seen)| paradigm.names(&job.system, &seen.markers))
         .collect();
     let ran = |job: &'_ Job| job.plan.slice.map_or(0, |slice| slice.0);
     let runs: Vec<Ran<'_>> = jobs
@@ -599,7 +599,7 @@ fn peer_variant(
     seen: &Observed,
 ) -> Result<VariantResult, Error> {
     let paradigm = paradigm_of(system)?;
-    let names = paradigm.names(system, &seen.console);
+    let names = paradigm.names(system, &seen.markers);
     let mut variant = read(paradigm, name, system, &names, programs, seen);
     variant.incidents.clear();
     let ran = Ran {
@@ -650,7 +650,7 @@ fn peer_incidents(system: &System, seen: &Observed, end: &End) -> Result<Vec<Inc
     };
     let console = &other.observed.console;
     let paradigm = paradigm_of(&peer.system)?;
-    let names = paradigm.names(&peer.system, console);
+    let names = paradigm.names(&peer.system, &other.observed.markers);
     let own = other.outcome.map(|outcome| self::end("", &[], outcome));
     let said = Said {
         names: &names,

@@ -6,7 +6,8 @@
 use crate::chips::Chips;
 use crate::error::Error;
 use crate::image::BootImage;
-use crate::names::Names;
+use crate::named_tracer::NamedTracer;
+use crate::names::Naming;
 use crate::observed::{Counts, Observed, counts, difference, hexadecimal, markers};
 use crate::paradigm::Paradigm;
 use crate::progress::{Progress, Stage};
@@ -62,8 +63,8 @@ pub fn execute_watched(
         if let Some(peer) = &system.peer {
             here.peer = peer.name.clone();
         }
-        let names = paradigm.names(system, "");
-        machine.set_observer(Some(Box::new(tracer(&names, machine, here))));
+        let named = traced(paradigm.naming(system), machine, here);
+        machine.set_observer(Some(Box::new(named)));
         if let Some(peer) = &system.peer {
             let machine = chips.machine_mut(1);
             let there = Chip {
@@ -71,9 +72,8 @@ pub fn execute_watched(
                 heading: peer.name.clone(),
                 peer: system.name.clone(),
             };
-            let names = paradigm.names(&peer.system, "");
-            let tracer = tracer(&names, machine, there);
-            machine.set_observer(Some(Box::new(tracer)));
+            let named = traced(paradigm.naming(&peer.system), machine, there);
+            machine.set_observer(Some(Box::new(named)));
         }
     }
 
@@ -145,15 +145,14 @@ pub fn execute_watched(
     })
 }
 
-/// A tracer for a chip, with the names of its activities.
-fn tracer(names: &Names, machine: &Machine, chip: Chip) -> Tracer {
+/// A tracer for a chip that calls activities by their names.
+fn traced(naming: Box<dyn Naming>, machine: &Machine, chip: Chip) -> NamedTracer {
     let options = TraceOptions {
         chip,
         ..TraceOptions::default()
     };
-    let mut tracer = Tracer::new(machine.config(), options);
-    for (owner, name) in names.all() {
-        tracer.name_activity(owner, &name);
+    NamedTracer {
+        naming,
+        tracer: Tracer::new(machine.config(), options),
     }
-    tracer
 }

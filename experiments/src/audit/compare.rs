@@ -46,7 +46,7 @@ impl Facts {
     /// Reads a run off; `start` in ticks.
     pub fn new(stand: &Stand, seen: &Seen, start: u64) -> Self {
         let system = stand.system();
-        let names = names::of(system, &seen.console);
+        let names = names::of(system, &seen.markers);
         let own: Vec<&str> = system
             .apps
             .iter()
@@ -276,7 +276,7 @@ pub fn flows(
     attacks: &[Facts],
 ) -> Vec<FlowAudit> {
     let system = stand.system();
-    let names = names::of(system, &seen.console);
+    let names = names::of(system, &seen.markers);
     let bound = |flow: &FlowResult| {
         let members = bounds::members(system, flow);
         if let Some(why) = bounds::obstacle(system, &members) {

@@ -1,7 +1,7 @@
 //! The tile as its hart sees it.
 
 use super::card::{self, with_card};
-use super::{Below, End, Local, MARKERS_MAX, Signal, TileEnv};
+use super::{Below, End, Local, MARKERS_KEPT, MARKERS_MAX, Signal, TileEnv};
 use crate::cache::Hierarchy;
 use crate::cache::hierarchy::{Outcome, Reach};
 use crate::device::clint::ClintEffect;
@@ -13,6 +13,7 @@ use crate::ledger::Resource;
 use crate::observe::Marker;
 use crate::timeline::Event;
 use crate::types::{Owner, Tick};
+use bulkhead_abi::marker::MarkerKind;
 use bulkhead_abi::memory_map::{
     CLINT_BASE, CLINT_SIZE, DTU_BASE, DTU_SIZE, EXIT_BASE, MEMORY_BASE, UART_BASE, UART_SIZE,
 };
@@ -464,7 +465,11 @@ impl Bus for TileBus<'_> {
             value,
         };
         self.local.saw(now, Event::Marker { kind, value });
-        if self.local.markers.len() < MARKERS_MAX {
+        let room = match MarkerKind::from_code(kind) {
+            Some(_) => MARKERS_MAX,
+            None => MARKERS_MAX - MARKERS_KEPT,
+        };
+        if self.local.markers.len() < room {
             self.local.markers.push(marker);
         } else {
             self.local.markers_lost += 1;

@@ -402,6 +402,8 @@ fn marker_name(kind: u16) -> &'static str {
         Some(MarkerKind::MeasureEnd) => "measurement ends",
         Some(MarkerKind::ActivityFault) => "activity faulted",
         Some(MarkerKind::Check) => "check value",
+        Some(MarkerKind::ActivityBegins) => "activity begins",
+        Some(MarkerKind::ActivityName) => "its name",
         None => "marker",
     }
 }

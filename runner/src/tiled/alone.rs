@@ -12,7 +12,7 @@ use crate::observed::Counts;
 use crate::tiled::bounds::{members, members_of};
 use bulkhead_machine::noc::Transaction;
 use bulkhead_model::System;
-use bulkhead_model::system::Flow;
+use bulkhead_model::system::{App, Flow};
 use bulkhead_report::format::span;
 use bulkhead_report::result::{FlowResult, Sample};
 
@@ -245,11 +245,17 @@ fn job(system: &System, names: &Names, app: usize, counts: &Counts) -> Job {
 
 /// Transactions of an application's tile, TileMux included.
 fn of_app(system: &System, names: &Names, app: usize, counts: &Counts, wanted: Transaction) -> u64 {
-    let name = &system.apps[app].name;
+    let App { name, tile, .. } = &system.apps[app];
+    // Children of the only one on a tile are part of it.
+    let only = names.on_tile(*tile).len() == 1;
     counts
         .iter()
         .filter(|((owner, transaction), _)| {
-            *transaction == wanted && names.owner(*owner).trim_end_matches(" (TileMux)") == name
+            let is_own = match only {
+                true => owner.tile == *tile,
+                false => names.owner(*owner).trim_end_matches(" (TileMux)") == name,
+            };
+            *transaction == wanted && is_own
         })
         .map(|(_, count)| *count)
         .sum()
@@ -295,7 +301,7 @@ mod tests {
     /// Cache lines that the sensor reads in slices that begin at these moments.
     fn counted(samples: &[(u64, u64)], reads: &[(u64, u64)]) -> Alone {
         let system = system();
-        let names = crate::tiled::names::of(&system, "");
+        let names = crate::tiled::names::of(&system, &crate::tiled::names::all_as(&system, 2));
         let count = |reads| Counts::from([((Owner::new(2, 2), Transaction::CacheRead), reads)]);
         let slices: Vec<(u64, Counts)> = reads.iter().map(|one| (one.0, count(one.1))).collect();
         let length = slicing(&system).expect("a flow").0;

@@ -102,7 +102,7 @@ pub fn measure(
     let observed: Vec<Observed> = observed.into_iter().collect::<Result<_, _>>()?;
     let names = runs.iter().zip(&observed);
     let names: Vec<_> = names
-        .map(|(run, seen)| super::names::of(&run.system, &seen.console))
+        .map(|(run, seen)| super::names::of(&run.system, &seen.markers))
         .collect();
     let ran = |((run, seen), names)| {
         let run: &BesideRun = run;

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::image::BootImage;
 use crate::measure::MarkerEvent;
 use crate::modules::boot_name;
-use crate::names::Names;
+use crate::names::{Names, Naming};
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
 use crate::programs::Program;
 use alone::Alone;
@@ -114,8 +114,12 @@ impl Paradigm for Tiled {
         names::described(system, console)
     }
 
-    fn names(&self, system: &System, console: &str) -> Names {
-        names::of(system, console)
+    fn names(&self, system: &System, markers: &[MarkerEvent]) -> Names {
+        names::of(system, markers)
+    }
+
+    fn naming(&self, system: &System) -> Box<dyn Naming> {
+        Box::new(names::TiledNames::new(system))
     }
 
     fn incidents(

@@ -1,35 +1,43 @@
 //! Names of the tiled OS: activities, tiles, memories.
 //!
-//! Why it exists: numbers of activities are the kernel's own; its console
-//! tells them when it matters, and a tile with a single application needs no telling. What it deliberately does not know:
-//! what was measured.
+//! Why it exists: numbers of activities are the kernel's own. It says who begins where, by markers on its tile, where nobody else
+//! runs; the path from the root manager, which nobody can choose, is the name. Whoever is in the description has the name from there.
+//! What it deliberately does not know: what was measured.
 
+use crate::measure::MarkerEvent;
 use crate::names::{Names, Naming};
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, TILEMUX_ACTIVITY};
+use bulkhead_abi::marker::{Begins, MarkerKind};
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
+use bulkhead_abi::words::{NAME_WORDS, Name};
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
-use std::collections::BTreeMap;
-
-/// The first activity that the kernel makes: the root manager.
-const MANAGER: usize = KERNEL_ACTIVITY as usize + 1;
-/// Activities that the kernel can have.
-const ACTIVITIES: u16 = 32;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of a system's parts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TiledNames {
     kernel_tile: u16,
-    /// Applications and managers of a tile.
+    /// Applications and managers of a tile by the description.
     tiles: BTreeMap<u16, Vec<String>>,
-    activities: BTreeMap<u16, String>,
-    /// Tile and name of each application, in the order in which a single manager creates them.
-    order: Vec<(u16, String)>,
+    /// Names of the description by their paths.
+    known: BTreeMap<String, String>,
+    /// The beginning of which the kernel is just speaking, and the words of the name so far.
+    open: Option<(Begins, Vec<u64>)>,
+    /// The path of the activity that had a number last.
+    paths: BTreeMap<u16, String>,
+    activities: BTreeMap<Owner, String>,
+    /// Everybody who began on a tile.
+    begun: BTreeMap<u16, BTreeSet<String>>,
 }
 
-/// Names for `system`; `console` is what its kernel printed.
-pub fn of(system: &System, console: &str) -> Names {
-    Names::of(TiledNames::new(system, console))
+/// Names for `system`; `markers` are those of its run.
+pub fn of(system: &System, markers: &[MarkerEvent]) -> Names {
+    let mut names = TiledNames::new(system);
+    for marker in markers {
+        names.hear(marker.tile, marker.kind, marker.value);
+    }
+    Names::of(names)
 }
 
 /// Something that the kernel said about an activity.
@@ -62,25 +70,7 @@ pub fn notice(line: &str) -> Option<Notice> {
 /// What a kernel printed, with the names of the description in the place of their paths. The kernel says who is who by the path
 /// from the root manager, which nobody can choose; whoever is not in the description keeps it.
 pub fn described(system: &System, console: &str) -> String {
-    let path = |manager: usize, name: &str| {
-        let mut path = name.to_owned();
-        let mut at = Some(manager);
-        while let Some(index) = at {
-            let manager = &system.managers[index];
-            path = format!("{}/{path}", manager.name);
-            at = manager.parent;
-        }
-        path
-    };
-    let mut known = BTreeMap::new();
-    for (index, app) in system.apps.iter().enumerate() {
-        known.insert(path(system.manager_of(index), &app.name), app.name.as_str());
-    }
-    for manager in &system.managers {
-        if let Some(parent) = manager.parent {
-            known.insert(path(parent, &manager.name), manager.name.as_str());
-        }
-    }
+    let known = known(system);
     let mut text = String::with_capacity(console.len());
     for line in console.split_inclusive('\n') {
         let parts = [
@@ -96,9 +86,9 @@ pub fn described(system: &System, console: &str) -> String {
                 _ => 0,
             };
             let end = start + rest[start..].find(behind)?;
-            let name = known.get(&rest[start..end])?;
+            let name = known.get(&rest[start..end])?.as_str();
             let offset = before.len();
-            Some((&line[..offset + start], *name, &line[offset + end..]))
+            Some((&line[..offset + start], name, &line[offset + end..]))
         });
         match found {
             Some((head, name, tail)) => text.extend([head, name, tail]),
@@ -108,9 +98,33 @@ pub fn described(system: &System, console: &str) -> String {
     text
 }
 
+/// Names of the description by their paths from the root manager.
+fn known(system: &System) -> BTreeMap<String, String> {
+    let path = |manager: usize, name: &str| {
+        let mut path = name.to_owned();
+        let mut at = Some(manager);
+        while let Some(index) = at {
+            let manager = &system.managers[index];
+            path = format!("{}/{path}", manager.name);
+            at = manager.parent;
+        }
+        path
+    };
+    let mut known = BTreeMap::new();
+    for (index, app) in system.apps.iter().enumerate() {
+        known.insert(path(system.manager_of(index), &app.name), app.name.clone());
+    }
+    for manager in &system.managers {
+        if let Some(parent) = manager.parent {
+            known.insert(path(parent, &manager.name), manager.name.clone());
+        }
+    }
+    known
+}
+
 impl TiledNames {
-    /// Names for `system`; `console` is what its kernel printed.
-    pub fn new(system: &System, console: &str) -> Self {
+    /// Names for `system`, before anybody began.
+    pub fn new(system: &System) -> Self {
         let mut tiles: BTreeMap<u16, Vec<String>> = BTreeMap::new();
         for app in &system.apps {
             tiles.entry(app.tile).or_default().push(app.name.clone());
@@ -124,22 +138,66 @@ impl TiledNames {
         Self {
             kernel_tile: system.kernel_tile,
             tiles,
-            order: if system.managers.len() == 1 {
-                let apps = system.apps.iter();
-                apps.map(|app| (app.tile, app.name.clone())).collect()
-            } else {
-                Vec::new()
-            },
-            activities: console
-                .lines()
-                .filter_map(notice)
-                .map(|notice| (notice.activity, notice.name))
-                .collect(),
+            known: known(system),
+            open: None,
+            paths: BTreeMap::new(),
+            activities: BTreeMap::new(),
+            begun: BTreeMap::new(),
         }
+    }
+
+    /// An activity is there: its path is that of its creator, who lives longer, and its name.
+    fn begins(&mut self, begins: Begins, name: &Name) -> (Owner, String) {
+        let mut path = name.as_str().to_owned();
+        if begins.is_namesake {
+            path = format!("{path}:{}", begins.activity);
+        }
+        if begins.creator != KERNEL_ACTIVITY {
+            let creator = self.paths.get(&begins.creator);
+            path = match creator {
+                Some(creator) => format!("{creator}/{path}"),
+                None => format!("activity {}/{path}", begins.creator),
+            };
+        }
+        let name = self.known.get(&path).unwrap_or(&path).clone();
+        self.paths.insert(begins.activity, path);
+        let owner = Owner::new(begins.tile, begins.activity);
+        let known = self.activities.entry(owner);
+        // Numbers come back when all others have been used. Then nobody can say any more who of them it was.
+        known
+            .and_modify(|other| {
+                if *other != name {
+                    *other = format!("several with number {}", owner.activity);
+                }
+            })
+            .or_insert_with(|| name.clone());
+        self.begun
+            .entry(begins.tile)
+            .or_default()
+            .insert(name.clone());
+        (owner, name)
     }
 }
 
 impl Naming for TiledNames {
+    fn hear(&mut self, tile: u16, kind: u16, value: u64) -> Option<(Owner, String)> {
+        if tile != self.kernel_tile {
+            return None;
+        }
+        match MarkerKind::from_code(kind)? {
+            MarkerKind::ActivityBegins => self.open = Some((Begins::unpack(value), Vec::new())),
+            MarkerKind::ActivityName => {
+                let (_, words) = self.open.as_mut()?;
+                words.push(value);
+                let words = <[u64; NAME_WORDS]>::try_from(words.as_slice()).ok()?;
+                let (begins, _) = self.open.take()?;
+                return Some(self.begins(begins, &Name::from_words(words)));
+            }
+            _ => {}
+        }
+        None
+    }
+
     fn on_tile(&self, tile: u16) -> Vec<String> {
         if tile == self.kernel_tile {
             return vec!["kernel".to_owned()];
@@ -147,44 +205,79 @@ impl Naming for TiledNames {
         self.tiles.get(&tile).cloned().unwrap_or_default()
     }
 
-    fn all(&self) -> Vec<(Owner, String)> {
-        let mut all = Vec::new();
-        for &tile in self.tiles.keys() {
-            for activity in KERNEL_ACTIVITY + 1..ACTIVITIES {
-                let owner = Owner::new(tile, activity);
-                all.push((owner, self.owner(owner)));
-            }
-        }
-        all
-    }
-
     fn owner(&self, owner: Owner) -> String {
         let Owner { tile, activity } = owner;
         if tile == self.kernel_tile {
             return "kernel".to_owned();
         }
-        if let Some(name) = self.activities.get(&activity) {
+        if let Some(name) = self.activities.get(&owner) {
             return name.clone();
         }
-        let here = self.tiles.get(&tile).map_or(&[][..], Vec::as_slice);
-        match (activity, here) {
-            (TILEMUX_ACTIVITY, [one]) => format!("{one} (TileMux)"),
-            (TILEMUX_ACTIVITY, _) => format!("TileMux of tile {tile}"),
-            (IDLE_ACTIVITY, [one]) => one.clone(),
-            (IDLE_ACTIVITY, _) => format!("tile {tile}"),
-            (KERNEL_ACTIVITY, []) => format!("tile {tile}"),
-            (_, [one]) => one.clone(),
-            // The kernel counts activities from the manager on.
-            (_, _) => match self
-                .order
-                .get(usize::from(activity).wrapping_sub(MANAGER + 1))
-            {
-                Some((its_tile, name)) if *its_tile == tile => name.clone(),
-                _ if usize::from(activity) == MANAGER => "root".to_owned(),
-                _ => format!("activity {activity} on tile {tile}"),
-            },
+        // Whatever a tile does for nobody in particular, it does for the only one that was ever there.
+        let begun = self.begun.get(&tile);
+        let only = begun
+            .filter(|all| all.len() == 1)
+            .and_then(|all| all.first());
+        match (activity, only) {
+            (TILEMUX_ACTIVITY, Some(one)) => format!("{one} (TileMux)"),
+            (TILEMUX_ACTIVITY, None) => format!("TileMux of tile {tile}"),
+            (IDLE_ACTIVITY, Some(one)) => one.clone(),
+            (IDLE_ACTIVITY | KERNEL_ACTIVITY, _) => format!("tile {tile}"),
+            _ => format!("activity {activity} on tile {tile}"),
         }
     }
+}
+
+/// Markers of a kernel that begins every application of the description as `activity` of its tile.
+#[doc(hidden)]
+pub fn all_as(system: &System, activity: u16) -> Vec<MarkerEvent> {
+    let mut all = Vec::new();
+    for (path, name) in known(system) {
+        let Some(app) = system.apps.iter().find(|app| app.name == name) else {
+            continue;
+        };
+        // Whoever is above it has begun before, under another number.
+        let (above, _) = path.rsplit_once('/').unwrap_or_default();
+        for (depth, name) in above.split('/').enumerate() {
+            let number = 100 + depth as u16;
+            let creator = if depth == 0 {
+                KERNEL_ACTIVITY
+            } else {
+                number - 1
+            };
+            all.extend(begin(system, (number, creator), 0, name));
+        }
+        let creator = 100 + above.matches('/').count() as u16;
+        all.extend(begin(system, (activity, creator), app.tile, &name));
+    }
+    all
+}
+
+/// Markers of a kernel that says that a number begins, by whom, where, under what name.
+#[doc(hidden)]
+pub fn begin(
+    system: &System,
+    (activity, creator): (u16, u16),
+    tile: u16,
+    name: &str,
+) -> Vec<MarkerEvent> {
+    let begins = Begins {
+        activity,
+        creator,
+        tile,
+        is_namesake: false,
+    };
+    let marker = |kind: MarkerKind, value| MarkerEvent {
+        at: 0,
+        tile: system.kernel_tile,
+        activity: KERNEL_ACTIVITY,
+        kind: kind as u16,
+        value,
+    };
+    let words = Name::new(name).unwrap_or_default().to_words();
+    let first = marker(MarkerKind::ActivityBegins, begins.pack());
+    let words = words.map(|word| marker(MarkerKind::ActivityName, word));
+    [first].into_iter().chain(words).collect()
 }
 
 #[cfg(test)]
@@ -221,30 +314,38 @@ mod tests {
              kernel: activity 4 (hog-1) on tile 5 stopped: exit 0\n\
              kernel: activity 5 (root/hog-1/sensor) on tile 5 stopped: exit 0\nkernel: books: sensor has 1"
         );
-        let names = of(&system, &described(&system, said));
-        let name = |activity| names.owner(Owner::new(5, activity));
-        assert_eq!(
-            (name(4), name(5)),
-            ("hog-1".to_owned(), "root/hog-1/sensor".to_owned())
-        );
     }
 
     #[test]
-    fn owners_have_names() {
+    fn who_is_who_is_what_the_kernel_says_when_they_begin() {
         let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
-        let names = TiledNames::new(
-            &system,
-            "kernel: activity 9 (other) on tile 6 stopped: exit 0\n",
-        );
+        let mut said = begin(&system, (1, KERNEL_ACTIVITY), 1, "root");
+        said.extend(begin(&system, (2, 1), 2, "sensor"));
+        said.extend(begin(&system, (4, 1), 5, "hog-1"));
+        // Its child has the name of an honest one; one more is called as that.
+        said.extend(begin(&system, (5, 4), 5, "sensor"));
+        let mut namesake = begin(&system, (6, 1), 6, "sensor");
+        namesake[0].value |= 1 << 48;
+        said.extend(namesake);
+        // Others than the kernel may say what they like.
+        let mut forged = begin(&system, (7, 1), 3, "sensor");
+        forged.iter_mut().for_each(|marker| marker.tile = 5);
+        said.extend(forged);
+        let names = of(&system, &said);
         let name = |tile, activity| names.owner(Owner::new(tile, activity));
         assert_eq!(name(0, 0), "kernel");
-        assert_eq!(name(5, 3), "hog-1");
-        assert_eq!(name(5, TILEMUX_ACTIVITY), "hog-1 (TileMux)");
-        assert_eq!(name(6, 9), "other");
-        assert!(
-            names
-                .all()
-                .contains(&(Owner::new(2, 2), "sensor".to_owned()))
-        );
+        assert_eq!(name(1, 1), "root");
+        assert_eq!(name(2, 2), "sensor");
+        assert_eq!(name(2, TILEMUX_ACTIVITY), "sensor (TileMux)");
+        assert_eq!(name(5, 4), "hog-1");
+        assert_eq!(name(5, 5), "root/hog-1/sensor");
+        assert_eq!(name(5, TILEMUX_ACTIVITY), "TileMux of tile 5");
+        assert_eq!(name(5, IDLE_ACTIVITY), "tile 5");
+        assert_eq!(name(6, 6), "root/sensor:6");
+        assert_eq!(name(3, 7), "activity 7 on tile 3");
+        // A number that comes back says no more who it was.
+        said.extend(begin(&system, (4, 1), 5, "hog-2"));
+        let names = of(&system, &said);
+        assert_eq!(names.owner(Owner::new(5, 4)), "several with number 4");
     }
 }

@@ -98,7 +98,7 @@ mod tests {
 
     fn told(console: &str, markers: &[MarkerEvent], end: &End) -> Vec<(String, String)> {
         let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
-        let names = crate::tiled::names::of(&system, console);
+        let names = crate::tiled::names::of(&system, &crate::tiled::names::all_as(&system, 3));
         let said = Said {
             names: &names,
             console,

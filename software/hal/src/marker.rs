@@ -47,4 +47,8 @@ markers! {
     activity_fault ActivityFault;
     /// A value to compare between runs.
     check Check;
+    /// The kernel creates an activity.
+    activity_begins ActivityBegins;
+    /// A word of its name.
+    activity_name ActivityName;
 }

@@ -34,6 +34,17 @@ pub fn boot(system: impl Into<PathBuf>, overrides: &[&str]) -> RunResult {
     }
 }
 
+/// As [`boot`], with the console of each variant.
+///
+/// # Panics
+/// As for [`boot`].
+pub fn boot_heard(system: impl Into<PathBuf>, overrides: &[&str]) -> (RunResult, Vec<String>) {
+    match run::run(&options(system, overrides), &Silent) {
+        Ok(finished) => (finished.result, finished.consoles),
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// As [`boot`], with what the harts of each variant did.
 ///
 /// # Panics

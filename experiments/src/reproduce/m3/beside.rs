@@ -210,7 +210,7 @@ mod tests {
         let system = system.expect("there");
         let count = |lines| Counts::from([((Owner::new(2, 2), Transaction::CacheRead), lines)]);
         Seen {
-            names: names::of(&system, ""),
+            names: names::of(&system, &names::all_as(&system, 2)),
             system,
             log: None,
             work: Vec::new(),

@@ -27,6 +27,7 @@ pub fn check(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>)
     for (app, node) in system.apps.iter().zip(&places.apps) {
         tree.app(app, node);
     }
+    super::lineage::check(system, places, tree.errors);
     for manager in 1..system.managers.len() {
         tree.limits(manager);
         tree.on_tiles(manager);

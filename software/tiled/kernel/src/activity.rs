@@ -7,7 +7,7 @@ use crate::post::Post;
 use crate::system::{Waiting, label_caller};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use bulkhead_abi::syscall::StopCause;
+use bulkhead_abi::syscall::{LINEAGE_MAX, StopCause};
 use bulkhead_abi::words::Name;
 use bulkhead_capabilities::{HolderId, NodeId};
 use bulkhead_common::payer::{Creator, Paid};
@@ -121,9 +121,6 @@ impl Default for Caller {
 
 const CALLERS: usize = 32;
 
-/// Creators from an activity up to the root manager at most.
-pub const ANCESTORS_MAX: usize = 12;
-
 /// Who an activity is, from the root manager on: `root/control/actuator`. Each creator gives one component; of those that it calls
 /// alike, each but the first has its number behind it, as in `actuator:17`, and no name holds `/` or `:`. So no two activities have the
 /// same path, and nobody can take that of somebody whom he did not create.
@@ -162,7 +159,7 @@ impl Activities {
     }
 
     /// An activity, who created it, and so on. A creator lives longer than what it created.
-    fn ancestry(&self, id: u16) -> [Option<(u16, &Activity)>; ANCESTORS_MAX] {
+    fn ancestry(&self, id: u16) -> [Option<(u16, &Activity)>; LINEAGE_MAX] {
         let mut next = Some(id);
         core::array::from_fn(|_| {
             let id = next?;
@@ -302,7 +299,7 @@ mod tests {
             ]
         );
         // As deep as it goes.
-        for id in 7..7 + ANCESTORS_MAX as u16 {
+        for id in 7..7 + LINEAGE_MAX as u16 {
             let creator = id - 1;
             if all.contains_key(&creator) && all.may_create(creator) {
                 all.insert(
@@ -318,7 +315,7 @@ mod tests {
         let deepest = all.keys().last().copied().unwrap();
         assert_eq!(
             format!("{}", all.path(deepest)).split('/').count(),
-            ANCESTORS_MAX
+            LINEAGE_MAX
         );
         assert!(!all.may_create(deepest) && all.may_create(deepest - 1));
     }

@@ -3,9 +3,10 @@
 //! Why it exists: with this trait the decisions run on the host's tests. What it deliberately does not know: why.
 
 use bulkhead_abi::dtu::{ENDPOINT_WORDS, Endpoint};
+use bulkhead_abi::marker::Begins;
 use bulkhead_abi::syscall::REPLY_WORDS;
 use bulkhead_abi::tilemux::{Request, TileMuxError};
-use bulkhead_abi::words::Words;
+use bulkhead_abi::words::{Name, Words};
 use bulkhead_capabilities::Memory;
 
 /// A piece of a memory tile.
@@ -72,6 +73,8 @@ pub trait Hardware {
     fn write(&mut self, region: Region, offset: u64, data: &[u8]);
     /// Fills a region with zeros.
     fn clear(&mut self, region: Region);
+    /// Tells whoever measures who begins where, and the name that its creator gives it.
+    fn announce(&mut self, begins: Begins, name: &Name);
     /// Nanoseconds since reset.
     fn time(&mut self) -> u64;
 }

@@ -12,14 +12,15 @@ use bulkhead_abi::dtu::{
     ExternalOpcode, MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
     TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE, UNDER_WAY, external_command,
 };
+use bulkhead_abi::marker::Begins;
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
 use bulkhead_abi::syscall::{KERNEL_LABEL, PRIORITIES, SYSCALL_SLOT, SYSCALL_WORDS, StopCause};
 use bulkhead_abi::tilemux::{
     PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_SLOT, Request, TileMuxError, decode_print, decode_stopped,
 };
-use bulkhead_abi::words::{Aligned, Words};
+use bulkhead_abi::words::{Aligned, Name, Words};
 use bulkhead_common::payer::Fixed;
-use bulkhead_hal::dtu;
+use bulkhead_hal::{dtu, marker};
 use bulkhead_kernel::console::Lines;
 use bulkhead_kernel::hardware::{Hardware, Region, Right};
 use bulkhead_kernel::system::{Reply, System, Ticket};
@@ -324,6 +325,13 @@ impl Hardware for Unit {
         // Rate, amount and limit stand in a row; the amount is cut to the limit at the next refill.
         const _: () = assert!(BUCKET_LIMIT == BUCKET_RATE + 16);
         self.registers(tile, base + BUCKET_RATE, &[rate, limit, limit]);
+    }
+
+    fn announce(&mut self, begins: Begins, name: &Name) {
+        marker::activity_begins(begins.pack());
+        for word in name.to_words() {
+            marker::activity_name(word);
+        }
     }
 
     fn set_borrowed(&mut self, tile: u16, bytes: u64) {

@@ -12,6 +12,7 @@ use crate::hardware::{Hardware, Region};
 use crate::post::{self, Post};
 use alloc::boxed::Box;
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEndpoint};
+use bulkhead_abi::marker::Begins;
 use bulkhead_abi::syscall::{
     Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SYSCALL_SLOT, StopCause, SyscallError,
 };
@@ -95,6 +96,13 @@ impl System {
             self.tiles[index].is_shared = true;
             hardware.set_borrowed(self.tiles[index].id, PRIVILEGED_CREDIT.into());
         }
+        let begins = Begins {
+            activity: id,
+            creator,
+            tile: self.tiles[index].id,
+            is_namesake,
+        };
+        hardware.announce(begins, &plan.name);
         self.enter(
             id,
             Box::new(Activity {

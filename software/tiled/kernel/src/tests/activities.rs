@@ -588,3 +588,25 @@ fn who_waits_for_an_event_waits_as_long_as_he_wants() {
     finish(&mut system, &mut chip);
     assert!(!system.has_impatient());
 }
+
+#[test]
+fn whoever_is_created_is_announced_once() {
+    let (mut system, mut chip) = boot();
+    assert_eq!(chip.begun.len(), 1);
+    assert_eq!((chip.begun[0].0.activity, chip.begun[0].0.creator), (1, 0));
+    assert_eq!(chip.begun[0].1.as_str(), "root");
+    for (round, selector) in [200, 220].into_iter().enumerate() {
+        let id = create(&mut system, &mut chip, selector, SEL_TILES + 2);
+        let (begins, name) = chip.begun[1 + round];
+        let entered = system.activity(id).unwrap();
+        assert_eq!((begins.activity, begins.creator), (id, 1));
+        assert_eq!(Some(begins.tile), system.tile_of(id).map(|tile| tile.id));
+        // Both have the same name.
+        assert_eq!(begins.is_namesake, round == 1);
+        assert_eq!(
+            (begins.is_namesake, name),
+            (entered.is_namesake, entered.name)
+        );
+    }
+    assert_eq!(chip.begun.len(), 3);
+}

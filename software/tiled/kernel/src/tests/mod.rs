@@ -20,6 +20,7 @@ use crate::system::{KernelEndpoints, MemoryTile, Module, Outcome, Reply, System,
 use crate::tile::Tile;
 use bulkhead_abi::dtu::Endpoint;
 use bulkhead_abi::environment::PROGRAM_BASE;
+use bulkhead_abi::marker::Begins;
 use bulkhead_abi::syscall::{
     NO_SELECTOR, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, SHARE, Syscall, SyscallError,
     module_key,
@@ -67,6 +68,8 @@ pub struct Chip {
     pub parked: u32,
     /// Endpoints of tiles over which something has left that is not answered.
     pub under_way: Vec<(u16, u16)>,
+    /// Who began, and the names.
+    pub begun: Vec<(Begins, Name)>,
     /// Effects since it was last set to 0.
     pub effects: u32,
 }
@@ -96,6 +99,9 @@ impl Hardware for Chip {
     fn set_bucket(&mut self, tile: u16, bucket: u8, rate: u64, limit: u64) {
         self.effects += 1;
         self.buckets.insert((tile, bucket), (rate, limit));
+    }
+    fn announce(&mut self, begins: Begins, name: &Name) {
+        self.begun.push((begins, *name));
     }
     fn set_borrowed(&mut self, tile: u16, bytes: u64) {
         self.effects += 1;

@@ -1,0 +1,58 @@
+//! A trace in which activities have names.
+//!
+//! Why it exists: who is who is said while the machine runs, and a trace is written then. What it deliberately does not know: how it
+//! is said, and what a trace looks like.
+
+use crate::names::Naming;
+use bulkhead_machine::device::network::{Fate, Frame};
+use bulkhead_machine::dram::BankActivity;
+use bulkhead_machine::dtu::Observation;
+use bulkhead_machine::noc::LinkActivity;
+use bulkhead_machine::observe::{HartState, Marker, Observer};
+use bulkhead_machine::trace::Tracer;
+use bulkhead_machine::types::{Owner, Tick, TileId};
+
+/// Listens to markers and passes everything on.
+pub struct NamedTracer {
+    /// Says who is who.
+    pub naming: Box<dyn Naming>,
+    /// Writes the trace.
+    pub tracer: Tracer,
+}
+
+impl Observer for NamedTracer {
+    fn unit(&mut self, at: Tick, tile: TileId, observation: &Observation) {
+        self.tracer.unit(at, tile, observation);
+    }
+
+    fn link(&mut self, activity: &LinkActivity) {
+        self.tracer.link(activity);
+    }
+
+    fn bank(&mut self, memory: TileId, activity: &BankActivity) {
+        self.tracer.bank(memory, activity);
+    }
+
+    fn hart(&mut self, at: Tick, tile: TileId, state: HartState) {
+        self.tracer.hart(at, tile, state);
+    }
+
+    fn activity(&mut self, at: Tick, owner: Owner) {
+        self.tracer.activity(at, owner);
+    }
+
+    fn marker(&mut self, marker: &Marker) {
+        if let Some((owner, name)) = self.naming.hear(marker.tile, marker.kind, marker.value) {
+            self.tracer.name_activity(owner, &name);
+        }
+        self.tracer.marker(marker);
+    }
+
+    fn frame(&mut self, at: Tick, tile: TileId, frame: &Frame, fate: Fate) {
+        self.tracer.frame(at, tile, frame, fate);
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.tracer.bytes()
+    }
+}
