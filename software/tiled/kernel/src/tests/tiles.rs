@@ -178,8 +178,8 @@ fn what_is_revoked_while_it_is_created_never_lives() {
             system.call(&mut chip, owner, plan),
             Ok(Outcome::Later)
         ));
-        // A place is made for it, and it is begun.
-        for _ in 0..2 {
+        // A place is made for it, it is admitted, and it is begun.
+        for _ in 0..3 {
             system.step(&mut chip, 2);
         }
         for _ in 0..answers {
