@@ -10,7 +10,7 @@ use super::plan::{
 };
 use crate::Error;
 use crate::format::span;
-use bulkhead_analysis::plan::instant::{Group, Instant, instants};
+use bulkhead_analysis::plan::instant::{CriticalInstant, Group, instants};
 use bulkhead_analysis::plan::repair::Repair;
 use bulkhead_analysis::plan::system::complete::{Run, SystemRepair};
 use bulkhead_analysis::plan::{Choice, Constraint, Kind, Plan};
@@ -442,7 +442,7 @@ fn schedules(plan: &Plan, groups: &[Group], place: &str) -> Result<Markup, Error
 }
 
 /// Tasks as rows over time.
-fn gantt(plan: &Plan, schedule: &Instant, together: bool) -> Result<String, Error> {
+fn gantt(plan: &Plan, schedule: &CriticalInstant, together: bool) -> Result<String, Error> {
     let (size, unit) = unit(schedule.length);
     let scaled = |time: u64| time as f64 / size;
     let several = together && plan.system.processors > 1;

@@ -23,7 +23,7 @@ const STEPS: usize = 1000;
 /// A part of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Index in [`Instant::rows`].
+    /// Index in [`CriticalInstant::rows`].
     pub row: usize,
     /// Number of the processor.
     pub processor: u32,
@@ -50,7 +50,7 @@ pub struct Row {
 
 /// A schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instant {
+pub struct CriticalInstant {
     /// What goes first comes first.
     pub rows: Vec<Row>,
     /// Who runs when, until [`Self::length`].
@@ -71,7 +71,7 @@ pub struct Group {
     /// Its tasks.
     pub tasks: Vec<usize>,
     /// The schedule, or why there is none.
-    pub schedule: Result<Instant, String>,
+    pub schedule: Result<CriticalInstant, String>,
 }
 
 /// The schedules of a complete system, by processor.
@@ -108,7 +108,7 @@ fn schedule(
     system: &TaskSystem,
     processor: Option<u32>,
     tasks: &[usize],
-) -> Result<Result<Instant, String>, PlanError> {
+) -> Result<Result<CriticalInstant, String>, PlanError> {
     if tasks.len() > TASKS_MAX {
         let count = tasks.len();
         return Ok(Err(format!("{count} tasks are too many for a picture")));
@@ -136,7 +136,7 @@ fn simulated(
     system: &TaskSystem,
     processor: Option<u32>,
     tasks: &[usize],
-) -> Result<Result<Instant, String>, PlanError> {
+) -> Result<Result<CriticalInstant, String>, PlanError> {
     let wrong = |error: &crate::schedulability::TaskError| PlanError::of(error, system, tasks);
     let edf = matches!(
         system.policy,
@@ -255,7 +255,7 @@ fn simulated(
         }
         executed[index] += segment.end - segment.start;
     }
-    Ok(Ok(Instant {
+    Ok(Ok(CriticalInstant {
         rows,
         runs,
         length,
@@ -363,7 +363,7 @@ fn notes(
 }
 
 /// The first turn of a table, or its begin.
-fn table(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<Instant, String> {
+fn table(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<CriticalInstant, String> {
     let table = system.tables.iter().find(|table| table.core == core);
     let Some(table) = table.filter(|table| table.length.0 > 0) else {
         return Err("there is no table".to_owned());
@@ -407,7 +407,7 @@ fn table(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<Instant, Str
             late: false,
         })
     });
-    Ok(Instant {
+    Ok(CriticalInstant {
         rows: all.iter().zip(tasks).map(row).collect(),
         runs: slots.filter(|run| run.start < length).collect(),
         length,

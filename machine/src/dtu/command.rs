@@ -441,10 +441,10 @@ impl Dtu {
     /// the last are not answered; without the last, which leaves only if the endpoint is still the same, they are nothing.
     pub(super) fn under_way(&self) -> u16 {
         let transfer = self.running.as_ref().and_then(|run| match &run.phase {
-            Phase::Transfer(transfer) => Some(transfer),
+            Phase::Transfer(transfer) => Some(transfer.as_ref()),
             _ => None,
         });
-        let awaited = |transfer: &&Box<Transfer>| {
+        let awaited = |transfer: &&Transfer| {
             let mut chunks = transfer.chunks.iter();
             chunks.any(|chunk| chunk.stage == Stage::Network)
         };

@@ -221,7 +221,7 @@ impl Attacker {
 
     /// Copies one half of its memory to the other, line by line.
     fn copy(&mut self) {
-        let half = self.memory.capacity() / 2 & !7;
+        let half = (self.memory.capacity() / 2) & !7;
         let base = self.memory.as_ptr() as u64;
         for _ in 0..16 {
             self.at = if self.at + 8 >= half { 0 } else { self.at + 8 };

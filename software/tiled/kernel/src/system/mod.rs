@@ -262,7 +262,6 @@ impl System {
     }
 
     /// Whether a call that was not answered at once can be answered now.
-    #[inline]
     pub fn has_replies(&self) -> bool {
         !self.replies.is_empty()
     }
