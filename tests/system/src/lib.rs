@@ -20,7 +20,7 @@ use bulkhead_runner::observed::Observed;
 use bulkhead_runner::programs::Program;
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::session::Plan;
-use bulkhead_runner::tiled::{Tiled, boot_image};
+use bulkhead_runner::tiled::{Tiled, boot_image, names};
 use bulkhead_runner::{boot, collect, observed, place, run, session};
 use std::path::Path;
 
@@ -280,7 +280,7 @@ fn execute(system: &System, programs: &[Program], strike: Option<Strike>) -> Rep
         machine.statistics(),
         String::new(),
         observed::markers(&machine),
-        String::from_utf8_lossy(console).into_owned(),
+        names::described(system, &String::from_utf8_lossy(console)),
     )
 }
 

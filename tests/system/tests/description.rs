@@ -50,7 +50,7 @@ fn clients_start_after_their_services_and_survive_their_restarts() {
     let report = run(r#"<domain name="d">
       <app name="client" tile="4" program="service/persistent"><argument name="stops" value="2"/>
         <session name="service" to="fragile" priority="1"/></app>
-      <app name="other" tile="5" program="service/persistent"><argument name="runs" value="3"/>
+      <app name="other" tile="5" program="service/persistent"><argument name="runs" value="3"/><argument name="losses" value="5"/>
         <session name="service" to="fragile"/></app>
       <app name="fragile" tile="3" program="service/fragile" background="true"><service restart="on-failure"/>
         <rgate name="priority-0"/><rgate name="priority-1"/></app>

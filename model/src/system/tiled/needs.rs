@@ -51,7 +51,7 @@ pub const CHUNK: u64 = dtu::CHUNK_MAX as u64;
 /// Kernel memory of an application without a limit.
 pub const APP_KERNEL_MEMORY: u64 = 4 << 10;
 /// Kernel memory that a manager uses itself for each activity that it starts, at most: without gates, and for each gate.
-pub const ACTIVITY_KERNEL_MEMORY: [u64; 2] = [6 << 10, 512];
+pub const ACTIVITY_KERNEL_MEMORY: [u64; 2] = [7 << 10, 512];
 /// Kernel memory that a manager uses for each module of a manager below it.
 pub const MODULE_KERNEL_MEMORY: u64 = 256;
 /// Kernel memory that there is, at least.
