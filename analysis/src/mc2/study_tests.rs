@@ -94,5 +94,5 @@ fn golden_counts() {
     321 36 [27, 27, 48, 28, 28, 27, 50, 50, 50]
     647 26 [46, 45, 32, 51, 48, 47, 47, 41, 39]
     ");
-    insta::assert_snapshot!(parameters.hash(), @"469ec121e76c9f16883ffe740e05f130ac9641e6c7b2bbdb2d98703816649403");
+    insta::assert_snapshot!(parameters.hash(), @"5aaf3073c207e9300a1863259466c166cd8293389744748a55ae2b4818044f20");
 }
