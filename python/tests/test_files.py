@@ -72,7 +72,7 @@ def test_what_the_format_cannot_hold_is_refused() -> None:
 def test_binary_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.xml"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(FileError, match="a.xml: it is not UTF-8 text"):
+    with pytest.raises(FileError, match=r"a\.xml: it is not UTF-8 text"):
         files.read_schedcat(path)
     with pytest.raises(FileNotFoundError):
         files.read_csv(tmp_path / "nothing")

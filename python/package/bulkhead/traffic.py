@@ -67,7 +67,7 @@ class TandemFlow:
 
 @dataclass(frozen=True, slots=True)
 class TandemBound:
-    """End-to-end bounds of a flow, one for each analysis; None where a server on the way leaves nothing to bound the delay with."""
+    """End-to-end bounds of a flow, one for each analysis; None where a server leaves nothing to bound the delay with."""
 
     total_flow: Fraction | None
     """TFA: sum over the servers, each for all its flows together; valid if servers serve in order of arrival."""
