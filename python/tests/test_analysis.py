@@ -108,7 +108,7 @@ def test_three_phase_equation_1() -> None:
 
 
 def test_memory_by_hand() -> None:
-    assert a.memguard_stall(10, budget=4, period=20, access=2) == 44
+    assert a.memguard_stall(10, budget=4, period=20, access=2) == 36
     cores = [(3, 10), (4, 50), (6, 60)]
     assert a.memory_mutex_wait(cores, 1) == 9
     assert a.memory_mutex_wait(cores, 1, "priority") == 8
