@@ -138,7 +138,11 @@ def tandem_bounds(servers: Iterable[Service], flows: Iterable[TandemFlow]) -> li
     def exact(pair: tuple[int, int] | None) -> Fraction | None:
         return None if pair is None else Fraction(*pair)
 
-    return [TandemBound(*(exact(bound) for bound in bounds), reason) for bounds, reason in found]
+    def named(bounds: Iterable[tuple[int, int] | None], reason: str | None) -> TandemBound:
+        total, separate, total_any, separate_in_order, once, least = (exact(bound) for bound in bounds)
+        return TandemBound(total, separate, total_any, separate_in_order, once, least, reason)
+
+    return [named(bounds, reason) for bounds, reason in found]
 
 
 @dataclass(frozen=True, slots=True)
