@@ -176,6 +176,11 @@ impl Dimension {
     }
 
     fn factor(self, unit: &str) -> Option<u64> {
+        // The micro sign and the Greek letter, which look the same.
+        let unit = match unit {
+            "\u{b5}s" | "\u{3bc}s" => "us",
+            other => other,
+        };
         self.units()
             .iter()
             .find(|known| known.0 == unit)

@@ -23,6 +23,10 @@ const TEXTS: &[&str] = &[
     "constraint",
     "of",
     "verdict",
+    "domain",
+    "program",
+    "pipeline",
+    "controller",
 ];
 
 /// An empty table in the style of all our tables.

@@ -22,6 +22,7 @@ use bulkhead_model::platform::PlatformKind;
 use bulkhead_model::system::Peer;
 use bulkhead_model::{LoadOptions, System, canonical, load_system};
 use bulkhead_report as report;
+use bulkhead_report::placement::Placement;
 use bulkhead_report::result::{
     End, Incident, IncidentKind, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
 };
@@ -74,8 +75,10 @@ impl Finished {
             .collect()
     }
 
-    /// Writes all files into `folder`; gives their paths.
+    /// Writes all files into `folder`; gives their paths. Consoles and traces of variants that the folder's last run had, and this one
+    /// has not, go: `result.json` is the only result there.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+        let before = earlier(folder);
         let mut written = Vec::new();
         let mut add = |name: String, contents: &[u8]| -> Result<(), Error> {
             let path = folder.join(name);
@@ -99,8 +102,53 @@ impl Finished {
                 add(format!("{}.pftrace", variant.name), trace)?;
             }
         }
+        for path in before.into_iter().filter(|path| !written.contains(path)) {
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::file(&path, error));
+                }
+                _ => {}
+            }
+        }
         Ok(written)
     }
+
+    /// What the programs of each variant printed: all of it, or the last `lines` lines of variants in which something went wrong.
+    pub fn said(&self, lines: Option<usize>) -> String {
+        let mut text = String::new();
+        for (variant, console) in self.result.variants.iter().zip(&self.consoles) {
+            let all: Vec<&str> = console.lines().collect();
+            let shown = match lines {
+                None => &all[..],
+                Some(_) if variant.incidents.is_empty() => continue,
+                Some(most) => &all[all.len().saturating_sub(most)..],
+            };
+            let which = match shown.len() == all.len() {
+                true => String::new(),
+                false => format!(", the last {} of {} lines", shown.len(), all.len()),
+            };
+            text.push_str(&format!("\nConsole of {}{which}:\n", variant.name));
+            for line in shown {
+                text.push_str(&format!("  {line}\n"));
+            }
+        }
+        text
+    }
+}
+
+/// Files of the run that left its result in a folder.
+fn earlier(folder: &Path) -> Vec<PathBuf> {
+    let text = place::read(&folder.join("result.json")).unwrap_or_default();
+    let Ok(result) = serde_json::from_slice::<RunResult>(&text) else {
+        return Vec::new();
+    };
+    // A name of a description cannot leave the folder; what a file says can.
+    let names = result.variants.iter().map(|variant| &variant.name);
+    let names = names.filter(|name| !name.contains(['/', '\\']));
+    names
+        .flat_map(|name| ["console.txt", "pftrace"].map(|ending| format!("{name}.{ending}")))
+        .map(|name| folder.join(name))
+        .collect()
 }
 
 /// One run to be made.
@@ -422,6 +470,7 @@ fn finish(
             ticks_per_second: system.platform.ticks_per_second(),
             cycle_ticks: cycle,
             provenance: provenance(system, options, programs),
+            placement: Placement::of(system),
             variants,
             added,
             verdict: Verdict::of(promises),
@@ -636,6 +685,7 @@ fn peer_result(
         ticks_per_second: system.platform.ticks_per_second(),
         cycle_ticks: cycle,
         provenance: provenance(system, options, programs),
+        placement: Placement::of(system),
         variants: peers.into_iter().map(|(_, variant)| variant).collect(),
         added: Vec::new(),
         verdict: Verdict::of(promises),
