@@ -1,9 +1,9 @@
-//! Where everything is: each tile of the chip with what runs on it, as data and as a table.
+//! Where everything is: each tile of the chip with what runs on it, as data.
 //!
 //! Why it exists: a description may leave tiles and memories open, and a reader must see where things went before he can understand
-//! who delays whom. What it deliberately does not know: how the places were chosen.
+//! who delays whom. What it deliberately does not know: how the
+//! places were chosen, and how they are shown.
 
-use crate::table::{plain, render};
 use bulkhead_model::System;
 use bulkhead_model::platform::Topology;
 use serde::{Deserialize, Serialize};
@@ -107,64 +107,5 @@ impl Placement {
             rows,
             tiles: tiles.chain(memories).collect(),
         }
-    }
-
-    /// As a table, a line for each resident; tiles with nobody are in one line at its end.
-    pub fn table(&self) -> String {
-        let mut table = plain(&[
-            "tile",
-            "application",
-            "domain",
-            "program",
-            "memory",
-            "of tile",
-            "traffic",
-        ]);
-        for place in &self.tiles {
-            for one in &place.residents {
-                let text = |value: &Option<String>| value.clone().unwrap_or_default();
-                table.add_row(vec![
-                    place.tile.to_string(),
-                    one.name.clone(),
-                    text(&one.domain),
-                    text(&one.program),
-                    one.memory.map_or(String::new(), |(_, bytes)| size(bytes)),
-                    one.memory
-                        .map_or(String::new(), |(tile, _)| tile.to_string()),
-                    match (&one.limit, &one.program) {
-                        (Some(limit), _) => limit.clone(),
-                        (None, Some(_)) => "unlimited".to_owned(),
-                        (None, None) => String::new(),
-                    },
-                ]);
-            }
-        }
-        let nobody = self
-            .tiles
-            .iter()
-            .filter(|place| place.residents.is_empty() && place.memory.is_none());
-        let nobody: Vec<String> = nobody.map(|place| place.tile.to_string()).collect();
-        let mut text = render(&table);
-        if !nobody.is_empty() {
-            text.push_str(&format!("nobody on {}\n", nobody.join(", ")));
-        }
-        text
-    }
-}
-
-/// Bytes in the largest binary unit that divides them.
-fn size(bytes: u64) -> String {
-    bulkhead_model::units::Size(bytes).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use bulkhead_model::{LoadOptions, load_system};
-
-    #[test]
-    fn everybody_has_a_place() {
-        let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
-        insta::assert_snapshot!(Placement::of(&system).table());
     }
 }

@@ -10,7 +10,7 @@ use bulkhead_model::{LoadOptions, Root, System, TaskSystem, load_platform};
 use bulkhead_report::format::grouped;
 use bulkhead_report::placement::Placement;
 use bulkhead_report::result::Bound;
-use bulkhead_report::table::{plain, render};
+use bulkhead_report::table::{placement as placement_table, plain, render};
 use bulkhead_report::{plan as report, plan_page};
 use bulkhead_runner::Error;
 use bulkhead_runner::tiled::{admission, requests};
@@ -153,7 +153,7 @@ fn check_system(options: &Check) -> Outcome {
         ));
     }
     text.push_str(&verdict.head(&[]));
-    text.push_str(&format!("\nPlacement:\n{}", placement.table()));
+    text.push_str(&format!("\nPlacement:\n{}", placement_table(&placement)));
     let cycle = run::reference_cycle(&system).max(1);
     let mut table = plain(&[
         "variant",
