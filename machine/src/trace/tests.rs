@@ -293,6 +293,26 @@ fn a_window_cuts_slices_at_its_ends() {
 
 /// Perfetto's public numbers, written out by hand: key = field * 8 + wire type.
 #[test]
+fn only_wanted_tiles_are_shown_and_headings_name_who_is_there() {
+    let options = TraceOptions {
+        tiles: Some([1].into()),
+        residents: [(1, "sensor".to_owned())].into(),
+        ..TraceOptions::default()
+    };
+    let some = read(&record(&sample(), options));
+    let all = read(&record(&sample(), TraceOptions::default()));
+    let of = |events: &[(String, u64, i32, String)], track: &str| {
+        events
+            .iter()
+            .filter(|event| event.0.contains(track))
+            .count()
+    };
+    assert!(of(&all, "tile 1") > 0 && of(&all, "tile 0") > 0, "{all:?}");
+    assert_eq!(of(&some, "tile 0"), 0, "{some:?}");
+    assert_eq!(of(&some, "tile 1: sensor"), of(&all, "tile 1"), "{some:?}");
+}
+
+#[test]
 fn bytes_are_those_of_the_public_format() {
     let packet = TracePacket {
         timestamp: Some(5),
@@ -440,7 +460,7 @@ proptest! {
         let mut at = 0;
         let reports: Vec<_> = gaps.into_iter().map(|(gap, report)| { at += gap; (at, report) }).collect();
         let sample = sampled.then_some((1000, 300));
-        let options = TraceOptions { limit, from, until: from + length, interval: 100, sample, chip: Chip::default() };
+        let options = TraceOptions { limit, from, until: from + length, interval: 100, sample, ..TraceOptions::default() };
         let bytes = record(&reports, options.clone());
         let events = read(&bytes);
         // Beyond the limit come descriptions of tracks (below 8 KiB here) and the ends of open slices.
