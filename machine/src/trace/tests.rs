@@ -294,6 +294,23 @@ fn a_window_cuts_slices_at_its_ends() {
 /// Perfetto's public numbers, written out by hand: key = field * 8 + wire type.
 #[test]
 fn only_wanted_tiles_are_shown_and_headings_name_who_is_there() {
+    let of = |tile: TileId| TraceOptions {
+        tiles: Some([tile].into()),
+        residents: [(tile, "sensor".to_owned())].into(),
+        ..TraceOptions::default()
+    };
+    // Tile 1 does all of it, also what crosses the network and works at the bank.
+    let bytes = record(&sample(), of(1));
+    let all = read(&record(&sample(), TraceOptions::default()));
+    assert_eq!(read(&bytes), all);
+    let heading = b"tile 1: sensor";
+    assert!(bytes.windows(heading.len()).any(|part| part == heading));
+    assert_eq!(read(&record(&sample(), of(0))), []);
+}
+
+/// Perfetto's public numbers, written out by hand: key = field * 8 + wire type.
+#[test]
+fn only_wanted_tiles_are_shown_and_headings_name_who_is_there() {
     let options = TraceOptions {
         tiles: Some([1].into()),
         residents: [(1, "sensor".to_owned())].into(),
