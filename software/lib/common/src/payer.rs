@@ -36,6 +36,8 @@ payers! {
     Holder
     /// The program itself, out of its own memory, for what it was told when it was started.
     Own
+    /// A client of a service: the entry is one of the places that its share of the table has.
+    Client
 }
 
 /// As many entries as there were when it was made. It does not grow.
@@ -168,6 +170,28 @@ impl<P: Payer, C: Default> Default for Paid<P, C> {
             entries: C::default(),
             payer: PhantomData,
         }
+    }
+}
+
+impl<P: Payer, C> Paid<P, C> {
+    /// What was paid for.
+    pub const fn new(entries: C) -> Self {
+        Self {
+            entries,
+            payer: PhantomData,
+        }
+    }
+}
+
+impl<P, C: PartialEq> PartialEq for Paid<P, C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries == other.entries
+    }
+}
+
+impl<P: Payer, T, C: FromIterator<T>> FromIterator<T> for Paid<P, C> {
+    fn from_iter<I: IntoIterator<Item = T>>(entries: I) -> Self {
+        Self::new(entries.into_iter().collect())
     }
 }
 

@@ -162,7 +162,7 @@ impl Service for FileService {
             Close::OPERATION => with(request, |r: Close| files.close(owner, r.handle)),
             Stat::OPERATION => with(request, |r: Stat| files.stat(&r)),
             List::OPERATION => with(request, |r: List| files.list(&r)),
-            MakeFolder::OPERATION => with(request, |r: MakeFolder| files.make_folder(&r)),
+            MakeFolder::OPERATION => with(request, |r: MakeFolder| files.make_folder(owner, &r)),
             Remove::OPERATION => with(request, |r: Remove| files.remove(&r)),
             Commit::OPERATION => with(request, |r: Commit| files.commit(owner, &r)),
             Read::OPERATION => with(request, |r: Read| files.read(owner, &r)),

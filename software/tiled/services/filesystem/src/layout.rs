@@ -11,7 +11,7 @@
 //! | then | data |
 
 use crate::{Result, Status};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Bytes of a block.
 pub const BLOCK: usize = 4096;
@@ -192,8 +192,8 @@ pub struct Inode {
     pub size: u64,
     /// Blocks, in the order of the file.
     pub extents: [Extent; EXTENTS],
-    /// Zero.
-    pub reserved: u64,
+    /// On whose account it is with its blocks; 0: on nobody's.
+    pub account: u64,
 }
 
 impl Inode {
@@ -204,8 +204,13 @@ impl Inode {
             count: 0,
             size: 0,
             extents: [Extent::default(); EXTENTS],
-            reserved: 0,
+            account: 0,
         }
+    }
+
+    /// Not in use.
+    pub fn free() -> Self {
+        Self::new_zeroed()
     }
 
     /// Its extents.

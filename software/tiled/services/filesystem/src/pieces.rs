@@ -47,7 +47,7 @@ struct Lent {
 }
 
 /// The pieces that are lent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pieces<L> {
     lending: L,
     lent: Vec<Lent>,
@@ -66,6 +66,11 @@ impl<L: Lending> Pieces<L> {
     #[cfg(test)]
     pub fn lending(&mut self) -> &mut L {
         &mut self.lending
+    }
+
+    #[cfg(test)]
+    pub fn sort(&mut self) {
+        self.shares.sort();
     }
 
     #[cfg(test)]

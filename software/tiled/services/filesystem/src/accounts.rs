@@ -1,0 +1,107 @@
+//! Who pays for blocks and inodes.
+//!
+//! Why it exists: an image is a table that its clients fill, so every inode says on whose account it is, with all of its blocks, and each
+//! client has its share. What it deliberately does not know: operations.
+//!
+//! Who makes a file or folder pays for it. Who makes one longer that is on another account, or on none, pays for all of it from then
+//! on: nobody can fill somebody else's share. What the image was made with and the root folder are on nobody's account.
+
+use crate::layout::Inode;
+use bulkhead_common::shares::Shares;
+use bulkhead_common::waiting::Client;
+
+/// On whose account something in an image is. It stays in the image, so it must name the same client at every start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Account(pub(crate) u64);
+
+impl Account {
+    /// Nobody's: what an image was made with.
+    pub const IMAGE: Self = Self(0);
+
+    /// That of a client. Priorities are below 8.
+    pub const fn of(client: Client) -> Self {
+        Self(
+            client
+                .label
+                .wrapping_mul(8)
+                .wrapping_add(client.priority as u64 % 8 + 1),
+        )
+    }
+
+    fn is_image(self) -> bool {
+        self == Self::IMAGE
+    }
+}
+
+/// What every client has of an image, and holds of it.
+#[derive(Clone, Debug)]
+pub struct Accounts {
+    pub(crate) blocks: Shares<Account>,
+    pub(crate) inodes: Shares<Account>,
+    /// Who pays for what is made now.
+    pub(crate) payer: Account,
+    /// An operation may have happened or not: everything must be counted again.
+    pub(crate) is_stale: bool,
+}
+
+impl Accounts {
+    /// Everybody may take everything.
+    pub(crate) const fn unlimited() -> Self {
+        Self {
+            blocks: Shares::new(usize::MAX, 0),
+            inodes: Shares::new(usize::MAX, 0),
+            payer: Account::IMAGE,
+            is_stale: false,
+        }
+    }
+
+    /// Blocks by which the payer can make something longer that has some already.
+    pub(crate) fn room(&self, data: &Inode) -> u32 {
+        let Self { blocks, payer, .. } = self;
+        let room = match Account(data.account) {
+            _ if payer.is_image() => usize::MAX,
+            own if own == *payer => blocks.room(*payer),
+            _ if !self.has_inode() => 0,
+            _ => blocks.room(*payer).saturating_sub(data.blocks() as usize),
+        };
+        u32::try_from(room).unwrap_or(u32::MAX)
+    }
+
+    /// Files and folders that the payer can have besides.
+    pub(crate) fn inode_room(&self) -> usize {
+        match self.payer {
+            Account::IMAGE => usize::MAX,
+            payer => self.inodes.room(payer),
+        }
+    }
+
+    /// Whether the payer can have one more file or folder.
+    pub(crate) fn has_inode(&self) -> bool {
+        self.inode_room() > 0
+    }
+
+    /// Puts something on the payer's account.
+    pub(crate) fn take_over(&self, data: &mut Inode) {
+        if !self.payer.is_image() {
+            data.account = self.payer.0;
+        }
+    }
+
+    /// Something has become something else.
+    pub(crate) fn changed(&mut self, before: &Inode, after: &Inode) {
+        for (data, is_there) in [(before, false), (after, true)] {
+            let account = Account(data.account);
+            if account.is_image() || data.kind == 0 {
+                continue;
+            }
+            let blocks = data.blocks() as usize;
+            if is_there {
+                self.blocks.hold(account, blocks);
+                self.inodes.hold(account, 1);
+            } else {
+                self.blocks.give_back_all(account, blocks);
+                self.inodes.give_back_all(account, 1);
+            }
+        }
+    }
+}
