@@ -4,7 +4,7 @@
 //! own, which nobody else gets, and what it holds beyond them comes from a rest that is for all. Each place is on the account of
 //! the client that holds it, until it is given back. What it deliberately does not know: what is in the places.
 
-use crate::payer::{Client, Paid};
+use crate::payer::{PaidList, Share};
 use alloc::vec::Vec;
 
 /// How many places each client has, and who holds how many. `K` says which client it is.
@@ -17,7 +17,7 @@ pub struct Shares<K> {
     /// Places of the rest that are held.
     beyond: usize,
     /// Clients that hold places, and how many; nobody is in it who holds none.
-    held: Paid<Client, Vec<(K, usize)>>,
+    held: PaidList<Share, (K, usize)>,
 }
 
 impl<K: Copy + PartialEq> Shares<K> {
@@ -28,7 +28,7 @@ impl<K: Copy + PartialEq> Shares<K> {
             common,
             most: usize::MAX,
             beyond: 0,
-            held: Paid::new(Vec::new()),
+            held: PaidList::new(Vec::new()),
         }
     }
 

@@ -3,23 +3,25 @@
 //! Why it exists: see `bulkhead-filesystem`, which decides everything. What it deliberately does not know: who its clients are.
 //!
 //! Gates: `priority-0`, ... (receive), `disk` (memory, read and written). Arguments: those of `lib::server`; `inodes` (256): how
-//! many files and folders a new image has room for. An image that is there already is opened, anything else overwritten with
+//! many files and folders a new image has room for; `quota` and `quota-files` (as many as there are): bytes, such as `64KiB`, and files and
+//! folders that one client can have. An eighth of both is divided among all clients that there can be, so that each has something that
+//! nobody else gets. An image that is there already is opened, anything else overwritten with
 //! an empty one. It never ends.
 #![no_std]
 #![no_main]
 
 extern crate alloc;
 
-use alloc::vec::Vec;
 use bulkhead_filesystem::{BLOCK, FileSystem, Files, Grant, Lending, Result, Status, Store};
 use bulkhead_lib::abi::syscall::{MAP_READ, MAP_WRITE};
 use bulkhead_lib::common::file::{
     Close, Commit, List, MakeFolder, Open, Read, Remove, Stat, Write,
 };
 use bulkhead_lib::common::message::Request;
+use bulkhead_lib::common::payer::{PaidList, Share};
 use bulkhead_lib::common::shares::Shares;
 use bulkhead_lib::gate::MemoryGate;
-use bulkhead_lib::server::{Client, Incoming, Server, Service};
+use bulkhead_lib::server::{CLIENTS, Client, Incoming, Server, Service};
 use bulkhead_lib::{argument, println, session};
 
 bulkhead_lib::main!(main);
@@ -46,16 +48,18 @@ impl Store for Disk {
 
 fn main() -> u64 {
     let disk = MemoryGate::named("disk");
-    match open(disk) {
+    let mut server = Server::from_environment();
+    let opened = open(disk).and_then(|system| limited(system, server.priorities()));
+    match opened {
         Ok(system) => {
             let lending = Lender {
                 disk: session::memory("disk"),
-                free: Vec::new(),
+                free: PaidList::default(),
             };
             let shares = |(each, common)| Shares::new(each, common);
             let files = Files::new(system, lending, shares(HANDLES), shares(PIECES));
             let mut service = FileService(files);
-            Server::from_environment().run(&mut service)
+            server.run(&mut service)
         }
         Err(status) => {
             println!("the image on `disk`: {status}");
@@ -78,12 +82,31 @@ fn open(disk: MemoryGate) -> Result<FileSystem<Disk>> {
     }
 }
 
+/// Gives each of the clients that there can be its share of the image.
+fn limited(mut system: FileSystem<Disk>, priorities: usize) -> Result<FileSystem<Disk>> {
+    let clients = priorities * CLIENTS;
+    let shares = |all: usize| {
+        let each = all / 8 / clients;
+        // One is better than nothing, if that is not most of it.
+        let each = each.max(usize::from(all >= 2 * clients));
+        Shares::new(each, all - each * clients)
+    };
+    let blocks = argument::size("quota").map_or(usize::MAX, |bytes| bytes as usize / BLOCK);
+    let files = argument::value("quota-files", usize::MAX);
+    let room = system.room();
+    system.limit(
+        shares(room.0).at_most(blocks),
+        shares(room.1).at_most(files),
+    )?;
+    Ok(system)
+}
+
 /// Who lets clients access pieces of the image.
 struct Lender {
     /// The capability for the image, if clients can get pieces of it.
     disk: Option<u16>,
     /// Selectors of pieces that were taken back.
-    free: Vec<u16>,
+    free: PaidList<Share, u16>,
 }
 
 impl Lending for Lender {

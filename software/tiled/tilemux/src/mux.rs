@@ -228,7 +228,7 @@ impl<W: Witness> Mux<W> {
     /// Carries out a request of the kernel. If it starts an activity, says how.
     ///
     /// # Errors
-    /// See [`TileMuxError`]; nothing is changed then, except that some pages may be mapped.
+    /// See [`TileMuxError`]; nothing is changed then.
     pub fn request(
         &mut self,
         machine: &mut impl Machine,
@@ -285,8 +285,7 @@ impl<W: Witness> Mux<W> {
                 priority,
                 start,
             } => {
-                let (place, target) = self.find(activity)?;
-                target.limited = true;
+                let (place, _) = self.find(activity)?;
                 let budget = Budget {
                     amount: budget,
                     period,
@@ -295,6 +294,7 @@ impl<W: Witness> Mux<W> {
                 if !self.scheduler.set_budget(place, budget, priority, start) {
                     return Err(TileMuxError::BadRequest);
                 }
+                self.find(activity)?.1.limited = true;
                 self.witness.budget(since(activity, start));
                 self.tell_shared(machine);
             }
@@ -607,6 +607,18 @@ impl<W: Witness> Mux<W> {
             self.witness.ready(since(activity.id, Since::NOW));
             self.scheduler.set_ready(place, true, now);
         }
+    }
+
+    /// Who hears.
+    #[cfg(test)]
+    pub(crate) fn witness_mut(&mut self) -> &mut W {
+        &mut self.witness
+    }
+
+    /// Whether the activity in a place is ready.
+    #[cfg(test)]
+    pub(crate) fn is_ready(&self, place: usize) -> bool {
+        self.scheduler.is_ready(place)
     }
 
     /// How urgent the activity in a place is, see [`Scheduler::urgency`].

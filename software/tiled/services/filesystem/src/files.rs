@@ -10,7 +10,7 @@ use crate::path::{Name, Path};
 use crate::reserve::Reserve;
 use crate::transaction::{Block, Transactions, ZEROS};
 use crate::{Result, Status, Store};
-use alloc::string::String;
+use alloc::boxed::Box;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 /// A mounted file system.
@@ -53,7 +53,7 @@ pub struct Entry {
     /// Its inode.
     pub inode: u32,
     /// Its name.
-    pub name: String,
+    pub name: Box<str>,
 }
 
 /// Where an entry of a folder lies.

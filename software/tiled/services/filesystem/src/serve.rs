@@ -6,11 +6,11 @@
 use crate::path::Path;
 use crate::pieces::{Grant, Lending, Pieces};
 use crate::{Account, BLOCK, Extent, FileSystem, Kind, Result, Status, Store};
-use alloc::vec::Vec;
 use bulkhead_common::file::{
     self, CREATE, Info, Listed, NAME, Opened, PIECES, Piece, READ, TRUNCATE, WRITE,
 };
 use bulkhead_common::message::text;
+use bulkhead_common::payer::{PaidList, Share};
 use bulkhead_common::sessions::Sessions;
 use bulkhead_common::shares::Shares;
 use bulkhead_common::waiting::{Client, Owner};
@@ -34,7 +34,7 @@ pub struct Files<S, L> {
     /// The file system.
     pub system: FileSystem<S>,
     sessions: Sessions,
-    handles: Vec<Handle>,
+    handles: PaidList<Share, Handle>,
     shares: Shares<Client>,
     pieces: Pieces<L>,
 }
@@ -57,7 +57,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         Self {
             system,
             sessions: Sessions::new(),
-            handles: Vec::new(),
+            handles: PaidList::default(),
             shares: handles,
             pieces: Pieces::new(lending, pieces),
         }

@@ -206,7 +206,7 @@ fn contents(files: &mut FileSystem<Memory>) -> Model {
         while let Some(entry) = files.entry(inode, position).expect("a folder") {
             position = entry.next;
             let name = if path.is_empty() {
-                entry.name
+                String::from(entry.name)
             } else {
                 std::format!("{path}/{}", entry.name)
             };

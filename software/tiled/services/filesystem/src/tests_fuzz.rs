@@ -282,7 +282,7 @@ impl World {
             while let Some(entry) = system.entry(inode, position).expect("a folder") {
                 position = entry.next;
                 let mut name = path.clone();
-                name.push(entry.name);
+                name.push(entry.name.into());
                 let stat = system.stat(entry.inode).expect("it is there");
                 if stat.kind == Kind::Folder {
                     folders.push((name.clone(), entry.inode));

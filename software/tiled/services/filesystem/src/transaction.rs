@@ -9,7 +9,7 @@
 use crate::layout::{BLOCK, LOG_BLOCKS, LogHead, checksum};
 use crate::{Result, Status, Store};
 use alloc::boxed::Box;
-use alloc::vec::Vec;
+use bulkhead_common::payer::Fixed;
 use core::ops::Range;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
@@ -55,7 +55,7 @@ impl Changed {
 pub struct Transactions<S> {
     store: S,
     /// Changed blocks, `used` of them.
-    changed: Vec<Changed>,
+    changed: Fixed<Changed>,
     used: usize,
     sequence: u64,
     /// The store failed while the operation became valid, so that it has happened or not.
@@ -278,7 +278,7 @@ impl<S: Store> Transactions<S> {
     /// Forgets what is left of operations that are over.
     #[cfg(test)]
     pub fn forget_hints(&mut self) {
-        self.changed.truncate(self.used);
+        self.changed = self.changed[..self.used].iter().cloned().collect();
         self.sequence = 0;
     }
 
