@@ -12,8 +12,6 @@ use alloc::vec::Vec;
 pub struct Shares<K> {
     each: usize,
     common: usize,
-    /// Places that one client can have at all.
-    most: usize,
     /// Places of the rest that are held.
     beyond: usize,
     /// Clients that hold places, and how many; nobody is in it who holds none.
@@ -26,17 +24,9 @@ impl<K: Copy + PartialEq> Shares<K> {
         Self {
             each,
             common,
-            most: usize::MAX,
             beyond: 0,
             held: PaidList::new(Vec::new()),
         }
-    }
-
-    /// The same, with at most so many for one client.
-    #[must_use]
-    pub const fn at_most(mut self, most: usize) -> Self {
-        self.most = most;
-        self
     }
 
     /// Nobody holds anything.
@@ -56,8 +46,7 @@ impl<K: Copy + PartialEq> Shares<K> {
     pub fn room(&self, client: K) -> usize {
         let held = self.of(client);
         let own = self.each.saturating_sub(held);
-        let all = own.saturating_add(self.common.saturating_sub(self.beyond));
-        all.min(self.most.saturating_sub(held))
+        own.saturating_add(self.common.saturating_sub(self.beyond))
     }
 
     /// Whether a client can take one more place.
@@ -135,15 +124,14 @@ mod tests {
             steps in prop::collection::vec((0u8..5, any::<bool>(), 1usize..4), 0..200),
             each in 0usize..4,
             common in 0usize..6,
-            most in 1usize..12,
         ) {
-            let mut shares = Shares::new(each, common).at_most(most);
+            let mut shares = Shares::new(each, common);
             let mut model: BTreeMap<u8, usize> = BTreeMap::new();
             for (client, takes, count) in steps {
                 let beyond: usize = model.values().map(|held| held.saturating_sub(each)).sum();
                 let held = model.entry(client).or_default();
                 if takes {
-                    let is_free = (*held < each || beyond < common) && *held < most;
+                    let is_free = *held < each || beyond < common;
                     prop_assert_eq!(shares.has_room(client), is_free);
                     prop_assert_eq!(shares.take(client), is_free);
                     *held += usize::from(is_free);
@@ -156,7 +144,6 @@ mod tests {
                     *held = held.saturating_sub(count);
                 }
                 prop_assert_eq!(shares.of(client), *held);
-                prop_assert!(*held <= most);
                 let beyond: usize = model.values().map(|held| held.saturating_sub(each)).sum();
                 prop_assert!(beyond <= common);
                 model.retain(|_, held| *held > 0);

@@ -4,7 +4,7 @@
 //!
 //! Gates: `priority-0`, ... (receive), `disk` (memory, read and written). Arguments: those of `lib::server`; `inodes` (256): how
 //! many files and folders a new image has room for; `quota` and `quota-files` (as many as there are): bytes, such as `64KiB`, and files and
-//! folders that one client can have. An eighth of both is divided among all clients that there can be, so that each has something that
+//! folders that one client can have, with `-N` behind it of the clients of gate N. An eighth of both is divided among all clients that there can be, so that each has something that
 //! nobody else gets. An image that is there already is opened, anything else overwritten with
 //! an empty one. It never ends.
 #![no_std]
@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+use alloc::format;
 use bulkhead_filesystem::{BLOCK, FileSystem, Files, Grant, Lending, Result, Status, Store};
 use bulkhead_lib::abi::syscall::{MAP_READ, MAP_WRITE};
 use bulkhead_lib::common::file::{
@@ -91,13 +92,16 @@ fn limited(mut system: FileSystem<Disk>, priorities: usize) -> Result<FileSystem
         let each = each.max(usize::from(all >= 2 * clients));
         Shares::new(each, all - each * clients)
     };
-    let blocks = argument::size("quota").map_or(usize::MAX, |bytes| bytes as usize / BLOCK);
-    let files = argument::value("quota-files", usize::MAX);
-    let room = system.room();
-    system.limit(
-        shares(room.0).at_most(blocks),
-        shares(room.1).at_most(files),
-    )?;
+    let (blocks, files) = system.room();
+    system.limit(shares(blocks), shares(files))?;
+    let all_files = argument::value("quota-files", usize::MAX);
+    for priority in 0..priorities {
+        let bytes =
+            argument::size(&format!("quota-{priority}")).or_else(|| argument::size("quota"));
+        let blocks = bytes.map_or(usize::MAX, |bytes| bytes as usize / BLOCK);
+        let files = argument::value(&format!("quota-files-{priority}"), all_files);
+        system.limit_each(priority, blocks, files);
+    }
     Ok(system)
 }
 

@@ -10,6 +10,9 @@ use crate::layout::Inode;
 use bulkhead_common::shares::Shares;
 use bulkhead_common::waiting::Client;
 
+/// Gates of a service, and so priorities of clients, at most.
+const PRIORITIES: usize = 8;
+
 /// On whose account something in an image is. It stays in the image, so it must name the same client at every start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Account(pub(crate) u64);
@@ -18,14 +21,19 @@ impl Account {
     /// Nobody's: what an image was made with.
     pub const IMAGE: Self = Self(0);
 
-    /// That of a client. Priorities are below 8.
+    /// That of a client. Its priority is below 8.
     pub const fn of(client: Client) -> Self {
         Self(
             client
                 .label
-                .wrapping_mul(8)
-                .wrapping_add(client.priority as u64 % 8 + 1),
+                .wrapping_mul(PRIORITIES as u64)
+                .wrapping_add((client.priority % PRIORITIES) as u64 + 1),
         )
+    }
+
+    /// The priority of its client.
+    fn priority(self) -> usize {
+        (self.0.wrapping_sub(1) % PRIORITIES as u64) as usize
     }
 
     fn is_image(self) -> bool {
@@ -38,6 +46,8 @@ impl Account {
 pub struct Accounts {
     pub(crate) blocks: Shares<Account>,
     pub(crate) inodes: Shares<Account>,
+    /// Blocks and inodes that one client can have at most, by its priority.
+    pub(crate) most: [(usize, usize); PRIORITIES],
     /// Who pays for what is made now.
     pub(crate) payer: Account,
     /// An operation may have happened or not: everything must be counted again.
@@ -50,6 +60,7 @@ impl Accounts {
         Self {
             blocks: Shares::new(usize::MAX, 0),
             inodes: Shares::new(usize::MAX, 0),
+            most: [(usize::MAX, usize::MAX); PRIORITIES],
             payer: Account::IMAGE,
             is_stale: false,
         }
@@ -58,11 +69,14 @@ impl Accounts {
     /// Blocks by which the payer can make something longer that has some already.
     pub(crate) fn room(&self, data: &Inode) -> u32 {
         let Self { blocks, payer, .. } = self;
+        let most = self.most[payer.priority()].0;
+        let left = most.saturating_sub(blocks.of(*payer));
+        let left = blocks.room(*payer).min(left);
         let room = match Account(data.account) {
             _ if payer.is_image() => usize::MAX,
-            own if own == *payer => blocks.room(*payer),
+            own if own == *payer => left,
             _ if !self.has_inode() => 0,
-            _ => blocks.room(*payer).saturating_sub(data.blocks() as usize),
+            _ => left.saturating_sub(data.blocks() as usize),
         };
         u32::try_from(room).unwrap_or(u32::MAX)
     }
@@ -71,7 +85,11 @@ impl Accounts {
     pub(crate) fn inode_room(&self) -> usize {
         match self.payer {
             Account::IMAGE => usize::MAX,
-            payer => self.inodes.room(payer),
+            payer => {
+                let most = self.most[payer.priority()].1;
+                let left = most.saturating_sub(self.inodes.of(payer));
+                self.inodes.room(payer).min(left)
+            }
         }
     }
 

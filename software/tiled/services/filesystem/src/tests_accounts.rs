@@ -147,3 +147,22 @@ fn names_in_anothers_folder_are_paid_by_who_puts_them_there() {
     assert_eq!(held(&files, one), (0, 0));
     assert_eq!(held(&files, two), (2, entries + 2));
 }
+
+#[test]
+fn the_description_limits_clients_by_their_gates() {
+    let mut files = service();
+    files.system.limit_each(0, 3, 1);
+    let one = client(1);
+    let file = make(&mut files, one, "a").expect("room");
+    for block in 0..3 {
+        assert!(write(&mut files, one, file, block).is_ok());
+    }
+    assert_eq!(write(&mut files, one, file, 3), Err(Status::NoSpace));
+    assert_eq!(make(&mut files, one, "b"), Err(Status::NoSpace));
+    // One of a lower priority has another limit.
+    let mut two = client(2);
+    two.client.priority = 1;
+    for name in ["c", "d"] {
+        assert!(make(&mut files, two, name).is_ok());
+    }
+}
