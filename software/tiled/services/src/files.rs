@@ -50,8 +50,7 @@ impl Store for Disk {
 fn main() -> u64 {
     let disk = MemoryGate::named("disk");
     let mut server = Server::from_environment();
-    let opened = open(disk).and_then(|system| limited(system, server.priorities()));
-    match opened {
+    match open(disk, server.priorities()) {
         Ok(system) => {
             let lending = Lender {
                 disk: session::memory("disk"),
@@ -69,22 +68,26 @@ fn main() -> u64 {
     }
 }
 
-fn open(disk: MemoryGate) -> Result<FileSystem<Disk>> {
-    match FileSystem::mount(Disk(disk), disk.size()) {
+// Apart from `main`, on whose stack everything else lies.
+#[inline(never)]
+fn open(disk: MemoryGate, priorities: usize) -> Result<FileSystem<Disk>> {
+    let mut system = match FileSystem::mount(Disk(disk), disk.size()) {
         Ok(mut system) => {
             system.check()?;
-            Ok(system)
+            system
         }
         Err(Status::Corrupt) => {
             let blocks = u32::try_from(disk.size() / BLOCK as u64).map_err(|_| Status::NoSpace)?;
-            FileSystem::format(Disk(disk), blocks, argument::value("inodes", 256))
+            FileSystem::format(Disk(disk), blocks, argument::value("inodes", 256))?
         }
-        Err(status) => Err(status),
-    }
+        Err(status) => return Err(status),
+    };
+    limit(&mut system, priorities)?;
+    Ok(system)
 }
 
 /// Gives each of the clients that there can be its share of the image.
-fn limited(mut system: FileSystem<Disk>, priorities: usize) -> Result<FileSystem<Disk>> {
+fn limit(system: &mut FileSystem<Disk>, priorities: usize) -> Result<()> {
     let clients = priorities * CLIENTS;
     let shares = |all: usize| {
         let each = all / 8 / clients;
@@ -102,7 +105,7 @@ fn limited(mut system: FileSystem<Disk>, priorities: usize) -> Result<FileSystem
         let files = argument::value(&format!("quota-files-{priority}"), all_files);
         system.limit_each(priority, blocks, files);
     }
-    Ok(system)
+    Ok(())
 }
 
 /// Who lets clients access pieces of the image.

@@ -41,6 +41,24 @@ impl Account {
     }
 }
 
+/// A file or folder on an account. Inodes are large and stacks on the chip are small, so what is asked of one is only this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Charge {
+    account: Account,
+    blocks: u32,
+}
+
+impl Charge {
+    /// What an inode costs; nothing if it is free or nobody's.
+    pub(crate) fn of(data: &Inode) -> Option<Self> {
+        let account = Account(data.account);
+        (data.kind != 0 && !account.is_image()).then(|| Self {
+            account,
+            blocks: data.blocks(),
+        })
+    }
+}
+
 /// What every client has of an image, and holds of it.
 #[derive(Clone, Debug)]
 pub struct Accounts {
@@ -106,20 +124,14 @@ impl Accounts {
     }
 
     /// Something has become something else.
-    pub(crate) fn changed(&mut self, before: &Inode, after: &Inode) {
-        for (data, is_there) in [(before, false), (after, true)] {
-            let account = Account(data.account);
-            if account.is_image() || data.kind == 0 {
-                continue;
-            }
-            let blocks = data.blocks() as usize;
-            if is_there {
-                self.blocks.hold(account, blocks);
-                self.inodes.hold(account, 1);
-            } else {
-                self.blocks.give_back_all(account, blocks);
-                self.inodes.give_back_all(account, 1);
-            }
+    pub(crate) fn changed(&mut self, before: Option<Charge>, after: Option<Charge>) {
+        if let Some(Charge { account, blocks }) = before {
+            self.blocks.give_back_all(account, blocks as usize);
+            self.inodes.give_back_all(account, 1);
+        }
+        if let Some(Charge { account, blocks }) = after {
+            self.blocks.hold(account, blocks as usize);
+            self.inodes.hold(account, 1);
         }
     }
 }

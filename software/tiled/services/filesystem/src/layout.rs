@@ -11,7 +11,7 @@
 //! | then | data |
 
 use crate::{Result, Status};
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Bytes of a block.
 pub const BLOCK: usize = 4096;
@@ -206,11 +206,6 @@ impl Inode {
             extents: [Extent::default(); EXTENTS],
             account: 0,
         }
-    }
-
-    /// Not in use.
-    pub fn free() -> Self {
-        Self::new_zeroed()
     }
 
     /// Its extents.

@@ -2,6 +2,7 @@
 //!
 //! Why it exists: every function here ends with a commit or an abort. What it deliberately does not know: how that works.
 
+use crate::accounts::Charge;
 use crate::allocate;
 use crate::files::FileSystem;
 use crate::layout::{
@@ -61,9 +62,9 @@ impl<S: Store> FileSystem<S> {
             this.store.change(place.0, place.1, entry.as_bytes())?;
             Ok((inode, grown))
         })?;
-        self.accounts.changed(&Inode::free(), &data);
+        self.accounts.changed(None, Charge::of(&data));
         if let Some((before, after)) = grown {
-            self.accounts.changed(&before, &after);
+            self.accounts.changed(before, after);
         }
         Ok(inode)
     }
@@ -90,12 +91,12 @@ impl<S: Store> FileSystem<S> {
     }
 
     /// Adds an empty block to a folder; gives it, and the folder as it was and is.
-    fn grow_folder(&mut self, folder: u32) -> Result<(u32, Inode, Inode)> {
-        let (before, _) = self.live(folder)?;
-        if before.blocks() >= FOLDER_BLOCKS {
+    fn grow_folder(&mut self, folder: u32) -> Result<(u32, Option<Charge>, Option<Charge>)> {
+        let (mut data, _) = self.live(folder)?;
+        if data.blocks() >= FOLDER_BLOCKS {
             return Err(Status::NoSpace);
         }
-        let mut data = before;
+        let before = Charge::of(&data);
         if folder != ROOT {
             // One more is what is about to be made.
             if data.account != self.accounts.payer.0 && self.accounts.inode_room() < 2 {
@@ -107,7 +108,7 @@ impl<S: Store> FileSystem<S> {
         let added = self.add_extent(&mut data, 1)?;
         data.size += BLOCK as u64;
         self.write_inode(folder, &data)?;
-        Ok((added.start, before, data))
+        Ok((added.start, before, Charge::of(&data)))
     }
 
     /// Takes up to `wanted` free blocks for a file, fills them with zeros, and adds them at its end.
@@ -153,9 +154,9 @@ impl<S: Store> FileSystem<S> {
     }
 
     /// The same for a file that was looked up already.
-    pub(crate) fn grow_file(&mut self, inode: u32, before: Inode, blocks: u32) -> Result<Inode> {
+    pub(crate) fn grow_file(&mut self, inode: u32, mut data: Inode, blocks: u32) -> Result<Inode> {
         self.count()?;
-        let mut data = before;
+        let before = Charge::of(&data);
         let present = data.blocks();
         let clean = self.reserve.clean();
         let next = data.used().last().map_or(clean.start, |last| last.end());
@@ -174,7 +175,7 @@ impl<S: Store> FileSystem<S> {
             this.add_extent(&mut data, wanted)?;
             this.write_inode(inode, &data)
         })?;
-        self.accounts.changed(&before, &data);
+        self.accounts.changed(before, Charge::of(&data));
         Ok(data)
     }
 
@@ -199,8 +200,8 @@ impl<S: Store> FileSystem<S> {
 
     fn change_size(&mut self, inode: u32, size: u64, cut: bool) -> Result<()> {
         self.count()?;
-        let (before, kind) = self.live(inode)?;
-        let mut data = before;
+        let (mut data, kind) = self.live(inode)?;
+        let before = Charge::of(&data);
         if kind == Kind::Folder {
             return Err(Status::IsAFolder);
         }
@@ -218,7 +219,7 @@ impl<S: Store> FileSystem<S> {
             data.size = size;
             this.write_inode(inode, &data)
         })?;
-        self.accounts.changed(&before, &data);
+        self.accounts.changed(before, Charge::of(&data));
         Ok(())
     }
 
@@ -271,8 +272,8 @@ impl<S: Store> FileSystem<S> {
         let folder = self.lookup(&folder)?;
         let place = self.find(folder, name)?.ok_or(Status::NotFound)?;
         may(place.inode)?;
-        let (before, kind) = self.live(place.inode)?;
-        let mut data = before;
+        let (mut data, kind) = self.live(place.inode)?;
+        let before = Charge::of(&data);
         if kind == Kind::Folder && self.entry(place.inode, 0)?.is_some() {
             return Err(Status::NotEmpty);
         }
@@ -280,10 +281,10 @@ impl<S: Store> FileSystem<S> {
             let nothing = [0; size_of::<RawEntry>()];
             this.store.change(place.block, place.offset, &nothing)?;
             this.cut(&mut data, 0)?;
-            data = Inode::free();
+            (data.kind, data.size, data.account) = (0, 0, 0);
             this.write_inode(place.inode, &data)
         })?;
-        self.accounts.changed(&before, &Inode::free());
+        self.accounts.changed(before, None);
         self.first_free = self.first_free.min(place.inode);
         Ok(())
     }
