@@ -384,9 +384,10 @@ impl RunResult {
             .collect()
     }
 
-    /// Something ended as it must not: every incident is such an end.
+    /// Something ended as it must not: every incident is such an end. That nothing can happen any more is one only for who had to
+    /// finish, and then there is an incident.
     pub fn has_accident(&self) -> bool {
-        let ended = |end: &End| matches!(end, End::Duration | End::Exit { code: 0 });
+        let ended = |end: &End| matches!(end, End::Duration | End::Idle | End::Exit { code: 0 });
         let bad = |variant: &VariantResult| !variant.incidents.is_empty() || !ended(&variant.end);
         self.variants.iter().any(bad)
     }

@@ -14,7 +14,7 @@ use crate::parallel::in_parallel;
 use crate::place;
 use crate::programs::{Library, Program, source};
 use crate::progress::{Progress, Stage};
-use crate::session::{self, Plan};
+use crate::session::{self, Beside, Plan, Strike};
 use crate::watch::{Log, Watcher};
 use bulkhead_machine::image::{Location, Resolver};
 use bulkhead_machine::machine::Outcome;
@@ -104,13 +104,14 @@ impl Finished {
 }
 
 /// One run to be made.
-struct Job {
+struct Job<'a> {
     name: String,
     system: System,
     image: BootImage,
     peer_image: Option<BootImage>,
     plan: Plan,
     watcher: Option<Watcher>,
+    strike: Option<Strike<'a>>,
 }
 
 /// Loads and validates a description; programs are checked against the checkout.
@@ -237,10 +238,28 @@ pub fn watched(options: &Options, progress: &dyn Progress) -> Result<(Finished, 
     Ok((finished, seen.into_iter().filter_map(|s| s.log).collect()))
 }
 
+/// Runs a system, in every variant of which something happens to the machine; runs that its bounds need besides are spared.
+pub fn struck(
+    options: &Options,
+    strike: Strike<'_>,
+    progress: &dyn Progress,
+) -> Result<Finished, Error> {
+    whole(options, Look::default(), Some(strike), progress).map(|(finished, _)| finished)
+}
+
 /// Runs a system and looks at more of it; gives what was seen of each variant.
 pub fn looked_at(
     options: &Options,
     look: Look<'_>,
+    progress: &dyn Progress,
+) -> Result<(Finished, Vec<Seen>), Error> {
+    whole(options, look, None, progress)
+}
+
+fn whole(
+    options: &Options,
+    look: Look<'_>,
+    strike: Option<Strike<'_>>,
     progress: &dyn Progress,
 ) -> Result<(Finished, Vec<Seen>), Error> {
     let root = place::root()?;
@@ -264,9 +283,10 @@ pub fn looked_at(
     progress.stage(Stage::Done { name: what });
     let mut programs = programs?;
     programs.extend(library.modules(&system)?);
-    let mut jobs = Vec::new();
+    let mut jobs: Vec<Job<'_>> = Vec::new();
     for (name, variant) in variants {
         let mut job = job(paradigm, name, variant, &programs, options.traces)?;
+        job.strike = strike;
         job.watcher = look.harts.then(Watcher::default);
         job.plan.looks = look.chips.max(1);
         if let Some((nanoseconds, wanted)) = look.slices
@@ -286,19 +306,23 @@ pub fn looked_at(
         jobs.push(job);
     }
     let mut observed = in_parallel(&jobs, |job| {
-        session::execute_watched(
+        let beside = Beside {
+            watcher: job.watcher.clone(),
+            strike: job.strike,
+        };
+        session::execute_beside(
             paradigm,
             &job.system,
             (&job.image, job.peer_image.as_ref()),
             job.plan,
             &job.name,
             progress,
-            job.watcher.clone(),
+            beside,
         )
     })
     .into_iter()
     .collect::<Result<Vec<Observed>, Error>>()?;
-    let besides: Vec<(BesideRun, Job, Observed)> = besides
+    let besides: Vec<(BesideRun, Job<'_>, Observed)> = besides
         .into_iter()
         .zip(jobs.split_off(wanted))
         .zip(observed.split_off(wanted))
@@ -326,7 +350,7 @@ fn job(
     system: System,
     programs: &[Program],
     traces: bool,
-) -> Result<Job, Error> {
+) -> Result<Job<'static>, Error> {
     let (image, peer_image) = images(paradigm, &system, programs)?;
     let per_second = system.platform.ticks_per_second();
     let plan = Plan {
@@ -342,6 +366,7 @@ fn job(
         peer_image,
         plan,
         watcher: None,
+        strike: None,
     })
 }
 
@@ -350,9 +375,9 @@ fn finish(
     system: &System,
     options: &Options,
     programs: &[Program],
-    jobs: &[Job],
+    jobs: &[Job<'_>],
     observed: Vec<Observed>,
-    besides: Vec<(BesideRun, Job, Observed)>,
+    besides: Vec<(BesideRun, Job<'_>, Observed)>,
 ) -> Result<Finished, Error> {
     let mut variants = Vec::new();
     let mut peers = Vec::new();
@@ -374,7 +399,7 @@ fn finish(
         .iter()
         .map(|(_, job, seen)| paradigm.names(&job.system, &seen.markers))
         .collect();
-    let ran = |job: &'_ Job| job.plan.slice.map_or(0, |slice| slice.0);
+    let ran = |job: &Job<'_>| job.plan.slice.map_or(0, |slice| slice.0);
     let runs: Vec<Ran<'_>> = jobs
         .iter()
         .zip(&observed)
@@ -496,14 +521,13 @@ fn read(
     programs: &[Program],
     seen: &Observed,
 ) -> VariantResult {
+    let kernel = paradigm.programs(system).first().copied().unwrap_or("");
     let locate = |application: &str, pc: u64| {
-        let app = system.apps.iter().find(|app| app.name == application)?;
-        let program = programs
-            .iter()
-            .find(|program| program.name == app.program)?;
+        let app = system.apps.iter().find(|app| app.name == application);
+        let name = app.map_or(kernel, |app| &app.program);
+        let program = programs.iter().find(|program| program.name == name)?;
         Some(place_of(program, pc))
     };
-    let kernel = paradigm.programs(system).first().copied().unwrap_or("");
     let end = end(kernel, programs, seen.outcome);
     let said = Said {
         names,
@@ -513,6 +537,7 @@ fn read(
     };
     let mut incidents = paradigm.incidents(system, &said, &locate);
     incidents.extend(trapped(names, seen.outcome, &end));
+    incidents.extend(unexplained(system, &end, &incidents));
     VariantResult {
         name: name.to_owned(),
         ticks: seen.ticks,
@@ -551,6 +576,20 @@ fn trapped(names: &Names, outcome: Outcome, end: &End) -> Option<Incident> {
         tile,
         application: who,
         what: format!("a trap that nobody handles: {what}"),
+    })
+}
+
+/// A run that ended with an error, for a reason that nobody gave: an exit code without an incident would explain nothing.
+fn unexplained(system: &System, end: &End, incidents: &[Incident]) -> Option<Incident> {
+    let End::Exit { code: code @ 1.. } = end else {
+        return None;
+    };
+    incidents.is_empty().then(|| Incident {
+        kind: IncidentKind::KernelStopped,
+        at: None,
+        tile: system.kernel_tile,
+        application: "kernel".to_owned(),
+        what: format!("ended the system with code {code}, and nobody said why"),
     })
 }
 
