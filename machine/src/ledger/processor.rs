@@ -104,10 +104,8 @@ impl Processor {
             MarkerKind::MuxEnters => (self.works, self.asked) = (true, true),
             MarkerKind::MuxInterrupts => self.asked = false,
             MarkerKind::MuxLeaves => self.works = false,
-            MarkerKind::MuxRuns => {
-                if self.chosen != since.activity {
-                    (self.chosen, self.asked) = (since.activity, false);
-                }
+            MarkerKind::MuxRuns if self.chosen != since.activity => {
+                (self.chosen, self.asked) = (since.activity, false);
             }
             MarkerKind::MuxMember => {
                 self.remove(since.activity);

@@ -301,7 +301,7 @@ proptest! {
                 }
             }
             // No frame of a pool is in two places, nobody writes what others see, and the numbers are right.
-            for client in 0..2 {
+            for (client, limit) in limits.iter().enumerate() {
                 let mut frames = BTreeSet::new();
                 for (place, writable) in memory.mapped[client].values() {
                     match place {
@@ -310,7 +310,7 @@ proptest! {
                     }
                 }
                 let (given, left) = all.client(client).unwrap().count();
-                prop_assert_eq!((given, given + left), (frames.len() as u64, limits[client]));
+                prop_assert_eq!((given, given + left), (frames.len() as u64, *limit));
             }
         }
     }
