@@ -7,6 +7,7 @@
 
 mod cable;
 mod check;
+mod kernel;
 mod needs;
 mod read;
 mod resolve;

@@ -23,7 +23,7 @@ pub fn incidents(
     let fault_times: BTreeMap<(u16, u16), u64> = of_kind(markers, MarkerKind::ActivityFault)
         .map(|marker| ((marker.tile, marker.activity), marker.at))
         .collect();
-    console
+    let ended = console
         .lines()
         .filter_map(notice)
         .filter(|notice| notice.what.starts_with("stopped") && notice.what != "stopped: exit 0")
@@ -49,8 +49,35 @@ pub fn incidents(
                     },
                 },
             }
-        })
+        });
+    kernel_end(system, console)
+        .into_iter()
+        .chain(ended)
         .collect()
+}
+
+/// What the kernel said when it could not go on.
+fn kernel_end(system: &System, console: &str) -> Option<Incident> {
+    let mut lines = console.lines().filter(|line| !line.starts_with('['));
+    let said = lines.find_map(|line| {
+        let said = line.strip_prefix("kernel: ")?;
+        let ends = said.starts_with("panicked at ") || said.starts_with("trap ");
+        ends.then_some(said)
+    })?;
+    let why = match said.strip_prefix("panicked at ") {
+        Some(place) => format!(
+            "{} at {}",
+            lines.next().unwrap_or_default(),
+            place.trim_end_matches(':')
+        ),
+        None => said.to_owned(),
+    };
+    Some(Incident {
+        at: None,
+        tile: system.kernel_tile,
+        application: "kernel".to_owned(),
+        what: format!("stopped: {why}"),
+    })
 }
 
 /// Lines of managers; others may say what they like.
@@ -131,6 +158,25 @@ mod tests {
 
     fn system() -> System {
         load_system("quickstart", &LoadOptions::default()).expect("valid")
+    }
+
+    #[test]
+    fn a_kernel_that_cannot_go_on_is_an_incident() {
+        let console =
+            "kernel: panicked at main.rs:94:23:\nthe root manager cannot be started: TooSmall\n";
+        let found = incidents(&system(), console, &[], &|_, _| None);
+        let [incident] = &found[..] else {
+            panic!("{found:?}")
+        };
+        assert_eq!(
+            (incident.application.as_str(), incident.what.as_str()),
+            (
+                "kernel",
+                "stopped: the root manager cannot be started: TooSmall at main.rs:94:23"
+            )
+        );
+        let claimed = "[liar] kernel: panicked at main.rs:94:23:\n[liar] no\n";
+        assert_eq!(incidents(&system(), claimed, &[], &|_, _| None), []);
     }
 
     #[test]
