@@ -9,7 +9,7 @@ use crate::collect::of_kind;
 use crate::measure::MarkerEvent;
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_model::System;
-use bulkhead_report::result::{Incident, QuotaUse};
+use bulkhead_report::result::{Incident, IncidentKind, QuotaUse};
 use std::collections::BTreeMap;
 
 /// Applications that ended in another way than with exit code 0.
@@ -23,7 +23,7 @@ pub fn incidents(
     let fault_times: BTreeMap<(u16, u16), u64> = of_kind(markers, MarkerKind::ActivityFault)
         .map(|marker| ((marker.tile, marker.activity), marker.at))
         .collect();
-    let ended = console
+    console
         .lines()
         .filter_map(notice)
         .filter(|notice| notice.what.starts_with("stopped") && notice.what != "stopped: exit 0")
@@ -35,6 +35,10 @@ pub fn incidents(
                 false => "",
             };
             Incident {
+                kind: match notice.what.starts_with("stopped: exit ") {
+                    true => IncidentKind::Stopped,
+                    false => IncidentKind::Crash,
+                },
                 at: fault_times.get(&(notice.tile, notice.activity)).copied(),
                 tile: notice.tile,
                 application: notice.name.clone(),
@@ -49,34 +53,21 @@ pub fn incidents(
                     },
                 },
             }
-        });
-    kernel_end(system, console)
-        .into_iter()
-        .chain(ended)
+        })
         .collect()
 }
 
-/// What the kernel said when it could not go on.
-fn kernel_end(system: &System, console: &str) -> Option<Incident> {
-    let mut lines = console.lines().filter(|line| !line.starts_with('['));
-    let said = lines.find_map(|line| {
-        let said = line.strip_prefix("kernel: ")?;
-        let ends = said.starts_with("panicked at ") || said.starts_with("trap ");
-        ends.then_some(said)
-    })?;
-    let why = match said.strip_prefix("panicked at ") {
-        Some(place) => format!(
-            "{} at {}",
-            lines.next().unwrap_or_default(),
-            place.trim_end_matches(':')
-        ),
-        None => said.to_owned(),
-    };
+/// What the kernel said if it panicked. Only the kernel can begin a line so.
+pub fn kernel_panic(system: &System, console: &str) -> Option<Incident> {
+    let mut lines = console.lines();
+    let place = lines.find_map(|line| line.strip_prefix("kernel: panicked at "))?;
+    let message = lines.next().unwrap_or_default();
     Some(Incident {
+        kind: IncidentKind::KernelStopped,
         at: None,
         tile: system.kernel_tile,
         application: "kernel".to_owned(),
-        what: format!("stopped: {why}"),
+        what: format!("panicked at {} {message}", place),
     })
 }
 
@@ -161,25 +152,6 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_cannot_go_on_is_an_incident() {
-        let console =
-            "kernel: panicked at main.rs:94:23:\nthe root manager cannot be started: TooSmall\n";
-        let found = incidents(&system(), console, &[], &|_, _| None);
-        let [incident] = &found[..] else {
-            panic!("{found:?}")
-        };
-        assert_eq!(
-            (incident.application.as_str(), incident.what.as_str()),
-            (
-                "kernel",
-                "stopped: the root manager cannot be started: TooSmall at main.rs:94:23"
-            )
-        );
-        let claimed = "[liar] kernel: panicked at main.rs:94:23:\n[liar] no\n";
-        assert_eq!(incidents(&system(), claimed, &[], &|_, _| None), []);
-    }
-
-    #[test]
     fn quotas_are_what_managers_say() {
         let system = load_system_text(
             "s",
@@ -222,6 +194,26 @@ mod tests {
         let console = console.replace("[hog-1] act", "[root] act");
         let more = ": stack overflow; `stack` of the application gives it more";
         assert_eq!(told(&console), [error.into(), format!("{fault}{more}")]);
+    }
+
+    #[test]
+    fn a_panic_of_the_kernel_is_an_incident_and_nobody_else_can_say_so() {
+        let system = system();
+        let said = "[hog-1] kernel: panicked at a lie\nkernel: panicked at src/unit.rs:481:5:\nendpoint 3 of the kernel\n";
+        let found = kernel_panic(&system, said).expect("it panicked");
+        assert_eq!(found.kind, IncidentKind::KernelStopped);
+        assert_eq!(
+            (found.tile, found.application.as_str(), found.what.as_str()),
+            (
+                system.kernel_tile,
+                "kernel",
+                "panicked at src/unit.rs:481:5: endpoint 3 of the kernel"
+            )
+        );
+        assert_eq!(
+            kernel_panic(&system, "[hog-1] kernel: panicked at a lie\n"),
+            None
+        );
     }
 
     #[test]

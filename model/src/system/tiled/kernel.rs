@@ -3,9 +3,9 @@
 //! Why it exists: everything on a chip shares these, so they grow with the chip, and what is accepted must boot. What it deliberately does not
 //! know: tiles and quotas.
 
-use super::needs::{BORDER, SELECTORS};
+use super::TILE_MEMORY;
+use super::needs::{BORDER, SELECTORS, kernel_keeps};
 use super::tree::Tree;
-use super::{TILE_MEMORY, kernel_keeps};
 use crate::units::Size;
 
 impl Tree<'_, '_> {
