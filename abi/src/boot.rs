@@ -65,6 +65,29 @@ pub struct BootTile {
     pub slice: u32,
 }
 
+/// Tiles that share the kernel's endpoints for text and answers: as many as a receive endpoint has slots.
+pub const TILE_GROUP: usize = 32;
+/// Endpoints of the kernel's unit beside those of the groups of tiles.
+pub const KERNEL_ENDPOINTS: usize = 62;
+/// User tiles for which the kernel's own memory suffices; for more it takes [`MORE_MEMORY`] of the first memory tile.
+pub const FEW_TILES: usize = 16;
+/// Bytes that the kernel takes of the first memory tile on a chip of more than [`FEW_TILES`] user tiles.
+pub const MORE_MEMORY: u64 = 24 << 20;
+
+/// Endpoints that the kernel's unit needs for so many user tiles: for each group one for text, one for answers, and rights to reply to
+/// text.
+pub const fn kernel_endpoints(tiles: usize) -> usize {
+    KERNEL_ENDPOINTS + tiles.div_ceil(TILE_GROUP) * (TILE_GROUP + 2)
+}
+
+/// Capabilities and activities (the kernel included) that the kernel has room for with so many user tiles.
+pub const fn room(tiles: usize) -> (usize, usize) {
+    match tiles <= FEW_TILES {
+        true => (32_768, 1 + 16 * FEW_TILES),
+        false => (65_000, 1025),
+    }
+}
+
 /// Bytes of a module's name.
 pub const MODULE_NAME: usize = 64;
 

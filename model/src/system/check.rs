@@ -6,7 +6,7 @@
 use super::resolve::senders;
 use super::time::{Holder, LEAST};
 use super::{
-    APP_ENDPOINTS, App, Cpu, KERNEL_MEMORY, Limit, Manager, System, TILE_ENDPOINTS, TILE_MEMORY,
+    APP_ENDPOINTS, App, Cpu, Limit, Manager, System, TILE_ENDPOINTS, TILE_MEMORY, kernel_keeps,
     tree,
 };
 use crate::error::{Diagnostic, Problem};
@@ -42,7 +42,7 @@ pub fn place_memory(
     tiles.extend(managers.iter().map(|manager| manager.tile));
     tiles.sort_unstable();
     tiles.dedup();
-    let system: u64 = KERNEL_MEMORY
+    let system: u64 = kernel_keeps(platform)
         + TILE_MEMORY * tiles.len() as u64
         + managers.iter().map(|manager| manager.memory.0).sum::<u64>();
     let mut pool: Vec<Room> = platform

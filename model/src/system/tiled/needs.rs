@@ -3,12 +3,13 @@
 //! Why it exists: kernel, TileMux and managers take a part of everything, and how much is written here once; tests compare it
 //! with what the chip really uses. What it deliberately does not know: what is too much.
 
-use bulkhead_abi::{dtu, environment, memory_map, syscall, tilemux};
+use bulkhead_abi::{boot, dtu, environment, memory_map, syscall, tilemux};
 use std::collections::BTreeSet;
 
 pub use bulkhead_abi::tilemux::table_pages;
 
-use crate::system::{App, Limit, Manager, PAGE, Scope, System};
+use crate::platform::Platform;
+use crate::system::{App, KERNEL_MEMORY, Limit, Manager, PAGE, Scope, System};
 
 /// Endpoints of a processing tile that the tiled OS keeps for itself: four protection windows, and TileMux's channels.
 pub const TILE_ENDPOINTS: u64 = tilemux::FIRST_ENDPOINT as u64;
@@ -17,8 +18,6 @@ pub const APP_ENDPOINTS: u64 = 8;
 /// Endpoints that an application without a limit may make usable itself while it runs: the questions to a service, granted
 /// memory.
 pub const SPARE_ENDPOINTS: u64 = 5;
-/// Activities that the kernel knows at most: applications and managers.
-pub const ACTIVITIES: usize = 31;
 /// Activities that TileMux knows at most.
 pub const TILE_ACTIVITIES: usize = 16;
 /// Windows through which a tile sees memory.
@@ -54,8 +53,29 @@ pub const APP_KERNEL_MEMORY: u64 = 4 << 10;
 pub const ACTIVITY_KERNEL_MEMORY: [u64; 2] = [7 << 10, 512];
 /// Kernel memory that a manager uses for each module of a manager below it.
 pub const MODULE_KERNEL_MEMORY: u64 = 256;
-/// Kernel memory that there is, at least.
-pub const KERNEL_MEMORY_TOTAL: u64 = 320 << 10;
+/// Kernel memory that there is on a chip of few tiles, at least.
+pub const KERNEL_MEMORY_TOTAL: u64 = kernel_memory_total(1);
+/// Bytes of kernel memory that a capability is worth, at least, and capabilities that the kernel keeps for itself, at most.
+const CAPABILITY: (usize, usize) = (192, 1024);
+
+/// Kernel memory that there is with so many tiles beside the kernel's, at least.
+const fn kernel_memory_total(tiles: usize) -> u64 {
+    let (capabilities, _) = boot::room(tiles);
+    ((capabilities - CAPABILITY.1) * CAPABILITY.0) as u64
+}
+
+/// Tiles beside the kernel's.
+fn user_tiles(platform: &Platform) -> usize {
+    platform.tiles.len().saturating_sub(1)
+}
+
+/// Bytes of the first memory tile that kernel, boot table and modules keep.
+pub fn kernel_keeps(platform: &Platform) -> u64 {
+    match user_tiles(platform) > boot::FEW_TILES {
+        true => KERNEL_MEMORY + boot::MORE_MEMORY,
+        false => KERNEL_MEMORY,
+    }
+}
 
 impl App {
     /// Endpoints for its gates.
@@ -142,6 +162,21 @@ pub struct OnTile {
 }
 
 impl System {
+    /// Activities that the kernel knows at most: applications and managers.
+    pub fn activities_max(&self) -> usize {
+        boot::room(user_tiles(&self.platform)).1 - 1
+    }
+
+    /// Kernel memory that there is, at least.
+    pub fn kernel_memory_total(&self) -> u64 {
+        kernel_memory_total(user_tiles(&self.platform))
+    }
+
+    /// Endpoints that the kernel's unit needs.
+    pub fn kernel_endpoints(&self) -> usize {
+        boot::kernel_endpoints(user_tiles(&self.platform))
+    }
+
     /// The applications of a manager, without those of managers below.
     pub fn apps_of(&self, manager: usize) -> impl Iterator<Item = &App> {
         let all = self.apps.iter();

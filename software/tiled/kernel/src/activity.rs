@@ -7,9 +7,10 @@ use crate::post::Post;
 use crate::system::{Waiting, label_caller};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use bulkhead_abi::boot::room;
 use bulkhead_abi::syscall::{LINEAGE_MAX, StopCause};
 use bulkhead_abi::words::Name;
-use bulkhead_capabilities::{HolderId, NodeId};
+use bulkhead_capabilities::{Holder, HolderId, Node, NodeId};
 use bulkhead_common::payer::{Creator, Paid};
 use core::cell::Cell;
 use core::fmt;
@@ -80,6 +81,12 @@ pub struct Activity {
 /// Bytes that the kernel keeps of an activity, beside its place among the holders. Whoever creates it pays for them.
 pub const ACTIVITY_COST: u64 =
     (size_of::<(u16, Box<Activity>)>() + size_of::<Activity>() + size_of::<Post>()) as u64;
+
+/// Bytes that all capabilities and activities take for which there is [`room`].
+pub const fn room_bytes(tiles: usize) -> usize {
+    let (nodes, places) = room(tiles);
+    nodes * size_of::<Node>() + places * (size_of::<Holder>() + 2 * ACTIVITY_COST as usize)
+}
 
 /// All activities by their numbers.
 ///

@@ -32,9 +32,6 @@ use unit::Unit;
 /// Nanoseconds that closing the books takes at most: some tiles that do not answer.
 const CLOSING: u64 = 1_000_000_000;
 
-/// Texts that may be waiting at once: what comes later is not what somebody said before he stopped.
-const TEXTS: usize = 32;
-
 /// Called by `arch` with what the boot ROM gave.
 fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
     let header = table.header;
@@ -74,7 +71,9 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
     let Some(default_tile) = users.first().map(|t| t.id) else {
         panic!("the platform has no tile for activities")
     };
-    let (mut unit, calls) = Unit::new(own_tile, users.iter().map(|t| t.id));
+    let own = tiles.iter().find(|t| tile_of(t) == own_tile);
+    let endpoints = own.map_or(0, |t| t.endpoints);
+    let (mut unit, calls) = Unit::new(endpoints, users.iter().map(|t| t.id));
     let kernel = KernelEndpoints {
         tile: own_tile,
         syscalls: unit::SYSCALLS,
@@ -379,7 +378,7 @@ fn report(system: &mut System, unit: &mut Unit) -> bool {
     if !system.has_reports() {
         return false;
     }
-    if unit.said < TEXTS
+    if unit.said < unit.texts()
         && let Some(offset) = unit.text()
     {
         unit.said += 1;

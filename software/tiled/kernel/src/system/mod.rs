@@ -27,15 +27,14 @@ use crate::tile::Tile;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use bulkhead_abi::boot::room;
 use bulkhead_abi::syscall::{
     ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES,
     SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
 };
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
-use bulkhead_capabilities::{
-    Holder, HolderId, Node, NodeId, Object, Request as QuotaRequest, Space, Terms,
-};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Request as QuotaRequest, Space, Terms};
 use bulkhead_common::payer::{Caller, Creator, Fixed, Paid, PaidQueue, Reserved};
 
 pub use activities::{Creation, NUMBERS_END};
@@ -89,7 +88,7 @@ pub struct KernelEndpoints {
     pub syscalls: [u16; PRIORITIES],
     /// For notifications of TileMux.
     pub notifications: u16,
-    /// For text of activities.
+    /// For text of activities: the first, and one more for each further group of tiles.
     pub prints: u16,
 }
 
@@ -133,14 +132,6 @@ pub struct System {
     timebase: u64,
 }
 
-/// Activities at most, the kernel itself included: sixteen tiles with sixteen each.
-pub const HOLDERS: u16 = 257;
-/// Capabilities at most.
-pub const NODES: usize = 32_768;
-/// Bytes of memory that these take when all of them are in use.
-pub const ROOM: usize = NODES * size_of::<Node>()
-    + HOLDERS as usize * (size_of::<Holder>() + 2 * ACTIVITY_COST as usize);
-
 impl System {
     /// A system without activities.
     pub fn new(
@@ -150,7 +141,8 @@ impl System {
         modules: Vec<Module>,
         timebase: u64,
     ) -> Self {
-        let mut space = Space::new(NODES, HOLDERS);
+        let (nodes, places) = room(tiles.len());
+        let mut space = Space::new(nodes, places as u16);
         space.charge_activities(ACTIVITY_COST);
         for tile in tiles.iter().filter(|t| t.id < SEL_TILES_MAX) {
             // Everything is there at boot; what does not fit cannot be given away, and its use is refused later.
@@ -167,14 +159,15 @@ impl System {
             let _ = space.add_memory(SEL_MODULES, first.region.tile, start, end - start, 1);
         }
         // A rest for what the kernel itself causes when it starts the root manager.
-        let rest = 32 * Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COST;
+        let copies = 24 + (tiles.len() + memories.len()) as u64;
+        let rest = copies * Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COST;
         let left = space.kernel_memory_left(Space::KERNEL).unwrap_or(0);
         let _ = space.add_kernel_memory(SEL_KERNEL_MEMORY, left.saturating_sub(rest));
         Self {
             kernel,
             tiles: tiles.into(),
             activities: Activities::default(),
-            numbers: Reserved::with_room(HOLDERS.into()),
+            numbers: Reserved::with_room(places),
             modules: modules.into(),
             space,
             timers: Paid::default(),

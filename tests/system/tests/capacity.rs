@@ -1,0 +1,190 @@
+//! The tiled OS on chips of many tiles: what `check` accepts boots, with an application on every tile.
+//!
+//! `BULKHEAD_CASES=N` tries so many random platforms instead of a few; `BULKHEAD_LONG=1` boots the largest one of the catalog, too.
+
+use bulkhead_runner::{place, run};
+use bulkhead_system_tests::{Report, boot_text, boot_with};
+
+/// A system with an application on each tile of a platform but the kernel's and the manager's.
+fn everywhere(platform: &str, tiles: u16) -> String {
+    let apps: String = (2..tiles).map(|tile| app(tile, 0)).collect();
+    format!(
+        r#"<system name="everywhere" platform="{platform}" duration="2s" manager-tile="1"><domain name="d">{apps}</domain></system>"#
+    )
+}
+
+fn app(tile: u16, number: u16) -> String {
+    format!(
+        r#"<app name="a{tile}-{number}" tile="{tile}" program="adversary/witness" memory="128KiB"><argument name="rounds" value="1"/></app>"#
+    )
+}
+
+/// All applications have ended well, and so has the root manager.
+fn is_well(report: &Report, apps: usize) {
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let ended = report.console.matches(" stopped: exit 0").count();
+    assert_eq!(ended, apps + 1, "{}", report.console);
+}
+
+/// A mesh of so many tiles, one of them memory, with units of so many endpoints; made of the parts of `tiled-gem5`.
+fn mesh(tiles: u16, endpoints: u16) -> String {
+    let root = place::root().expect("the checkout is there");
+    let text = std::fs::read_to_string(root.join("catalog/platforms/tiled-gem5.xml"));
+    let text = text.expect("the platform is there");
+    let parts = &text[text.find("  <clock").unwrap()..text.find("  <network topology").unwrap()];
+    let parts = parts.replace("endpoints=\"192\"", &format!("endpoints=\"{endpoints}\""));
+    let columns = 1 + (tiles - 1).isqrt();
+    let rows = tiles.div_ceil(columns);
+    let own = |tile| match tile {
+        0 => r#"privileged="true" exit="true" uart="true""#,
+        _ => r#"shared="true""#,
+    };
+    let all: String = (0..tiles - 1)
+        .map(|t| {
+            let own = own(t);
+            format!(
+                r#"<tile id="{t}" router="{t}" pipeline="app" l1i="l1" l1d="l1" l2="l2" dtu="dtu" {own}/>"#
+            )
+        })
+        .collect();
+    let last = tiles - 1;
+    format!(
+        r#"<platform name="p" kind="tiled" source="a test">{parts}<network topology="mesh" columns="{columns}" rows="{rows}"
+        clock="noc" width="16B" link="1" router="2" interface="1" header="16B" chunk="512B" channels="shared" source="a test"/>
+        {all}<memory id="{last}" router="{last}" dram="ddr3" size="1GiB" source="a test"/></platform>"#
+    )
+}
+
+/// Boots a mesh with an application everywhere if it is accepted; what is wrong with it otherwise.
+fn boot_mesh(tiles: u16, endpoints: u16) -> Result<Report, String> {
+    let root = place::root().expect("the checkout is there");
+    let folder = std::env::temp_dir().join(format!(
+        "bulkhead-mesh-{}-{tiles}-{endpoints}",
+        std::process::id()
+    ));
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let text = everywhere("./p.xml", tiles - 1);
+    let platform = mesh(tiles, endpoints);
+    std::fs::write(folder.join("p.xml"), &platform).expect("a file can be written");
+    std::fs::write(folder.join("system.xml"), &text).expect("a file can be written");
+    let checked = run::load(&folder.join("system.xml"), &[], &root);
+    std::fs::remove_dir_all(&folder).expect("the folder can be removed");
+    if let Err(error) = checked {
+        return Err(error.to_string());
+    }
+    let write = |folder: &std::path::Path| {
+        std::fs::write(folder.join("p.xml"), &platform).expect("a file can be written");
+    };
+    Ok(boot_with(&text, &[], write).remove(0))
+}
+
+#[test]
+fn twenty_tiles_boot() {
+    let report = boot_mesh(22, 192).expect("it is accepted");
+    is_well(&report, 19);
+}
+
+#[test]
+fn an_application_runs_on_every_tile_of_64() {
+    let report = boot_text(&everywhere("tiled-64", 62), &[]).remove(0);
+    is_well(&report, 60);
+}
+
+/// Fifteen managers with four tiles each, and fifteen applications on every tile, all alive at once.
+fn crowd() -> String {
+    let mut managers = String::new();
+    for number in 0..15 {
+        let first = 2 + 4 * number;
+        let apps: String = (first..first + 4)
+            .flat_map(|tile| (0..15).map(move |n| (tile, n)))
+            .map(|(tile, n)| {
+                format!(
+                    r#"<app name="a{tile}-{n}" tile="{tile}" program="sharing/periodic" memory="128KiB"><task period="100ms"/>
+                    <argument name="jobs" value="40"/><argument name="iterations" value="10"/></app>"#
+                )
+            })
+            .collect();
+        managers += &format!(
+            r#"<manager name="m{number}" tile="{first}"><domain name="d{number}">{apps}</domain></manager>"#
+        );
+    }
+    format!(
+        r#"<system name="crowd" platform="tiled-64" duration="10s" manager-tile="1">{managers}</system>"#
+    )
+}
+
+#[test]
+fn nine_hundred_activities_are_alive_at_once() {
+    let root = place::root().expect("the checkout is there");
+    let folder = std::env::temp_dir().join(format!("bulkhead-crowd-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let path = folder.join("crowd.xml");
+    std::fs::write(&path, crowd()).expect("a file can be written");
+    let checked = run::load(&path, &[], &root);
+    std::fs::remove_dir_all(&folder).expect("the folder can be removed");
+    if let Err(error) = checked {
+        panic!("{error}");
+    }
+    if std::env::var_os("BULKHEAD_LONG").is_none() {
+        return;
+    }
+    let report = boot_text(&crowd(), &[]).remove(0);
+    is_well(&report, 900 + 15);
+    assert!(report.alive_at_once() >= 900, "{}", report.alive_at_once());
+}
+
+#[test]
+fn an_application_runs_on_every_tile_of_256() {
+    if std::env::var_os("BULKHEAD_LONG").is_none() {
+        return;
+    }
+    // A manager can name what some sixty applications need, so four of them divide the tiles.
+    let managers: String = (0..4)
+        .map(|number| {
+            let first = 2 + 63 * number;
+            let apps: String = (first..first + 63).map(|tile| app(tile, 0)).collect();
+            format!(
+                r#"<manager name="m{number}" tile="{first}"><domain name="d{number}">{apps}</domain></manager>"#
+            )
+        })
+        .collect();
+    let text = format!(
+        r#"<system name="everywhere" platform="tiled-256" duration="4s" manager-tile="1">{managers}</system>"#
+    );
+    let report = boot_text(&text, &[]).remove(0);
+    is_well(&report, 252 + 4);
+}
+
+#[test]
+fn what_does_not_fit_the_unit_of_the_kernel_is_refused() {
+    let said = boot_mesh(130, 192).err().expect("it is refused");
+    assert!(
+        said.contains("the kernel needs 198 endpoints for 129 tiles, 6 more"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_accepted_boots() {
+    let cases = std::env::var("BULKHEAD_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok());
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = |below: u64| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed % below
+    };
+    let most = if cases.is_some() { 254 } else { 40 };
+    for _ in 0..cases.unwrap_or(3) {
+        let (tiles, endpoints) = (4 + next(most) as u16, 64 + next(300) as u16);
+        match boot_mesh(tiles, endpoints) {
+            Ok(report) => is_well(&report, usize::from(tiles) - 3),
+            Err(said) => assert!(
+                said.contains("endpoints") || said.contains("capabilities"),
+                "{said}"
+            ),
+        }
+    }
+}
