@@ -3,7 +3,7 @@
 //! `BULKHEAD_CASES=N` tries so many random platforms instead of a few; `BULKHEAD_LONG=1` boots the largest one of the catalog, too.
 
 use bulkhead_runner::{place, run};
-use bulkhead_system_tests::{Report, boot_text, boot_with};
+use bulkhead_system_tests::{Report, boot_booked, boot_text, boot_with};
 
 /// A system with an application on each tile of a platform but the kernel's and the manager's.
 fn everywhere(platform: &str, tiles: u16) -> String {
@@ -19,7 +19,7 @@ fn app(tile: u16, number: u16) -> String {
     )
 }
 
-/// All applications have ended well, and so has the root manager.
+/// All applications have ended well, and so has the root manager. Managers below live on.
 fn is_well(report: &Report, apps: usize) {
     assert_eq!(report.code, Some(0), "{}", report.console);
     let ended = report.console.matches(" stopped: exit 0").count();
@@ -55,27 +55,22 @@ fn mesh(tiles: u16, endpoints: u16) -> String {
     )
 }
 
-/// Boots a mesh with an application everywhere if it is accepted; what is wrong with it otherwise.
+/// Boots a mesh with an application everywhere if it is accepted; what is wrong with it otherwise. The root manager has exactly the memory
+/// that it must have.
 fn boot_mesh(tiles: u16, endpoints: u16) -> Result<Report, String> {
     let root = place::root().expect("the checkout is there");
-    let folder = std::env::temp_dir().join(format!(
-        "bulkhead-mesh-{}-{tiles}-{endpoints}",
-        std::process::id()
-    ));
-    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be made");
     let text = everywhere("./p.xml", tiles - 1);
     let platform = mesh(tiles, endpoints);
-    std::fs::write(folder.join("p.xml"), &platform).expect("a file can be written");
-    std::fs::write(folder.join("system.xml"), &text).expect("a file can be written");
-    let checked = run::load(&folder.join("system.xml"), &[], &root);
-    std::fs::remove_dir_all(&folder).expect("the folder can be removed");
-    if let Err(error) = checked {
-        return Err(error.to_string());
-    }
+    let path = folder.path().join("system.xml");
+    std::fs::write(folder.path().join("p.xml"), &platform).expect("a file can be written");
+    std::fs::write(&path, &text).expect("a file can be written");
+    let (system, _) = run::load(&path, &[], &root).map_err(|error| error.to_string())?;
+    let least = format!("system@manager-memory={}B", system.manager_memory(0));
     let write = |folder: &std::path::Path| {
         std::fs::write(folder.join("p.xml"), &platform).expect("a file can be written");
     };
-    Ok(boot_with(&text, &[], write).remove(0))
+    Ok(boot_with(&text, &[&least], write).remove(0))
 }
 
 #[test]
@@ -90,47 +85,59 @@ fn an_application_runs_on_every_tile_of_64() {
     is_well(&report, 60);
 }
 
-/// Fifteen managers with four tiles each, and fifteen applications on every tile, all alive at once.
+/// Clients of each service in a crowd.
+const CLIENTS: usize = 14;
+
+/// Fifteen managers with four tiles each; on every tile a service, and clients with sessions that last until a moment.
 fn crowd() -> String {
     let mut managers = String::new();
     for number in 0..15 {
         let first = 2 + 4 * number;
-        let apps: String = (first..first + 4)
-            .flat_map(|tile| (0..15).map(move |n| (tile, n)))
-            .map(|(tile, n)| {
-                format!(
-                    r#"<app name="a{tile}-{n}" tile="{tile}" program="sharing/periodic" memory="128KiB"><task period="100ms"/>
-                    <argument name="jobs" value="40"/><argument name="iterations" value="10"/></app>"#
-                )
-            })
-            .collect();
+        let apps: String = (first..first + 4).map(crowded).collect();
         managers += &format!(
             r#"<manager name="m{number}" tile="{first}"><domain name="d{number}">{apps}</domain></manager>"#
         );
     }
     format!(
-        r#"<system name="crowd" platform="tiled-64" duration="10s" manager-tile="1">{managers}</system>"#
+        r#"<system name="crowd" platform="tiled-64" duration="4s" manager-tile="1">{managers}</system>"#
     )
+}
+
+/// A service and its clients on a tile.
+fn crowded(tile: usize) -> String {
+    let mut apps = format!(
+        r#"<app name="s{tile}" tile="{tile}" program="service/fragile" memory="128KiB" background="true"><service/>
+        <rgate name="priority-0" slots="{CLIENTS}"/></app>"#
+    );
+    for client in 0..CLIENTS {
+        apps += &format!(
+            r#"<app name="c{tile}-{client}" tile="{tile}" program="service/persistent" memory="128KiB">
+            <argument name="runs" value="2"/><argument name="until" value="1500ms"/><session name="service" to="s{tile}"/></app>"#
+        );
+    }
+    apps
 }
 
 #[test]
 fn nine_hundred_activities_are_alive_at_once() {
-    let root = place::root().expect("the checkout is there");
-    let folder = std::env::temp_dir().join(format!("bulkhead-crowd-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder can be made");
-    let path = folder.join("crowd.xml");
-    std::fs::write(&path, crowd()).expect("a file can be written");
-    let checked = run::load(&path, &[], &root);
-    std::fs::remove_dir_all(&folder).expect("the folder can be removed");
-    if let Err(error) = checked {
-        panic!("{error}");
-    }
-    if std::env::var_os("BULKHEAD_LONG").is_none() {
-        return;
-    }
-    let report = boot_text(&crowd(), &[]).remove(0);
-    is_well(&report, 900 + 15);
-    assert!(report.alive_at_once() >= 900, "{}", report.alive_at_once());
+    let report = boot_booked(&crowd());
+    let (managers, services) = (15, 60);
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let ended = report.console.matches(" stopped: exit 0").count();
+    assert_eq!(ended, services * CLIENTS + 1, "{}", report.console);
+    // Managers and services are alive to the end, when the kernel looks at its books and ends them.
+    let lines = report.console.lines();
+    let at_the_end = lines
+        .filter(|line| line.starts_with("kernel: books: m") || line.starts_with("kernel: books: s"))
+        .count();
+    assert_eq!(at_the_end, managers + services);
+    assert!(
+        report
+            .console
+            .contains("books: all is there that was there at boot")
+    );
+    let alive = report.alive_at_once() + at_the_end;
+    assert_eq!(alive, services * (CLIENTS + 1) + managers);
 }
 
 #[test]
@@ -152,7 +159,7 @@ fn an_application_runs_on_every_tile_of_256() {
         r#"<system name="everywhere" platform="tiled-256" duration="4s" manager-tile="1">{managers}</system>"#
     );
     let report = boot_text(&text, &[]).remove(0);
-    is_well(&report, 252 + 4);
+    is_well(&report, 252);
 }
 
 #[test]

@@ -3,31 +3,15 @@
 //! Why it exists: everything on a chip shares these, so they grow with the chip, and what is accepted must boot. What it deliberately does not
 //! know: tiles and quotas.
 
-use super::TILE_MEMORY;
-use super::needs::{BORDER, SELECTORS, kernel_keeps};
+use super::needs::{BORDER, PIECES, SELECTORS};
 use super::tree::Tree;
+use super::{MANAGER_PROGRAM, TILE_MEMORY};
 use crate::units::Size;
 
 impl Tree<'_, '_> {
     /// What there is once in a system.
     pub(super) fn kernel(&mut self) {
         let system = self.system;
-        let count = system.apps.len() + system.managers.len();
-        let most = system.activities_max();
-        if count > most {
-            let index = most.saturating_sub(system.managers.len());
-            let what = format!(
-                "{count} applications and managers, {} more than the kernel knows",
-                count - most
-            );
-            let place = self
-                .places
-                .apps
-                .get(index)
-                .map_or(&self.places.managers[0].span, |n| &n.span);
-            let help = format!("leave out some: at most {most}, the root manager included");
-            self.error(what, place, help);
-        }
         self.spare();
         let kernel_tile = system
             .platform
@@ -49,7 +33,7 @@ impl Tree<'_, '_> {
             self.error(what, &self.places.managers[0].span, help);
         }
         let kernel = system.kernel_memory_below(0);
-        let total = system.kernel_memory_total();
+        let total = system.kernel_memory_most();
         if kernel > total {
             let what = format!(
                 "applications and managers get {} of kernel memory, {} more than there is",
@@ -85,6 +69,7 @@ impl Tree<'_, '_> {
             }
         }
         for manager in 0..system.managers.len() {
+            self.manager(manager);
             let needed = system.selectors_of(manager);
             if needed > SELECTORS {
                 let what = format!(
@@ -94,6 +79,45 @@ impl Tree<'_, '_> {
                 );
                 let help = "put some of its applications below a manager of their own, or give them fewer gates";
                 self.error(what, &self.places.managers[manager].span, help);
+            }
+        }
+    }
+
+    /// What a manager makes itself, and what it needs to know.
+    fn manager(&mut self, manager: usize) {
+        let system = self.system;
+        let (own, node) = (&system.managers[manager], self.places.managers[manager]);
+        let needed = system.manager_memory(manager);
+        // What other programs need is their own affair.
+        if own.program == MANAGER_PROGRAM && own.memory.0 < needed {
+            let what = format!(
+                "manager `{}` needs {} of memory to read its part of the description and to start what is in it, {} more than it has",
+                own.name,
+                Size(needed),
+                Size(needed - own.memory.0)
+            );
+            let attribute = if manager == 0 {
+                "manager-memory"
+            } else {
+                "memory"
+            };
+            let help = format!(
+                "write {attribute}=\"{}\" or more, or leave it out",
+                Size(needed)
+            );
+            self.error(what, node.place(attribute), help);
+        }
+        for memory in &system.platform.memories {
+            let pieces = system.pieces_of(manager, memory.id);
+            if pieces > PIECES {
+                let what = format!(
+                    "manager `{}` cuts {pieces} pieces out of memory tile {}, {} more than possible: one for each tile, region and manager below it",
+                    own.name,
+                    memory.id,
+                    pieces - PIECES
+                );
+                let help = "put some of its applications below a manager of their own, or give them memory of another tile";
+                self.error(what, &node.span, help);
             }
         }
     }
@@ -109,7 +133,9 @@ impl Tree<'_, '_> {
         tiles.sort_unstable();
         tiles.dedup();
         let managers = system.managers.iter();
-        let mut used = kernel_keeps(&system.platform) + TILE_MEMORY * tiles.len() as u64;
+        let mut used = system
+            .kernel_keeps()
+            .saturating_add(TILE_MEMORY * tiles.len() as u64);
         used = managers.fold(used, |sum, manager| sum.saturating_add(manager.memory.0));
         for app in &system.apps {
             if app.memory_tile == memory.id {

@@ -6,11 +6,10 @@ use crate::hardware::{Region, Right};
 use crate::post::Post;
 use crate::system::{Waiting, label_caller};
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
-use bulkhead_abi::boot::room;
+use alloc::collections::{BTreeMap, BTreeSet};
 use bulkhead_abi::syscall::{LINEAGE_MAX, StopCause};
 use bulkhead_abi::words::Name;
-use bulkhead_capabilities::{Holder, HolderId, Node, NodeId};
+use bulkhead_capabilities::{HolderId, NodeId, Space};
 use bulkhead_common::payer::{Creator, Paid};
 use core::cell::Cell;
 use core::fmt;
@@ -79,14 +78,19 @@ pub struct Activity {
 }
 
 /// Bytes that the kernel keeps of an activity, beside its place among the holders. Whoever creates it pays for them.
-pub const ACTIVITY_COST: u64 =
-    (size_of::<(u16, Box<Activity>)>() + size_of::<Activity>() + size_of::<Post>()) as u64;
+pub const ACTIVITY_COST: u64 = (size_of::<(u16, Box<Activity>)>()
+    + size_of::<Activity>()
+    + size_of::<Post>()
+    + size_of::<Named>()) as u64;
 
-/// Bytes that all capabilities and activities take for which there is [`room`].
-pub const fn room_bytes(tiles: usize) -> usize {
-    let (nodes, places) = room(tiles);
-    nodes * size_of::<Node>() + places * (size_of::<Holder>() + 2 * ACTIVITY_COST as usize)
-}
+/// Bytes that an activity costs its creator in all.
+pub const PLACE_COST: u64 = Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COST;
+// The heap has two and a half times what purses hold (`abi::boot::kernel_heap`): nodes for all of it, and in one and a half times as much
+// the places of all activities that it pays for, with twice their size for how the heap divides memory.
+const _: () = assert!(2 * (Space::HOLDER_COST + 2 * ACTIVITY_COST) <= 3 * PLACE_COST);
+
+/// Who gave which name to whom.
+type Named = (u16, Name, u16);
 
 /// All activities by their numbers.
 ///
@@ -95,6 +99,8 @@ pub const fn room_bytes(tiles: usize) -> usize {
 pub struct Activities {
     /// Each in a place of its own: what the tree moves is small.
     all: Paid<Creator, BTreeMap<u16, Box<Activity>>>,
+    /// The names that creators gave, so that a new one is compared with few, however many activities there are.
+    names: Paid<Creator, BTreeSet<Named>>,
     /// Callers that were found, by the lower bits of their labels.
     callers: Callers,
 }
@@ -183,9 +189,25 @@ impl Activities {
 
     /// Whether a creator has an activity of this name.
     pub fn has_namesake(&self, creator: u16, name: &Name) -> bool {
-        self.all
-            .values()
-            .any(|a| a.creator == creator && a.name == *name)
+        let mut all = self
+            .names
+            .range((creator, *name, 0)..=(creator, *name, u16::MAX));
+        all.next().is_some()
+    }
+
+    /// An activity is there.
+    pub fn enter(&mut self, id: u16, activity: Box<Activity>) {
+        self.callers = Default::default();
+        self.names.insert((activity.creator, activity.name, id));
+        self.all.insert(id, activity);
+    }
+
+    /// An activity is not there any more.
+    pub fn leave(&mut self, id: u16) -> Option<Box<Activity>> {
+        self.callers = Default::default();
+        let activity = self.all.remove(&id)?;
+        self.names.remove(&(activity.creator, activity.name, id));
+        Some(activity)
     }
 
     /// The place among the holders of the activity whose messages have this label, if it may make calls.
@@ -284,7 +306,7 @@ mod tests {
                 is_namesake,
                 ..activity(0, id)
             };
-            all.insert(id, Box::new(new));
+            all.enter(id, Box::new(new));
         };
         add(1, 0, "root");
         add(2, 1, "control");
@@ -309,7 +331,7 @@ mod tests {
         for id in 7..7 + LINEAGE_MAX as u16 {
             let creator = id - 1;
             if all.contains_key(&creator) && all.may_create(creator) {
-                all.insert(
+                all.enter(
                     id,
                     Box::new(Activity {
                         creator,
@@ -335,8 +357,8 @@ mod tests {
             for (count, (what, low, high, generation)) in steps.into_iter().enumerate() {
                 let id = 1 + low + high * CALLERS as u16;
                 match what {
-                    0 => drop(all.insert(id, Box::new(activity(generation, count as u16)))),
-                    1 => drop(all.remove(&id)),
+                    0 => all.enter(id, Box::new(activity(generation, count as u16))),
+                    1 => drop(all.leave(id)),
                     2 => all.iter_mut().for_each(|(_, a)| a.state = State::Stopping),
                     _ => {
                         if let Some(found) = all.get_mut(&id) {

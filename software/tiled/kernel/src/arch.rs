@@ -3,27 +3,19 @@
 //! Why it exists: the kernel's few unsafe lines stand here. What it deliberately does not know: tiles and activities.
 #![allow(unsafe_code)]
 
-use bulkhead_abi::boot::{
-    BOOT_MAGIC, BOOT_VERSION, BootHeader, BootModule, BootTile, FEW_TILES, MORE_MEMORY,
-    TILE_PROCESSING,
-};
+use bulkhead_abi::boot::{BOOT_MAGIC, BOOT_VERSION, BootHeader, BootModule, BootTile};
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_abi::message::{HEADER_SIZE, Header};
 use bulkhead_abi::syscall::{PRIORITIES, SYSCALL_SLOT};
 use bulkhead_common::payer::Fixed;
 use bulkhead_hal::heap::LocalHeap;
 use bulkhead_hal::{csr, device};
-use bulkhead_kernel::activity::room_bytes;
 use core::fmt::Write;
-use core::mem::MaybeUninit;
 
 pub use bulkhead_hal::device::{Console, exit};
 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
-/// All capabilities, and what else there is.
-const HEAP: usize = room_bytes(FEW_TILES) + (1 << 20);
-const _: () = assert!(room_bytes(FEW_TILES + 1) as u64 + (2 << 20) <= MORE_MEMORY);
 
 core::arch::global_asm!(
     ".section .text.start, \"ax\"",
@@ -82,10 +74,6 @@ const ANSWER_BYTES: usize = 32 * 128;
 /// Bytes from one group's buffers to the next one's.
 pub const GROUP_BYTES: u64 = size_of::<Group>() as u64;
 
-/// The heap; nobody clears it, which would take long.
-#[unsafe(link_section = ".bss.heap")]
-static mut HEAP_MEMORY: MaybeUninit<[u64; HEAP / 8]> = MaybeUninit::uninit();
-
 static mut MEMORY: Memory = Memory {
     page: [0; PAGE],
     syscalls: [0; ALL_CALL_BYTES],
@@ -112,21 +100,15 @@ extern "C" fn start(tile: u64, table: u64) -> ! {
         assert_eq!(header.version, BOOT_VERSION, "version of the boot table");
         let tiles = table + size_of::<BootHeader>() as u64;
         let modules = tiles + u64::from(header.tiles) * size_of::<BootTile>() as u64;
-        let all =
-            (0..header.tiles as usize).map(|i| (tiles as *const BootTile).add(i).read_unaligned());
-        let users = all.filter(|t| t.kind == TILE_PROCESSING).count() - 1;
-        // The heap's memory is used by the allocator only: this runs once, and nobody is given what lies before `free_start`.
-        if users <= FEW_TILES {
-            ALLOCATOR.give((&raw mut HEAP_MEMORY) as u64, HEAP as u64);
-        } else {
-            let start = header.free_start.next_multiple_of(PAGE as u64);
-            header.free_start = start + MORE_MEMORY;
-            assert!(
-                header.free_start <= header.free_end,
-                "too little memory for so many tiles"
-            );
-            ALLOCATOR.give(MEMORY_BASE + start, MORE_MEMORY);
-        }
+        // The heap's memory is used by the allocator only: this runs once, and nobody is given what lies before `free_start`. Nobody
+        // clears it, which would take long.
+        let heap = header.free_start;
+        header.free_start += header.heap;
+        assert!(
+            header.free_start <= header.free_end,
+            "no memory for the heap"
+        );
+        ALLOCATOR.give(MEMORY_BASE + heap, header.heap);
         BootTable {
             header,
             tiles: (0..header.tiles as usize)

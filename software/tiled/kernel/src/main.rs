@@ -12,7 +12,7 @@ mod unit;
 
 use alloc::vec::Vec;
 use arch::Calls;
-use bulkhead_abi::boot::{BootTile, TILE_MEMORY, TILE_PROCESSING};
+use bulkhead_abi::boot::{BootTile, TILE_MEMORY, TILE_PROCESSING, kernel_purses};
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, module_key};
 use bulkhead_abi::words::{self, Aligned};
 use bulkhead_hal::marker;
@@ -80,7 +80,9 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
         notifications: unit::NOTIFICATIONS,
         prints: unit::PRINTS,
     };
-    let mut system = System::new(kernel, memories, users, modules, header.timebase);
+    let purses = kernel_purses(users.len() as u64, header.heap);
+    let terms = (header.timebase, purses);
+    let mut system = System::new(kernel, memories, users, modules, terms);
     let wanted = system.module(&[books::MODULE]).is_some();
     let books = wanted.then(|| system.books());
     let place = Place {

@@ -38,10 +38,14 @@ pub struct Tile {
     pub is_lit: bool,
     /// TileMux did not answer or told lies: its hart was stopped, and nothing is asked of it any more.
     pub is_lost: bool,
+    /// Numbers of the activities that are there.
+    pub activities: Paid<Creator, Vec<u16>>,
     /// What TileMux is asked; the first of them has been sent.
     pub(crate) asked: PaidQueue<Caller, Asked>,
     /// When the first of them must have been answered, in nanoseconds since reset.
     pub(crate) until: u64,
+    /// Of the tiles that must answer: the one before it and the one behind it.
+    pub(crate) due: (Option<u16>, Option<u16>),
     /// Notifications that could not be true.
     pub(crate) lies: u16,
     /// Who started TileMux; only he may give memory for page tables, because who reaches those reaches the whole tile.
@@ -75,8 +79,10 @@ impl Tile {
             shown_by: [Space::KERNEL; PMP_WINDOWS as usize],
             is_lit: false,
             is_lost: false,
+            activities: Paid::default(),
             asked: Paid::default(),
             until: 0,
+            due: (None, None),
             lies: 0,
             lit_by: Space::KERNEL,
             tables: Paid::default(),

@@ -6,6 +6,7 @@
 //! The unit takes the kernel's addresses as they are, because it runs as [`TILEMUX_ACTIVITY`].
 
 use crate::arch::{self, CALL_BYTES, CALL_SLOTS, Calls, GROUP_BYTES, PAGE, PRINT_BYTES};
+use alloc::vec::Vec;
 use bulkhead_abi::boot::{KERNEL_ENDPOINTS, TILE_GROUP, kernel_endpoints};
 use bulkhead_abi::dtu::{
     BORROWED, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
@@ -52,7 +53,10 @@ const _: () = assert!(PRINTS as usize == KERNEL_ENDPOINTS);
 
 /// The kernel's unit.
 pub struct Unit {
-    tiles: Fixed<u16>,
+    /// User tiles.
+    tiles: usize,
+    /// The group of each of them, by its number.
+    group_of: Fixed<u16>,
     /// The tile to whose registers [`REGISTERS`] leads; `u16::MAX`: to none.
     registers_of: u16,
     /// The group of tiles whose text, and whose answer, comes next.
@@ -70,7 +74,12 @@ impl Unit {
     /// If the unit has too few for all tiles; `check` accepts no such platform.
     pub fn new(endpoints: u32, tiles: impl Iterator<Item = u16>) -> (Self, Calls) {
         dtu::exchange_activity(CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0));
-        let tiles: Fixed<u16> = tiles.collect();
+        let tiles: Vec<u16> = tiles.collect();
+        let end = tiles.iter().max().map_or(0, |last| usize::from(*last) + 1);
+        let mut group_of = alloc::vec![0; end];
+        for (index, tile) in tiles.iter().enumerate() {
+            group_of[usize::from(*tile)] = (index / TILE_GROUP) as u16;
+        }
         let needed = kernel_endpoints(tiles.len());
         assert!(
             needed <= endpoints as usize,
@@ -79,7 +88,8 @@ impl Unit {
         let groups = tiles.len().div_ceil(TILE_GROUP);
         let (buffers, calls) = arch::Buffers::take(groups);
         let unit = Self {
-            tiles,
+            tiles: tiles.len(),
+            group_of: group_of.into(),
             registers_of: u16::MAX,
             turns: (0, 0),
             buffers,
@@ -127,7 +137,7 @@ impl Unit {
     }
 
     fn groups(&self) -> u16 {
-        self.tiles.len().div_ceil(TILE_GROUP) as u16
+        self.tiles.div_ceil(TILE_GROUP) as u16
     }
 
     /// Where the unit puts text of a group of tiles; their answers come behind it.
@@ -431,10 +441,10 @@ impl Hardware for Unit {
     }
 
     fn request(&mut self, tile: u16, request: Request, number: u64) -> bool {
-        let Some(index) = self.tiles.iter().position(|t| *t == tile) else {
+        let Some(group) = self.group_of.get(usize::from(tile)) else {
             return false;
         };
-        let answers = PRINTS + self.groups() + (index / TILE_GROUP) as u16;
+        let answers = PRINTS + self.groups() + group;
         let words = request.encode();
         let to = (tile, REQUEST_ENDPOINT);
         self.say(to, REQUEST_SLOT, words.as_slice(), (answers, number))

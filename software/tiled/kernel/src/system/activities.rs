@@ -92,7 +92,7 @@ impl System {
         // From here on nothing fails.
         let bucket = self.take_bucket(hardware, index, regulated);
         let (id, generation) = self.number_for_new();
-        if !self.tiles[index].is_shared && self.activities.values().any(|a| a.tile == index) {
+        if !self.tiles[index].is_shared && !self.tiles[index].activities.is_empty() {
             self.tiles[index].is_shared = true;
             hardware.set_borrowed(self.tiles[index].id, PRIVILEGED_CREDIT.into());
         }

@@ -21,13 +21,12 @@ mod speaking;
 mod tiles;
 mod waiting;
 
-use crate::activity::{ACTIVITY_COST, Activities, Activity, Path, State};
+use crate::activity::{ACTIVITY_COST, Activities, Activity, PLACE_COST, Path, State};
 use crate::hardware::{Hardware, Region, Right};
 use crate::tile::Tile;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use bulkhead_abi::boot::room;
 use bulkhead_abi::syscall::{
     ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES,
     SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
@@ -104,6 +103,8 @@ pub struct MemoryTile {
 pub struct System {
     kernel: KernelEndpoints,
     tiles: Fixed<Tile>,
+    /// The index of each tile by its number; past all of them where there is none.
+    places: Fixed<usize>,
     activities: Activities,
     /// Their numbers, by their places among the holders.
     numbers: Reserved<Creator, u16>,
@@ -125,24 +126,26 @@ pub struct System {
     generation: u32,
     /// Number of the last request to a TileMux.
     requests: u64,
-    /// Requests to TileMuxes that are not answered.
+    /// Requests to TileMuxes that are not answered, and who must answer next.
     asking: usize,
+    due: requests::Due,
     /// Memory that is to be cleared before somebody else gets it.
     dirty: clearing::Dirty,
     timebase: u64,
 }
 
 impl System {
-    /// A system without activities.
+    /// A system without activities: with a frequency of the `time` CSR in hertz, and bytes that all purses together hold.
     pub fn new(
         kernel: KernelEndpoints,
         memories: Vec<MemoryTile>,
         tiles: Vec<Tile>,
         modules: Vec<Module>,
-        timebase: u64,
+        (timebase, purses): (u64, u64),
     ) -> Self {
-        let (nodes, places) = room(tiles.len());
-        let mut space = Space::new(nodes, places as u16);
+        // Whoever can pay for an activity finds a place, and the kernel has one.
+        let places = (1 + purses / PLACE_COST).min(NUMBERS_END.into()) as u16;
+        let mut space = Space::new((purses / Space::NODE_COST) as usize, places);
         space.charge_activities(ACTIVITY_COST);
         for tile in tiles.iter().filter(|t| t.id < SEL_TILES_MAX) {
             // Everything is there at boot; what does not fit cannot be given away, and its use is refused later.
@@ -160,14 +163,15 @@ impl System {
         }
         // A rest for what the kernel itself causes when it starts the root manager.
         let copies = 24 + (tiles.len() + memories.len()) as u64;
-        let rest = copies * Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COST;
+        let rest = copies * Space::NODE_COST + PLACE_COST;
         let left = space.kernel_memory_left(Space::KERNEL).unwrap_or(0);
         let _ = space.add_kernel_memory(SEL_KERNEL_MEMORY, left.saturating_sub(rest));
         Self {
             kernel,
+            places: places_of(&tiles),
             tiles: tiles.into(),
             activities: Activities::default(),
-            numbers: Reserved::with_room(places),
+            numbers: Reserved::with_room(places.into()),
             modules: modules.into(),
             space,
             timers: Paid::default(),
@@ -181,6 +185,7 @@ impl System {
             generation: 0,
             requests: 0,
             asking: 0,
+            due: requests::Due::default(),
             dirty: clearing::Dirty::default(),
             timebase,
         }
@@ -322,16 +327,18 @@ impl System {
         let tile = &mut self.tiles[activity.tile];
         tile.budgets.extend(activity.cpu);
         tile.bucket_users[usize::from(activity.bucket)] += 1;
-        self.activities.insert(id, activity);
+        tile.activities.push(id);
+        self.activities.enter(id, activity);
     }
 
     /// An activity is not there any more.
     fn leave(&mut self, id: u16) -> Option<Box<Activity>> {
-        let activity = self.activities.remove(&id)?;
+        let activity = self.activities.leave(id)?;
         self.numbers[usize::from(activity.holder.0)] = KERNEL_ACTIVITY;
         let tile = &mut self.tiles[activity.tile];
         tile.budgets.retain(|owner| Some(*owner) != activity.cpu);
         tile.bucket_users[usize::from(activity.bucket)] -= 1;
+        tile.activities.retain(|other| *other != id);
         Some(activity)
     }
 
@@ -732,7 +739,8 @@ impl System {
     }
 
     fn tile_index(&self, id: u16) -> Result<usize, SyscallError> {
-        let index = self.tiles.iter().position(|t| t.id == id);
+        let index = self.places.get(usize::from(id)).copied();
+        let index = index.filter(|index| *index < self.tiles.len());
         index.ok_or(SyscallError::NoTile)
     }
 
@@ -755,6 +763,16 @@ impl System {
         self.update_bucket(hardware, index, parent.owner);
         Ok(())
     }
+}
+
+/// The index of each tile by its number.
+fn places_of(tiles: &[Tile]) -> Fixed<usize> {
+    let end = tiles.iter().map(|t| usize::from(t.id) + 1).max();
+    let mut places = alloc::vec![usize::MAX; end.unwrap_or(0)];
+    for (index, tile) in tiles.iter().enumerate() {
+        places[usize::from(tile.id)] = index;
+    }
+    places.into()
 }
 
 /// The label of a caller's messages: his number, and how often it had been given away before.

@@ -237,7 +237,7 @@ pub fn boot_on(tiles: u16) -> (System, Chip) {
     let tiles = tiles.map(|number| Tile::new(number, 2_000_000_000, 64));
     let tiles = tiles.collect();
     let memories = vec![MemoryTile { free }];
-    let mut system = System::new(KERNEL, memories, tiles, modules, 10_000_000);
+    let mut system = System::new(KERNEL, memories, tiles, modules, (10_000_000, 6 << 20));
     let place = Place {
         tile: 1,
         memory: 1 << 20,
