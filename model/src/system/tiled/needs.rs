@@ -18,7 +18,7 @@ pub const APP_ENDPOINTS: u64 = 8;
 /// memory.
 pub const SPARE_ENDPOINTS: u64 = 5;
 /// Activities that TileMux knows at most.
-pub const TILE_ACTIVITIES: usize = 16;
+pub const TILE_ACTIVITIES: usize = tilemux::ACTIVITIES;
 /// Windows through which a tile sees memory.
 pub const WINDOWS: usize = memory_map::PMP_WINDOWS as usize;
 /// Bytes of a window at most.

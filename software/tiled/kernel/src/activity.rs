@@ -6,7 +6,8 @@ use crate::hardware::{Region, Right};
 use crate::post::Post;
 use crate::system::{Waiting, label_caller};
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
 use bulkhead_abi::syscall::{LINEAGE_MAX, StopCause};
 use bulkhead_abi::words::Name;
 use bulkhead_capabilities::{HolderId, NodeId, Space};
@@ -81,7 +82,7 @@ pub struct Activity {
 pub const ACTIVITY_COST: u64 = (size_of::<(u16, Box<Activity>)>()
     + size_of::<Activity>()
     + size_of::<Post>()
-    + size_of::<Named>()) as u64;
+    + size_of::<(Named, u16)>()) as u64;
 
 /// Bytes that an activity costs its creator in all.
 pub const PLACE_COST: u64 = Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COST;
@@ -89,8 +90,24 @@ pub const PLACE_COST: u64 = Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COS
 // the places of all activities that it pays for, with twice their size for how the heap divides memory.
 const _: () = assert!(2 * (Space::HOLDER_COST + 2 * ACTIVITY_COST) <= 3 * PLACE_COST);
 
-/// Who gave which name to whom.
-type Named = (u16, Name, u16);
+/// A name and who gave it, as a number. Two names of a creator may have the same one, by chance once in 2^48: the second activity is
+/// called like a namesake then, which its path has room for.
+type Named = u64;
+
+/// See [`Named`]: a hash (splitmix64's finalizer over the words of the name).
+fn named(creator: u16, name: &Name) -> Named {
+    let mut hash = 0u64;
+    for word in name.0.chunks(8) {
+        let word = word
+            .iter()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte));
+        hash = (hash ^ word).wrapping_add(0x9E37_79B9_7F4A_7C15);
+        hash = (hash ^ hash >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        hash = (hash ^ hash >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        hash ^= hash >> 31;
+    }
+    hash << 16 | u64::from(creator)
+}
 
 /// All activities by their numbers.
 ///
@@ -99,8 +116,8 @@ type Named = (u16, Name, u16);
 pub struct Activities {
     /// Each in a place of its own: what the tree moves is small.
     all: Paid<Creator, BTreeMap<u16, Box<Activity>>>,
-    /// The names that creators gave, so that a new one is compared with few, however many activities there are.
-    names: Paid<Creator, BTreeSet<Named>>,
+    /// How many there are of each name that a creator gave, so that a new one is looked up fast however many activities there are.
+    names: Paid<Creator, BTreeMap<Named, u16>>,
     /// Callers that were found, by the lower bits of their labels.
     callers: Callers,
 }
@@ -187,18 +204,16 @@ impl Activities {
         self.ancestry(id).last().is_none_or(Option::is_none)
     }
 
-    /// Whether a creator has an activity of this name.
+    /// Whether a creator has an activity of this name, or perhaps of another one with the same number.
     pub fn has_namesake(&self, creator: u16, name: &Name) -> bool {
-        let mut all = self
-            .names
-            .range((creator, *name, 0)..=(creator, *name, u16::MAX));
-        all.next().is_some()
+        self.names.contains_key(&named(creator, name))
     }
 
     /// An activity is there.
     pub fn enter(&mut self, id: u16, activity: Box<Activity>) {
         self.callers = Default::default();
-        self.names.insert((activity.creator, activity.name, id));
+        let name = named(activity.creator, &activity.name);
+        *self.names.entry(name).or_insert(0) += 1;
         self.all.insert(id, activity);
     }
 
@@ -206,7 +221,14 @@ impl Activities {
     pub fn leave(&mut self, id: u16) -> Option<Box<Activity>> {
         self.callers = Default::default();
         let activity = self.all.remove(&id)?;
-        self.names.remove(&(activity.creator, activity.name, id));
+        if let Entry::Occupied(mut others) =
+            self.names.entry(named(activity.creator, &activity.name))
+        {
+            *others.get_mut() -= 1;
+            if *others.get() == 0 {
+                others.remove();
+            }
+        }
         Some(activity)
     }
 

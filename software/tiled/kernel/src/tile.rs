@@ -9,7 +9,7 @@ use crate::system::Asked;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::BUCKET_COUNT;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
-use bulkhead_abi::tilemux::{DEFAULT_SLICE, FIRST_ENDPOINT};
+use bulkhead_abi::tilemux::{ACTIVITIES as TILE_ACTIVITIES, DEFAULT_SLICE, FIRST_ENDPOINT};
 use bulkhead_capabilities::{HolderId, NodeId, Space};
 use bulkhead_common::payer::{Caller, Creator, Holder, Paid, PaidQueue};
 
@@ -67,6 +67,9 @@ pub struct Tile {
 impl Tile {
     /// A tile that is not configured, with time slices of 1 ms.
     pub fn new(id: u16, frequency: u64, endpoints: u16) -> Self {
+        // TileMux takes no more, so it grows only for a moment, when several create there at once.
+        let mut activities = Paid::<Creator, Vec<u16>>::default();
+        activities.reserve(TILE_ACTIVITIES);
         Self {
             id,
             frequency,
@@ -79,7 +82,7 @@ impl Tile {
             shown_by: [Space::KERNEL; PMP_WINDOWS as usize],
             is_lit: false,
             is_lost: false,
-            activities: Paid::default(),
+            activities,
             asked: Paid::default(),
             until: 0,
             due: (None, None),
