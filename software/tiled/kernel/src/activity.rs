@@ -74,6 +74,8 @@ pub struct Activity {
     pub(crate) parked: Option<Right>,
     /// What its call waits for, if that is something that others do.
     pub(crate) waits: Option<Waiting>,
+    /// Its name is looked up.
+    pub(crate) is_listed: bool,
     /// It has stopped, and neither waits nor has jobs that have not begun.
     pub(crate) is_withdrawn: bool,
 }
@@ -209,27 +211,32 @@ impl Activities {
         self.names.contains_key(&named(creator, name))
     }
 
-    /// An activity is there.
-    pub fn enter(&mut self, id: u16, activity: Box<Activity>) {
-        self.callers = Default::default();
-        let name = named(activity.creator, &activity.name);
-        *self.names.entry(name).or_insert(0) += 1;
-        self.all.insert(id, activity);
+    /// An activity is looked for from now on, or no more: apart from its coming and going, which take long enough. If that is new, its
+    /// tile.
+    pub fn list(&mut self, id: u16, is_listed: bool) -> Option<usize> {
+        let activity = self.all.get_mut(&id)?;
+        if core::mem::replace(&mut activity.is_listed, is_listed) == is_listed {
+            return None;
+        }
+        let (name, tile) = (named(activity.creator, &activity.name), activity.tile);
+        self.count(name, is_listed);
+        Some(tile)
     }
 
-    /// An activity is not there any more.
-    pub fn leave(&mut self, id: u16) -> Option<Box<Activity>> {
-        self.callers = Default::default();
-        let activity = self.all.remove(&id)?;
-        if let Entry::Occupied(mut others) =
-            self.names.entry(named(activity.creator, &activity.name))
-        {
-            *others.get_mut() -= 1;
-            if *others.get() == 0 {
-                others.remove();
-            }
+    /// An activity that was looked for is gone.
+    pub fn unlist(&mut self, activity: &Activity) {
+        self.count(named(activity.creator, &activity.name), false);
+    }
+
+    fn count(&mut self, name: Named, more: bool) {
+        match self.names.entry(name) {
+            Entry::Occupied(mut others) => match (more, *others.get()) {
+                (true, count) => drop(others.insert(count + 1)),
+                (false, 1) => drop(others.remove()),
+                (false, count) => drop(others.insert(count - 1)),
+            },
+            Entry::Vacant(place) => drop(place.insert(1)),
         }
-        Some(activity)
     }
 
     /// The place among the holders of the activity whose messages have this label, if it may make calls.
@@ -312,6 +319,7 @@ mod tests {
             post: Box::default(),
             parked: None,
             waits: None,
+            is_listed: false,
             is_withdrawn: false,
         }
     }
@@ -328,7 +336,8 @@ mod tests {
                 is_namesake,
                 ..activity(0, id)
             };
-            all.enter(id, Box::new(new));
+            all.insert(id, Box::new(new));
+            all.list(id, true);
         };
         add(1, 0, "root");
         add(2, 1, "control");
@@ -353,7 +362,7 @@ mod tests {
         for id in 7..7 + LINEAGE_MAX as u16 {
             let creator = id - 1;
             if all.contains_key(&creator) && all.may_create(creator) {
-                all.enter(
+                all.insert(
                     id,
                     Box::new(Activity {
                         creator,
@@ -379,8 +388,8 @@ mod tests {
             for (count, (what, low, high, generation)) in steps.into_iter().enumerate() {
                 let id = 1 + low + high * CALLERS as u16;
                 match what {
-                    0 => all.enter(id, Box::new(activity(generation, count as u16))),
-                    1 => drop(all.leave(id)),
+                    0 => drop(all.insert(id, Box::new(activity(generation, count as u16)))),
+                    1 => drop(all.remove(&id)),
                     2 => all.iter_mut().for_each(|(_, a)| a.state = State::Stopping),
                     _ => {
                         if let Some(found) = all.get_mut(&id) {

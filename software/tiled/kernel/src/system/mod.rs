@@ -16,16 +16,16 @@ mod making;
 mod paging;
 mod requests;
 mod revoke;
+mod roll;
 mod sessions;
 mod speaking;
 mod tiles;
 mod waiting;
 
-use crate::activity::{ACTIVITY_COST, Activities, Activity, PLACE_COST, Path, State};
+use crate::activity::{ACTIVITY_COST, Activities, Activity, PLACE_COST, Path};
 use crate::hardware::{Hardware, Region, Right};
 use crate::tile::Tile;
-use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{
     ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES,
@@ -34,7 +34,7 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Request as QuotaRequest, Space, Terms};
-use bulkhead_common::payer::{Caller, Creator, Fixed, Paid, PaidQueue, Reserved};
+use bulkhead_common::payer::{Caller, Creator, Fixed, Holder, Paid, PaidQueue, Reserved};
 
 pub use activities::{Creation, NUMBERS_END};
 pub(crate) use requests::Asked;
@@ -105,6 +105,8 @@ pub struct System {
     tiles: Fixed<Tile>,
     /// The index of each tile by its number; past all of them where there is none.
     places: Fixed<usize>,
+    /// Which tile's page tables are cut out of a memory.
+    pools: Paid<Holder, BTreeMap<NodeId, u16>>,
     activities: Activities,
     /// Their numbers, by their places among the holders.
     numbers: Reserved<Creator, u16>,
@@ -169,6 +171,7 @@ impl System {
         Self {
             kernel,
             places: places_of(&tiles),
+            pools: Paid::default(),
             tiles: tiles.into(),
             activities: Activities::default(),
             numbers: Reserved::with_room(places.into()),
@@ -310,46 +313,6 @@ impl System {
         let label = caller_label(ticket.caller, ticket.generation);
         let found = self.activities.caller(label);
         found.ok_or(SyscallError::NotManager)
-    }
-
-    /// The number of the activity at a place among the holders.
-    fn number(&self, holder: HolderId) -> Option<u16> {
-        let number = self.numbers.get(usize::from(holder.0)).copied();
-        number.filter(|number| *number != KERNEL_ACTIVITY)
-    }
-
-    /// An activity is there.
-    fn enter(&mut self, id: u16, activity: Box<Activity>) {
-        let place = usize::from(activity.holder.0);
-        // There is room for all places of holders.
-        while self.numbers.len() <= place && self.numbers.push(KERNEL_ACTIVITY).is_ok() {}
-        self.numbers[place] = id;
-        let tile = &mut self.tiles[activity.tile];
-        tile.budgets.extend(activity.cpu);
-        tile.bucket_users[usize::from(activity.bucket)] += 1;
-        tile.activities.push(id);
-        self.activities.enter(id, activity);
-    }
-
-    /// An activity is not there any more.
-    fn leave(&mut self, id: u16) -> Option<Box<Activity>> {
-        let activity = self.activities.leave(id)?;
-        self.numbers[usize::from(activity.holder.0)] = KERNEL_ACTIVITY;
-        let tile = &mut self.tiles[activity.tile];
-        tile.budgets.retain(|owner| Some(*owner) != activity.cpu);
-        tile.bucket_users[usize::from(activity.bucket)] -= 1;
-        tile.activities.retain(|other| *other != id);
-        Some(activity)
-    }
-
-    /// The activity that a selector of a caller names.
-    fn named(&mut self, caller: HolderId, selector: u16) -> Result<u16, SyscallError> {
-        let holder = self.space.activity(caller, selector)?;
-        let number = self.number(holder).ok_or(SyscallError::NoActivity)?;
-        match self.activities.get(&number).map(|a| a.state) {
-            Some(State::Creating) => Err(SyscallError::Busy),
-            _ => Ok(number),
-        }
     }
 
     /// Carries out a call.
