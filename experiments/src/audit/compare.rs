@@ -212,11 +212,8 @@ impl Facts {
 
 /// What the kernel says if it stops. Only the kernel can begin a line so.
 fn kernel_end(system: &System, console: &str) -> Option<String> {
-    let panic = console::kernel_panic(system, console).map(|incident| incident.what);
-    let mut lines = console.lines();
-    let mut trap = || lines.find_map(|line| line.strip_prefix("kernel: trap "));
-    let what = panic.or_else(|| trap().map(|text| format!("trap {text}")))?;
-    Some(format!("the kernel stopped: {what}"))
+    let stop = console::kernel_stop(system, console, &|_, _| None)?;
+    Some(format!("the kernel stopped: {}", stop.what))
 }
 
 /// Strides in which the timelines of two runs differ first, by tile.

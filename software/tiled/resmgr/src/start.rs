@@ -231,6 +231,12 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Whether anything of the description is in the foreground.
+    pub fn has_foreground(&self) -> bool {
+        let mut apps = self.system.apps.iter();
+        apps.any(|app| app.foreground) || self.below.iter().any(|below| below.foreground)
+    }
+
     /// Whether something in the foreground has not ended.
     pub fn is_busy(&self) -> bool {
         let apps = self.states.iter().zip(&self.system.apps);
