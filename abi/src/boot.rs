@@ -81,6 +81,9 @@ pub const fn kernel_heap(tiles: u64, purses: u64) -> u64 {
     own.saturating_add((purses / 2).saturating_mul(5))
 }
 
+/// What all purses together can hold: the numbers of capabilities suffice for that.
+pub const KERNEL_PURSES_MAX: u64 = 65_000 * 192;
+
 /// What all purses together hold with a heap of so many bytes.
 pub const fn kernel_purses(tiles: u64, heap: u64) -> u64 {
     heap.saturating_sub(HEAP.0 + tiles * HEAP.1) / 5 * 2

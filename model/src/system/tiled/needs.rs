@@ -190,7 +190,8 @@ impl System {
         let beside = size.saturating_sub(managers).min(WINDOW);
         let heap = beside.saturating_sub(KERNEL_MEMORY);
         let purses = boot::kernel_purses(self.user_tiles() as u64, heap);
-        purses.saturating_sub(KERNEL_PURSES[1]) >> 10 << 10
+        let most = purses.min(boot::KERNEL_PURSES_MAX);
+        most.saturating_sub(KERNEL_PURSES[1]) >> 10 << 10
     }
 
     /// Endpoints that the kernel's unit needs.

@@ -8,9 +8,10 @@ use crate::system::{Waiting, label_caller};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
+use bulkhead_abi::boot::KERNEL_PURSES_MAX;
 use bulkhead_abi::syscall::{LINEAGE_MAX, StopCause};
 use bulkhead_abi::words::Name;
-use bulkhead_capabilities::{HolderId, NodeId, Space};
+use bulkhead_capabilities::{HolderId, NODES_MAX, NodeId, Space};
 use bulkhead_common::payer::{Creator, Paid};
 use core::cell::Cell;
 use core::fmt;
@@ -88,6 +89,7 @@ pub const ACTIVITY_COST: u64 = (size_of::<(u16, Box<Activity>)>()
 
 /// Bytes that an activity costs its creator in all.
 pub const PLACE_COST: u64 = Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COST;
+const _: () = assert!(KERNEL_PURSES_MAX <= NODES_MAX as u64 * Space::NODE_COST);
 // The heap has two and a half times what purses hold (`abi::boot::kernel_heap`): nodes for all of it, and in one and a half times as much
 // the places of all activities that it pays for, with twice their size for how the heap divides memory.
 const _: () = assert!(2 * (Space::HOLDER_COST + 2 * ACTIVITY_COST) <= 3 * PLACE_COST);
