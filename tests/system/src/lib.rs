@@ -106,10 +106,14 @@ impl Report {
         all
     }
 
-    /// Activities that were alive at once, at most, as far as their markers tell.
+    /// Activities that were alive at once, at most, as far as their spans tell.
     pub fn alive_at_once(&self) -> usize {
         let mut lives = std::collections::BTreeMap::new();
-        for (tick, tile, activity, _, _) in &self.markers {
+        let kinds = [MarkerKind::SpanBegin as u16, MarkerKind::SpanEnd as u16];
+        for (tick, tile, activity, kind, _) in &self.markers {
+            if !kinds.contains(kind) {
+                continue;
+            }
             let life = lives.entry((*tile, *activity)).or_insert((*tick, *tick));
             life.1 = *tick;
         }
