@@ -141,6 +141,8 @@ pub struct Core {
     pub reserving: bool,
     /// An atomic operation with acquire semantics waits for its line: no later access may be performed before it.
     pub acquiring: bool,
+    /// An atomic operation waits for what is before it.
+    pub ordering: bool,
     /// Why the last access that was refused could not be made.
     pub refused: Exit,
     /// Accesses that wait for their lines, in program order.
@@ -209,6 +211,7 @@ impl Core {
             reservation: None,
             reserving: false,
             acquiring: false,
+            ordering: false,
             refused: Exit::Suspend(Stop::Horizon),
             late: Vec::new(),
             splits: Vec::new(),
@@ -393,7 +396,7 @@ impl Core {
         self.stores.clear();
         self.late.clear();
         self.splits.clear();
-        (self.reserving, self.acquiring) = (false, false);
+        (self.reserving, self.acquiring, self.ordering) = (false, false, false);
         self.walk = None;
         self.fetches = [None; 2];
         self.tokens = None;

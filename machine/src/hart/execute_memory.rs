@@ -485,14 +485,18 @@ impl Core {
         self.note_load(bus, timing, op.masks().1);
     }
 
-    /// What is before an operation with release semantics is performed before it.
-    fn before_release(&mut self, op: &Op) -> Result<(), Exit> {
+    /// Before an atomic operation: one with release semantics waits for what is before it, and a store-conditional for its
+    /// load-reserved.
+    fn order(&mut self, op: &Op) -> Result<(), Exit> {
         let offset = op.cycle as Tick * self.costs.cycle;
         if self.acquiring && self.after_acquire(offset) {
             return Err(self.refused);
         }
-        if a::releases(op) && !self.late.is_empty() {
+        let waits = a::releases(op) && !self.late.is_empty();
+        if waits || self.reserving || self.ordering {
+            self.ordering = true;
             self.wait_all(offset)?;
+            self.ordering = false;
         }
         Ok(())
     }
@@ -505,7 +509,7 @@ impl Core {
         address: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Read)?;
-        self.before_release(op)?;
+        self.order(op)?;
         self.admit_atomic(bus, op, physical)?;
         self.statistics.loads += 1;
         self.reservation = None;
@@ -523,11 +527,7 @@ impl Core {
         value: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Write)?;
-        self.before_release(op)?;
-        if self.reserving {
-            // Its load-reserved comes first.
-            self.wait_loads(op.cycle as Tick * self.costs.cycle)?;
-        }
+        self.order(op)?;
         match self.reservation {
             Some((reserved, seen)) if reserved == physical => {
                 self.admit_atomic(bus, op, physical)?;
@@ -548,7 +548,7 @@ impl Core {
         operand: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Write)?;
-        self.before_release(op)?;
+        self.order(op)?;
         self.admit_atomic(bus, op, physical)?;
         self.statistics.loads += 1;
         self.statistics.stores += 1;

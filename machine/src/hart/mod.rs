@@ -19,6 +19,8 @@ mod execute_system;
 mod isa;
 mod lines;
 mod load_store_queue;
+#[cfg(test)]
+mod load_store_queue_tests;
 mod mmu;
 mod pending;
 mod pmp;

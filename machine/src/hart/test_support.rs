@@ -132,6 +132,8 @@ pub struct FlatBus {
     pub seed: u64,
     /// If not 0: what every data access takes.
     pub constant: Tick,
+    /// If not 0: every data access waits so long for its line.
+    pub far: Tick,
     accesses: u64,
     /// What will happen, by time and sequence.
     pub events: BTreeMap<(Tick, u32), Event>,
@@ -159,6 +161,7 @@ impl FlatBus {
             memory,
             seed,
             constant: 0,
+            far: 0,
             accesses: 0,
             events: BTreeMap::new(),
             markers: Vec::new(),
@@ -250,13 +253,19 @@ impl Bus for FlatBus {
         self.withdrawn += 1;
     }
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing {
-        if self.constant != 0 {
+        if self.constant != 0 || self.far != 0 {
             return Timing::Hit;
         }
         self.timing(now, physical, false)
     }
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing {
         self.data_log.push((now, physical, access));
+        if self.far != 0 {
+            self.token += 1;
+            let event = Event::Complete(self.token, physical);
+            self.events.insert((now + self.far, self.token), event);
+            return Timing::Pending(self.token);
+        }
         if let Some(sets) = &mut self.cache {
             let line = physical >> 6;
             let set = &mut sets[line as usize & 15];
