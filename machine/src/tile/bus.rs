@@ -21,6 +21,7 @@ use bulkhead_abi::memory_map::{
 const EXIT_SIZE: u64 = 0x1000;
 /// A place has the number of a memory from this bit on.
 const MEMORY_SHIFT: u32 = 48;
+const OFFSET: u64 = (1 << MEMORY_SHIFT) - 1;
 /// A place that is in no memory: what is read there is 0. Only an access whose window was closed on its way comes here.
 const NOWHERE: Place = u64::MAX;
 /// Offset of the second hart's software interrupt register in the CLINT, as SiFive's map has it.
@@ -192,15 +193,6 @@ fn timing(outcome: Outcome) -> Timing {
     }
 }
 
-/// Reads a number of bytes that no register has: a part of an access across lines.
-#[cold]
-fn read_odd(memory: &[u8], bytes: u8) -> Option<u64> {
-    let mut value = [0; 8];
-    let bytes = bytes as usize;
-    value[..bytes].copy_from_slice(memory.get(..bytes)?);
-    Some(u64::from_le_bytes(value))
-}
-
 /// Offset in a device's range.
 fn within(physical: u64, base: u64, size: u64) -> Option<u64> {
     let offset = physical.wrapping_sub(base);
@@ -274,51 +266,21 @@ impl Bus for TileBus<'_> {
 
     #[inline]
     fn read_place(&mut self, place: Place, bytes: u8) -> u64 {
+        let (offset, bytes) = ((place & OFFSET) as usize, usize::from(bytes));
         let memory = self.fabric.ram.get((place >> MEMORY_SHIFT) as usize);
-        let offset = (place & ((1 << MEMORY_SHIFT) - 1)) as usize;
-        let Some(memory) = memory.and_then(|memory| memory.get(offset..)) else {
-            return 0;
-        };
-        let value = match bytes {
-            8 => memory.first_chunk().map(|b| u64::from_le_bytes(*b)),
-            4 => memory.first_chunk().map(|b| u32::from_le_bytes(*b) as u64),
-            2 => memory.first_chunk().map(|b| u16::from_le_bytes(*b) as u64),
-            1 => memory.first().map(|b| *b as u64),
-            _ => read_odd(memory, bytes),
-        };
-        value.unwrap_or(0)
+        let mut value = [0; 8];
+        if let Some(there) = memory.and_then(|memory| memory.get(offset..offset + bytes)) {
+            value[..bytes].copy_from_slice(there);
+        }
+        u64::from_le_bytes(value)
     }
 
     #[inline]
     fn write_place(&mut self, place: Place, bytes: u8, value: u64) {
+        let (offset, bytes) = ((place & OFFSET) as usize, usize::from(bytes));
         let memory = self.fabric.ram.get_mut((place >> MEMORY_SHIFT) as usize);
-        let offset = (place & ((1 << MEMORY_SHIFT) - 1)) as usize;
-        let Some(memory) = memory.and_then(|memory| memory.get_mut(offset..)) else {
-            return;
-        };
-        match bytes {
-            8 => {
-                memory.first_chunk_mut().map(|b| *b = value.to_le_bytes());
-            }
-            4 => {
-                memory
-                    .first_chunk_mut()
-                    .map(|b| *b = (value as u32).to_le_bytes());
-            }
-            2 => {
-                memory
-                    .first_chunk_mut()
-                    .map(|b| *b = (value as u16).to_le_bytes());
-            }
-            1 => {
-                memory.first_mut().map(|b| *b = value as u8);
-            }
-            _ => {
-                let bytes = bytes as usize;
-                if let Some(memory) = memory.get_mut(..bytes) {
-                    memory.copy_from_slice(&value.to_le_bytes()[..bytes]);
-                }
-            }
+        if let Some(there) = memory.and_then(|memory| memory.get_mut(offset..offset + bytes)) {
+            there.copy_from_slice(&value.to_le_bytes()[..bytes]);
         }
     }
 

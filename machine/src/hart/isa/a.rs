@@ -24,7 +24,7 @@ pub fn decode(word: u32) -> Option<Op> {
         rd_or_sink(word),
         rs1(word),
         rs2(word),
-        (function << 8) as i32 | bytes | (word >> 25 & 3) as i32 * RELEASE,
+        (function << 8) as i32 | bytes | ((word >> 25 & 3) as i32 * RELEASE),
     ))
 }
 
