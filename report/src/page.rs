@@ -45,10 +45,16 @@ pub fn picture(svg: String) -> Markup {
     PreEscaped(svg)
 }
 
-/// The report of a run.
-pub fn report(result: &RunResult) -> Result<String, Error> {
+/// The report of a run. `notes`: what is to be said of the files beside it, a line each.
+///
+/// # Errors
+/// If a plot cannot be drawn.
+pub fn report(result: &RunResult, notes: &[String]) -> Result<String, Error> {
     let title = format!("{} - Bulkhead", result.system);
-    let verdict = result.whole_verdict().markup(&result.happened());
+    let verdict = html! {
+        (result.whole_verdict().markup(&result.happened()))
+        @for note in notes { p.soft { (note) } }
+    };
     Ok(page(&title, &chip(result, &verdict)?))
 }
 
@@ -331,7 +337,7 @@ fn blame_section(result: &RunResult, flows: &[&str]) -> Result<Markup, Error> {
     }
     Ok(html! {
         h2 { "Who caused the delays" }
-        p.soft { "Every cycle that a request waited, by whom it waited for; the sum over all requests of the applications. "
+        p.soft { "Every cycle that a request waited, or an application was ready and did not have the processor, by whom it waited for; the sum over all requests of the applications. "
             "From the machine's interference ledger: nothing is sampled or estimated." }
         @for (title, svg) in pictures { h3 { "Waiting of " (title) } (picture(svg)) }
         details { summary { "All entries" }
@@ -346,7 +352,9 @@ fn blame_section(result: &RunResult, flows: &[&str]) -> Result<Markup, Error> {
 }
 
 fn blame_name(culprit: &str, members: &[String]) -> String {
-    if members.iter().any(|m| m == culprit) {
+    // The TileMux of a tile of its own works for nobody else.
+    let name = culprit.trim_end_matches(" (TileMux)");
+    if members.iter().any(|m| m == name) {
         "itself".to_owned()
     } else {
         culprit.to_owned()

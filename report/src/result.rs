@@ -272,12 +272,13 @@ pub struct RequestResult {
     pub unbounded: Option<String>,
 }
 
-/// Time that one application's requests waited for another's, at one kind of resource.
+/// Time that one application's requests waited for another's at one kind of resource, or that it was ready and another one had the
+/// processor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interference {
     /// Who waited.
     pub victim: String,
-    /// Whom it waited for; `refresh` and `bucket` are hardware and its own budget.
+    /// Whom it waited for; `refresh` and `own limit` are hardware and its own budgets.
     pub culprit: String,
     /// Where.
     pub resource: String,

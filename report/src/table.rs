@@ -59,7 +59,9 @@ pub fn render(table: &Table) -> String {
 pub fn culprits(variant: &VariantResult, victims: &[&str]) -> Vec<(String, u64)> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for entry in &variant.interference {
-        if victims.contains(&entry.victim.as_str()) && !victims.contains(&entry.culprit.as_str()) {
+        // The TileMux of a tile of its own works for nobody else.
+        let culprit = entry.culprit.trim_end_matches(" (TileMux)");
+        if victims.contains(&entry.victim.as_str()) && !victims.contains(&culprit) {
             *sums.entry(&entry.culprit).or_default() += entry.ticks;
         }
     }

@@ -49,6 +49,8 @@ pub struct State {
     pub restarts: u32,
     /// Its gates lead to those to whom it sends.
     pub is_attached: bool,
+    /// It was said already that what it offers is no service of its: it may offer as often as it likes.
+    pub has_lied: bool,
 }
 
 /// Everything that a manager has started.
@@ -134,6 +136,7 @@ impl<'a> World<'a> {
             phase: Phase::Waits,
             restarts: 0,
             is_attached: false,
+            has_lied: false,
         });
         let mut world = Self {
             system,
