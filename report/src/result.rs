@@ -6,6 +6,7 @@
 //! (`ticks_per_second`), the exact unit of the machine; `cycle_ticks` converts to cycles of the reference clock.
 
 use crate::format::span;
+use crate::placement::Placement;
 use crate::verdict::{Promise, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,9 @@ pub struct RunResult {
     pub cycle_ticks: u64,
     /// What went in.
     pub provenance: Provenance,
+    /// Who is where, before the changes of variants.
+    #[serde(default)]
+    pub placement: Placement,
     /// Variants in the order of the description.
     pub variants: Vec<VariantResult>,
     /// Runs that were made besides, because no variant ran a flow's applications alone.

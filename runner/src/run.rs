@@ -6,6 +6,7 @@
 use crate::chips::images;
 use crate::collect;
 use crate::error::Error;
+pub use crate::finished::Finished;
 use crate::image::BootImage;
 use crate::names::Names;
 use crate::observed::{Counts, Observed, OtherSeen};
@@ -21,7 +22,7 @@ use bulkhead_machine::machine::Outcome;
 use bulkhead_model::platform::PlatformKind;
 use bulkhead_model::system::Peer;
 use bulkhead_model::{LoadOptions, System, canonical, load_system};
-use bulkhead_report as report;
+use bulkhead_report::placement::Placement;
 use bulkhead_report::result::{
     End, Incident, IncidentKind, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
 };
@@ -40,67 +41,6 @@ pub struct Options {
     pub variants: Vec<String>,
     /// Write traces.
     pub traces: bool,
-}
-
-/// A run that is over.
-pub struct Finished {
-    /// What is written to `result.json`.
-    pub result: RunResult,
-    /// Console of each variant.
-    pub consoles: Vec<String>,
-    /// Trace of each variant.
-    pub traces: Vec<Option<Vec<u8>>>,
-    /// Events that each trace had no room for.
-    pub missing: Vec<u64>,
-}
-
-impl Finished {
-    /// Exit code of the command.
-    pub fn code(&self) -> u8 {
-        self.result.code()
-    }
-
-    /// Which traces are not complete, a line each. A trace is no result, so this is no incident.
-    pub fn truncations(&self) -> Vec<String> {
-        let all = self.result.variants.iter().zip(&self.missing);
-        all.filter(|(_, missing)| **missing > 0)
-            .map(|(variant, missing)| {
-                format!(
-                    "{}.pftrace is truncated: {} events had no room",
-                    variant.name,
-                    report::format::grouped(*missing)
-                )
-            })
-            .collect()
-    }
-
-    /// Writes all files into `folder`; gives their paths.
-    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
-        let mut written = Vec::new();
-        let mut add = |name: String, contents: &[u8]| -> Result<(), Error> {
-            let path = folder.join(name);
-            place::write(&path, contents)?;
-            written.push(path);
-            Ok(())
-        };
-        add(
-            "report.html".to_owned(),
-            report::page::report(&self.result)?.as_bytes(),
-        )?;
-        let json = serde_json::to_string_pretty(&self.result)
-            .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
-        add("result.json".to_owned(), json.as_bytes())?;
-        for (index, variant) in self.result.variants.iter().enumerate() {
-            add(
-                format!("{}.console.txt", variant.name),
-                self.consoles[index].as_bytes(),
-            )?;
-            if let Some(trace) = &self.traces[index] {
-                add(format!("{}.pftrace", variant.name), trace)?;
-            }
-        }
-        Ok(written)
-    }
 }
 
 /// One run to be made.
@@ -447,6 +387,7 @@ fn finish(
             ticks_per_second: system.platform.ticks_per_second(),
             cycle_ticks: cycle,
             provenance: provenance(system, options, programs),
+            placement: Placement::of(system),
             variants,
             added,
             verdict: Verdict::of(promises),
@@ -675,6 +616,7 @@ fn peer_result(
         ticks_per_second: system.platform.ticks_per_second(),
         cycle_ticks: cycle,
         provenance: provenance(system, options, programs),
+        placement: Placement::of(system),
         variants: peers.into_iter().map(|(_, variant)| variant).collect(),
         added: Vec::new(),
         verdict: Verdict::of(promises),
