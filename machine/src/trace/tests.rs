@@ -292,6 +292,23 @@ fn a_window_cuts_slices_at_its_ends() {
 }
 
 /// Perfetto's public numbers, written out by hand: key = field * 8 + wire type.
+/// Perfetto's public numbers, written out by hand: key = field * 8 + wire type.
+#[test]
+fn only_wanted_tiles_are_shown_and_headings_name_who_is_there() {
+    let of = |tile: TileId| TraceOptions {
+        tiles: Some([tile].into()),
+        residents: [(tile, "sensor".to_owned())].into(),
+        ..TraceOptions::default()
+    };
+    // Tile 1 does all of it, also what crosses the network and works at the bank.
+    let bytes = record(&sample(), of(1));
+    let all = read(&record(&sample(), TraceOptions::default()));
+    assert_eq!(read(&bytes), all);
+    let heading = b"tile 1: sensor";
+    assert!(bytes.windows(heading.len()).any(|part| part == heading));
+    assert_eq!(read(&record(&sample(), of(0))), []);
+}
+
 #[test]
 fn bytes_are_those_of_the_public_format() {
     let packet = TracePacket {
@@ -440,7 +457,7 @@ proptest! {
         let mut at = 0;
         let reports: Vec<_> = gaps.into_iter().map(|(gap, report)| { at += gap; (at, report) }).collect();
         let sample = sampled.then_some((1000, 300));
-        let options = TraceOptions { limit, from, until: from + length, interval: 100, sample, chip: Chip::default() };
+        let options = TraceOptions { limit, from, until: from + length, interval: 100, sample, ..TraceOptions::default() };
         let bytes = record(&reports, options.clone());
         let events = read(&bytes);
         // Beyond the limit come descriptions of tracks (below 8 KiB here) and the ends of open slices.
