@@ -12,7 +12,7 @@ mod unit;
 
 use alloc::vec::Vec;
 use arch::Calls;
-use bulkhead_abi::boot::{BootTile, TILE_MEMORY, TILE_PROCESSING};
+use bulkhead_abi::boot::{BootTile, TILE_MEMORY, TILE_PROCESSING, kernel_purses};
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, module_key};
 use bulkhead_abi::words::{self, Aligned};
 use bulkhead_hal::marker;
@@ -31,9 +31,6 @@ use unit::Unit;
 
 /// Nanoseconds that closing the books takes at most: some tiles that do not answer.
 const CLOSING: u64 = 1_000_000_000;
-
-/// Texts that may be waiting at once: what comes later is not what somebody said before he stopped.
-const TEXTS: usize = 32;
 
 /// Called by `arch` with what the boot ROM gave.
 fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
@@ -74,14 +71,18 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
     let Some(default_tile) = users.first().map(|t| t.id) else {
         panic!("the platform has no tile for activities")
     };
-    let (mut unit, calls) = Unit::new(own_tile, users.iter().map(|t| t.id));
+    let own = tiles.iter().find(|t| tile_of(t) == own_tile);
+    let endpoints = own.map_or(0, |t| t.endpoints);
+    let (mut unit, calls) = Unit::new(endpoints, users.iter().map(|t| t.id));
     let kernel = KernelEndpoints {
         tile: own_tile,
         syscalls: unit::SYSCALLS,
         notifications: unit::NOTIFICATIONS,
         prints: unit::PRINTS,
     };
-    let mut system = System::new(kernel, memories, users, modules, header.timebase);
+    let purses = kernel_purses(users.len() as u64, header.heap);
+    let terms = (header.timebase, purses);
+    let mut system = System::new(kernel, memories, users, modules, terms);
     let wanted = system.module(&[books::MODULE]).is_some();
     let books = wanted.then(|| system.books());
     let place = Place {
@@ -379,7 +380,7 @@ fn report(system: &mut System, unit: &mut Unit) -> bool {
     if !system.has_reports() {
         return false;
     }
-    if unit.said < TEXTS
+    if unit.said < unit.texts()
         && let Some(offset) = unit.text()
     {
         unit.said += 1;

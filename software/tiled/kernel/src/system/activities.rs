@@ -92,7 +92,8 @@ impl System {
         // From here on nothing fails.
         let bucket = self.take_bucket(hardware, index, regulated);
         let (id, generation) = self.number_for_new();
-        if !self.tiles[index].is_shared && self.activities.values().any(|a| a.tile == index) {
+        let users = &self.tiles[index].bucket_users;
+        if !self.tiles[index].is_shared && users.iter().any(|users| *users > 0) {
             self.tiles[index].is_shared = true;
             hardware.set_borrowed(self.tiles[index].id, PRIVILEGED_CREDIT.into());
         }
@@ -126,6 +127,7 @@ impl System {
                 post: post.unwrap_or_default(),
                 parked: None,
                 waits: None,
+                is_listed: false,
                 is_withdrawn: false,
             }),
         );
@@ -526,6 +528,7 @@ impl System {
         let level = activity.priority.into();
         self.wait_no_more(id);
         self.jobs.forget(id, level);
+        self.unlist(id);
         true
     }
 
