@@ -160,6 +160,34 @@ fn each_attack_leaves_the_honest_alone() {
     }));
 }
 
+/// Finding 9: who waits in the kernel takes no place from others.
+#[test]
+fn forty_that_wait_leave_room_for_a_manager() {
+    for sleepers in [14, 40] {
+        let apps: String = (0..sleepers)
+            .map(|n| {
+                let tile = 5 + n % 3;
+                format!(
+                    r#"<app name="s{n}" tile="{tile}" program="attack/hostile" background="true"><argument name="kind" value="sleeps"/><limit kernel-memory="1KiB"/></app>"#
+                )
+            })
+            .collect();
+        let text = format!(
+            r#"<system name="sleepers" platform="./shared.xml" duration="150ms" manager-tile="1">{}
+<manager name="unrelated" tile="2"><domain name="e">
+  <app name="ping" tile="3" program="latency/ping"><argument name="runs" value="2000"/><sgate name="pong" to="pong"/></app>
+  <app name="pong" tile="4" program="latency/pong" background="true"><rgate name="input"/></app>
+</domain></manager></system>"#,
+            below(&apps)
+        );
+        let report = boot_booked(&text);
+        assert_eq!(report.code, Some(0), "{}", report.console);
+        assert_eq!(report.stopped("ping"), Some("exit 0"), "{}", report.console);
+        let closed = "kernel: books: all is there that was there at boot";
+        assert!(report.console.contains(closed), "{}", report.console);
+    }
+}
+
 /// The pairs of hostile programs that a seed says.
 fn pair(seed: u64) -> String {
     let purse = ["4KiB", "16KiB", "64KiB", "48KiB"][(seed % 4) as usize];

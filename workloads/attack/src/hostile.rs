@@ -1,6 +1,6 @@
 //! A hostile program: it does one thing that a system must withstand, or a random one of them in each round, for as long as it is let.
 //!
-//! Arguments: `kind` (`random`, or a kind of [`KINDS`]), `seed` (1), `rounds` (without end; then it stays). Needs nothing of its
+//! Arguments: `kind` (`random`, a kind of [`KINDS`], or `sleeps`), `seed` (1), `rounds` (without end; then it stays). Needs nothing of its
 //! description; with kernel memory, endpoints and page tables it can do more. As a manager it reaches for all tiles that it has.
 //! Gates, if it has them: `files` (send, to the file service), `input` (receive).
 #![no_std]
@@ -27,8 +27,8 @@ bulkhead_lib::main!(main);
 const ADDRESS: u64 = 0x1000_0000;
 const PAGED: u64 = 0x3000_0000;
 /// The piece of its own memory that children live in, and what is made and forgotten.
-const PIECE: u16 = SEL_FREE;
-const MADE: u16 = SEL_FREE + 1;
+const PIECE: u16 = SEL_FREE + 7;
+const MADE: u16 = SEL_FREE + 8;
 /// Selectors that it plays with.
 const PLACES: u64 = 160;
 
@@ -72,6 +72,7 @@ struct Hostile {
     children: u64,
     memory: u16,
     buffer: MessageBuffer,
+    mount: Option<Mount>,
 }
 
 fn call(request: Syscall) -> Option<syscall::Results> {
@@ -475,10 +476,7 @@ impl Hostile {
 
     /// Names that were understood wrongly once, and others like them.
     fn files(&mut self) {
-        if SendGate::find("files").is_none() {
-            return self.tell();
-        }
-        let Ok(mut mount) = Mount::by_messages("files") else {
+        let Some(mount) = &mut self.mount else {
             return;
         };
         const NAMES: [&str; 12] = [
@@ -504,6 +502,15 @@ impl Hostile {
                 }
             }
         }
+    }
+
+    /// Waits for what nobody will ever give.
+    fn sleep(&mut self) {
+        call(Syscall::CreateSemaphore {
+            target: MADE,
+            value: 0,
+        });
+        call(Syscall::SemaphoreDown { semaphore: MADE });
     }
 
     /// Any call with anything, what ends or stops itself aside.
@@ -550,6 +557,8 @@ fn main() -> u64 {
         word.store(code, Ordering::Relaxed);
     }
     PAGES.rest[0].store(1, Ordering::Relaxed);
+    // Sessions take the first selectors.
+    let mount = SendGate::find("files").and_then(|_| Mount::by_messages("files").ok());
     let size = offset(7 * 4096);
     let cut = call(Syscall::CutMemory {
         source: SEL_MEMORY,
@@ -575,10 +584,14 @@ fn main() -> u64 {
         children: 0,
         memory: cut.map_or(SEL_MEMORY, |_| PIECE),
         buffer: MessageBuffer::new(),
+        mount,
     };
     // As a manager it says that all below it has ended, and goes on.
     let value = REPORT_DONE;
     call(Syscall::Report { value });
+    if wanted == "sleeps" {
+        hostile.sleep();
+    }
     let chosen = KINDS.iter().find(|(name, _)| *name == wanted);
     for round in 0..rounds {
         let (_, act) = match chosen {
