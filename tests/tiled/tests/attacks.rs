@@ -87,11 +87,14 @@ fn unharmed(text: &str) -> Result<Seen, String> {
     if !console.contains("kernel: books: all is there that was there at boot") {
         return fail("something is missing at the end".to_owned());
     }
-    let work = report.work(WORK.0, WORK.1, WORK.2);
-    let longest = work.iter().map(|(_, cycles)| *cycles).max().unwrap_or(0);
+    // When the last of them ends, the kernel closes its books, which is no piece of work for anybody.
+    let last = (2..6).filter_map(|tile| report.last(tile)).max();
+    let work = report.work_until(WORK.0, WORK.1, WORK.2, last.unwrap_or(0));
+    let longest = work.iter().max_by_key(|(_, cycles)| *cycles);
+    let (what, longest) = longest.copied().unwrap_or_default();
     let worst = report.spans(5).iter().copied().skip(20).max().unwrap_or(0);
     if longest > LONGEST {
-        return fail(format!("a piece of {longest} cycles"));
+        return fail(format!("a piece of {longest} cycles, kind {what}"));
     }
     Ok(Seen {
         longest,
