@@ -8,7 +8,7 @@
 //! revocation. So a call waits for one piece of a lower priority that was begun before (non-preemptive blocking, as in
 //! [`crate::schedulability::fixed_priority`]), and while the caller has something to do at the kernel nobody of a lower priority is served.
 //! No piece takes longer than [`piece`] says for its kind: its steps are counted and bounded (`bulkhead_kernel::bounds`), its cycles are a
-//! measurement, taken twice, that a test holds the kernel to (`tests/tiled`, `calls`), with cold caches and beside storms of calls. So the
+//! measurement, taken twice, that a test holds the kernel to (`tests/system`, `calls`), with cold caches and beside storms of calls. So the
 //! caller's own pieces are taken to be as long, too, because others' pieces may have emptied the kernel's caches. Resource managers have
 //! nothing to do.
 

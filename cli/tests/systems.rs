@@ -46,10 +46,15 @@ fn limits_follow_from_deadlines() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("loop.xml"), control("200us")).expect("writes");
     let open = json(&bulkhead(folder.path(), &["check", "loop.xml", "--json"]));
-    let note = open["constraints"][0]["notes"][0]
-        .as_str()
-        .unwrap_or_default();
-    assert!(note.contains("nothing is promised"), "{open}");
+    let flow = open["verdict"]["promises"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|promise| promise["judgement"] == "not-judged")
+        .expect("the flow");
+    assert_eq!(flow["what"], "flow loop", "{open}");
+    let why = flow["because"].as_str().unwrap_or_default();
+    assert!(why.contains("nothing is promised"), "{open}");
     let plan = bulkhead(
         folder.path(),
         &["plan", "loop.xml", "--out", "planned.xml", "--json"],
@@ -103,6 +108,23 @@ fn limits_follow_from_deadlines() {
     assert!(text(&failing.stdout).contains("flows are late even so"));
 }
 
+/// What nobody judged is never called good: not by exit code 0, not in the text, not for machines.
+#[test]
+fn a_system_without_costs_is_not_called_good() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for command in ["check", "plan"] {
+        let said = bulkhead(folder.path(), &[command, "quickstart"]);
+        assert_eq!(said.status.code(), Some(0), "{}", text(&said.stderr));
+        let said = text(&said.stdout);
+        assert!(said.contains("Nothing was judged, of "), "{said}");
+        assert!(said.contains("because its <task> has no cost"), "{said}");
+        assert!(!said.contains("holds"), "{said}");
+        let judged = json(&bulkhead(folder.path(), &[command, "quickstart", "--json"]));
+        assert_eq!(judged["verdict"]["outcome"], "nothing-judged", "{judged}");
+        assert!(judged.get("schedulable").is_none(), "{judged}");
+    }
+}
+
 fn shared(mux: &str, radar: &str) -> String {
     format!(
         r#"<system name="shared" platform="tiled-gem5">
@@ -138,7 +160,7 @@ fn shared_tiles_get_policies_slices_and_quotas() {
     );
     // What was written holds by itself.
     let again = json(&bulkhead(folder.path(), &["plan", "planned.xml", "--json"]));
-    assert_eq!(again["schedulable"], true, "{again}");
+    assert_eq!(again["verdict"]["outcome"], "held", "{again}");
     // A policy that is given stays: with time slices nothing holds, and repairs are changes that do.
     write(shared(
         r#"<tilemux tile="2" policy="throughput"/>"#,
@@ -222,7 +244,7 @@ fn applications_share_what_may_be_shared() {
     let write = |text: String| std::fs::write(folder.path().join("m.xml"), text).expect("writes");
     write(system(r#"<tilemux tile="6"/><tilemux tile="7"/>"#));
     let plan = json(&bulkhead(folder.path(), &["plan", "m.xml", "--json"]));
-    assert_eq!(plan["schedulable"], true, "{plan}");
+    assert_eq!(plan["verdict"]["outcome"], "held", "{plan}");
     write(system(""));
     let refused = bulkhead(folder.path(), &["plan", "m.xml"]);
     assert_eq!(refused.status.code(), Some(2));

@@ -56,4 +56,8 @@ pub trait Observer: Send {
     fn frame(&mut self, _at: Tick, _tile: TileId, _frame: &Frame, _fate: Fate) {}
     /// The trace as bytes, for the file and for the run's digest. The machine calls it after the run.
     fn bytes(&self) -> Vec<u8>;
+    /// Events that had no room and are missing in it.
+    fn missing(&self) -> u64 {
+        0
+    }
 }

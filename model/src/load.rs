@@ -526,6 +526,7 @@ impl Loader<'_> {
         let mut system = self.system(tree, &kept).map_err(in_variant)?;
         system.variant = Some(name.to_owned());
         system.variant_about = variant.attribute("about").map(|about| about.value.clone());
+        system.misses_expected = variant.attribute("misses").is_some();
         Ok(system)
     }
 }

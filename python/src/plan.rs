@@ -34,11 +34,18 @@ fn raise(error: impl Into<Error>) -> PyErr {
     }
 }
 
+/// A plan and its verdict, as the command prints them.
+fn json(plan: &impl serde::Serialize, verdict: &report::verdict::Verdict) -> PyResult<String> {
+    let value = report::plan::with_verdict(plan, verdict);
+    let value = value.map_err(|e| DescriptionError::new_err(e.to_string()))?;
+    Ok(value.to_string())
+}
+
 #[pymethods]
 impl Plan {
     /// Everything as JSON, as `bulkhead plan --json` prints it.
     fn json(&self) -> PyResult<String> {
-        serde_json::to_string(&self.plan).map_err(|e| DescriptionError::new_err(e.to_string()))
+        json(&self.plan, &report::plan::verdict(&self.plan))
     }
 
     /// What `bulkhead plan` prints.
@@ -126,7 +133,7 @@ struct SystemPlan {
 impl SystemPlan {
     /// Everything as JSON, as `bulkhead plan --json` prints it.
     fn json(&self) -> PyResult<String> {
-        serde_json::to_string(&self.plan).map_err(|e| DescriptionError::new_err(e.to_string()))
+        json(&self.plan, &report::plan::system_verdict(&self.plan.runs))
     }
 
     /// What `bulkhead plan` prints.

@@ -110,7 +110,9 @@ LOOP = """<system name="loop" platform="tiled-gem5">
 def test_a_system_with_a_chip(tmp_path: Path) -> None:
     source = tmp_path / "loop.xml"
     source.write_text(LOOP)
-    assert bulkhead.check("quickstart").schedulable
+    nothing = bulkhead.check("quickstart")
+    assert nothing.schedulable is None
+    assert repr(nothing) == "<SystemPlan of quickstart: nothing was judged>"
     judged = bulkhead.check(source)
     assert isinstance(judged, planning.SystemPlan)
     # Nothing is promised while the hog has no limit; a plan gives it one.
@@ -130,7 +132,7 @@ def test_a_system_with_a_chip(tmp_path: Path) -> None:
     assert [one.subject for one in late.failures] == ["loop"]
     repairs = {(one.subject, one.number): one for one in late.repairs()}
     assert repairs["flow[loop]", "deadline"].after == flow.bound
-    assert "loop: something fails" in str(late)
+    assert "FAILED: 1 promise" in str(late)
     assert repr(late) == "<SystemPlan of loop: 1 of 3 fail>"
     with pytest.raises(ValueError, match="as XML"):
         plan.export("csv")

@@ -10,6 +10,39 @@ pub fn percentile(sorted: &[u64], percent: u64) -> u64 {
     sorted.get(rank - 1).copied().unwrap_or(0)
 }
 
+/// Whether so many samples say something of a percentile: ten of them at least lie beyond it, so that it is not the maximum by another
+/// name. 20 samples for the median, 1000 for the 99th percentile.
+pub fn is_known(percent: u64, count: u64) -> bool {
+    let beyond = 100u64.saturating_sub(percent);
+    u128::from(count) * u128::from(beyond) >= 1000
+}
+
+/// A percentile for a reader: `-` if there are too few samples for it.
+pub fn shown(percent: u64, count: u64, text: impl FnOnce() -> String) -> String {
+    if is_known(percent, count) {
+        text()
+    } else {
+        "-".to_owned()
+    }
+}
+
+/// What `-` in a table's columns for percentiles means, if one of these numbers of samples is too small for one of these percentiles.
+pub fn note(percentiles: &[u64], counts: impl IntoIterator<Item = u64>) -> Option<String> {
+    let counts: Vec<u64> = counts.into_iter().collect();
+    let missing = percentiles
+        .iter()
+        .filter(|&&p| counts.iter().any(|&n| !is_known(p, n)));
+    let needs: Vec<String> = missing
+        .map(|p| format!("p{p} needs {}", 1000u64.div_ceil(100 - p.min(&99))))
+        .collect();
+    (!needs.is_empty()).then(|| {
+        format!(
+            "-: too few samples for this percentile ({}).",
+            needs.join(", ")
+        )
+    })
+}
+
 /// Integer square root, rounded down.
 fn root(value: u128) -> u64 {
     value.isqrt().min(u128::from(u64::MAX)) as u64
@@ -69,6 +102,23 @@ mod tests {
         let sorted = [15, 20, 35, 40, 50];
         let got = [5, 30, 40, 50, 100].map(|p| percentile(&sorted, p));
         assert_eq!(got, [15, 20, 20, 35, 50]);
+    }
+
+    #[test]
+    fn a_percentile_needs_ten_samples_beyond_it() {
+        // 10 / (1 - p).
+        for (percent, least) in [(50, 20), (90, 100), (99, 1000)] {
+            assert!(is_known(percent, least), "{percent}");
+            assert!(!is_known(percent, least - 1), "{percent}");
+        }
+        assert!(!is_known(100, u64::MAX));
+        assert_eq!(shown(99, 50, || "7".to_owned()), "-");
+        assert_eq!(shown(99, 1000, || "7".to_owned()), "7");
+        assert_eq!(note(&[50, 99], [1000]), None);
+        assert_eq!(
+            note(&[50, 99], [50, 1000]).expect("too few"),
+            "-: too few samples for this percentile (p99 needs 1000)."
+        );
     }
 
     #[test]

@@ -18,5 +18,6 @@ pub mod result;
 #[cfg(test)]
 mod sample;
 pub mod table;
+pub mod verdict;
 
 pub use error::Error;

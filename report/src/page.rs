@@ -4,8 +4,9 @@
 
 use super::format::{grouped, share, span};
 use super::plot::{Axes, Bar, Mark, Series, bars, chart, cumulative};
-use super::table::{added, culprits, frames_of, unbounded, victims};
+use super::table::{FLOW_BOUND, added, culprits, frames_of, percentile, unbounded, victims};
 use crate::Error;
+use crate::distribution::note;
 use crate::result::{FlowResult, RunResult, VariantResult};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::BTreeMap;
@@ -47,11 +48,12 @@ pub fn picture(svg: String) -> Markup {
 /// The report of a run.
 pub fn report(result: &RunResult) -> Result<String, Error> {
     let title = format!("{} - Bulkhead", result.system);
-    Ok(page(&title, &chip(result)?))
+    let verdict = result.whole_verdict().markup(&result.happened());
+    Ok(page(&title, &chip(result, &verdict)?))
 }
 
-/// The report of one chip, and of the one behind its cable.
-fn chip(result: &RunResult) -> Result<Markup, Error> {
+/// The report of one chip, and of the one behind its cable. `head` speaks of both.
+fn chip(result: &RunResult, head: &Markup) -> Result<Markup, Error> {
     let flows: Vec<&str> = names(
         result
             .variants
@@ -64,19 +66,20 @@ fn chip(result: &RunResult) -> Result<Markup, Error> {
             .iter()
             .flat_map(|v| v.spans.iter().map(|s| s.application.as_str())),
     );
-    let peer = result.peer.as_ref().map(|peer| chip(peer)).transpose()?;
+    let peer = result.peer.as_ref();
+    let peer = peer.map(|peer| chip(peer, &html! {})).transpose()?;
     Ok(html! {
         h1 { (result.system) }
         p.soft { "on " (result.platform) "; " (result.variants.len()) " variants; cycles are those of the user tiles' harts ("
             (format!("{:.0} MHz", result.ticks_per_second as f64 / result.cycle_ticks.max(1) as f64 / 1e6)) ")" }
-        (promises(result))
+        (head)
         @if let Some(peer) = &result.peer { (neighbour(peer)) }
         @for flow in &flows { (flow_section(result, flow)?) }
         @if !spans.is_empty() { (span_section(result, &spans)?) }
         (blame_section(result, &flows)?)
         (request_section(result))
         (frame_section(result))
-        (incident_section(result))
+        (task_section(result))
         (tile_section(result))
         (provenance_section(result))
         @if let Some(peer) = peer { (peer) }
@@ -95,13 +98,9 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 
 /// What the first chip's part says of the other one's.
 fn neighbour(peer: &RunResult) -> Markup {
-    let failed = peer.verdicts.iter().filter(|v| !v.held).count();
     html! {
         p { "A cable joins this chip with another one, " (peer.system) " on " (peer.platform) ", whose part stands behind this one. "
-            @if !peer.verdicts.is_empty() {
-                (peer.verdicts.len()) " promises were checked there. "
-                @if failed == 0 { span.good { "All of them held." } } @else { span.bad { (failed) " FAILED." } }
-            } }
+            "Its promises are among those above, with `" (peer.system) "/` before the variant." }
     }
 }
 
@@ -115,33 +114,6 @@ fn frame_section(result: &RunResult) -> Markup {
                 tr { th { "variant" } th { "tile" } th { "sent" } th { "received" } th { "dropped" } th { "malformed" } }
                 @for (variant, tile, counts) in &all {
                     tr { td { (variant) } td { (tile) } @for count in counts { td { (grouped(*count)) } } }
-                }
-            } }
-        }
-    }
-}
-
-fn promises(result: &RunResult) -> Markup {
-    let failed = result.verdicts.iter().filter(|v| !v.held).count();
-    html! {
-        @if !result.verdicts.is_empty() {
-            p {
-                (result.verdicts.len()) " promises were checked: every bound against the worst observation, every promised deadline. "
-                @if failed == 0 { span.good { "All of them held." } } @else { span.bad { (failed) " FAILED." } }
-            }
-            (verdicts(result, false))
-            details { summary { "Promises that held" } (verdicts(result, true)) }
-        }
-    }
-}
-
-fn verdicts(result: &RunResult, held: bool) -> Markup {
-    html! {
-        @if result.verdicts.iter().any(|v| v.held == held) {
-            div.scroll { table {
-                tr { th.text { "variant" } th.text { "promise" } }
-                @for verdict in result.verdicts.iter().filter(|v| v.held == held) {
-                    tr { td { (verdict.variant) } td.text { (verdict.what) } }
                 }
             } }
         }
@@ -217,7 +189,9 @@ fn flow_section(result: &RunResult, name: &str) -> Result<Markup, Error> {
             tr { th { "variant" } th { "samples" } th { "p50" } th { "p99" } th { "worst" } th { "misses" } th { "bound" } th.text { "delayed most by" } }
             @for (variant, flow) in &rows { (flow_row(result, variant, flow)) }
         } }
-        p.soft { "Latencies in cycles, with microseconds in brackets. Percentiles are values that were observed (nearest rank)."
+        p.soft { "Latencies in cycles, with microseconds in brackets. Percentiles are values that were observed (nearest rank). "
+            @if rows.iter().any(|(_, f)| f.bound.is_some()) { (FLOW_BOUND) " " }
+            (note(&[50, 99], rows.iter().map(|(_, f)| f.latency.count)).unwrap_or_default())
             @if let Some(d) = first.deadline { " Deadline: " (span(result.microseconds(d))) "." } }
         h3 { "Distribution" }
         (picture(chart(&cumulative_axes, &distribution, Mark::Line)?))
@@ -240,7 +214,7 @@ fn flow_row(result: &RunResult, variant: &VariantResult, flow: &FlowResult) -> M
     html! {
         tr {
             td { (variant.name) } td { (flow.latency.count) }
-            td { (both(result, flow.latency.p50)) } td { (both(result, flow.latency.p99)) } td { (both(result, flow.latency.max)) }
+            td { (percentile(result, 50, &flow.latency)) } td { (percentile(result, 99, &flow.latency)) } td { (both(result, flow.latency.max)) }
             td.bad[flow.misses > 0] { (flow.misses) @if flow.lost > 0 { " + " (flow.lost) " lost" } }
             td { @match &flow.bound { Some(bound) => (both(result, bound.ticks)), None => "none" } }
             td.text { @if total == 0 { "nobody" } @else {
@@ -288,10 +262,11 @@ fn span_section(result: &RunResult, applications: &[&str]) -> Result<Markup, Err
             tr { th { "variant" } th.text { "application" } th { "samples" } th { "least" } th { "p50" } th { "p99" } th { "worst" } th { "mean" } th { "deviation" } }
             @for variant in &result.variants { @for one in &variant.spans {
                 tr { td { (variant.name) } td.text { (one.application) } td { (one.latency.count) }
-                    td { (both(result, one.latency.min)) } td { (both(result, one.latency.p50)) } td { (both(result, one.latency.p99)) }
+                    td { (both(result, one.latency.min)) } td { (percentile(result, 50, &one.latency)) } td { (percentile(result, 99, &one.latency)) }
                     td { (both(result, one.latency.max)) } td { (both(result, one.latency.mean)) } td { (both(result, one.latency.deviation)) } }
             } }
         } }
+        @if let Some(note) = note(&[50, 99], result.variants.iter().flat_map(|v| &v.spans).map(|s| s.latency.count)) { p.soft { (note) } }
         @for (application, svg) in charts { h3 { (application) } (picture(svg)) }
     })
 }
@@ -384,11 +359,10 @@ fn request_section(result: &RunResult) -> Markup {
         @if any {
             h2 { "Worst requests beside their bounds" }
             div.scroll { table {
-                tr { th { "variant" } th.text { "application" } th.text { "request" } th.text { "to" } th { "count" } th { "worst" } th { "bound" } th { "lumped bound" } th { "worst / bound" } th { "wait for tokens" } }
+                tr { th { "variant" } th.text { "application" } th.text { "request" } th.text { "to" } th { "count" } th { "worst" } th { "bound" } th { "worst / bound" } th { "wait for tokens" } }
                 @for variant in &result.variants { @for r in &variant.requests {
                     tr { td { (variant.name) } td.text { (r.application) } td.text { (r.kind) } td.text { (r.to) } td { (grouped(r.count)) } td { (both(result, r.worst)) }
                         td { @match &r.bound { Some(b) => (both(result, b.ticks)), None => "none" } }
-                        td { @match &r.lumped { Some(b) => (both(result, b.ticks)), None => "-" } }
                         td { @match &r.bound { Some(b) => (share(r.worst, b.ticks)), None => "-" } }
                         td { @match r.tokens { Some(ticks) => (both(result, ticks)), None => "-" } } }
                 } }
@@ -402,7 +376,7 @@ fn methods(result: &RunResult) -> Markup {
     let bounds = result.variants.iter().flat_map(|v| {
         v.requests
             .iter()
-            .flat_map(|r| r.bound.iter().chain(&r.lumped))
+            .filter_map(|r| r.bound.as_ref())
             .chain(v.flows.iter().flat_map(|f| &f.bound))
     });
     let mut texts: Vec<(&str, &str)> = bounds
@@ -431,15 +405,18 @@ fn methods(result: &RunResult) -> Markup {
     }
 }
 
-fn incident_section(result: &RunResult) -> Markup {
-    let any = result.variants.iter().any(|v| !v.incidents.is_empty());
+fn task_section(result: &RunResult) -> Markup {
+    let any = result.variants.iter().any(|v| !v.tasks.is_empty());
     html! {
         @if any {
-            h2 { "Incidents" }
+            h2 { "Jobs of tasks" }
+            p.soft { "As programs mark them, from release to completion. A miss is a job that is late by its own account, complete later than its deadline "
+                "after its release, or never complete." }
             div.scroll { table {
-                tr { th { "variant" } th { "time" } th { "tile" } th.text { "application" } th.text { "what" } }
-                @for v in &result.variants { @for i in &v.incidents {
-                    tr { td { (v.name) } td { @match i.at { Some(at) => (span(result.microseconds(at))), None => "-" } } td { (i.tile) } td.text { (i.application) } td.text { (i.what) } }
+                tr { th { "variant" } th.text { "task" } th { "jobs" } th { "misses" } th { "allowed" } th { "worst" } th { "deadline" } }
+                @for v in &result.variants { @for task in &v.tasks {
+                    tr { td { (v.name) } td.text { (task.application) } td { (task.jobs) } td.bad[task.misses > task.allowed] { (task.misses) } td { (task.allowed) }
+                        td { @match task.worst { Some(worst) => (both(result, worst)), None => "-" } } td { (both(result, task.deadline)) } }
                 } }
             } }
         }

@@ -4,6 +4,7 @@
 //! deliberately does not know: how bounds come about; colours of a terminal.
 
 use super::table::{plain, render};
+use super::verdict::{Outcome, Promise, Verdict};
 use bulkhead_analysis::plan::repair::{Number, Repair};
 use bulkhead_analysis::plan::system::complete::{Run, SystemPlan, SystemRepair};
 use bulkhead_analysis::plan::{Constraint, Kind, Plan, Unit};
@@ -75,6 +76,56 @@ pub fn failure(constraint: &Constraint) -> String {
     }
 }
 
+/// A constraint as a promise of a run; `variant` is empty if there is only one.
+fn promise(variant: &str, constraint: &Constraint) -> Promise {
+    let number = |number: Option<u64>| number.map(|number| value(number, constraint.unit));
+    let what = match (number(constraint.bound), number(constraint.limit)) {
+        _ if !constraint.holds => failure(constraint),
+        (Some(bound), Some(limit)) => {
+            let what = noun(constraint.kind);
+            format!("{what} of {}: {bound} of {limit}", constraint.subject)
+        }
+        _ => format!("{} of {}", noun(constraint.kind), constraint.subject),
+    };
+    Promise::judged(variant, what, constraint.holds)
+}
+
+/// The verdict on a task system.
+pub fn verdict(plan: &Plan) -> Verdict {
+    let all = plan.constraints.iter();
+    all.map(|constraint| promise("", constraint)).collect()
+}
+
+/// The verdict on the runs of a system with a chip.
+pub fn system_verdict(runs: &[Run]) -> Verdict {
+    let of = |run: &Run| -> Vec<Promise> {
+        let judged = run.verdict.all().map(|constraint| {
+            promise(&run.variant, constraint).if_expected(run.is_expected(constraint))
+        });
+        let unjudged = run.verdict.unjudged.iter();
+        let unjudged =
+            unjudged.map(|one| Promise::not_judged(&run.variant, &one.what, &one.because));
+        judged.chain(unjudged).collect()
+    };
+    runs.iter().flat_map(of).collect()
+}
+
+/// A value for machines, with its verdict beside its own fields.
+///
+/// # Errors
+/// If it cannot be written as JSON.
+pub fn with_verdict(
+    value: &impl serde::Serialize,
+    verdict: &Verdict,
+) -> Result<serde_json::Value, crate::Error> {
+    let mut value = serde_json::to_value(value).map_err(crate::Error::new)?;
+    let verdict = serde_json::to_value(verdict).map_err(crate::Error::new)?;
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("verdict".to_owned(), verdict);
+    }
+    Ok(value)
+}
+
 fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
@@ -90,10 +141,10 @@ pub fn heading(plan: &Plan) -> String {
         counted(system.tasks.len(), "task"),
         counted(system.processors as usize, "processor"),
         system.policy.word(),
-        if plan.schedulable {
-            "schedulable"
-        } else {
-            "not schedulable"
+        match verdict(plan).outcome() {
+            Outcome::Held => "schedulable",
+            Outcome::Failed => "not schedulable",
+            Outcome::NothingJudged => "nothing was judged",
         }
     )
 }
@@ -163,12 +214,12 @@ fn row(system: &TaskSystem, index: usize, constraint: &Constraint, levels: bool)
         model_time(task.deadline),
         or_dash(bound),
         or_dash(margin),
-        verdict(constraint).to_owned(),
+        word(constraint).to_owned(),
     ]);
     cells
 }
 
-fn verdict(constraint: &Constraint) -> &'static str {
+fn word(constraint: &Constraint) -> &'static str {
     if constraint.holds { "holds" } else { "FAILS" }
 }
 
@@ -187,7 +238,7 @@ pub fn others(plan: &Plan) -> String {
             constraint.subject.clone(),
             text(constraint.bound),
             text(constraint.limit),
-            verdict(constraint).to_owned(),
+            word(constraint).to_owned(),
         ]);
     }
     if any { render(&table) } else { String::new() }
@@ -318,7 +369,7 @@ pub fn judged(plan: &Plan, found: &[Repair]) -> String {
     out
 }
 
-/// One run of a system: tasks by tile, flows, what fails, what is not bounded.
+/// One run of a system: tasks by tile, and flows. What fails, and what was not judged, is in the verdict.
 pub fn run(run: &Run) -> String {
     let mut out = String::new();
     let verdict = &run.verdict;
@@ -339,7 +390,7 @@ pub fn run(run: &Run) -> String {
             constraint.subject.clone(),
             or_dash(constraint.bound.map(in_largest_unit)),
             or_dash(constraint.limit.map(in_largest_unit)),
-            self::verdict(constraint).to_owned(),
+            word(constraint).to_owned(),
         ]);
     }
     if any {
@@ -349,16 +400,6 @@ pub fn run(run: &Run) -> String {
             run.variant,
             render(&table)
         );
-    }
-    let failed: Vec<&Constraint> = verdict.all().filter(|c| !c.holds).collect();
-    if !failed.is_empty() {
-        out.push_str("What fails:\n");
-        for constraint in failed {
-            let _ = writeln!(out, "  {}", failure(constraint));
-        }
-    }
-    for note in &verdict.notes {
-        let _ = writeln!(out, "Note on variant {}: {note}", run.variant);
     }
     out
 }
@@ -390,15 +431,7 @@ pub fn system_repairs(repairs: &[SystemRepair]) -> String {
 
 /// The whole text of a system's plan.
 pub fn system(plan: &SystemPlan) -> String {
-    let mut out = format!(
-        "{}: {}\n",
-        plan.system,
-        if plan.schedulable {
-            "everything holds"
-        } else {
-            "something fails"
-        }
-    );
+    let mut out = format!("{}\n{}", plan.system, system_verdict(&plan.runs).head(&[]));
     for one in &plan.runs {
         out.push_str(&run(one));
         out.push_str(&quotas(one));
@@ -440,7 +473,7 @@ fn quotas(run: &Run) -> String {
             constraint.subject.clone(),
             or_dash(constraint.bound.map(in_largest_unit)),
             or_dash(constraint.limit.map(in_largest_unit)),
-            verdict(constraint).to_owned(),
+            word(constraint).to_owned(),
         ]);
     }
     if quotas.is_empty() {

@@ -5,10 +5,12 @@
 //! file is the same, byte for byte, whenever and wherever the run is repeated. Spans of time are integers in ticks
 //! (`ticks_per_second`), the exact unit of the machine; `cycle_ticks` converts to cycles of the reference clock.
 
+use crate::format::span;
+use crate::verdict::{Promise, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// Version of the schema; grows when a field changes its meaning or goes away.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Result of a run of a system, all variants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,8 +32,8 @@ pub struct RunResult {
     /// Runs that were made besides, because no variant ran a flow's applications alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<AddedRun>,
-    /// What was promised and whether it held.
-    pub verdicts: Vec<Verdict>,
+    /// What was promised, and whether it held.
+    pub verdict: Verdict,
     /// The same of the chip at the other end of the cable, in units of its own: its name stands for the system, and its variants are those
     /// beside which it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,13 +112,15 @@ pub struct VariantResult {
     pub flows: Vec<FlowResult>,
     /// Measured spans of applications.
     pub spans: Vec<SpanResult>,
+    /// Jobs of the applications with a `<task>`.
+    pub tasks: Vec<TaskResult>,
     /// Worst latencies of requests beside their bounds.
     pub requests: Vec<RequestResult>,
     /// Who delayed whom.
     pub interference: Vec<Interference>,
     /// Activity of each tile.
     pub tiles: Vec<TileResult>,
-    /// Faults, missed deadlines and other things that an engineer must know.
+    /// Faults, stops and other things that an engineer must know.
     pub incidents: Vec<Incident>,
     /// Check values that applications gave (marker `Check`), in order of time.
     pub checks: Vec<Check>,
@@ -149,7 +153,7 @@ pub struct Distribution {
     pub min: u64,
     /// Median.
     pub p50: u64,
-    /// 99th percentile.
+    /// 99th percentile; shown only of enough samples ([`crate::distribution::is_known`]).
     pub p99: u64,
     /// Greatest.
     pub max: u64,
@@ -191,7 +195,7 @@ pub struct FlowResult {
     pub latency: Distribution,
     /// Every sample.
     pub samples: Vec<Sample>,
-    /// Analytic bounds of the communication in it.
+    /// Bound: its worst latency alone as measured, and the analysed interference of all others.
     pub bound: Option<Bound>,
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -209,7 +213,26 @@ pub struct SpanResult {
     pub samples: Vec<Sample>,
 }
 
-/// An analytic bound.
+/// Jobs of an application with a `<task>`, as its markers have them. Whoever marks a release late hides that; programs of
+/// `lib::task` count such jobs as late themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskResult {
+    /// Application.
+    pub application: String,
+    /// Relative deadline in ticks.
+    pub deadline: u64,
+    /// Jobs that may miss it.
+    pub allowed: u64,
+    /// Jobs that were released.
+    pub jobs: u64,
+    /// Jobs that missed their deadline: late by their own account, complete later than the deadline after their release, or released
+    /// so long before the end and never complete.
+    pub misses: u64,
+    /// Longest time from a release to its completion in ticks; none if no job was completed.
+    pub worst: Option<u64>,
+}
+
+/// A bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bound {
     /// The bound in ticks.
@@ -280,9 +303,25 @@ pub struct Counter {
     pub value: u64,
 }
 
+/// What kind of incident it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IncidentKind {
+    /// An application made a mistake that stopped it: a fault, a panic, an exhausted heap.
+    Crash,
+    /// An application or the root manager ended with an error, or was stopped.
+    Stopped,
+    /// An application that is not in the background had not finished at the end of the run.
+    Unfinished,
+    /// The kernel panicked, or a trap came that nobody handles: the run ended there.
+    KernelStopped,
+}
+
 /// Something that went wrong on the chip.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incident {
+    /// Its kind.
+    pub kind: IncidentKind,
     /// Time in ticks, if something marked it.
     pub at: Option<u64>,
     /// Tile.
@@ -302,17 +341,6 @@ pub struct Check {
     pub value: u64,
 }
 
-/// A promise and whether it held.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// Variant.
-    pub variant: String,
-    /// What was promised, and by how much it held or failed.
-    pub what: String,
-    /// It held.
-    pub held: bool,
-}
-
 impl RunResult {
     /// Ticks in cycles of the reference clock, rounded up.
     pub fn cycles(&self, ticks: u64) -> u64 {
@@ -324,9 +352,51 @@ impl RunResult {
         ticks as f64 * 1e6 / self.ticks_per_second.max(1) as f64
     }
 
-    /// Every promise held.
-    pub fn held(&self) -> bool {
-        self.verdicts.iter().all(|verdict| verdict.held)
-            && self.peer.as_ref().is_none_or(|peer| peer.held())
+    /// The verdict on this chip and the one behind its cable, whose variants are behind its name.
+    pub fn whole_verdict(&self) -> Verdict {
+        let far = self.peer.iter().flat_map(|peer| {
+            let own = peer.verdict.promises().iter();
+            own.map(|promise| Promise {
+                variant: format!("{}/{}", peer.system, promise.variant),
+                ..promise.clone()
+            })
+        });
+        let own = self.verdict.promises().iter().cloned();
+        own.chain(far).collect()
+    }
+
+    /// Incidents in words, a line each.
+    pub fn happened(&self) -> Vec<String> {
+        let of = |variant: &VariantResult, incident: &Incident| {
+            let at = incident.at.map(|at| span(self.microseconds(at)));
+            format!(
+                "{}{}: tile {}, {}: {}",
+                variant.name,
+                at.map_or(String::new(), |at| format!(" at {at}")),
+                incident.tile,
+                incident.application,
+                incident.what
+            )
+        };
+        let all = self.variants.iter();
+        all.flat_map(|variant| variant.incidents.iter().map(move |one| of(variant, one)))
+            .collect()
+    }
+
+    /// Something ended as it must not: every incident is such an end.
+    pub fn has_accident(&self) -> bool {
+        let ended = |end: &End| matches!(end, End::Duration | End::Exit { code: 0 });
+        let bad = |variant: &VariantResult| !variant.incidents.is_empty() || !ended(&variant.end);
+        self.variants.iter().any(bad)
+    }
+
+    /// Exit code of the command.
+    pub fn code(&self) -> u8 {
+        self.whole_verdict().code(self.has_accident())
+    }
+
+    /// No promise failed that was not expected to.
+    pub fn is_kept(&self) -> bool {
+        self.whole_verdict().is_kept()
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::distribution::distribution;
 use crate::result::*;
+use crate::verdict::{Promise, Verdict};
 
 fn flow(latencies: &[u64]) -> FlowResult {
     FlowResult {
@@ -42,6 +43,14 @@ fn variant(name: &str, latencies: &[u64], hog: u64) -> VariantResult {
         digest: "00".repeat(32),
         flows: vec![flow(latencies)],
         spans: Vec::new(),
+        tasks: vec![TaskResult {
+            application: "sensor".to_owned(),
+            deadline: 1_600_000,
+            allowed: 0,
+            jobs: 4,
+            misses: 0,
+            worst: Some(600),
+        }],
         requests: vec![RequestResult {
             application: "controller".to_owned(),
             kind: "cache miss".to_owned(),
@@ -94,11 +103,10 @@ pub fn sample() -> RunResult {
             variant("unregulated", &[9000, 12_000, 1_700_000, 8000], 5_000),
         ],
         added: Vec::new(),
-        verdicts: vec![Verdict {
-            variant: "unregulated".to_owned(),
-            what: "loop within its deadline".to_owned(),
-            held: false,
-        }],
+        verdict: Verdict::of(vec![
+            Promise::judged("alone", "flow loop: 0 late of 4, 0 allowed", true),
+            Promise::judged("unregulated", "flow loop: 1 late of 4, 0 allowed", false),
+        ]),
         peer: None,
     }
 }
@@ -141,7 +149,7 @@ fn a_result_survives_its_file() {
 fn two_chips() -> RunResult {
     let mut far = sample();
     far.system = "far".to_owned();
-    far.verdicts[0].held = true;
+    far.verdict = Verdict::of(vec![Promise::judged("alone", "far and held", true)]);
     let counter = |name: &str, value| Counter {
         name: name.to_owned(),
         value,
@@ -165,21 +173,20 @@ fn the_other_chip_is_announced_and_its_frames_are_counted() {
     let page = super::page::report(&two_chips()).expect("draws");
     let parts = [
         "A cable joins this chip with another one, far on tiled-gem5",
-        "1 promises were checked there",
+        "<td>far/alone</td>",
         "Frames of network cards",
     ];
     for part in parts {
         assert!(page.contains(part), "{part}");
     }
     let text = super::table::summary(&two_chips());
+    assert!(text.contains("Held: 2 promises"), "{text}");
     let frames = text.split("Frames of network cards:").nth(1);
     insta::assert_snapshot!(frames.unwrap_or_default(), @r"
 
     variant   tile   sent   received   dropped   malformed
     -------------------------------------------------------
     alone        2    912        900         7           0
-
-    Promises: 1 held, 0 failed
     ");
     // Without a card nothing is said of frames.
     assert!(!super::table::summary(&sample()).contains("Frames"));

@@ -3,7 +3,8 @@
 //! What it deliberately does not know: colours of a terminal; the text is the same in a file.
 
 use super::format::{grouped, share};
-use crate::result::{AddedRun, FlowResult, RequestResult, RunResult, VariantResult};
+use crate::distribution::{note, shown};
+use crate::result::{AddedRun, Distribution, FlowResult, RequestResult, RunResult, VariantResult};
 use comfy_table::{CellAlignment, Table};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -78,10 +79,28 @@ fn cell(result: &RunResult, ticks: u64) -> String {
     )
 }
 
-/// What a user sees after a run: one line a variant and flow, then who caused the delays, promises and incidents.
+/// A percentile, if there are enough samples for it.
+pub(crate) fn percentile(result: &RunResult, percent: u64, of: &Distribution) -> String {
+    let value = if percent == 50 { of.p50 } else { of.p99 };
+    shown(percent, of.count, || cell(result, value))
+}
+
+/// What a bound of a flow is.
+pub(crate) const FLOW_BOUND: &str =
+    "A bound is the worst latency measured alone + the analysed interference of all others.";
+
+/// What a user sees after a run: first what failed, happened, was not judged and held, then one line a variant and flow, with those who
+/// caused the delays.
 pub fn summary(result: &RunResult) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{} on {}", result.system, result.platform);
+    let _ = write!(out, "{}", result.whole_verdict().head(&result.happened()));
+    measured(result, &mut out);
+    out
+}
+
+/// What was measured on a chip, and on the one behind its cable.
+fn measured(result: &RunResult, out: &mut String) {
     let flows = result
         .variants
         .iter()
@@ -113,8 +132,8 @@ pub fn summary(result: &RunResult) -> String {
             variant.name.clone(),
             flow.name.clone(),
             flow.latency.count.to_string(),
-            cell(result, flow.latency.p50),
-            cell(result, flow.latency.p99),
+            percentile(result, 50, &flow.latency),
+            percentile(result, 99, &flow.latency),
             cell(result, flow.latency.max),
             flow.misses.to_string(),
             flow.bound
@@ -134,20 +153,61 @@ pub fn summary(result: &RunResult) -> String {
             render(&table).trim_end()
         );
     }
+    let flows = result.variants.iter().flat_map(|variant| &variant.flows);
+    if flows.clone().any(|flow| flow.bound.is_some()) {
+        let _ = writeln!(out, "{FLOW_BOUND}");
+    }
+    if let Some(note) = note(&[50, 99], flows.map(|flow| flow.latency.count)) {
+        let _ = writeln!(out, "{note}");
+    }
     for note in unbounded(result) {
         let _ = writeln!(out, "No bound: {note}.");
     }
     for run in &result.added {
         let _ = writeln!(out, "{}", added(result, run));
     }
-    spans(result, &mut out);
-    requests(result, &mut out);
-    frames(result, &mut out);
-    endings(result, &mut out);
+    tasks(result, out);
+    spans(result, out);
+    requests(result, out);
+    frames(result, out);
+    quotas(result, out);
     if let Some(peer) = &result.peer {
-        let _ = write!(out, "\nThe other chip: {}", summary(peer));
+        let _ = writeln!(
+            out,
+            "\nThe other chip: {} on {}",
+            peer.system, peer.platform
+        );
+        measured(peer, out);
     }
-    out
+}
+
+fn tasks(result: &RunResult, out: &mut String) {
+    let mut table = plain(&[
+        "variant", "task", "jobs", "misses", "allowed", "worst", "deadline",
+    ]);
+    let mut any = false;
+    for variant in &result.variants {
+        for task in variant.tasks.iter().filter(|task| task.jobs > 0) {
+            any = true;
+            table.add_row(vec![
+                variant.name.clone(),
+                task.application.clone(),
+                task.jobs.to_string(),
+                task.misses.to_string(),
+                task.allowed.to_string(),
+                task.worst
+                    .map_or("-".to_owned(), |worst| cell(result, worst)),
+                cell(result, task.deadline),
+            ]);
+        }
+    }
+    if any {
+        let _ = writeln!(
+            out,
+            "\nJobs of tasks, from release to completion in cycles (us):\n{}",
+            render(&table).trim_end()
+        );
+    }
 }
 
 /// Which flows have no bound, and why: each reason once.
@@ -190,8 +250,8 @@ fn spans(result: &RunResult, out: &mut String) {
                 variant.name.clone(),
                 span.application.clone(),
                 span.latency.count.to_string(),
-                cell(result, span.latency.p50),
-                cell(result, span.latency.p99),
+                percentile(result, 50, &span.latency),
+                percentile(result, 99, &span.latency),
                 cell(result, span.latency.max),
                 cell(result, span.latency.mean),
             ]);
@@ -203,6 +263,10 @@ fn spans(result: &RunResult, out: &mut String) {
             "\nSpans in cycles (us):\n{}",
             render(&table).trim_end()
         );
+        let spans = result.variants.iter().flat_map(|variant| &variant.spans);
+        if let Some(note) = note(&[50, 99], spans.map(|span| span.latency.count)) {
+            let _ = writeln!(out, "{note}");
+        }
     }
 }
 
@@ -215,7 +279,6 @@ fn requests(result: &RunResult, out: &mut String) {
         "count",
         "worst",
         "bound",
-        "lumped bound",
         "worst / bound",
         "wait for tokens",
     ]);
@@ -240,10 +303,6 @@ fn requests(result: &RunResult, out: &mut String) {
                 grouped(request.count),
                 cell(result, request.worst),
                 cell(result, bound.ticks),
-                request
-                    .lumped
-                    .as_ref()
-                    .map_or("-".to_owned(), |lumped| cell(result, lumped.ticks)),
                 share(request.worst, bound.ticks),
                 tokens(result, request),
             ]);
@@ -317,27 +376,13 @@ pub fn tokens(result: &RunResult, request: &RequestResult) -> String {
     most.unwrap_or_else(|| "-".to_owned())
 }
 
-fn endings(result: &RunResult, out: &mut String) {
-    let failed: Vec<_> = result.verdicts.iter().filter(|v| !v.held).collect();
-    let held = result.verdicts.len() - failed.len();
-    if !result.verdicts.is_empty() {
-        let _ = writeln!(out, "\nPromises: {held} held, {} failed", failed.len());
-    }
-    for verdict in failed {
-        let _ = writeln!(out, "  failed ({}): {}", verdict.variant, verdict.what);
-    }
+fn quotas(result: &RunResult, out: &mut String) {
+    let mut first = true;
     for variant in &result.variants {
-        for incident in &variant.incidents {
-            let time = incident.at.map_or(String::new(), |at| {
-                format!(" at {:.3} us", result.microseconds(at))
-            });
-            let _ = writeln!(
-                out,
-                "  {}{time}, tile {}, {}: {}",
-                variant.name, incident.tile, incident.application, incident.what
-            );
-        }
         for quota in &variant.quotas {
+            if std::mem::take(&mut first) {
+                out.push_str("\nQuotas:\n");
+            }
             let tile = quota
                 .tile
                 .map_or(String::new(), |tile| format!(" on tile {tile}"));

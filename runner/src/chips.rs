@@ -212,6 +212,7 @@ impl Chips {
             digest: observed::hexadecimal(&machine.digest()),
             console: String::from_utf8_lossy(console).into_owned(),
             trace: None,
+            missing: 0,
             other: None,
             network_cards: machine.network_cards(),
             slices: Vec::new(),

@@ -7,14 +7,15 @@ use crate::names::Names;
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_machine::ledger::{Ledger, Resource};
 use bulkhead_machine::noc::Transaction;
+use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use bulkhead_model::system::App;
 use bulkhead_model::units::Time;
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::result::{
-    Check, FlowResult, Incident, Interference, RequestResult, Sample, SpanResult,
+    Check, FlowResult, Interference, RequestResult, Sample, SpanResult, TaskResult,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Ticks of a time.
 pub fn ticks(time: Time, ticks_per_second: u64) -> u64 {
@@ -37,10 +38,7 @@ pub(crate) fn of_kind(
 pub fn flows(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) -> Vec<FlowResult> {
     let ticks_per_second = system.platform.ticks_per_second();
     let belongs = |marker: &MarkerEvent, app: usize| {
-        names.owner(bulkhead_machine::types::Owner::new(
-            marker.tile,
-            marker.activity,
-        )) == system.apps[app].name
+        names.owner(Owner::new(marker.tile, marker.activity)) == system.apps[app].name
     };
     system
         .flows
@@ -102,7 +100,7 @@ pub fn through(system: &System, from: usize, to: usize) -> Vec<String> {
 pub fn spans(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) -> Vec<SpanResult> {
     let mut by_app: BTreeMap<String, Vec<MarkerEvent>> = BTreeMap::new();
     for marker in markers {
-        let owner = bulkhead_machine::types::Owner::new(marker.tile, marker.activity);
+        let owner = Owner::new(marker.tile, marker.activity);
         by_app.entry(names.owner(owner)).or_default().push(*marker);
     }
     system
@@ -225,39 +223,83 @@ pub fn kind(transaction: Transaction) -> Option<&'static str> {
     }
 }
 
-/// Deadlines that jobs missed by their application's own account.
-pub fn missed_jobs(system: &System, names: &Names, markers: &[MarkerEvent]) -> Vec<Incident> {
-    let mut all = Vec::new();
-    for app in &system.apps {
-        let misses: Vec<_> = of_kind(markers, MarkerKind::DeadlineMiss)
-            .filter(|m| {
-                names.owner(bulkhead_machine::types::Owner::new(m.tile, m.activity)) == app.name
-            })
-            .collect();
-        if let Some(first) = misses.first() {
-            all.push(Incident {
-                at: Some(first.at),
-                tile: app.tile,
-                application: app.name.clone(),
-                what: format!(
-                    "{} jobs missed their deadline, job {} first",
-                    misses.len(),
-                    first.value
-                ),
-            });
+/// Jobs of each application with a `<task>`. A job counts as missed once, however many signs of it there are.
+pub fn tasks(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) -> Vec<TaskResult> {
+    let per_second = system.platform.ticks_per_second();
+    let of_app = |app: &App, kind| {
+        let own = of_kind(markers, kind).filter(|marker| {
+            let owner = Owner::new(marker.tile, marker.activity);
+            names.owner(owner) == app.name
+        });
+        own.collect::<Vec<MarkerEvent>>()
+    };
+    let one = |app: &App| {
+        let task = app.task.as_ref()?;
+        let deadline = ticks(task.deadline, per_second);
+        let releases = of_app(app, MarkerKind::JobRelease);
+        let completions = of_app(app, MarkerKind::JobComplete);
+        // What was released less than its deadline before the end may still have been in time.
+        let settled = end.saturating_sub(deadline);
+        // By number of the job: what the markers show, and what the application says.
+        let mut seen: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut said: BTreeMap<u64, u64> = BTreeMap::new();
+        for release in releases.iter().filter(|release| release.at < settled) {
+            *seen.entry(release.value).or_default() += 1;
         }
-    }
-    all
+        let pairs = pair(releases.iter().copied(), completions, settled);
+        for job in &pairs.samples {
+            let late = job.latency > deadline;
+            let open = seen.entry(job.number).or_default();
+            *open = match (job.begin < settled, late) {
+                (true, false) => open.saturating_sub(1),
+                (false, true) => *open + 1,
+                _ => *open,
+            };
+        }
+        for miss in of_app(app, MarkerKind::DeadlineMiss) {
+            *said.entry(miss.value).or_default() += 1;
+        }
+        let jobs: BTreeSet<u64> = seen.keys().chain(said.keys()).copied().collect();
+        let of = |all: &BTreeMap<u64, u64>, job| all.get(job).copied().unwrap_or(0);
+        Some(TaskResult {
+            application: app.name.clone(),
+            deadline,
+            allowed: task.misses,
+            jobs: releases.len() as u64,
+            misses: jobs
+                .iter()
+                .map(|job| of(&seen, job).max(of(&said, job)))
+                .sum(),
+            worst: pairs.samples.iter().map(|job| job.latency).max(),
+        })
+    };
+    system.apps.iter().filter_map(one).collect()
+}
+
+/// What a marker says, in words.
+pub fn marker_words(marker: &MarkerEvent) -> String {
+    let what = match MarkerKind::from_code(marker.kind) {
+        Some(MarkerKind::FlowBegin) => "begin of flow",
+        Some(MarkerKind::FlowEnd) => "end of flow",
+        Some(MarkerKind::SpanBegin) => "begin of span",
+        Some(MarkerKind::SpanEnd) => "end of span",
+        Some(MarkerKind::JobRelease) => "release of job",
+        Some(MarkerKind::JobComplete) => "completion of job",
+        Some(MarkerKind::DeadlineMiss) => "missed deadline of job",
+        Some(MarkerKind::MeasureBegin) => "begin of measurement",
+        Some(MarkerKind::MeasureEnd) => "end of measurement",
+        Some(MarkerKind::ActivityFault) => "fault",
+        Some(MarkerKind::Check) => "check value",
+        None => return format!("{:#x} with {}", marker.kind, marker.value),
+    };
+    format!("{what} {}", marker.value)
 }
 
 /// Check values, in order of time.
 pub fn checks(names: &Names, markers: &[MarkerEvent]) -> Vec<Check> {
     of_kind(markers, MarkerKind::Check)
         .map(|marker| Check {
-            application: names.owner(bulkhead_machine::types::Owner::new(
-                marker.tile,
-                marker.activity,
-            )),
+            application: names.owner(Owner::new(marker.tile, marker.activity)),
             value: marker.value,
         })
         .collect()
@@ -266,7 +308,6 @@ pub fn checks(names: &Names, markers: &[MarkerEvent]) -> Vec<Check> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bulkhead_machine::types::Owner;
     use bulkhead_model::{LoadOptions, load_system};
 
     fn system() -> System {
@@ -308,6 +349,42 @@ mod tests {
         assert_eq!(
             (flows[0].latency.count, flows[0].misses, flows[0].lost),
             (2, 2, 1)
+        );
+    }
+
+    #[test]
+    fn a_job_is_late_in_four_ways_and_counts_once() {
+        let system = system();
+        let names = crate::tiled::names::of(&system, "");
+        let deadline = ticks(Time(400_000_000), system.platform.ticks_per_second());
+        use MarkerKind::{DeadlineMiss, JobComplete, JobRelease};
+        let job = |number: u64, at: u64, length: u64| {
+            [
+                marker(at, 2, JobRelease, number),
+                marker(at + length, 2, JobComplete, number),
+            ]
+        };
+        let end = deadline * 100;
+        let mut markers = Vec::new();
+        // In time to the tick; late; late by its own account too, which is the same job; late by its own account alone, because it
+        // was released before it ran.
+        markers.extend(job(1, 0, deadline));
+        markers.extend(job(2, deadline * 3, deadline + 1));
+        markers.extend(job(3, deadline * 6, deadline + 1));
+        markers.push(marker(deadline * 8, 2, DeadlineMiss, 3));
+        markers.extend(job(4, deadline * 9, 5));
+        markers.push(marker(deadline * 10, 2, DeadlineMiss, 4));
+        // Never complete; and one that may still come in time.
+        markers.push(marker(deadline * 20, 2, JobRelease, 5));
+        markers.push(marker(end - 5, 2, JobRelease, 6));
+        // Another application's markers are its own.
+        markers.push(marker(end - 4, 3, DeadlineMiss, 6));
+        let tasks = tasks(&system, &names, &markers, end);
+        assert_eq!(tasks.len(), 1);
+        let sensor = &tasks[0];
+        assert_eq!(
+            (sensor.jobs, sensor.misses, sensor.worst, sensor.deadline),
+            (6, 4, Some(deadline + 1), deadline)
         );
     }
 

@@ -4,19 +4,7 @@
 
 use thiserror::Error;
 
-/// Exit codes of the command, as `docs/reference/exit-codes.md` lists them.
-pub mod exit {
-    /// All well.
-    pub const GOOD: u8 = 0;
-    /// A failure of Bulkhead, of the host or of a build.
-    pub const FAILURE: u8 = 1;
-    /// The input is bad; nothing was run.
-    pub const BAD_INPUT: u8 = 2;
-    /// A bound was exceeded or a promised deadline was missed.
-    pub const PROMISE_BROKEN: u8 = 3;
-    /// A program faulted, stopped with an error or ran into a limit.
-    pub const PROGRAM_FAILED: u8 = 4;
-}
+pub use bulkhead_report::verdict::exit;
 
 /// Anything that stops a command.
 #[derive(Debug, Error)]

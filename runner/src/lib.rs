@@ -20,6 +20,7 @@ pub mod names;
 pub mod new;
 pub mod observed;
 pub mod paradigm;
+pub mod parallel;
 pub mod place;
 pub mod programs;
 pub mod progress;

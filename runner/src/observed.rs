@@ -33,6 +33,8 @@ pub struct Observed {
     pub console: String,
     /// The trace, if one was asked for.
     pub trace: Option<Vec<u8>>,
+    /// Events that had no room in the trace.
+    pub missing: u64,
     /// What the second chip has done, if there is one.
     pub other: Option<OtherSeen>,
     /// What network cards counted, by tile: of this chip.

@@ -12,7 +12,8 @@ use crate::observed::Observed;
 use crate::programs::Program;
 use bulkhead_machine::machine::Machine;
 use bulkhead_model::System;
-use bulkhead_report::result::{AddedRun, Incident, QuotaUse, VariantResult, Verdict};
+use bulkhead_report::result::{AddedRun, End, Incident, QuotaUse, VariantResult};
+use bulkhead_report::verdict::Promise;
 
 /// How systems of one kind are laid out, booted and read.
 pub trait Paradigm: Sync {
@@ -46,7 +47,8 @@ pub trait Paradigm: Sync {
     /// Names for whatever the machine numbers; `console` is what the chip printed.
     fn names(&self, system: &System, console: &str) -> Names;
 
-    /// What went wrong; `locate` says where in an application a program counter lies.
+    /// What went wrong: who stopped otherwise than with success, and who has not finished though the run ended without its say;
+    /// `locate` says where in an application a program counter lies.
     fn incidents(
         &self,
         system: &System,
@@ -75,11 +77,11 @@ pub trait Paradigm: Sync {
         variants: &mut [VariantResult],
     ) -> Vec<AddedRun>;
 
-    /// What was promised for a variant, and whether it held. `cycle`: ticks of a cycle of the reference clock.
-    fn verdicts(&self, system: &System, cycle: u64, variant: &VariantResult) -> Vec<Verdict>;
+    /// What is promised for a variant, and whether it held. `cycle`: ticks of a cycle of the reference clock.
+    fn promises(&self, system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise>;
 }
 
-/// What a chip said, by console and markers.
+/// What a chip said, by console and markers, and how it ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Said<'a> {
     /// Whose numbers are whose.
@@ -88,6 +90,8 @@ pub struct Said<'a> {
     pub console: &'a str,
     /// Every marker.
     pub markers: &'a [MarkerEvent],
+    /// Why the run ended.
+    pub end: &'a End,
 }
 
 /// A run that only serves the bound of a flow.

@@ -5,11 +5,12 @@
 
 use crate::chips::images;
 use crate::collect;
-use crate::error::{Error, exit};
+use crate::error::Error;
 use crate::image::BootImage;
 use crate::names::Names;
 use crate::observed::{Counts, Observed, OtherSeen};
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
+use crate::parallel::in_parallel;
 use crate::place;
 use crate::programs::{Library, Program, source};
 use crate::progress::{Progress, Stage};
@@ -22,9 +23,9 @@ use bulkhead_model::system::Peer;
 use bulkhead_model::{LoadOptions, System, canonical, load_system};
 use bulkhead_report as report;
 use bulkhead_report::result::{
-    End, Incident, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
+    End, Incident, IncidentKind, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
 };
-use rayon::prelude::*;
+use bulkhead_report::verdict::{Promise, Verdict};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
@@ -49,23 +50,28 @@ pub struct Finished {
     pub consoles: Vec<String>,
     /// Trace of each variant.
     pub traces: Vec<Option<Vec<u8>>>,
+    /// Events that each trace had no room for.
+    pub missing: Vec<u64>,
 }
 
 impl Finished {
     /// Exit code of the command.
     pub fn code(&self) -> u8 {
-        let failed = self.result.variants.iter().any(|variant| {
-            let faulted = variant
-                .incidents
-                .iter()
-                .any(|incident| incident.what.starts_with("stopped"));
-            faulted || !matches!(variant.end, End::Duration | End::Exit { code: 0 })
-        });
-        match (failed, self.result.held()) {
-            (true, _) => exit::PROGRAM_FAILED,
-            (false, false) => exit::PROMISE_BROKEN,
-            (false, true) => exit::GOOD,
-        }
+        self.result.code()
+    }
+
+    /// Which traces are not complete, a line each. A trace is no result, so this is no incident.
+    pub fn truncations(&self) -> Vec<String> {
+        let all = self.result.variants.iter().zip(&self.missing);
+        all.filter(|(_, missing)| **missing > 0)
+            .map(|(variant, missing)| {
+                format!(
+                    "{}.pftrace is truncated: {} events had no room",
+                    variant.name,
+                    report::format::grouped(*missing)
+                )
+            })
+            .collect()
     }
 
     /// Writes all files into `folder`; gives their paths.
@@ -339,15 +345,6 @@ fn job(
     })
 }
 
-/// Does the same for all on all processors; results in the order of the inputs. Each run is deterministic by itself, so
-/// which ends first does not matter. Long work of few inputs: each is handed out by itself.
-pub fn in_parallel<T: Sync, R: Send>(
-    inputs: &[T],
-    work: impl Fn(&T) -> Result<R, Error> + Sync + Send,
-) -> Vec<Result<R, Error>> {
-    inputs.par_iter().with_max_len(1).map(work).collect()
-}
-
 fn finish(
     paradigm: &dyn Paradigm,
     system: &System,
@@ -363,7 +360,9 @@ fn finish(
     for (job, seen) in jobs.iter().zip(&observed) {
         let own = paradigm.names(&job.system, &seen.console);
         let mut variant = read(paradigm, &job.name, &job.system, &own, programs, seen);
-        variant.incidents.extend(peer_incidents(&job.system, seen)?);
+        variant
+            .incidents
+            .extend(peer_incidents(&job.system, seen, &variant.end)?);
         if let (Some(peer), Some(other)) = (&job.system.peer, &seen.other) {
             let variant = peer_variant(&job.name, &peer.system, programs, &other.observed)?;
             peers.push((peer, variant));
@@ -402,11 +401,15 @@ fn finish(
         .collect();
     let added = paradigm.bound(&runs, &besides, &mut variants);
     let cycle = reference_cycle(system);
-    let mut verdicts = Vec::new();
+    let mut promises = Vec::new();
     for (job, variant) in jobs.iter().zip(&variants) {
-        verdicts.extend(paradigm.verdicts(&job.system, cycle, variant));
+        let stop = stop_of(variant);
+        let own = paradigm.promises(&job.system, cycle, variant);
+        promises.extend(own.into_iter().map(|promise| unless(promise, &stop)));
     }
+    let stops: Vec<Option<String>> = variants.iter().map(stop_of).collect();
     let (mut consoles, mut traces) = (Vec::new(), Vec::new());
+    let missing = observed.iter().map(|seen| seen.missing).collect();
     for (job, seen) in jobs.iter().zip(observed) {
         consoles.push(console(&job.system, seen.console, seen.other.as_ref()));
         traces.push(seen.trace);
@@ -421,12 +424,30 @@ fn finish(
             provenance: provenance(system, options, programs),
             variants,
             added,
-            verdicts,
-            peer: peer_result(options, programs, peers)?.map(Box::new),
+            verdict: Verdict::of(promises),
+            peer: peer_result(options, programs, peers, &stops)?.map(Box::new),
         },
         consoles,
         traces,
+        missing,
     })
+}
+
+/// Why nothing that was seen in a variant holds: the kernel of one of its chips stopped.
+fn stop_of(variant: &VariantResult) -> Option<String> {
+    let mut all = variant.incidents.iter();
+    let stop = all.find(|one| one.kind == IncidentKind::KernelStopped)?;
+    Some(format!(
+        "the run ended with the {}: {}",
+        stop.application, stop.what
+    ))
+}
+
+fn unless(promise: Promise, stop: &Option<String>) -> Promise {
+    match stop {
+        Some(why) => promise.unless_held(why),
+        None => promise,
+    }
 }
 
 /// Ticks of a cycle of the first application's hart.
@@ -482,18 +503,19 @@ fn read(
             .find(|program| program.name == app.program)?;
         Some(place_of(program, pc))
     };
+    let kernel = paradigm.programs(system).first().copied().unwrap_or("");
+    let end = end(kernel, programs, seen.outcome);
     let said = Said {
         names,
         console: &seen.console,
         markers: &seen.markers,
+        end: &end,
     };
     let mut incidents = paradigm.incidents(system, &said, &locate);
-    incidents.extend(collect::missed_jobs(system, names, &seen.markers));
-    let kernel = paradigm.programs(system).first().copied().unwrap_or("");
+    incidents.extend(trapped(names, seen.outcome, &end));
     VariantResult {
         name: name.to_owned(),
         ticks: seen.ticks,
-        end: end(kernel, programs, seen.outcome),
         instructions: seen
             .statistics
             .harts
@@ -503,13 +525,33 @@ fn read(
         digest: seen.digest.clone(),
         flows: collect::flows(system, names, &seen.markers, seen.ticks),
         spans: collect::spans(system, names, &seen.markers, seen.ticks),
+        tasks: collect::tasks(system, names, &seen.markers, seen.ticks),
         requests: collect::requests(system, names, &seen.ledger),
         interference: collect::interference(names, &seen.ledger),
         tiles: tiles(names, seen),
         incidents,
         checks: collect::checks(names, &seen.markers),
         quotas: paradigm.quotas(system, &seen.console),
+        end,
     }
+}
+
+/// The trap that ended a run, if one did.
+fn trapped(names: &Names, outcome: Outcome, end: &End) -> Option<Incident> {
+    let (Outcome::Unhandled { tile, at, .. }, End::Trap { what }) = (outcome, end) else {
+        return None;
+    };
+    let who = match names.on_tile(tile).join(", ") {
+        none if none.is_empty() => "nobody's tile".to_owned(),
+        who => who,
+    };
+    Some(Incident {
+        kind: IncidentKind::KernelStopped,
+        at: Some(at),
+        tile,
+        application: who,
+        what: format!("a trap that nobody handles: {what}"),
+    })
 }
 
 /// Where in the source a program counter lies. Of functions that were inlined into each other, the innermost that is neither the
@@ -575,15 +617,17 @@ fn peer_result(
     options: &Options,
     programs: &[Program],
     peers: Vec<(&Peer, VariantResult)>,
+    stops: &[Option<String>],
 ) -> Result<Option<RunResult>, Error> {
     let Some((first, _)) = peers.first() else {
         return Ok(None);
     };
     let (name, system) = (first.name.clone(), &first.system);
     let cycle = reference_cycle(system);
-    let mut verdicts = Vec::new();
-    for (peer, variant) in &peers {
-        verdicts.extend(paradigm_of(&peer.system)?.verdicts(&peer.system, cycle, variant));
+    let mut promises = Vec::new();
+    for ((peer, variant), stop) in peers.iter().zip(stops) {
+        let own = paradigm_of(&peer.system)?.promises(&peer.system, cycle, variant);
+        promises.extend(own.into_iter().map(|promise| unless(promise, stop)));
     }
     Ok(Some(RunResult {
         schema: SCHEMA,
@@ -594,34 +638,34 @@ fn peer_result(
         provenance: provenance(system, options, programs),
         variants: peers.into_iter().map(|(_, variant)| variant).collect(),
         added: Vec::new(),
-        verdicts,
+        verdict: Verdict::of(promises),
         peer: None,
     }))
 }
 
-/// What went wrong on the peer's chip.
-fn peer_incidents(system: &System, seen: &Observed) -> Result<Vec<Incident>, Error> {
+/// What went wrong on the peer's chip; `end`: why the run ended, which is the first chip's affair.
+fn peer_incidents(system: &System, seen: &Observed, end: &End) -> Result<Vec<Incident>, Error> {
     let (Some(peer), Some(other)) = (&system.peer, &seen.other) else {
         return Ok(Vec::new());
     };
     let console = &other.observed.console;
     let paradigm = paradigm_of(&peer.system)?;
     let names = paradigm.names(&peer.system, console);
+    let own = other.outcome.map(|outcome| self::end("", &[], outcome));
     let said = Said {
         names: &names,
         console,
-        markers: &[],
+        markers: &other.observed.markers,
+        // Who still worked when the first chip's work was done was not cut off.
+        end: own.as_ref().unwrap_or(end),
     };
     let mut all = paradigm.incidents(&peer.system, &said, &|_, _| None);
-    if let Some(Outcome::Unhandled { tile, trap, .. }) = other.outcome {
-        all.push(Incident {
-            at: None,
-            tile,
-            application: "kernel".to_owned(),
-            what: format!("stopped: {}", crate::trap::describe(&trap)),
-        });
+    if let (Some(outcome), Some(own)) = (other.outcome, &own) {
+        all.extend(trapped(&names, outcome, own));
     }
     for incident in &mut all {
+        // Its moments are ticks of another clock.
+        incident.at = None;
         incident.application = format!("{}/{}", peer.name, incident.application);
     }
     Ok(all)
@@ -637,10 +681,10 @@ fn end(kernel: &str, programs: &[Program], outcome: Outcome) -> End {
             let place = programs
                 .iter()
                 .find(|program| program.name == kernel)
-                .map(|program| place_of(program, trap.pc))
+                .map(|program| format!(" in {}", place_of(program, trap.pc)))
                 .unwrap_or_default();
             End::Trap {
-                what: format!("tile {tile}: {} in {place}", crate::trap::describe(&trap)),
+                what: format!("tile {tile}: {}{place}", crate::trap::describe(&trap)),
             }
         }
     }
@@ -668,4 +712,49 @@ fn tiles(names: &Names, seen: &Observed) -> Vec<TileResult> {
             counters: crate::counters::of_memory(memory),
         }))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_report::verdict::Judgement;
+
+    #[test]
+    fn nothing_of_a_variant_holds_whose_kernel_stopped() {
+        let incident = |kind| Incident {
+            kind,
+            at: None,
+            tile: 0,
+            application: "kernel".to_owned(),
+            what: "panicked at src/unit.rs:481:5: no".to_owned(),
+        };
+        let variant = |incidents| VariantResult {
+            name: "v".to_owned(),
+            ticks: 0,
+            end: End::Exit { code: 2 },
+            instructions: 0,
+            digest: String::new(),
+            flows: Vec::new(),
+            spans: Vec::new(),
+            tasks: Vec::new(),
+            requests: Vec::new(),
+            interference: Vec::new(),
+            tiles: Vec::new(),
+            incidents,
+            checks: Vec::new(),
+            quotas: Vec::new(),
+        };
+        assert_eq!(stop_of(&variant(vec![incident(IncidentKind::Crash)])), None);
+        let stop = stop_of(&variant(vec![incident(IncidentKind::KernelStopped)]));
+        let judged = |held| unless(Promise::judged("v", "w", held), &stop);
+        assert_eq!(judged(true).judgement, Judgement::NotJudged);
+        assert_eq!(
+            judged(true).because.as_deref(),
+            Some("the run ended with the kernel: panicked at src/unit.rs:481:5: no")
+        );
+        // What had failed before has failed.
+        assert_eq!(judged(false).judgement, Judgement::Failed);
+        let kept = unless(Promise::judged("v", "w", true), &None);
+        assert_eq!(kept.judgement, Judgement::Held);
+    }
 }

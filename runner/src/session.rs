@@ -118,8 +118,9 @@ pub fn execute_watched(
     // Of one chip there is nothing left to take.
     let there = chips.machine_mut(1).take_observer();
     // Two traces one behind the other are one.
-    let traces = here.into_iter().chain(there);
-    let trace = traces.flat_map(|observer| observer.bytes());
+    let traces: Vec<_> = here.into_iter().chain(there).collect();
+    let missing = traces.iter().map(|observer| observer.missing()).sum();
+    let trace = traces.iter().flat_map(|observer| observer.bytes());
     let trace = Some(trace.collect::<Vec<u8>>()).filter(|bytes| !bytes.is_empty());
     let digest = hexadecimal(&chips.digest());
     let mut other = chips.other();
@@ -130,6 +131,7 @@ pub fn execute_watched(
     let machine = &chips.first;
     Ok(Observed {
         other,
+        missing,
         network_cards: machine.network_cards(),
         outcome,
         ticks: machine.now(),

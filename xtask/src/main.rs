@@ -27,6 +27,9 @@ enum Task {
         /// Run only the steps whose name contains this text.
         #[arg(conflicts_with = "fuzz")]
         only: Option<String>,
+        /// The inner loop's subset, in under five minutes: laws, unit tests with few random cases, and a build of the chip's programs.
+        #[arg(long, conflicts_with_all = ["fuzz", "only"])]
+        quick: bool,
         /// Run the fuzzing tests only, for long: so many cases of each.
         #[arg(long, value_name = "CASES", num_args = 0..=1, default_missing_value = steps::FUZZ_CASES)]
         fuzz: Option<u32>,
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Task::Test {
             fuzz: Some(cases), ..
         } => steps::fuzz(&root, cases),
+        Task::Test { quick: true, .. } => steps::quick(&root),
         Task::Test { only, .. } => steps::test(&root, only.as_deref()),
         Task::Tidy => tidy::run(&root),
         Task::Sizes => sizes::run(&root),

@@ -280,8 +280,6 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
         let name: &'static str = match package.folder.rsplit('/').next() {
             Some("conformance") => "conformance",
             Some("system") => "whole systems",
-            Some("tiled") => "the tiled OS",
-            Some("tilemux") => "shared tiles (tilemux)",
             Some("optimiser") => "optimiser against HiGHS",
             _ => "further tests",
         };
@@ -305,9 +303,7 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
                     "--quiet",
                     "-p",
                     &package.name,
-                    "--test",
-                    "determinism",
-                    "builds_are_equal",
+                    "determinism::builds_are_equal",
                 ],
             );
             again.variable = Some(("BULKHEAD_COMPARE_BUILDS", "1".to_owned()));
@@ -339,6 +335,43 @@ pub fn test(root: &Path, only: Option<&str>) -> Result<bool, String> {
         }
     }
     Ok(run_steps(root, "Test suite", steps))
+}
+
+/// Cases of each random test in the quick run.
+const QUICK_CASES: &str = "16";
+
+/// What a developer runs after every change, in under five minutes on two cores: the laws, the unit tests with few random cases, and
+/// whether the chip's programs build. Whole systems, conformance and Python are left to [`test`].
+pub fn quick(root: &Path) -> Result<bool, String> {
+    let packages = tree::packages(root)?;
+    let units = ["test", "--quiet", "--no-fail-fast", "--lib"];
+    let host = |p: &Package| {
+        let is_test = p.folder.starts_with("tests/");
+        !for_the_chip(p) && !is_test && !for_python(p) && !["cli", "xtask"].contains(&&*p.folder)
+    };
+    let mut steps = vec![
+        step(
+            "laws (tidy)",
+            &["run", "--quiet", "-p", "xtask", "--", "tidy"],
+        ),
+        over("host crates", &units, select(&packages, host), &[]),
+        over(
+            "pure crates of the chip",
+            &units,
+            select(&packages, |p| for_the_chip(p) && p.host_tests),
+            &[],
+        ),
+        over(
+            "programs of the chip build",
+            &["build", "--quiet", "--profile", "chip", "--target", TARGET],
+            select(&packages, for_the_chip),
+            &[],
+        ),
+    ];
+    for step in &mut steps {
+        step.variable = Some(("PROPTEST_CASES", QUICK_CASES.to_owned()));
+    }
+    Ok(run_steps(root, "Quick tests", steps))
 }
 
 /// Cases of each fuzzing test in the long run, if nobody says how many.

@@ -27,24 +27,32 @@ pub struct Verdict {
     pub tasks: Vec<Plan>,
     /// Quotas of tiles with fixed priorities, and flows that are promised.
     pub constraints: Vec<Constraint>,
-    /// What has no bound or no promise, and why.
-    pub notes: Vec<String>,
+    /// What was not judged, and why.
+    pub unjudged: Vec<Unjudged>,
     /// Applications whose missing limit keeps flows from a promise.
     pub unlimited: Vec<String>,
     /// What bounds of flows rest on.
     pub assumptions: Vec<String>,
 }
 
+/// Something that ought to hold, and that no test judged.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Unjudged {
+    /// What: `flow loop`, `task sensor`.
+    pub what: String,
+    /// Why.
+    pub because: String,
+}
+
 impl Verdict {
+    fn leave(&mut self, what: String, because: String) {
+        self.unjudged.push(Unjudged { what, because });
+    }
+
     /// Everything that must hold.
     pub fn all(&self) -> impl Iterator<Item = &Constraint> {
         let tasks = self.tasks.iter().flat_map(|plan| &plan.constraints);
         tasks.chain(&self.constraints)
-    }
-
-    /// All of it holds.
-    pub fn schedulable(&self) -> bool {
-        self.all().all(|constraint| constraint.holds)
     }
 }
 
@@ -86,6 +94,12 @@ pub fn judge(system: &System) -> Result<Verdict, PlanError> {
                 constraint.note = Some("the quota does not pay for the task".to_owned());
             }
             verdict.constraints.push(constraint);
+        }
+    }
+    for app in system.apps.iter().filter(|app| app.task.is_some()) {
+        if cost(app).is_none() {
+            let because = "its <task> has no cost".to_owned();
+            verdict.leave(format!("task {}", app.name), because);
         }
     }
     flows(system, &mut verdict)?;
@@ -180,12 +194,11 @@ fn flows(system: &System, verdict: &mut Verdict) -> Result<(), PlanError> {
             continue;
         };
         let name = &flow.name;
+        let what = format!("flow {name}");
         let members = match way(system, flow.from, flow.to) {
             Ok(members) => members,
             Err(why) => {
-                verdict
-                    .notes
-                    .push(format!("flow {name} has no bound: {why}"));
+                verdict.leave(what, why.to_owned());
                 continue;
             }
         };
@@ -196,8 +209,7 @@ fn flows(system: &System, verdict: &mut Verdict) -> Result<(), PlanError> {
                 "shares its tile"
             };
             let app = &system.apps[lacking].name;
-            let note = format!("flow {name} has no bound from the description: `{app}` {why}");
-            verdict.notes.push(note);
+            verdict.leave(what, format!("`{app}` {why}"));
             continue;
         }
         let mut wake = 0;
@@ -225,11 +237,14 @@ fn flows(system: &System, verdict: &mut Verdict) -> Result<(), PlanError> {
             .map(|(_, app)| app.name.as_str())
             .collect();
         if !unlimited.is_empty() {
-            verdict.notes.push(format!(
-                "flow {name}: {} at worst, but nothing is promised, because there is no <limit> for {}",
-                bound.map_or("no bound".to_owned(), |bound| format!("{} us", bound.div_ceil(1000))),
+            let most = bound.map_or("no bound".to_owned(), |bound| {
+                format!("{} us", bound.div_ceil(1000))
+            });
+            let because = format!(
+                "nothing is promised ({most} at worst) while there is no <limit> for {}",
                 unlimited.join(", ")
-            ));
+            );
+            verdict.leave(what, because);
             verdict.unlimited = unlimited.into_iter().map(str::to_owned).collect();
             continue;
         }

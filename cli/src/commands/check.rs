@@ -11,7 +11,6 @@ use bulkhead_report::plan as report;
 use bulkhead_report::result::Bound;
 use bulkhead_report::table::{plain, render};
 use bulkhead_runner::Error;
-use bulkhead_runner::error::exit;
 use bulkhead_runner::tiled::{admission, requests};
 use bulkhead_runner::{place, run};
 use serde_json::json;
@@ -28,21 +27,13 @@ pub fn check(options: &Check) -> Outcome {
 /// Judges a task system.
 fn check_tasks(system: &TaskSystem, as_json: bool) -> Outcome {
     let judged = plan::judged(system)?;
+    let verdict = report::verdict(&judged.plan);
     if as_json {
-        print_json(&judged)?;
+        print_json(&report::with_verdict(&judged, &verdict)?)?;
     } else {
         say(&report::judged(&judged.plan, &judged.repairs));
     }
-    Ok(code(judged.plan.schedulable))
-}
-
-/// Exit code of a verdict.
-pub fn code(schedulable: bool) -> u8 {
-    if schedulable {
-        exit::GOOD
-    } else {
-        exit::PROMISE_BROKEN
-    }
+    Ok(verdict.code(false))
 }
 
 /// Judges a system: what its regulated traffic may suffer, and its tasks.
@@ -50,8 +41,8 @@ fn check_system(options: &Check) -> Outcome {
     let (system, _) = run::load(&options.system, &options.set, &place::root()?)?;
     let variants = run::variants(&system, &[])?;
     let runs = system_plan::runs(&system)?;
-    let good = runs.iter().all(|run| run.verdict.schedulable());
-    let repairs = if good {
+    let verdict = report::system_verdict(&runs);
+    let repairs = if verdict.is_kept() {
         Vec::new()
     } else {
         system_plan::repairs(&options.system, &options.set)?
@@ -66,17 +57,17 @@ fn check_system(options: &Check) -> Outcome {
             "shared_tiles": tiles,
             "system": system.name, "platform": system.platform.name, "applications": system.apps.len(),
             "flows": system.flows.len(), "variants": names,
-            "schedulable": good,
+            "verdict": verdict,
             "tasks": runs.iter().flat_map(|run| run.verdict.tasks.iter().map(|plan| json!({
                 "variant": run.variant, "policy": plan.system.policy, "constraints": plan.constraints,
             }))).collect::<Vec<_>>(),
             "constraints": runs.iter().map(|run| json!({
-                "variant": run.variant, "constraints": run.verdict.constraints, "notes": run.verdict.notes,
+                "variant": run.variant, "constraints": run.verdict.constraints,
                 "assumptions": run.verdict.assumptions,
             })).collect::<Vec<_>>(),
             "repairs": repairs,
         }))?;
-        return Ok(code(good));
+        return Ok(verdict.code(false));
     }
     let mut text = format!(
         "{} on {}: {} applications, {} flows, valid\n",
@@ -92,13 +83,13 @@ fn check_system(options: &Check) -> Outcome {
             variant.duration
         ));
     }
+    text.push_str(&verdict.head(&[]));
     let cycle = run::reference_cycle(&system).max(1);
     let mut table = plain(&[
         "variant",
         "application",
         "request",
         "bound",
-        "lumped bound",
         "wait for tokens",
     ]);
     let mut any = false;
@@ -115,7 +106,6 @@ fn check_system(options: &Check) -> Outcome {
                 request.application.clone(),
                 request.kind.clone(),
                 cycles(&request.bound),
-                cycles(&request.lumped),
                 request
                     .tokens
                     .map_or("-".to_owned(), |ticks| grouped(ticks.div_ceil(cycle))),
@@ -131,16 +121,16 @@ fn check_system(options: &Check) -> Outcome {
     for run in &runs {
         text.push_str(&report::run(run));
     }
-    if !good {
+    if !verdict.is_kept() {
         text.push_str(&report::system_repairs(&repairs));
     }
-    let tiles = shared_tiles(&variants, &mut text)?;
+    shared_tiles(&variants, &mut text)?;
     say(&text);
-    Ok(code(good).max(tiles))
+    Ok(verdict.code(false))
 }
 
-/// Response times on tiles with fixed priorities. Returns the exit code.
-fn shared_tiles(variants: &[(String, System)], text: &mut String) -> Result<u8, Error> {
+/// Response times on tiles with fixed priorities; the verdict has them as quotas.
+fn shared_tiles(variants: &[(String, System)], text: &mut String) -> Result<(), Error> {
     let mut table = plain(&[
         "variant",
         "tile",
@@ -152,13 +142,12 @@ fn shared_tiles(variants: &[(String, System)], text: &mut String) -> Result<u8, 
         "deadline",
         "",
     ]);
-    let (mut any, mut good) = (false, true);
+    let mut any = false;
     let time = |nanoseconds: u64| format!("{} us", grouped(nanoseconds.div_ceil(1000)));
     for (name, variant) in variants {
         for tile in admission::judge(variant)? {
             for one in &tile.reservations {
                 any = true;
-                good &= one.holds();
                 table.add_row(vec![
                     name.clone(),
                     tile.tile.to_string(),
@@ -179,5 +168,5 @@ fn shared_tiles(variants: &[(String, System)], text: &mut String) -> Result<u8, 
             render(&table)
         ));
     }
-    Ok(code(good))
+    Ok(())
 }

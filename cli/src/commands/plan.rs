@@ -25,7 +25,8 @@ pub fn plan(options: &Plan) -> Outcome {
         return plan_system(options);
     };
     let plan = plan::planned(&system)?;
-    let code = super::check::code(plan.schedulable);
+    let verdict = report::verdict(&plan);
+    let (code, good) = (verdict.code(false), verdict.is_kept());
     let format = match options.export {
         Some(Export::Schedcat) => Format::Schedcat,
         Some(Export::Csv) => Format::Csv,
@@ -34,7 +35,7 @@ pub fn plan(options: &Plan) -> Outcome {
     let unit = plan::unit(meaning.unit.as_deref())?;
     if let Some(file) = &options.out {
         // A plan that fails is no plan; what was there stays.
-        if plan.schedulable {
+        if good {
             let text = plan::export(&plan.system, format, unit)?;
             std::fs::write(file, text).map_err(|error| Error::file(file, error))?;
         }
@@ -43,12 +44,12 @@ pub fn plan(options: &Plan) -> Outcome {
         return Ok(code);
     }
     if options.json {
-        print_json(&plan)?;
+        print_json(&report::with_verdict(&plan, &verdict)?)?;
         return Ok(code);
     }
     let mut text = report::summary(&plan);
     if let Some(file) = &options.out {
-        text.push_str(&written(file, plan.schedulable));
+        text.push_str(&written(file, good));
     }
     say(&text);
     Ok(code)
@@ -70,11 +71,12 @@ fn plan_system(options: &Plan) -> Outcome {
         ));
     }
     let plan = system_plan::planned(&options.system, &options.set)?;
-    let code = super::check::code(plan.schedulable);
+    let verdict = report::system_verdict(&plan.runs);
+    let (code, good) = (verdict.code(false), verdict.is_kept());
     let text = || system_plan::completed(&options.system, &options.set, &plan);
     if let Some(file) = &options.out {
         // A plan that fails is no plan; what was there stays.
-        if plan.schedulable {
+        if good {
             std::fs::write(file, text()?).map_err(|error| Error::file(file, error))?;
         }
     } else if options.export.is_some() {
@@ -82,21 +84,21 @@ fn plan_system(options: &Plan) -> Outcome {
         return Ok(code);
     }
     if options.json {
-        print_json(&plan)?;
+        print_json(&report::with_verdict(&plan, &verdict)?)?;
         return Ok(code);
     }
     let mut out = report::system(&plan);
     if let Some(file) = &options.out {
-        out.push_str(&written(file, plan.schedulable));
+        out.push_str(&written(file, good));
     }
     say(&out);
     Ok(code)
 }
 
 /// What became of the file.
-fn written(file: &Path, schedulable: bool) -> String {
+fn written(file: &Path, good: bool) -> String {
     let name = file.display();
-    if schedulable {
+    if good {
         format!("\nwritten to {name}\n")
     } else {
         format!("\n{name} is not written: a plan that fails is none\n")

@@ -26,7 +26,11 @@ pub fn run(options: &Run) -> Outcome {
     if options.json {
         print_json(&finished.result)?;
     } else {
-        say_with_files(&table::summary(&finished.result), &folder, &written);
+        let mut text = table::summary(&finished.result);
+        for line in finished.truncations() {
+            text.push_str(&format!("\n{line}"));
+        }
+        say_with_files(&text, &folder, &written);
     }
     Ok(finished.code())
 }

@@ -3,12 +3,14 @@
 //! What it deliberately does not know: how runs are made and shown.
 
 use bulkhead_analysis::communication::SystemBounds;
+use bulkhead_model::System;
 use bulkhead_report::audit::result::{Difference, FlowAudit, RequestAudit};
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::result::{FlowResult, Interference, Sample};
 use bulkhead_runner::collect;
 use bulkhead_runner::seen::Resource;
 use bulkhead_runner::seen::{STRIDE, Timeline};
+use bulkhead_runner::tiled::alone::{self, Alone};
 use bulkhead_runner::tiled::attacked::{Seen, Stand};
 use bulkhead_runner::tiled::bounds;
 use bulkhead_runner::tiled::requests;
@@ -26,7 +28,7 @@ pub struct Facts {
     flows: Vec<FlowResult>,
     /// Flows with the number of samples that got lost.
     lost: BTreeMap<String, u64>,
-    /// Applications that stopped other than with exit code 0.
+    /// Applications that stopped other than with exit code 0, the kernel, and traps that nobody handles.
     stopped: Vec<String>,
     checks: BTreeMap<String, Vec<u64>>,
     instructions: u64,
@@ -73,8 +75,7 @@ impl Facts {
                 latencies.extend(worst(&span.samples).map(|w| (name, w)));
             }
         }
-        let mut incidents = console::incidents(system, &seen.console, &seen.markers, &|_, _| None);
-        incidents.extend(collect::missed_jobs(system, &names, &seen.markers));
+        let incidents = console::incidents(system, &seen.console, &seen.markers, &|_, _| None);
         let mut checks: BTreeMap<String, Vec<u64>> = BTreeMap::new();
         for check in collect::checks(&names, &seen.markers) {
             if is_own(&check.application) {
@@ -136,8 +137,10 @@ impl Facts {
             lost,
             stopped: incidents
                 .into_iter()
-                .filter(|i| is_own(&i.application) && i.what.starts_with("stopped"))
+                .filter(|i| is_own(&i.application))
                 .map(|i| format!("{} {}", i.application, i.what))
+                .chain(kernel_end(system, &seen.console))
+                .chain(seen.trapped.clone())
                 .collect(),
             checks,
             instructions: seen.instructions,
@@ -207,6 +210,15 @@ impl Facts {
     }
 }
 
+/// What the kernel says if it stops. Only the kernel can begin a line so.
+fn kernel_end(system: &System, console: &str) -> Option<String> {
+    let panic = console::kernel_panic(system, console).map(|incident| incident.what);
+    let mut lines = console.lines();
+    let mut trap = || lines.find_map(|line| line.strip_prefix("kernel: trap "));
+    let what = panic.or_else(|| trap().map(|text| format!("trap {text}")))?;
+    Some(format!("the kernel stopped: {what}"))
+}
+
 /// Strides in which the timelines of two runs differ first, by tile.
 pub fn differing(alone: &Seen, attacked: &Seen) -> BTreeMap<u16, u64> {
     alone
@@ -221,8 +233,8 @@ pub fn differing(alone: &Seen, attacked: &Seen) -> BTreeMap<u16, u64> {
 
 /// The first difference over all tiles, from runs that kept the strides in which the tiles differ.
 pub fn first_difference(
-    alone: &Seen,
-    attacked: &Seen,
+    beside: &str,
+    (alone, attacked): (&Seen, &Seen),
     strides: &BTreeMap<u16, u64>,
 ) -> Option<Difference> {
     let on = |tile: u16, stride: u64| -> Option<(u64, Difference)> {
@@ -238,6 +250,7 @@ pub fn first_difference(
         Some((
             moment,
             Difference {
+                beside: beside.to_owned(),
                 tile,
                 event: stride * STRIDE + at as u64,
                 alone_at: first.map(|e| e.0),
@@ -254,15 +267,27 @@ pub fn first_difference(
         .map(|(_, difference)| difference)
 }
 
-/// Worst latencies of flows over all attacks beside their bounds, which start from what the domain did alone.
-pub fn flows(stand: &Stand, seen: &Seen, alone: &Facts, attacks: &[Facts]) -> Vec<FlowAudit> {
+/// Worst latencies of flows over all attacks beside their bounds. A bound starts from what the flow did in a run of its own, as `run`
+/// has it; where there is none (on the second chip), from what it did here while the attackers slept.
+pub fn flows(
+    stand: &Stand,
+    (seen, measured): (&Seen, &[Alone]),
+    alone: &Facts,
+    attacks: &[Facts],
+) -> Vec<FlowAudit> {
     let system = stand.system();
     let names = names::of(system, &seen.console);
     let bound = |flow: &FlowResult| {
-        let length = bounds::slicing(system).map_or(0, |slicing| slicing.0);
-        let known = bounds::alone(system, &names, flow, &seen.slices, length);
+        let members = bounds::members(system, flow);
+        if let Some(why) = bounds::obstacle(system, &members) {
+            return Err(why);
+        }
+        let mut measured = measured.iter().filter(|_| stand.chip == 0);
+        let known = measured.find(|known| known.flow == flow.name).cloned();
+        let length = alone::slicing(system).map_or(0, |slicing| slicing.0);
+        let known = known.or_else(|| alone::alone(system, &names, flow, &seen.slices, length));
         let known = known.ok_or("its requests alone were not counted")?;
-        bounds::flow_bound(system, &bounds::members(system, flow), &known)
+        bounds::flow_bound(system, &members, &known)
     };
     let flows = alone.flows.iter().filter(|flow| flow.latency.count > 0);
     flows

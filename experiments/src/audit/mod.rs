@@ -2,9 +2,10 @@
 //!
 //! Why it exists: the machine is deterministic, so "nobody disturbs this domain" can be tested to the tick instead of
 //! believed. For each domain all other applications are replaced by adversaries that keep the others' tiles, limits and
-//! gates. In the reference run they sleep; in every other run they attack from the moment on at which everything runs. A
-//! library of attacks comes first, then a seeded random search, in which the worst attack so far is varied. What it
-//! deliberately does not know: kernels; and a verdict `bounded` relies on `bulkhead_analysis`, not on the search.
+//! gates. In the reference run they sleep; in every other run they attack from the moment on at which everything runs. First come the
+//! system's own programs, as they are, and a library of attacks with the programs of the catalog that fit; then a seeded random
+//! search, in which the worst attack so far is varied. What it deliberately does not know: kernels; and a verdict `bounded` relies on
+//! `bulkhead_analysis`, not on the search.
 
 pub mod compare;
 #[cfg(test)]
@@ -17,15 +18,19 @@ use bulkhead_report::audit::result::{
 };
 use bulkhead_report::format::span;
 use bulkhead_runner::collect;
-use bulkhead_runner::error::{Error, exit};
+use bulkhead_runner::error::Error;
+use bulkhead_runner::paradigm::BesideRun;
+use bulkhead_runner::parallel;
 use bulkhead_runner::place;
 use bulkhead_runner::programs::Program;
 use bulkhead_runner::progress::{Progress, Stage};
 use bulkhead_runner::run;
-use bulkhead_runner::tiled::attack::{self, Attack, Stream};
+use bulkhead_runner::tiled::alone;
+use bulkhead_runner::tiled::attack::{self, Act, Attack, Stream};
 use bulkhead_runner::tiled::attacked::{Experiment, Place, Seen, Stand};
+use bulkhead_runner::tiled::lonely::{self, Added};
 use bulkhead_runner::tiled::quiet::{ADVERSARY, ADVERSARY_WITH_CARD};
-use bulkhead_runner::tiled::{admission, attacked};
+use bulkhead_runner::tiled::{admission, attacked, catalogue};
 use compare::Facts;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -100,11 +105,7 @@ pub struct Finished {
 impl Finished {
     /// Exit code of the command.
     pub fn code(&self) -> u8 {
-        if self.result.held() {
-            exit::GOOD
-        } else {
-            exit::PROMISE_BROKEN
-        }
+        self.result.verdict().code(false)
     }
 
     /// Writes `audit.html` and `audit.json` into `folder`; gives their paths.
@@ -202,7 +203,19 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
         .any(|app| app.device);
     let adversaries = [ADVERSARY, ADVERSARY_WITH_CARD];
     let adversaries = adversaries.into_iter().take(1 + usize::from(with_card));
-    let names = run::needed(&system)?.into_iter().chain(adversaries);
+    let stands: Vec<Stand> = domains
+        .iter()
+        .map(|&(chip, domain)| Stand::new(&system, chip, domain))
+        .collect();
+    let besides = besides(&whole, &system, &stands)?;
+    let mut names: Vec<&str> = run::needed(&system)?;
+    names.extend(adversaries);
+    for stand in &stands {
+        names.extend(catalogue::programs(&stand.can()).map(|name| -> &str { name }));
+    }
+    for run in &besides {
+        names.extend(run::needed(&run.system)?);
+    }
     let programs = library.build(names);
     progress.stage(Stage::Done { name: what });
     let mut programs = programs?;
@@ -212,13 +225,15 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
         let here = attacked::on_chip(&system, chip);
         collect::ticks(options.time, here.platform.ticks_per_second()).max(1)
     };
+    let alone = lonely::measure(&besides, &programs, progress)?;
     let mut results = Vec::new();
-    for (chip, domain) in domains {
+    for stand in stands {
         let checking = Checking {
-            stand: Stand::new(&system, chip, domain),
+            window: window(stand.chip),
+            stand,
             programs: &programs,
             options,
-            window: window(chip),
+            alone: &alone,
             progress,
         };
         results.push(checking.check(&system)?);
@@ -241,9 +256,25 @@ pub fn audit(options: &Options, progress: &dyn Progress) -> Result<Finished, Err
             searches: options.searches,
             provenance: run::provenance(&whole, &run_options, &programs),
             chips: both_chips(&system, window),
+            added: alone.runs,
             domains: results,
         },
     })
+}
+
+/// The runs in which flows inside the checked domains are alone: those that `run` makes for the same bounds.
+fn besides(whole: &System, system: &System, stands: &[Stand]) -> Result<Vec<BesideRun>, Error> {
+    let mut system = system.clone();
+    let apps = &system.apps;
+    let checked = |app: usize| {
+        let mut own = stands.iter().filter(|stand| stand.chip == 0);
+        own.any(|stand| apps[app].domain == stand.domain)
+    };
+    system
+        .flows
+        .retain(|flow| checked(flow.from) && apps[flow.from].domain == apps[flow.to].domain);
+    let chosen = [(system.name.clone(), system)];
+    Ok(lonely::plan(&chosen, &run::variants(whole, &[])?))
 }
 
 /// The chips of a system that has two.
@@ -268,6 +299,8 @@ struct Checking<'a> {
     stand: Stand,
     programs: &'a [Program],
     options: &'a Options,
+    /// What flows did in runs of their own.
+    alone: &'a Added,
     window: u64,
     progress: &'a dyn Progress,
 }
@@ -292,7 +325,10 @@ impl Checking<'_> {
         let stand = &self.stand;
         let name = format!("domain {}", stand.label());
         let cards = stand.cards();
-        let total = attack::library(&cards).len() as u64 + u64::from(self.options.searches);
+        let mut attacks = vec![catalogue::own(cards.len())];
+        attacks.extend(attack::library(&cards));
+        attacks.extend(catalogue::attacks(&stand.can()));
+        let total = attacks.len() as u64 + u64::from(self.options.searches);
         let report = |done: u64| {
             self.progress.stage(Stage::Simulation {
                 name: &name,
@@ -301,20 +337,15 @@ impl Checking<'_> {
             });
         };
         report(0);
-        let start = attacked::start_of(stand, self.programs)?;
+        let start = attacked::start_of(stand, None, self.programs)?;
         let microsecond = stand.system().platform.ticks_per_second() / 1_000_000;
         let from = u64::from(start) * microsecond;
-        let slice = bulkhead_runner::tiled::bounds::slicing(stand.system());
+        let slice = alone::slicing(stand.system());
         let alone = self.run_sliced(start, None, BTreeMap::new(), slice)?;
         let reference = Facts::new(stand, &alone, from);
         let mut tried: Vec<Tried> = Vec::new();
         if !cards.is_empty() {
-            self.attempt(
-                attack::library(&cards),
-                start,
-                (&alone, &reference),
-                &mut tried,
-            )?;
+            self.attempt(attacks, start, (&alone, &reference), &mut tried)?;
             report(tried.len() as u64);
             let mut stream = Stream::new(&stand.label(), self.options.seed);
             let mut number = 0;
@@ -322,7 +353,7 @@ impl Checking<'_> {
                 let mut generation = Vec::new();
                 while generation.len() < GENERATION as usize && number < self.options.searches {
                     number += 1;
-                    let worst = worst(&tried).map(|at| tried[at].attack.clone());
+                    let worst = worst_of(&tried, |_| true).map(|at| tried[at].attack.clone());
                     generation.push(match worst {
                         Some(worst) if number.is_multiple_of(2) => stream.mutate(
                             format!("search {number}, varied: {}", root_name(&worst.name)),
@@ -336,13 +367,12 @@ impl Checking<'_> {
                 report(tried.len() as u64);
             }
         }
-        let worst = worst(&tried).filter(|at| !tried[*at].result.identical);
-        let difference = match worst {
+        let difference = match worst_of(&tried, |one| one.attack.waits()) {
             Some(at) => self.explain(start, &alone, &tried[at])?,
             None => None,
         };
         self.progress.stage(Stage::Done { name: &name });
-        Ok(self.conclude(system, from, (&alone, &reference), tried, worst, difference))
+        Ok(self.conclude(system, from, (&alone, &reference), tried, difference))
     }
 
     fn run(
@@ -364,7 +394,7 @@ impl Checking<'_> {
         let microsecond = self.stand.system().platform.ticks_per_second() / 1_000_000;
         let experiment = Experiment {
             stand: &self.stand,
-            plans: attack.map(|attack| attack.plans.as_slice()),
+            acts: attack.map(|attack| attack.acts.as_slice()),
             start,
             until: u64::from(start) * microsecond + self.window,
             slice,
@@ -382,25 +412,44 @@ impl Checking<'_> {
         tried: &mut Vec<Tried>,
     ) -> Result<(), Error> {
         let microsecond = self.stand.system().platform.ticks_per_second() / 1_000_000;
-        let from = u64::from(start) * microsecond;
-        let results = run::in_parallel(&attacks, |attack| {
+        let results = parallel::in_parallel(&attacks, |attack| {
+            let waits = attack.waits();
+            let (start, stuck) = match waits {
+                true => (start, None),
+                false => match attacked::start_of(&self.stand, Some(&attack.acts), self.programs) {
+                    Ok(own) => (own, None),
+                    Err(error) => (start, Some(format!("the system did not start: {error}"))),
+                },
+            };
             let seen = self.run(start, Some(attack), BTreeMap::new())?;
-            let facts = Facts::new(&self.stand, &seen, from);
-            let identical = compare::differing(alone, &seen).is_empty();
-            let (slowdown, of) = facts.slowdown(reference);
-            let describe = |(place, plan): (&Place, &attack::Plan)| {
-                format!("{}: {}", self.stand.name(*place), plan.describe())
+            let facts = Facts::new(&self.stand, &seen, u64::from(start) * microsecond);
+            let mut harm = facts.harm(reference);
+            harm.extend(stuck);
+            let identical = match waits {
+                true => compare::differing(alone, &seen).is_empty(),
+                // Sleepers wake once, and are in somebody's way then.
+                false => facts.waited <= reference.waited && harm.is_empty(),
+            };
+            let (slowdown, of) = match identical {
+                // What came of another start is not the attackers' doing.
+                true if !waits => reference.slowdown(reference),
+                _ => facts.slowdown(reference),
+            };
+            let describe = |(place, act): (&Place, &Act)| {
+                let own = self.stand.own_program(*place);
+                format!("{}: {}", self.stand.name(*place), act.describe(own))
             };
             let attackers = self.stand.attackers.iter();
             let result = AttackResult {
                 name: attack.name.clone(),
-                plans: attackers.zip(&attack.plans).map(describe).collect(),
-                arguments: attack.plans.iter().map(|plan| plan.text(start)).collect(),
+                plans: attackers.zip(&attack.acts).map(describe).collect(),
+                arguments: attack.acts.iter().map(|act| act.text(start)).collect(),
                 identical,
+                from_reset: !waits,
                 slowdown,
                 of,
                 waited: facts.waited,
-                harm: facts.harm(reference),
+                harm,
             };
             Ok(Tried {
                 attack: attack.clone(),
@@ -425,7 +474,12 @@ impl Checking<'_> {
         let strides = compare::differing(alone, &attacked);
         let alone = self.run(start, None, strides.clone())?;
         let attacked = self.run(start, Some(&tried.attack), strides.clone())?;
-        Ok(compare::first_difference(&alone, &attacked, &strides))
+        let name = &tried.attack.name;
+        Ok(compare::first_difference(
+            name,
+            (&alone, &attacked),
+            &strides,
+        ))
     }
 
     fn conclude(
@@ -434,10 +488,10 @@ impl Checking<'_> {
         from: u64,
         (alone, reference): (&Seen, &Facts),
         tried: Vec<Tried>,
-        worst: Option<usize>,
         difference: Option<Difference>,
     ) -> DomainResult {
         let stand = &self.stand;
+        let worst = worst_of(&tried, |_| true);
         let domain = stand.domain();
         let account = worst.map(|at| tried[at].facts.account.clone());
         let floods = tried.iter().filter(|one| one.attack.sends_frames());
@@ -449,7 +503,7 @@ impl Checking<'_> {
             attacks.push(one.result);
         }
         let requests = compare::requests(stand, reference, &facts);
-        let flows = compare::flows(stand, alone, reference, &facts);
+        let flows = compare::flows(stand, (alone, &self.alone.alone), reference, &facts);
         let openings = compare::openings(stand);
         let mut reasons = Vec::new();
         for attack in &attacks {
@@ -597,10 +651,11 @@ fn root_name(name: &str) -> &str {
     name.rsplit(": ").next().unwrap_or(name)
 }
 
-/// The worst attack; the first of equals.
-fn worst(tried: &[Tried]) -> Option<usize> {
+/// The worst attack that was felt, of those that count; the first of equals.
+fn worst_of(tried: &[Tried], counts: impl Fn(&Tried) -> bool) -> Option<usize> {
     let mut worst: Option<usize> = None;
-    for (at, one) in tried.iter().enumerate() {
+    let felt = tried.iter().enumerate();
+    for (at, one) in felt.filter(|(_, one)| !one.result.identical && counts(one)) {
         if worst.is_none_or(|worst| one.badness() > tried[worst].badness()) {
             worst = Some(at);
         }

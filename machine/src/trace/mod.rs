@@ -606,4 +606,8 @@ impl Observer for Tracer {
     fn bytes(&self) -> Vec<u8> {
         self.writer.finish()
     }
+
+    fn missing(&self) -> u64 {
+        self.writer.missing()
+    }
 }

@@ -338,6 +338,11 @@ impl Writer {
         self.write(weight, tick, record, InternedData::default());
     }
 
+    /// Events that had no room.
+    pub fn missing(&self) -> u64 {
+        self.dropped
+    }
+
     /// The file, with everything closed that is still open.
     pub fn finish(&self) -> Vec<u8> {
         let mut bytes = self.bytes.clone();

@@ -745,6 +745,11 @@ pub const ELEMENTS: &[ElementRule] = &[
         attributes: &[
             required("name", Name, "Name of the variant."),
             optional("about", TEXT, "What it shows, in one sentence."),
+            optional(
+                "misses",
+                Choice(&["any"]),
+                "`any`: it shows how deadlines are missed; its misses, and its bounds above deadlines, are shown and do not fail the run.",
+            ),
         ],
         children: &[any("without"), any("set")],
     },

@@ -87,6 +87,7 @@ pub fn read(
         flows,
         variant: None,
         variant_about: None,
+        misses_expected: false,
         variants: Vec::new(),
     };
     check::check(&system, &places, errors);

@@ -85,9 +85,14 @@ class Plan:
         """What was open; empty if nothing was."""
 
     @property
-    def schedulable(self) -> bool:
-        """Whether all constraints hold."""
-        return bool(self.details["schedulable"])
+    def schedulable(self) -> bool | None:
+        """Whether all constraints that were judged hold; None: nothing was judged."""
+        return {"held": True, "failed": False, "nothing-judged": None}[self.details["verdict"]["outcome"]]
+
+    def _verdict(self) -> str:
+        if self.schedulable is None:
+            return "nothing was judged"
+        return "schedulable" if self.schedulable else f"{len(self.failures)} of {len(self.constraints)} fail"
 
     @property
     def failures(self) -> tuple[Constraint, ...]:
@@ -112,8 +117,7 @@ class Plan:
         return self._native.text()
 
     def __repr__(self) -> str:
-        verdict = "schedulable" if self.schedulable else f"{len(self.failures)} of {len(self.constraints)} fail"
-        return f"<Plan of {self.details['system']['name']}: {verdict}>"
+        return f"<Plan of {self.details['system']['name']}: {self._verdict()}>"
 
 
 class SystemPlan(Plan):
@@ -159,8 +163,7 @@ class SystemPlan(Plan):
         return self._system.text()
 
     def __repr__(self) -> str:
-        verdict = "schedulable" if self.schedulable else f"{len(self.failures)} of {len(self.constraints)} fail"
-        return f"<SystemPlan of {self.details['system']}: {verdict}>"
+        return f"<SystemPlan of {self.details['system']}: {self._verdict()}>"
 
 
 def _judged(

@@ -3,7 +3,7 @@
 //! What it deliberately does not know: how the check was made; it reads [`AuditResult`] alone.
 
 use super::result::{AuditResult, Clock, DomainResult};
-use super::text::{both, chip, difference, factor, peers, slowdown};
+use super::text::{MEASURED_AND_ANALYSED, both, chip, difference, factor, peers, slowdown, told};
 use crate::format::{grouped, span};
 use crate::page;
 use maud::{Markup, html};
@@ -15,9 +15,10 @@ pub fn page(result: &AuditResult) -> String {
         h1 { (result.system) ": non-interference" }
         p.soft { "on " (result.platform) (peers(result)) @if let Some(name) = &result.variant { "; variant " (name) }
             "; " (span(window)) " of simulated time compared, seed " (result.seed) }
+        (result.verdict().markup(&[]))
         p { "Each domain runs once beside sleepers and then beside adversaries in the places of all other applications" @if !result.chips.is_empty() { ", on both chips" } ". They "
             "keep tiles, memory, limits and gates of those whom they replace, and attack from the moment at which everything "
-            "runs. Compared is the timeline of the domain's tiles: every packet that arrives, every event of the unit, every "
+            "runs. (Programs of the system or of the catalog in their places begin with the system; then waits and latencies are compared.) Compared is the timeline of the domain's tiles: every packet that arrives, every event of the unit, every "
             "sleep and every marker, with its tick." }
         div.scroll { table {
             tr { th { "domain" } th.text { "verdict" } th { "attacks" } th { "felt" } th { "worst slowdown" } th.text { "owed" } }
@@ -73,7 +74,7 @@ fn section(clock: Clock, domain: &DomainResult) -> Markup {
         @if !domain.notes.is_empty() { ul.soft { @for note in &domain.notes { li { (note) } } } }
         @if let Some(attack) = worst(domain) {
             h3 { "Worst attack: " (attack.name) }
-            p { (slowdown(attack)) "." }
+            p { (slowdown(attack)) ". " (told(clock, domain, attack)) "." }
             ul { @for plan in &attack.plans { li { (plan) } } }
             @if let Some(first) = &domain.difference { p { "First difference: " (difference(clock, first)) "." } }
             @if !domain.account.is_empty() {
@@ -98,13 +99,16 @@ fn flows(clock: Clock, domain: &DomainResult) -> Markup {
     html! {
         h3 { "Flows" }
         div.scroll { table {
-            tr { th { "flow" } th { "worst alone" } th { "worst attacked" } th { "bound" } th { "deadline" } }
+            tr { th { "flow" } th { "worst alone" } th { "worst attacked" } th { "bound: " (MEASURED_AND_ANALYSED) } th { "deadline" } }
             @for flow in &domain.flows {
                 tr { td { (flow.name) } td { (both(clock, flow.alone)) } td { (both(clock, flow.attacked)) }
                     td { @match &flow.bound { Some(bound) => { (both(clock, bound.ticks)) }, None => { "none" } } }
                     td { @match flow.deadline { Some(deadline) => { (both(clock, deadline)) }, None => { "none" } } } }
             }
         } }
+        @for flow in &domain.flows {
+            @if let Some(bound) = &flow.bound { p.soft { "Bound of " (flow.name) ": " (bound.covers) "." } }
+        }
     }
 }
 
@@ -130,11 +134,16 @@ fn attacks(clock: Clock, domain: &DomainResult) -> Markup {
             @for attack in &domain.attacks {
                 tr {
                     td { (attack.name) }
-                    td.text { @if attack.identical { "identical" } @else { "changed" } }
+                    td.text { @match (attack.from_reset, attack.identical) {
+                        (false, true) => { "identical" }, (false, false) => { "changed" },
+                        (true, true) => { "no wait" }, (true, false) => { "waits" },
+                    } }
                     td { (factor(attack.slowdown)) }
                     td.text { (attack.of) }
                     td { (cycles(attack.waited)) }
-                    td.text { @for text in &attack.arguments { code { (text) } " " } }
+                    td.text { @for (text, plan) in attack.arguments.iter().zip(&attack.plans) {
+                        @if text.is_empty() { (plan) " " } @else { code { (text) } " " }
+                    } }
                 }
             }
         } }

@@ -2,7 +2,8 @@
 //!
 //! What it deliberately does not know: how it was found out, and anything about the host.
 
-use crate::result::{Bound, Interference, Provenance};
+use crate::result::{AddedRun, Bound, Interference, Provenance};
+use crate::verdict::{self, Promise};
 use serde::{Deserialize, Serialize};
 
 /// Version of the schema.
@@ -61,6 +62,9 @@ pub struct AuditResult {
     /// Both chips, if there are two: the system's own first, then its peer's. A domain's moments are ticks of its chip.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chips: Vec<ChipResult>,
+    /// Runs in which flows were alone: their bounds begin with what these runs measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<AddedRun>,
     /// Domains in the order of the description; those of the peer behind those of the system.
     pub domains: Vec<DomainResult>,
 }
@@ -99,9 +103,21 @@ impl AuditResult {
         found.next().map_or(own, |chip| chip.clock)
     }
 
-    /// Every domain that is owed protection has it.
-    pub fn held(&self) -> bool {
-        self.domains.iter().all(|domain| domain.held)
+    /// Whether each domain has the protection that it is owed. Of a domain beside which nobody was attacked nothing is known.
+    pub fn verdict(&self) -> verdict::Verdict {
+        let of = |domain: &DomainResult| {
+            let what = match domain.owed {
+                true => "protection from everybody",
+                false => "nobody breaks it",
+            };
+            let what = format!("{what}: {}", domain.verdict.text());
+            let name = format!("domain {}", domain.name);
+            match domain.attacks.is_empty() || domain.attackers.is_empty() {
+                true => Promise::not_judged(&name, what, "there is nobody to attack it"),
+                false => Promise::judged(&name, what, domain.held),
+            }
+        };
+        self.domains.iter().map(of).collect()
     }
 }
 
@@ -137,7 +153,7 @@ pub struct DomainResult {
     pub attacks: Vec<AttackResult>,
     /// Number of the worst attack in `attacks`.
     pub worst: Option<usize>,
-    /// The first difference that the worst attack made.
+    /// The first difference that the worst attack made of those whose timelines can be compared.
     pub difference: Option<Difference>,
     /// The ledger's account of the worst attack: for whom the domain waited, the longest first.
     pub account: Vec<Interference>,
@@ -158,8 +174,11 @@ pub struct AttackResult {
     pub plans: Vec<String>,
     /// The same as arguments of the adversary, to repeat it.
     pub arguments: Vec<String>,
-    /// The timeline was the same to the tick.
+    /// The timeline was the same to the tick. Of an attack from reset on: nobody waited longer than beside sleepers, and nothing broke.
     pub identical: bool,
+    /// The programs of the attackers begin with the system, so it starts differently and timelines cannot be compared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_reset: bool,
     /// Worst slowdown in thousandths: 1000 is none.
     pub slowdown: u64,
     /// What was slowed down most.
@@ -173,6 +192,8 @@ pub struct AttackResult {
 /// The first event that differed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
+    /// Name of the attack.
+    pub beside: String,
     /// Tile.
     pub tile: u16,
     /// Number of the event on the tile's timeline, from reset on.

@@ -13,6 +13,7 @@ fn sample() -> AuditResult {
         plans: vec![format!("hog: {name}")],
         arguments: vec!["aaaa".to_owned()],
         identical,
+        from_reset: false,
         slowdown,
         of: "flow loop".to_owned(),
         waited: 300,
@@ -30,6 +31,7 @@ fn sample() -> AuditResult {
         searches: 1,
         provenance: Provenance::default(),
         chips: Vec::new(),
+        added: Vec::new(),
         domains: vec![DomainResult {
             name: "control".to_owned(),
             chip: None,
@@ -49,6 +51,7 @@ fn sample() -> AuditResult {
             ],
             worst: Some(1),
             difference: Some(Difference {
+                beside: "memory writes".to_owned(),
                 tile: 2,
                 event: 77,
                 alone_at: Some(4_000_100),
@@ -90,6 +93,19 @@ fn sample() -> AuditResult {
 #[test]
 fn the_summary_reads_well() {
     insta::assert_snapshot!(text::summary(&sample()));
+}
+
+#[test]
+fn a_domain_beside_which_nobody_was_attacked_is_not_judged() {
+    let mut result = sample();
+    assert_eq!(result.verdict().code(false), 0);
+    result.domains[0].held = false;
+    assert_eq!(result.verdict().code(false), 3);
+    result.domains[0].held = true;
+    result.domains[0].attackers.clear();
+    let said = text::summary(&result);
+    assert!(said.contains("Nothing was judged, of 1 promise:"), "{said}");
+    assert!(said.contains("there is nobody to attack it"), "{said}");
 }
 
 #[test]

@@ -5,6 +5,9 @@
 use super::result::{AttackResult, AuditResult, Clock, Difference, DomainResult};
 use crate::format::{grouped, span};
 
+/// What the bound of a flow is.
+pub const MEASURED_AND_ANALYSED: &str = "measured alone + analysed interference";
+
 /// Thousandths as a factor, rounded up in the last digit.
 pub fn factor(thousandths: u64) -> String {
     format!("{}.{:03}", thousandths / 1000, thousandths % 1000)
@@ -16,6 +19,41 @@ pub fn slowdown(attack: &AttackResult) -> String {
         1000 => "nothing that is measured got slower".to_owned(),
         slowdown => format!("{} times slower ({})", factor(slowdown), attack.of),
     }
+}
+
+/// What the attackers did during an attack, and what the domain suffered, in one sentence. `domain`'s account must be of this attack.
+pub fn told(clock: Clock, domain: &DomainResult, attack: &AttackResult) -> String {
+    let mut did: Vec<(&str, Vec<&str>)> = Vec::new();
+    for plan in &attack.plans {
+        let (who, what) = plan.split_once(": ").unwrap_or((plan, ""));
+        match did.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, all)) => all.push(who),
+            None => did.push((what, vec![who])),
+        }
+    }
+    let did = did
+        .iter()
+        .map(|(what, who)| format!("{}: {what}", who.join(", ")));
+    let mut text = did.collect::<Vec<_>>().join("; ");
+    for harm in &attack.harm {
+        text += &format!("; {harm}");
+    }
+    match (attack.waited, domain.account.first()) {
+        (0, _) | (_, None) => text += "; nobody waited for them",
+        (waited, Some(most)) => {
+            text += &format!(
+                "; the domain waited {} for them, {} the longest, for {} at {}",
+                both(clock, waited),
+                most.victim,
+                most.culprit,
+                most.resource
+            );
+        }
+    }
+    if attack.from_reset {
+        text += "; they began with the system, so its start differs from the one beside sleepers";
+    }
+    text
 }
 
 /// A moment or span in cycles and microseconds.
@@ -43,7 +81,8 @@ pub fn difference(clock: Clock, difference: &Difference) -> String {
         _ => String::new(),
     };
     format!(
-        "tile {}, event {}: alone, {}{}; attacked, {}{}{by}",
+        "beside {}, tile {}, event {}: alone, {}{}; attacked, {}{}{by}",
+        difference.beside,
         difference.tile,
         difference.event,
         difference.alone,
@@ -70,16 +109,11 @@ pub fn summary(result: &AuditResult) -> String {
         },
         span(window)
     );
+    out.push_str(&result.verdict().head(&[]));
     for domain in &result.domains {
         out.push('\n');
         one(&mut out, result.clock(domain), domain);
     }
-    let failed = result.domains.iter().filter(|domain| !domain.held).count();
-    out.push_str(&match failed {
-        0 => "\nEvery domain has the protection that it is owed.\n".to_owned(),
-        1 => "\nOne domain does NOT have the protection that it is owed.\n".to_owned(),
-        n => format!("\n{n} domains do NOT have the protection that they are owed.\n"),
-    });
     out
 }
 
@@ -130,6 +164,7 @@ fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
     ));
     if let Some(worst) = domain.worst.and_then(|at| domain.attacks.get(at)) {
         line(format!("  worst: {}, by: {}", slowdown(worst), worst.name));
+        line(format!("  that is: {}", told(clock, domain, worst)));
     }
     if let Some(first) = &domain.difference {
         line(format!("  first difference: {}", difference(clock, first)));
@@ -153,6 +188,9 @@ fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
                 .as_ref()
                 .map_or("none".to_owned(), |b| both(clock, b.ticks))
         ));
+        if let Some(bound) = &flow.bound {
+            line(format!("    {MEASURED_AND_ANALYSED}: {}", bound.covers));
+        }
     }
     let closest = domain
         .requests

@@ -1,9 +1,10 @@
 //! What adversaries do: plans, a library of them, and a seeded search for worse ones.
 //!
-//! Why it exists: an attacker can do anything that its rights allow, so single attacks are tried first, and combinations
-//! of phases after that. What it deliberately does not know: how a plan is carried out (`workloads/adversary/src/attacker.rs`),
-//! and what it does to anybody.
+//! Why it exists: an attacker can do anything that its rights allow. So the system's own programs come first, as they are; then
+//! single attacks and the adversaries of the catalog (`catalogue`); and combinations of phases after that. What it deliberately does
+//! not know: how a plan is carried out (`workloads/adversary/src/attacker.rs`), and what it does to anybody.
 
+use crate::tiled::catalogue::Catalogued;
 use serde::Serialize;
 
 /// Phases of a plan.
@@ -12,7 +13,7 @@ pub const PHASES: usize = 4;
 pub const NEVER: u32 = u32::MAX;
 
 /// Names of the kinds of attack, in the order of their numbers.
-pub const KINDS: [&str; 14] = [
+pub const KINDS: [&str; 24] = [
     "sleep",
     "compute",
     "memory reads",
@@ -26,6 +27,16 @@ pub const KINDS: [&str; 14] = [
     "random commands to the unit",
     "timers and wake-ups",
     "answers to every message",
+    "copies from one half of the memory to the other",
+    "children that come and go",
+    "shares of the processor and priorities that nobody gave",
+    "answers to endpoints that others use",
+    "names of files that look like others",
+    "revocations of many endpoints",
+    "services offered until there is no room",
+    "creations that fail half-way",
+    "crowds at semaphores",
+    "pagers and pages that may only be read",
     "frames over the cable",
 ];
 /// The kind of attack that only who has a network card can mount: the last one.
@@ -108,20 +119,72 @@ fn letters(value: u64, count: usize) -> String {
         .collect()
 }
 
-/// An attack: a plan for each application of the other domains, and its name.
+/// What one application does during an attack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// The adversary carries out a plan.
+    Plan(Plan),
+    /// Its own program runs, unchanged.
+    Own,
+    /// A program of the catalog runs.
+    Program(&'static Catalogued),
+}
+
+impl Act {
+    /// Nothing.
+    pub fn sleep() -> Self {
+        Self::Plan(Plan::only(0, 0))
+    }
+
+    /// For readers; `own` is the application's own program.
+    pub fn describe(&self, own: &str) -> String {
+        match self {
+            Self::Plan(plan) => plan.describe(),
+            Self::Own => format!("its own program {own}"),
+            Self::Program(program) => format!("the program {}", program.program),
+        }
+    }
+
+    /// The argument that repeats it, where the adversary takes one.
+    pub fn text(&self, microseconds: u32) -> String {
+        match self {
+            Self::Plan(plan) => plan.text(microseconds),
+            Self::Own | Self::Program(_) => String::new(),
+        }
+    }
+
+    /// As [`Plan::within`]; a program of its own tells another one nothing.
+    fn within(&self, card: bool) -> Self {
+        match self {
+            Self::Plan(plan) => Self::Plan(plan.within(card)),
+            other => other.clone(),
+        }
+    }
+}
+
+/// An attack: what each application of the other domains does, and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attack {
     /// Name.
     pub name: String,
-    /// Plans in the order of the attackers.
-    pub plans: Vec<Plan>,
+    /// In the order of the attackers.
+    pub acts: Vec<Act>,
 }
 
 impl Attack {
-    /// Whether somebody sends frames over a cable.
+    /// Whether somebody sends frames over a cable because a plan says so.
     pub fn sends_frames(&self) -> bool {
-        let mut phases = self.plans.iter().flat_map(|plan| &plan.phases);
+        let plans = self.acts.iter().filter_map(|act| match act {
+            Act::Plan(plan) => Some(plan),
+            _ => None,
+        });
+        let mut phases = plans.flat_map(|plan| &plan.phases);
         phases.any(|phase| phase.kind == FRAMES)
+    }
+
+    /// Whether all attackers wait for the moment of the attack. Other programs begin with the system, which starts differently then.
+    pub fn waits(&self) -> bool {
+        self.acts.iter().all(|act| matches!(act, Act::Plan(_)))
     }
 }
 
@@ -146,11 +209,27 @@ pub fn library(cards: &[bool]) -> Vec<Attack> {
         ("random commands to the unit", 10, 0),
         ("timers and wake-ups", 11, 0),
         ("answers to every message", 12, 0),
+        ("copies of half the memory", 13, 0),
+        ("children that are stopped before they start", 14, 0),
+        ("children that are stopped while they run", 14, 1),
+        ("children that end, and fault", 14, 3),
+        ("processor time in huge periods", 15, 0),
+        ("calls of children of the highest priority", 15, 5),
+        ("answers to endpoints given up", 16, 0),
+        ("answers to endpoints taken over", 16, 4),
+        ("names of files", 17, 1),
+        ("revocations of 128 endpoints", 18, 4),
+        ("revocations of a chain of endpoints", 18, 11),
+        ("services that are kept", 19, 0),
+        ("services that come and go", 19, 1),
+        ("creations that fail half-way", 20, 3),
+        ("crowds at a semaphore", 21, 0),
+        ("pagers over pages in use", 22, 2),
     ];
     all.into_iter()
         .map(|(name, kind, strength)| Attack {
             name: name.to_owned(),
-            plans: vec![Plan::only(kind, strength); cards.len()],
+            acts: vec![Act::Plan(Plan::only(kind, strength)); cards.len()],
         })
         .chain(over_cables(cards))
         .collect()
@@ -172,12 +251,12 @@ fn over_cables(cards: &[bool]) -> impl Iterator<Item = Attack> {
     let cards = cards.to_vec();
     let attack = move |(name, strength, others): (&str, u8, Option<(u8, u8)>)| Attack {
         name: name.to_owned(),
-        plans: cards
+        acts: cards
             .iter()
             .map(|card| match (card, others) {
-                (true, _) => Plan::only(FRAMES, strength),
-                (false, Some((kind, strength))) => Plan::only(kind, strength),
-                (false, None) => Plan::only(0, 0),
+                (true, _) => Act::Plan(Plan::only(FRAMES, strength)),
+                (false, Some((kind, strength))) => Act::Plan(Plan::only(kind, strength)),
+                (false, None) => Act::sleep(),
             })
             .collect(),
     };
@@ -235,26 +314,32 @@ impl Stream {
     pub fn attack(&mut self, name: String, cards: &[bool]) -> Attack {
         Attack {
             name,
-            plans: cards.iter().map(|card| self.plan(*card)).collect(),
+            acts: cards
+                .iter()
+                .map(|card| Act::Plan(self.plan(*card)))
+                .collect(),
         }
     }
 
-    /// `attack` with one plan or one phase changed.
+    /// `attack` with one plan or one phase changed. Where it changes, a program gives way to a plan.
     pub fn mutate(&mut self, name: String, attack: &Attack, cards: &[bool]) -> Attack {
-        let mut plans = attack.plans.clone();
-        if !plans.is_empty() {
-            let at = self.below(plans.len() as u64) as usize;
+        let mut acts = attack.acts.clone();
+        if !acts.is_empty() {
+            let at = self.below(acts.len() as u64) as usize;
             match self.below(3) {
-                0 => plans[at] = self.plan(cards[at]),
+                0 => acts[at] = Act::Plan(self.plan(cards[at])),
                 1 => {
                     let phase = self.below(PHASES as u64) as usize;
-                    plans[at].phases[phase] = self.phase(cards[at]);
+                    match &mut acts[at] {
+                        Act::Plan(plan) => plan.phases[phase] = self.phase(cards[at]),
+                        other => *other = Act::Plan(self.plan(cards[at])),
+                    }
                 }
                 // What works for one may work for all.
-                _ => plans = cards.iter().map(|card| plans[at].within(*card)).collect(),
+                _ => acts = cards.iter().map(|card| acts[at].within(*card)).collect(),
             }
         }
-        Attack { name, plans }
+        Attack { name, acts }
     }
 }
 
@@ -267,8 +352,8 @@ mod tests {
         let mut stream = Stream::new("test", 3);
         for _ in 0..200 {
             let attack = stream.attack(String::new(), &[false, true, false]);
-            for plan in attack.plans {
-                let text = plan.text(NEVER);
+            for act in attack.acts {
+                let text = act.text(NEVER);
                 assert_eq!(text.len(), 48);
                 assert!(text.bytes().all(|b| (b'a'..=b'p').contains(&b)), "{text}");
             }
@@ -297,26 +382,32 @@ mod tests {
 
     #[test]
     fn only_who_has_a_card_sends_frames() {
-        let sends = |plan: &Plan| plan.phases.iter().any(|phase| phase.kind == FRAMES);
+        let sends = |act: &Act| {
+            let alone = Attack {
+                name: String::new(),
+                acts: vec![act.clone()],
+            };
+            alone.sends_frames()
+        };
         let cards = [true, false, true];
         let mut stream = Stream::new("cards", 1);
         let mut attack = stream.attack(String::new(), &cards);
         let (mut some, mut all) = (0, library(&cards));
         for _ in 0..500 {
             attack = stream.mutate(String::new(), &attack, &cards);
-            some += usize::from(sends(&attack.plans[0]));
+            some += usize::from(sends(&attack.acts[0]));
             all.push(attack.clone());
         }
         assert!(some > 20, "{some}");
-        assert!(all.iter().all(|attack| !sends(&attack.plans[1])));
-        // Without a card nothing of it is there, and the numbers drawn are those that were drawn before there were cards.
+        assert!(all.iter().all(|attack| !sends(&attack.acts[1])));
+        // Without a card nothing of it is there, and the numbers drawn are those that are drawn where nobody has one.
         let without = library(&[false; 2]);
         assert_eq!(without.len() + 8, all.len() - 500);
-        assert!(without.iter().all(|attack| !attack.plans.iter().any(sends)));
+        assert!(without.iter().all(|attack| !attack.acts.iter().any(sends)));
         let drawn = Stream::new("control", 1).attack(String::new(), &[false]);
         assert_eq!(
-            drawn.plans[0].text(0),
-            "aaaaaaaacjanpjabakabaaacajdpaaacacofaaaeabaoaaca"
+            drawn.acts[0].text(0),
+            "aaaaaaaacjanpjabaoabaaacakdpaaacaiofaaaeaaaoaaca"
         );
     }
 }

@@ -10,7 +10,8 @@ use crate::error::Error;
 use crate::measure::MarkerEvent;
 use crate::observed::{self, Counts};
 use crate::programs::Program;
-use crate::tiled::attack::Plan;
+use crate::tiled::attack::Act;
+use crate::tiled::catalogue::Can;
 use crate::tiled::names::described;
 use crate::tiled::quiet;
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, TILEMUX_ACTIVITY};
@@ -47,6 +48,8 @@ pub struct Place {
 pub struct Stand {
     /// The system with its peer, with adversaries in the places of others.
     pub whole: System,
+    /// The same as it is described.
+    described: System,
     /// The chip that the domain is on: 0, or 1 for the peer's.
     pub chip: usize,
     /// Index of the domain among those of its chip.
@@ -99,6 +102,7 @@ impl Stand {
         });
         Self {
             whole,
+            described: system.clone(),
             chip,
             domain,
             attackers,
@@ -141,9 +145,19 @@ impl Stand {
 
     /// Which of the attackers have a network card.
     pub fn cards(&self) -> Vec<bool> {
+        self.can().iter().map(|can| can.card).collect()
+    }
+
+    /// What each attacker was given that a program of the catalog may need.
+    pub fn can(&self) -> Vec<Can> {
         let attackers = self.attackers.iter();
-        let system = |place: &Place| on_chip(&self.whole, place.chip);
-        attackers.map(|p| system(p).apps[p.app].device).collect()
+        let app = |place: &Place| &on_chip(&self.whole, place.chip).apps[place.app];
+        attackers.map(|place| Can::new(app(place))).collect()
+    }
+
+    /// The program that an attacker's place has in the description.
+    pub fn own_program(&self, place: Place) -> &str {
+        &on_chip(&self.described, place.chip).apps[place.app].program
     }
 
     /// Tiles of the domain, each once.
@@ -188,13 +202,24 @@ impl Stand {
             .any(|(_, app)| self.neighbour(app.tile).is_some())
     }
 
-    /// The system with these plans.
-    fn with(&self, plans: &[Plan], start: u32) -> System {
+    /// The system in which the attackers do this.
+    fn with(&self, acts: &[Act], start: u32) -> System {
         let mut whole = self.whole.clone();
         on_each_chip(&mut whole, |chip, here| {
-            let attackers = self.attackers.iter().zip(plans);
-            for (place, plan) in attackers.filter(|(place, _)| place.chip == chip) {
-                here.apps[place.app].arguments[0].value = plan.text(start);
+            let described = on_chip(&self.described, chip);
+            let attackers = self.attackers.iter().zip(acts);
+            for (place, act) in attackers.filter(|(place, _)| place.chip == chip) {
+                let app = &mut here.apps[place.app];
+                match act {
+                    Act::Plan(plan) => app.arguments[0].value = plan.text(start),
+                    // As it is, but for whom the run waits.
+                    Act::Own => {
+                        let background = app.background;
+                        *app = described.apps[place.app].clone();
+                        app.background = background;
+                    }
+                    Act::Program(program) => program.put(app),
+                }
             }
         });
         whole
@@ -221,8 +246,8 @@ pub fn label(whole: &System, chip: usize, domain: usize) -> String {
 pub struct Experiment<'a> {
     /// The domain.
     pub stand: &'a Stand,
-    /// Plans of the attackers; none: they sleep.
-    pub plans: Option<&'a [Plan]>,
+    /// What the attackers do; none: they sleep.
+    pub acts: Option<&'a [Act]>,
     /// Start of the attack in microseconds.
     pub start: u32,
     /// End of the comparison in ticks.
@@ -249,6 +274,8 @@ pub struct Seen {
     pub ticks: u64,
     /// Transactions in each slice, if they were asked for, with its begin.
     pub slices: Vec<(u64, Counts)>,
+    /// A trap that no software handles, on any chip: nothing came after it.
+    pub trapped: Option<String>,
 }
 
 /// Notices when activities run for the first time.
@@ -287,10 +314,10 @@ fn boot(system: &System, programs: &[Program]) -> Result<Chips, Error> {
 }
 
 /// Runs to `until`, in ticks of the first chip. Software that ends the run does not end the comparison.
-fn run_to(chips: &mut Chips, until: u64) -> Result<(), Error> {
+fn run_to(chips: &mut Chips, until: u64) -> Result<(), String> {
     let trapped = |tile: u16, trap: &UnhandledTrap| {
         let what = crate::trap::describe(trap);
-        Err(Error::Machine(format!("tile {tile}: {what}")))
+        Err(format!("tile {tile}: {what}"))
     };
     let mut ends = 0;
     while chips.first.now() < until {
@@ -308,9 +335,11 @@ fn run_to(chips: &mut Chips, until: u64) -> Result<(), Error> {
 }
 
 /// The moment, in microseconds, at which every application and manager runs, on every chip. The attack begins there, so that
-/// the start of the system, which kernel and managers do for everybody, is the same in every run.
-pub fn start_of(stand: &Stand, programs: &[Program]) -> Result<u32, Error> {
-    let mut chips = boot(&stand.whole, programs)?;
+/// the start of the system, which kernel and managers do for everybody, is the same in every run. `acts`: what the attackers do
+/// meanwhile, where they do not wait; none: they sleep.
+pub fn start_of(stand: &Stand, acts: Option<&[Act]>, programs: &[Program]) -> Result<u32, Error> {
+    let with = acts.map(|acts| stand.with(acts, 0));
+    let mut chips = boot(with.as_ref().unwrap_or(&stand.whole), programs)?;
     let per_second = stand.whole.platform.ticks_per_second();
     let step = per_second / 1000;
     let most = ticks(stand.whole.duration, per_second);
@@ -325,7 +354,7 @@ pub fn start_of(stand: &Stand, programs: &[Program]) -> Result<u32, Error> {
     }
     loop {
         let until = chips.first.now() + step;
-        run_to(&mut chips, until)?;
+        run_to(&mut chips, until).map_err(Error::Machine)?;
         let mut moments = Vec::new();
         for chip in all.clone() {
             let per_second = on_chip(&stand.whole, chip).platform.ticks_per_second();
@@ -362,8 +391,8 @@ pub fn start_of(stand: &Stand, programs: &[Program]) -> Result<u32, Error> {
 /// Makes one run.
 pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen, Error> {
     let stand = experiment.stand;
-    let whole = match experiment.plans {
-        Some(plans) => stand.with(plans, experiment.start),
+    let whole = match experiment.acts {
+        Some(acts) => stand.with(acts, experiment.start),
         None => stand.whole.clone(),
     };
     let system = on_chip(&whole, stand.chip);
@@ -389,7 +418,8 @@ pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen
         run_to(chips, until)
     };
     let microsecond = system.platform.ticks_per_second() / 1_000_000;
-    reach(&mut chips, u64::from(experiment.start) * microsecond)?;
+    let start = u64::from(experiment.start) * microsecond;
+    let early = reach(&mut chips, start).err();
     chips.machine_mut(stand.chip).clear_ledger();
     let before = instructions(chips.machine(stand.chip));
     let mut slices = Vec::new();
@@ -397,7 +427,7 @@ pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen
     while let Some((length, early)) = experiment.slice {
         let begin = chips.machine(stand.chip).now();
         let next = ((begin + early) / length + 1) * length - early;
-        reach(&mut chips, next.min(experiment.until))?;
+        reach(&mut chips, next.min(experiment.until)).map_err(Error::Machine)?;
         let machine = chips.machine(stand.chip);
         let now = observed::counts(machine.ledger());
         slices.push((begin, observed::difference(&counted, &now)));
@@ -406,7 +436,10 @@ pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen
             break;
         }
     }
-    reach(&mut chips, experiment.until)?;
+    let trapped = match early {
+        Some(trap) => Some(trap),
+        None => reach(&mut chips, experiment.until).err(),
+    };
     let machine = chips.machine(stand.chip);
     let mut timelines = BTreeMap::new();
     for &tile in &tiles {
@@ -422,5 +455,6 @@ pub fn execute(experiment: &Experiment<'_>, programs: &[Program]) -> Result<Seen
         console: described(system, &String::from_utf8_lossy(console)),
         ticks: machine.now(),
         slices,
+        trapped,
     })
 }

@@ -1,76 +1,16 @@
-//! Bounds beside what was observed, and verdicts.
+//! Bounds beside what was observed.
 //!
 //! Why it exists: a bound that nobody compares is decoration. What it deliberately does not know: how a bound is computed
 //! (`bulkhead_analysis`), and how an observation was made.
 
-use crate::collect::{self, ticks};
-use crate::names::Names;
-use crate::observed::Counts;
+use crate::collect;
+use crate::tiled::alone::Alone;
 use crate::tiled::requests::{self, converted};
 use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_analysis::communication::{Profile, SystemBounds};
-use bulkhead_machine::noc::Transaction;
 use bulkhead_model::System;
 use bulkhead_model::system::Flow;
-use bulkhead_report::format::grouped;
-use bulkhead_report::result::{Bound, End, FlowResult, Sample, VariantResult, Verdict};
-
-/// What the applications of a flow did alone, which decides the flow's bound.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alone {
-    /// Name of the flow.
-    pub flow: String,
-    /// Worst end-to-end latency in ticks.
-    pub worst: u64,
-    /// For each application: the most that it did in a period.
-    pub jobs: Vec<Job>,
-}
-
-/// Transactions of one application in one period, each the most of all periods.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Job {
-    /// The application.
-    pub app: usize,
-    /// Cache lines read.
-    pub line_reads: u64,
-    /// Cache lines written back.
-    pub line_writes: u64,
-    /// Chunks read by DMA.
-    pub chunks_read: u64,
-    /// Chunks written by DMA.
-    pub chunks_written: u64,
-    /// Messages and replies sent.
-    pub messages: u64,
-}
-
-impl Job {
-    /// Adds the transactions of another one.
-    pub fn add(&mut self, other: &Job) {
-        self.each(other, |own, others| own + others);
-    }
-
-    /// Raises each number to that of another one.
-    pub fn raise(&mut self, other: &Job) {
-        self.each(other, u64::max);
-    }
-
-    fn each(&mut self, other: &Job, join: impl Fn(u64, u64) -> u64) {
-        self.line_reads = join(self.line_reads, other.line_reads);
-        self.line_writes = join(self.line_writes, other.line_writes);
-        self.chunks_read = join(self.chunks_read, other.chunks_read);
-        self.chunks_written = join(self.chunks_written, other.chunks_written);
-        self.messages = join(self.messages, other.messages);
-    }
-}
-
-/// Everybody who could disturb `flow` is limited or absent: only then a deadline is promised.
-pub fn promised(system: &System, members: &[usize]) -> bool {
-    system
-        .apps
-        .iter()
-        .enumerate()
-        .all(|(index, app)| members.contains(&index) || app.limit.is_some())
-}
+use bulkhead_report::result::{Bound, FlowResult, VariantResult};
 
 /// Indices of the applications of a flow, in its order.
 pub fn members(system: &System, flow: &FlowResult) -> Vec<usize> {
@@ -106,148 +46,6 @@ pub fn shares_a_tile(system: &System, members: &[usize]) -> bool {
         let mut others = tiles.clone().filter(|(index, _)| *index != member);
         others.any(|(_, app)| Some(app.tile) == own)
     })
-}
-
-/// Shortest period of the flow's applications in ticks.
-pub fn period(system: &System, members: &[usize]) -> Option<u64> {
-    let per_second = system.platform.ticks_per_second();
-    members
-        .iter()
-        .filter_map(|&index| system.apps.get(index)?.task.as_ref())
-        .map(|task| ticks(task.period, per_second))
-        .min()
-}
-
-/// Slices in which transactions are counted for the bounds of a system's flows: length in ticks, and how much before its multiples
-/// they begin. They are a period long if all flows have the same, else short.
-pub fn slicing(system: &System) -> Option<(u64, u64)> {
-    let per_second = system.platform.ticks_per_second();
-    // A microsecond early, as releases come just after a multiple.
-    let early = per_second / 1_000_000;
-    let mut flows = system.flows.iter();
-    let period_of = |flow: Option<&Flow>| period(system, &members_of(system, flow?));
-    let first = period_of(Some(flows.next()?));
-    let same = flows.all(|flow| period_of(Some(flow)) == first);
-    Some(match first.filter(|period| same && *period > early) {
-        Some(period) => (period, early),
-        None => ((early * SHORT).max(1), 0),
-    })
-}
-
-/// Microseconds of a short slice: short against what takes long enough to be worth a bound.
-const SHORT: u64 = 10;
-
-/// Reads off what the applications of a flow did at most in a job. `length`: that of the slices. If it is the flow's period, each
-/// holds one job, and those before the flow's first sample are start-up; else those count that a sample touches.
-pub fn alone(
-    system: &System,
-    names: &Names,
-    flow: &FlowResult,
-    slices: &[(u64, Counts)],
-    length: u64,
-) -> Option<Alone> {
-    let first = flow.samples.iter().map(|sample| sample.begin).min()?;
-    if slices.is_empty() {
-        return None;
-    }
-    let members = members(system, flow);
-    let periodic = period(system, &members) == Some(length);
-    let jobs = members
-        .iter()
-        .map(|&app| {
-            if periodic {
-                in_periods(system, names, app, slices, first)
-            } else {
-                in_samples(system, names, app, slices, &flow.samples)
-            }
-        })
-        .collect();
-    Some(Alone {
-        flow: flow.name.clone(),
-        worst: flow.latency.max,
-        jobs,
-    })
-}
-
-fn job(system: &System, names: &Names, app: usize, counts: &Counts) -> Job {
-    let of = |wanted| of_app(system, names, app, counts, wanted);
-    Job {
-        app,
-        line_reads: of(Transaction::CacheRead),
-        line_writes: of(Transaction::CacheWrite),
-        chunks_read: of(Transaction::DmaRead),
-        chunks_written: of(Transaction::DmaWrite),
-        messages: of(Transaction::Message),
-    }
-}
-
-fn in_periods(
-    system: &System,
-    names: &Names,
-    app: usize,
-    slices: &[(u64, Counts)],
-    first: u64,
-) -> Job {
-    let mut most = Job {
-        app,
-        ..Job::default()
-    };
-    // The last slice that begins before the first sample holds it.
-    let begun = slices.windows(2).filter(|pair| pair[1].0 > first);
-    for (_, counts) in begun.map(|pair| &pair[0]).chain(slices.last()) {
-        most.raise(&job(system, names, app, counts));
-    }
-    most
-}
-
-/// What an application did while any of these samples lasted, at most. Transactions are counted where they end; a slice that a
-/// sample touches counts for it.
-pub fn in_samples(
-    system: &System,
-    names: &Names,
-    app: usize,
-    slices: &[(u64, Counts)],
-    samples: &[Sample],
-) -> Job {
-    let mut most = Job {
-        app,
-        ..Job::default()
-    };
-    let ends = slices.iter().skip(1).map(|(begin, _)| *begin);
-    let slices: Vec<(u64, u64, Job)> = slices
-        .iter()
-        .zip(ends.chain([u64::MAX]))
-        .map(|((begin, counts), end)| (*begin, end, job(system, names, app, counts)))
-        .collect();
-    for sample in samples {
-        let last = sample.begin + sample.latency;
-        let first = slices.partition_point(|(_, end, _)| *end <= sample.begin);
-        let touched = slices[first..].iter();
-        let mut sum = Job::default();
-        for (_, _, job) in touched.take_while(|(begin, ..)| *begin <= last) {
-            sum.add(job);
-        }
-        most.raise(&sum);
-    }
-    most
-}
-
-/// Transactions of an application's tile, TileMux included.
-pub fn of_app(
-    system: &System,
-    names: &Names,
-    app: usize,
-    counts: &Counts,
-    wanted: Transaction,
-) -> u64 {
-    let name = &system.apps[app].name;
-    counts
-        .iter()
-        .filter(|((owner, transaction), _)| {
-            *transaction == wanted && names.owner(*owner).trim_end_matches(" (TileMux)") == name
-        })
-        .map(|(_, count)| *count)
-        .sum()
 }
 
 /// Adds bounds to a variant. `missing`: flows that could not be measured alone, and why.
@@ -352,13 +150,13 @@ pub fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Result<Boun
         .collect();
     let bounds = SystemBounds::new(system, &profiles).map_err(|error| error.to_string())?;
     let bound = bounds.flow(apps, 0).map_err(|error| error.to_string())?;
-    Ok(converted(
-        &bound.bound,
-        bound.bound.whole(),
-        "the whole flow: its worst latency alone, as measured, and what all its requests may wait for others; \
-         the requests of a job are the most that were counted in a period alone",
-    )
-    .0)
+    let covers = format!(
+        "the whole flow: its worst latency alone, as measured, and what all requests of a job may wait for others, as analysed; {}",
+        alone.assumed(system.platform.ticks_per_second())
+    );
+    let mut found = converted(&bound.bound, bound.bound.whole(), &covers).0;
+    found.method = format!("measured alone + analysed interference: {}", found.method);
+    Ok(found)
 }
 
 /// Payload at most: a slot of the receiver without the header.
@@ -375,79 +173,13 @@ pub fn message_bytes(system: &System, from: usize, to: usize) -> u64 {
         .unwrap_or(0)
 }
 
-/// What was promised for a variant, and whether it held. `cycle`: ticks of a cycle of the reference clock.
-pub fn verdicts(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Verdict> {
-    let cycles = |ticks: u64| grouped(ticks.div_ceil(cycle.max(1)));
-    let mut all = Vec::new();
-    let mut add = |what: String, held: bool| {
-        all.push(Verdict {
-            variant: variant.name.clone(),
-            what,
-            held,
-        });
-    };
-    for flow in &variant.flows {
-        if flow.latency.count == 0 {
-            let advice = match variant.end {
-                End::Duration => "; the system must first start, so give it a longer duration",
-                _ => "",
-            };
-            add(format!("flow {}: not one sample{advice}", flow.name), false);
-            continue;
-        }
-        if let Some(bound) = &flow.bound {
-            add(
-                format!(
-                    "flow {}: worst {} cycles within the bound of {}",
-                    flow.name,
-                    cycles(flow.latency.max),
-                    cycles(bound.ticks)
-                ),
-                flow.latency.max <= bound.ticks,
-            );
-        }
-        let members = members(system, flow);
-        if flow.deadline.is_some() && promised(system, &members) {
-            let allowed = members
-                .iter()
-                .filter_map(|&index| system.apps.get(index)?.task.as_ref())
-                .map(|task| task.misses)
-                .max()
-                .unwrap_or(0);
-            add(
-                format!(
-                    "flow {}: {} late of {}, {allowed} allowed",
-                    flow.name,
-                    flow.misses,
-                    flow.latency.count + flow.lost
-                ),
-                flow.misses <= allowed,
-            );
-        }
-    }
-    for request in &variant.requests {
-        if let Some(bound) = &request.bound {
-            add(
-                format!(
-                    "{} of {}: worst {} cycles within the bound of {}",
-                    request.kind,
-                    request.application,
-                    cycles(request.worst),
-                    cycles(bound.ticks)
-                ),
-                request.worst <= bound.ticks,
-            );
-        }
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bulkhead_machine::types::Owner;
+    use crate::tiled::alone::Job;
     use bulkhead_model::{LoadOptions, load_system};
     use bulkhead_report::distribution::distribution;
+    use bulkhead_report::result::Sample;
 
     fn variant(name: &str) -> System {
         let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
@@ -476,89 +208,18 @@ mod tests {
         }
     }
 
-    fn result(flow: FlowResult) -> VariantResult {
-        VariantResult {
-            name: "regulated".to_owned(),
-            ticks: 0,
-            end: End::Duration,
-            instructions: 0,
-            digest: String::new(),
-            flows: vec![flow],
-            spans: Vec::new(),
-            requests: Vec::new(),
-            interference: Vec::new(),
-            tiles: Vec::new(),
-            incidents: Vec::new(),
-            checks: Vec::new(),
-            quotas: Vec::new(),
-        }
-    }
-
     #[test]
-    fn a_deadline_is_promised_only_where_the_others_are_limited() {
-        for (name, alone, kept) in [
-            ("alone", true, true),
-            ("unregulated", false, false),
-            ("regulated", false, true),
+    fn who_is_alone_is_measured_undisturbed() {
+        for (name, alone) in [
+            ("alone", true),
+            ("unregulated", false),
+            ("regulated", false),
         ] {
             let system = variant(name);
             let members = members(&system, &flow(&[1]));
             assert_eq!(members.len(), 3, "{name}");
             assert_eq!(is_alone(&system, &members), alone, "{name}");
-            assert_eq!(promised(&system, &members), kept, "{name}");
         }
-    }
-
-    #[test]
-    fn start_up_does_not_count_as_a_job() {
-        let system = variant("alone");
-        let names = crate::tiled::names::of(&system, "");
-        let count = |reads| Counts::from([((Owner::new(2, 2), Transaction::CacheRead), reads)]);
-        // The first sample begins at 150, so the slice from 100 on is the first that counts.
-        let length = slicing(&system).expect("a flow").0;
-        let slices = [(0, count(900)), (100, count(7)), (200, count(5))];
-        let alone = alone(&system, &names, &flow(&[40]), &slices, length).expect("a sample");
-        assert_eq!(alone.jobs[0].line_reads, 7);
-        assert_eq!(alone.worst, 40);
-    }
-
-    #[test]
-    fn a_flow_without_samples_keeps_no_promise() {
-        let system = variant("unregulated");
-        let mut none = flow(&[900]);
-        none.latency = distribution([]);
-        let all = verdicts(&system, 2, &result(none));
-        assert!(
-            all.iter()
-                .any(|one| !one.held && one.what.contains("not one sample"))
-        );
-    }
-
-    #[test]
-    fn a_late_sample_and_an_exceeded_bound_fail() {
-        let system = variant("regulated");
-        let mut good = result(flow(&[900]));
-        good.flows[0].bound = Some(Bound {
-            ticks: 900,
-            method: String::new(),
-            covers: String::new(),
-        });
-        assert!(
-            verdicts(&system, 2, &good)
-                .iter()
-                .all(|verdict| verdict.held)
-        );
-        let mut bad = result(flow(&[1200]));
-        bad.flows[0].bound = Some(Bound {
-            ticks: 1199,
-            method: String::new(),
-            covers: String::new(),
-        });
-        assert!(
-            verdicts(&system, 2, &bad)
-                .iter()
-                .all(|verdict| !verdict.held)
-        );
     }
 
     #[test]
@@ -576,6 +237,8 @@ mod tests {
                 flow: "loop".to_owned(),
                 worst: 30_000,
                 jobs: apps.iter().map(|&app| known(app)).collect(),
+                count: 50,
+                time: 100_000,
             };
             flow_bound(&system, &apps, &alone)
                 .ok()

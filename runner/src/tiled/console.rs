@@ -9,7 +9,7 @@ use crate::collect::of_kind;
 use crate::measure::MarkerEvent;
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_model::System;
-use bulkhead_report::result::{Incident, QuotaUse};
+use bulkhead_report::result::{Incident, IncidentKind, QuotaUse};
 use std::collections::BTreeMap;
 
 /// Applications that ended in another way than with exit code 0.
@@ -35,6 +35,10 @@ pub fn incidents(
                 false => "",
             };
             Incident {
+                kind: match notice.what.starts_with("stopped: exit ") {
+                    true => IncidentKind::Stopped,
+                    false => IncidentKind::Crash,
+                },
                 at: fault_times.get(&(notice.tile, notice.activity)).copied(),
                 tile: notice.tile,
                 application: notice.name.clone(),
@@ -51,6 +55,20 @@ pub fn incidents(
             }
         })
         .collect()
+}
+
+/// What the kernel said if it panicked. Only the kernel can begin a line so.
+pub fn kernel_panic(system: &System, console: &str) -> Option<Incident> {
+    let mut lines = console.lines();
+    let place = lines.find_map(|line| line.strip_prefix("kernel: panicked at "))?;
+    let message = lines.next().unwrap_or_default();
+    Some(Incident {
+        kind: IncidentKind::KernelStopped,
+        at: None,
+        tile: system.kernel_tile,
+        application: "kernel".to_owned(),
+        what: format!("panicked at {} {message}", place),
+    })
 }
 
 /// Lines of managers; others may say what they like.
@@ -176,6 +194,26 @@ mod tests {
         let console = console.replace("[hog-1] act", "[root] act");
         let more = ": stack overflow; `stack` of the application gives it more";
         assert_eq!(told(&console), [error.into(), format!("{fault}{more}")]);
+    }
+
+    #[test]
+    fn a_panic_of_the_kernel_is_an_incident_and_nobody_else_can_say_so() {
+        let system = system();
+        let said = "[hog-1] kernel: panicked at a lie\nkernel: panicked at src/unit.rs:481:5:\nendpoint 3 of the kernel\n";
+        let found = kernel_panic(&system, said).expect("it panicked");
+        assert_eq!(found.kind, IncidentKind::KernelStopped);
+        assert_eq!(
+            (found.tile, found.application.as_str(), found.what.as_str()),
+            (
+                system.kernel_tile,
+                "kernel",
+                "panicked at src/unit.rs:481:5: endpoint 3 of the kernel"
+            )
+        );
+        assert_eq!(
+            kernel_panic(&system, "[hog-1] kernel: panicked at a lie\n"),
+            None
+        );
     }
 
     #[test]

@@ -3,10 +3,18 @@
 //! Why it exists: a flow's bound begins with what the flow took and did alone, and a description need not have a variant for that. What
 //! it deliberately does not know: how a bound follows from it (`bounds`).
 
-use super::bounds::{self, Alone};
-use super::quiet;
+use super::alone::{self, Alone};
+use super::bounds;
+use super::{Tiled, quiet};
+use crate::chips::images;
 use crate::collect;
+use crate::error::Error;
+use crate::observed::Observed;
 use crate::paradigm::{BesideRun, Ran};
+use crate::parallel::in_parallel;
+use crate::programs::Program;
+use crate::progress::Progress;
+use crate::session;
 use bulkhead_model::System;
 use bulkhead_model::system::Flow;
 use bulkhead_report::result::AddedRun;
@@ -53,7 +61,7 @@ pub fn plan(chosen: &[(String, System)], all: &[(String, System)]) -> Vec<Beside
             runs.push(BesideRun {
                 flow: flow.name.clone(),
                 about,
-                slices: bounds::slicing(&system),
+                slices: alone::slicing(&system),
                 system,
             });
         }
@@ -67,6 +75,48 @@ fn has_alone(system: &System, flow: &Flow) -> bool {
     flows
         .find(|own| own.name == flow.name)
         .is_some_and(|own| bounds::is_alone(system, &bounds::members_of(system, own)))
+}
+
+/// Makes runs that [`plan`] planned, several at a time, and reads them off.
+///
+/// # Errors
+/// If the machine refuses one.
+pub fn measure(
+    runs: &[BesideRun],
+    programs: &[Program],
+    progress: &dyn Progress,
+) -> Result<Added, Error> {
+    let observed = in_parallel(runs, |run| {
+        let (image, peer_image) = images(&Tiled, &run.system, programs)?;
+        let per_second = run.system.platform.ticks_per_second();
+        let plan = session::Plan {
+            ticks: collect::ticks(run.system.duration, per_second),
+            trace: false,
+            slice: run.slices,
+            looks: 1,
+        };
+        let images = (&image, peer_image.as_ref());
+        let name = format!("{} alone", run.flow);
+        session::execute_watched(&Tiled, &run.system, images, plan, &name, progress, None)
+    });
+    let observed: Vec<Observed> = observed.into_iter().collect::<Result<_, _>>()?;
+    let names = runs.iter().zip(&observed);
+    let names: Vec<_> = names
+        .map(|(run, seen)| super::names::of(&run.system, &seen.console))
+        .collect();
+    let ran = |((run, seen), names)| {
+        let run: &BesideRun = run;
+        let ran = Ran {
+            system: &run.system,
+            names,
+            seen,
+            slice: run.slices.map_or(0, |slice| slice.0),
+        };
+        (run.clone(), ran)
+    };
+    let besides: Vec<(BesideRun, Ran<'_>)> =
+        runs.iter().zip(&observed).zip(&names).map(ran).collect();
+    Ok(read(&besides))
 }
 
 /// Reads off the runs that were made besides.
@@ -85,7 +135,7 @@ pub fn read(besides: &[(BesideRun, Ran<'_>)]) -> Added {
             digest: ran.seen.digest.clone(),
         });
         let known = flow.and_then(|flow| {
-            bounds::alone(ran.system, ran.names, flow, &ran.seen.slices, ran.slice)
+            alone::alone(ran.system, ran.names, flow, &ran.seen.slices, ran.slice)
         });
         match known {
             Some(known) => added.alone.push(known),

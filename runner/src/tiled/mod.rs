@@ -5,15 +5,19 @@
 //! paradigms; experiments over many runs.
 
 pub mod admission;
+pub mod alone;
 pub mod attack;
 pub mod attacked;
 pub mod boot_image;
 pub mod bounds;
+pub mod catalogue;
 pub mod console;
 pub mod lonely;
 pub mod names;
+pub mod promises;
 pub mod quiet;
 pub mod requests;
+pub mod unfinished;
 
 use crate::error::Error;
 use crate::image::BootImage;
@@ -22,13 +26,14 @@ use crate::modules::boot_name;
 use crate::names::Names;
 use crate::paradigm::{BesideRun, Paradigm, Ran, Said};
 use crate::programs::Program;
-use bounds::Alone;
+use alone::Alone;
 use bulkhead_abi::dtu::{Endpoint, MemoryEndpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_machine::machine::Machine;
 use bulkhead_model::{System, canonical};
-use bulkhead_report::result::{AddedRun, Incident, QuotaUse, VariantResult, Verdict};
+use bulkhead_report::result::{AddedRun, Incident, QuotaUse, VariantResult};
+use bulkhead_report::verdict::Promise;
 
 /// Name of the kernel's program.
 const KERNEL: &str = "tiled/kernel";
@@ -119,7 +124,10 @@ impl Paradigm for Tiled {
         seen: &Said<'_>,
         locate: &dyn Fn(&str, u64) -> Option<String>,
     ) -> Vec<Incident> {
-        console::incidents(system, seen.console, seen.markers, locate)
+        let mut all = console::incidents(system, seen.console, seen.markers, locate);
+        all.extend(console::kernel_panic(system, seen.console));
+        all.extend(unfinished::incidents(system, seen));
+        all
     }
 
     fn quotas(&self, system: &System, console: &str) -> Vec<QuotaUse> {
@@ -137,7 +145,7 @@ impl Paradigm for Tiled {
     fn slices(&self, system: &System) -> Option<(u64, u64)> {
         let mut flows = system.flows.iter();
         let alone = flows.any(|flow| bounds::is_alone(system, &bounds::members_of(system, flow)));
-        bounds::slicing(system).filter(|_| alone)
+        alone::slicing(system).filter(|_| alone)
     }
 
     fn besides(&self, chosen: &[(String, System)], all: &[(String, System)]) -> Vec<BesideRun> {
@@ -158,9 +166,7 @@ impl Paradigm for Tiled {
                     && !alone.iter().any(|known| known.flow == flow.name)
                 {
                     let slices = &ran.seen.slices;
-                    alone.extend(bounds::alone(
-                        ran.system, ran.names, flow, slices, ran.slice,
-                    ));
+                    alone.extend(alone::alone(ran.system, ran.names, flow, slices, ran.slice));
                 }
             }
         }
@@ -172,7 +178,7 @@ impl Paradigm for Tiled {
         added.runs
     }
 
-    fn verdicts(&self, system: &System, cycle: u64, variant: &VariantResult) -> Vec<Verdict> {
-        bounds::verdicts(system, cycle, variant)
+    fn promises(&self, system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
+        promises::of(system, cycle, variant)
     }
 }

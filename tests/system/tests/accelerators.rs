@@ -2,7 +2,7 @@
 
 use bulkhead_report::result::VariantResult;
 use bulkhead_runner::watch::Log;
-use bulkhead_whole_system_tests::{finished, observed, variant};
+use bulkhead_system_tests::whole::{finished, observed, variant};
 
 /// The image of `workloads/accelerator/src/edges.rs`.
 fn image(bytes: usize) -> Vec<u8> {
@@ -300,7 +300,7 @@ fn files_that_are_not_there_and_units_gone_mad() {
     assert_eq!(checks(shared, "camera"), [hash]);
     assert_eq!(checks(shared, "inspector"), [0u64; 0]);
     // The unit of the pipeline's end is an attacker: with the gates of its client it reaches nothing else.
-    let attacked = bulkhead_whole_system_tests::finished(
+    let attacked = bulkhead_system_tests::whole::finished(
         "accelerators-files",
         &["platform/accelerator[checksum]@operation=rogue"],
         false,

@@ -3,7 +3,8 @@
 use bulkhead_experiments::audit::{Finished, Options, audit};
 use bulkhead_report::audit::result::{AttackResult, DomainResult, Verdict};
 use bulkhead_runner::progress::Silent;
-use bulkhead_whole_system_tests::system;
+use bulkhead_runner::run;
+use bulkhead_system_tests::whole::system;
 use std::path::PathBuf;
 
 fn checked(path: impl Into<PathBuf>, domain: &str, overrides: &[&str], searches: u32) -> Finished {
@@ -11,6 +12,7 @@ fn checked(path: impl Into<PathBuf>, domain: &str, overrides: &[&str], searches:
     options.domains = vec![domain.to_owned()];
     options.overrides = overrides.iter().map(|&text| text.to_owned()).collect();
     options.searches = searches;
+    options.time = bulkhead_experiments::audit::time("4ms").expect("a time");
     match audit(&options, &Silent) {
         Ok(finished) => finished,
         Err(error) => panic!("{error}"),
@@ -55,6 +57,13 @@ fn limits_bound_what_the_quickstart_suffers_and_their_removal_is_found() {
     assert_eq!(bad.code(), 3);
     let worst = &domain.attacks[domain.worst.expect("felt")];
     assert!(worst.slowdown > 2500, "{worst:?}");
+    // The hogs of the description attack, too. What they do at first, and what hurts so, is to write their memory once.
+    for name in ["the system's own programs", "memory writes"] {
+        let mut attacks = domain.attacks.iter();
+        let attack = attacks.find(|attack| attack.name == name);
+        let slowdown = attack.map_or(0, |attack| attack.slowdown);
+        assert!((2500..=worst.slowdown).contains(&slowdown), "{attack:?}");
+    }
     // The first difference comes soon after the start of the attack, and the ledger names the attackers.
     let first = domain.difference.as_ref().expect("explained");
     let at = first.attacked_at.or(first.alone_at).expect("a moment");
@@ -69,6 +78,44 @@ fn limits_bound_what_the_quickstart_suffers_and_their_removal_is_found() {
     );
     let waited: u64 = domain.account.iter().map(|line| line.ticks).sum();
     assert_eq!(waited, worst.waited);
+}
+
+/// Both begin with the same run of the flow alone, and judge the same flow.
+#[test]
+fn run_and_audit_give_a_flow_the_same_bound() {
+    for (variant, unlimited) in [("regulated", None), ("unregulated", Some("none"))] {
+        let short = "@duration=12ms".to_owned();
+        let options = run::Options {
+            system: "quickstart".into(),
+            overrides: vec![short.clone()],
+            variants: vec![variant.to_owned()],
+            ..run::Options::default()
+        };
+        let ran = run::run(&options, &Silent).unwrap_or_else(|error| panic!("{error}"));
+        let own = ran.result.variants[0].flows[0].bound.clone();
+        let mut overrides = vec![short];
+        overrides.extend(unlimited.map(|limit| format!("logger/*/limit@noc={limit}")));
+        let options = Options {
+            overrides,
+            domains: vec!["control".to_owned()],
+            searches: 0,
+            time: bulkhead_experiments::audit::time("3ms").expect("a time"),
+            ..Options::new("quickstart")
+        };
+        let audited = audit(&options, &Silent).unwrap_or_else(|error| panic!("{error}"));
+        let domain = only(&audited);
+        assert_eq!(own, domain.flows[0].bound, "{variant}");
+        let covers = own.expect("a bound").covers;
+        assert!(covers.contains(" jobs in "), "{covers}");
+        // The system's own programs attack first, each program of the catalog that fits behind the library.
+        let first = &domain.attacks[0];
+        assert_eq!(first.name, "the system's own programs");
+        assert_eq!(first.plans[0], "hog-1: its own program adversary/memcpy");
+        let mut names = domain.attacks.iter().map(|attack| attack.name.as_str());
+        assert!(names.any(|name| name == "bandwidth/memory"));
+        // Without limits they are felt.
+        assert!(first.waited > 0 && first.from_reset, "{first:?}");
+    }
 }
 
 #[test]
@@ -128,6 +175,34 @@ fn a_channel_from_outside_is_an_opening() {
         worst.plans.iter().any(|plan| plan.contains("messages")),
         "{worst:?}"
     );
+}
+
+/// Who may make children, endpoints, services and the like uses all of that against a critical caller of the kernel.
+#[test]
+fn what_rights_allow_delays_a_critical_call_by_two_pieces_of_work_at_most() {
+    let finished = checked(system("audit-rights"), "calling", &[], 2);
+    let domain = only(&finished);
+    assert_ne!(domain.verdict, Verdict::Broken, "{:?}", domain.reasons);
+    // A call alone (at least), one piece of the kernel's work that had begun and one that is resumed (`analysis::kernel`, at most 8000 cycles each).
+    let (alone, piece) = (500, 8000);
+    for attack in &domain.attacks {
+        println!("{}: {} of {}", attack.name, attack.slowdown, attack.of);
+        assert!(attack.harm.is_empty(), "{attack:?}");
+        if attack.of == "spans of caller" {
+            let most = (alone + 2 * piece) * 1000 / alone;
+            assert!(attack.slowdown <= most, "{attack:?}");
+        }
+    }
+    let kind = |name: &str| domain.attacks.iter().find(|attack| attack.name == name);
+    for name in [
+        "children that are stopped while they run",
+        "services that come and go",
+        "revocations of 128 endpoints",
+        "attack/heir",
+    ] {
+        let attack = kind(name).expect("in the library");
+        assert!(!attack.identical, "{attack:?}");
+    }
 }
 
 fn two_chips(domain: &str, searches: u32) -> Finished {

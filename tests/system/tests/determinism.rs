@@ -1,6 +1,6 @@
 //! Equal inputs give equal ticks: over repeated runs, with and without a trace, in other folders, in debug and release.
 
-use bulkhead_whole_system_tests::finished;
+use bulkhead_system_tests::whole::finished;
 use sha2::{Digest, Sha256};
 
 const SHORT: &[&str] = &["@duration=6ms", "sensor/argument[samples]@value=3"];

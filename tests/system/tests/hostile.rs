@@ -1,6 +1,6 @@
 //! An application that misbehaves harms nobody, and the report says what it did.
 
-use bulkhead_whole_system_tests::{finished, system, variant};
+use bulkhead_system_tests::whole::{finished, system, variant};
 
 /// Variant, what the report must say of the attacker (nothing: it ends well or runs on), and in which file it happened.
 const EXPECTED: [(&str, &str, &str); 19] = [
@@ -63,7 +63,7 @@ fn the_control_loop_goes_on_beside_every_attacker() {
             assert_eq!(explained, name == "stack", "{said:?}");
         }
     }
-    assert!(finished.result.held(), "{:?}", finished.result.verdicts);
+    assert!(finished.result.is_kept(), "{:?}", finished.result.verdict);
     // A program faulted, and the command's exit code says so.
     assert_eq!(finished.code(), 4);
 }

@@ -4,7 +4,7 @@ use bulkhead_machine::trace::proto::Trace;
 use bulkhead_report::result::{End, VariantResult};
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::{Look, Options, looked_at, run};
-use bulkhead_whole_system_tests::{finished, system, variant};
+use bulkhead_system_tests::whole::{finished, system, variant};
 use prost::Message;
 use std::collections::BTreeMap;
 

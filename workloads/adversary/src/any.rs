@@ -7,6 +7,7 @@
 extern crate alloc;
 
 mod attacker;
+mod rights;
 
 use attacker::Device;
 use bulkhead_lib::time;

@@ -3,9 +3,10 @@
 //! Argument `plan`: 48 letters `a` to `p`, each four bits, the most significant first: 8 letters for the moment of the start
 //! (microseconds since reset), 8 for the seed of random numbers, then four phases of 8 letters each, repeated for ever: kind
 //! (2), strength (2), length in microseconds (4). All plans have one length and are read along one path, so that systems
-//! whose plans differ start alike to the cycle. Kinds: see `attack`. Gates are found by trying every endpoint, as an
+//! whose plans differ start alike to the cycle. Kinds: see `attack`, and from 14 on `rights`. Gates are found by trying every endpoint, as an
 //! attacker would.
 
+use crate::rights::Rights;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bulkhead_lib::abi::dtu::{ADDRESS, ARGUMENT, COMMAND, DtuError, NO_ENDPOINT, SIZE};
@@ -17,8 +18,9 @@ use bulkhead_lib::hal::{dtu, probe, user};
 use bulkhead_lib::{argument, environment, syscall, time};
 use bulkhead_random::Random;
 
-/// The kind that is the device's.
-const FRAMES: u64 = 13;
+/// The first kind that uses rights beside memory and gates, and the kind that is the device's.
+const RIGHTS: u64 = 14;
+const FRAMES: u64 = 23;
 /// Endpoints that are tried.
 const ENDPOINTS: u16 = 256;
 /// Bytes of a message's payload at most.
@@ -52,6 +54,7 @@ struct Attacker {
     regions: Vec<MemoryGate>,
     senders: Vec<u16>,
     receivers: Vec<u16>,
+    rights: Rights,
 }
 
 fn number(letters: &[u8]) -> u64 {
@@ -86,6 +89,7 @@ pub fn run(device: &mut impl Device) -> u64 {
         regions: Vec::new(),
         senders: Vec::new(),
         receivers: Vec::new(),
+        rights: Rights::new(),
     };
     time::sleep_until(start);
     attacker.explore();
@@ -179,9 +183,19 @@ impl Attacker {
             9 => self.tilemux_calls(phase),
             10 => self.unit_commands(),
             11 => time::sleep_until(time::now() + 500 + 100 * phase.strength),
-            _ => {
+            12 => {
                 for index in 0..self.receivers.len() {
                     self.drain(self.receivers[index], true);
+                }
+            }
+            13 => self.copy(),
+            RIGHTS.. => {
+                let random = &mut self.random;
+                self.rights
+                    .attack(phase.kind, phase.strength, random, &self.senders);
+                let replies = environment().call_reply;
+                if replies != NO_ENDPOINT {
+                    self.drain(replies, false);
                 }
             }
         }
@@ -201,6 +215,20 @@ impl Attacker {
                 }
                 3 => probe::store(base + here, here),
                 _ => probe::store(base + here, probe::load(base + there)),
+            }
+        }
+    }
+
+    /// Copies one half of its memory to the other, line by line.
+    fn copy(&mut self) {
+        let half = self.memory.capacity() / 2 & !7;
+        let base = self.memory.as_ptr() as u64;
+        for _ in 0..16 {
+            self.at = if self.at + 8 >= half { 0 } else { self.at + 8 };
+            let from = base + 8 * self.at as u64;
+            let line: [u64; 8] = core::array::from_fn(|word| probe::load(from + 8 * word as u64));
+            for (word, value) in line.into_iter().enumerate() {
+                probe::store(from + 8 * (half + word) as u64, value);
             }
         }
     }

@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod attacker;
 mod frames;
+mod rights;
 
 use attacker::Device;
 use bulkhead_lib::abi::network::INTERRUPT_GATE;

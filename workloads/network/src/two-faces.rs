@@ -11,6 +11,7 @@ use bulkhead_lib::abi::network::INTERRUPT_GATE;
 use bulkhead_lib::common::account::Terms;
 use bulkhead_lib::common::network::{CLOSE, CONNECT, RECEIVE, Request, SEND, address};
 use bulkhead_lib::common::status::Status;
+use bulkhead_lib::common::waiting::{Client, Owner};
 use bulkhead_lib::gate::ReceiveGate;
 use bulkhead_lib::{argument, marker, println, time};
 use bulkhead_network::{Answer, Card, Options, Stack};
@@ -130,7 +131,16 @@ impl Neighbour {
     }
 
     fn call(&mut self, request: Request, data: &[u8]) -> Result<Answer, Status> {
-        self.stack.request(1, request, data, (), time::now());
+        // It serves itself.
+        let client = Client {
+            priority: 0,
+            label: 0,
+        };
+        let whose = Owner {
+            client,
+            activity: 1,
+        };
+        self.stack.request(whose, request, data, (), time::now());
         loop {
             self.step();
             if let Some(((), answer)) = self.stack.take() {

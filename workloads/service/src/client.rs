@@ -1,7 +1,8 @@
 //! A client of the example service: asks over and over, and measures.
 //!
 //! Gates: `service` (send). Arguments: `runs` (1000), `request` (`null`, `add` or `work`), `time` and `estimate` of work
-//! (0; the same), `pause` between requests (0), `refused` (0: how many requests may be refused).
+//! (0; the same), `pause` between requests (0), `refused` (0: how many requests may be refused, because they are too long or because
+//! the service does not know them).
 #![no_std]
 #![no_main]
 
@@ -53,6 +54,12 @@ fn main() -> u64 {
         match outcome {
             Ok(()) => {}
             Err(Status::TooLong) => refused += 1,
+            Err(Status::UnknownOperation) => {
+                if refused == 0 {
+                    println!("request {run}: {}", Status::UnknownOperation);
+                }
+                refused += 1;
+            }
             Err(status) => {
                 println!("request {run}: {status}");
                 return 1;

@@ -394,11 +394,13 @@ pub fn claims(all: &[Attack]) -> Vec<Claim> {
             )),
         };
         claims.extend(shown.map(|(what, held)| Claim {
+            of: None,
             what: format!("{head}; {what}"),
             held,
         }));
         if let (Some(worst), Some(most)) = (one.worst, one.bound.most()) {
             claims.push(Claim {
+                of: None,
                 what: format!(
                     "{}, {}: worst {worst:.2} us within the bound of {most:.2} us",
                     one.title, one.variant

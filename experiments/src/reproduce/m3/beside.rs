@@ -10,7 +10,8 @@ use bulkhead_model::System;
 use bulkhead_report::result::{RunResult, Sample, SpanResult};
 use bulkhead_runner::error::Error;
 use bulkhead_runner::run::Seen;
-use bulkhead_runner::tiled::bounds::{self, Job};
+use bulkhead_runner::tiled::alone::{self, Job};
+use bulkhead_runner::tiled::bounds;
 use serde::Serialize;
 
 /// A bound, or why there is none. In the unit of the measurement that it stands beside.
@@ -108,7 +109,7 @@ pub fn work_in(seen: &Seen, samples: &[Sample], apps: &[&str]) -> Work {
     let jobs = apps.iter().map(|app| {
         let index = system.apps.iter().position(|one| one.name == *app);
         let job = index.map_or_else(Job::default, |index| {
-            bounds::in_samples(system, names, index, &seen.slices, samples)
+            alone::in_samples(system, names, index, &seen.slices, samples)
         });
         (app.to_string(), job)
     });

@@ -2,6 +2,7 @@
 //!
 //! What it deliberately does not know: ours.
 
+use super::differences::Explanation;
 use bulkhead_runner::error::Error;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,8 @@ pub struct Figures {
     pub priorities: PrioritiesFigure,
     /// The regulated case.
     pub regulated: Regulated,
+    /// Why figures of ours differ from these.
+    pub explanations: Vec<Explanation>,
 }
 
 /// A row of Table I, in cycles.

@@ -210,6 +210,7 @@ pub fn empty() -> Reproduced {
         attacks: vec![],
         regulation: vec![],
         claims: vec![],
+        explanations: vec![],
     }
 }
 

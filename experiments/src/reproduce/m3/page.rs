@@ -4,7 +4,8 @@
 
 use super::beside::ASSUMPTION;
 use super::defences::{self, footnote};
-use super::{Reproduced, Slowdown, WORKLOADS, more};
+use super::{Reproduced, Slowdown, WORKLOADS, differences, more};
+use bulkhead_report::distribution::{note, shown};
 use bulkhead_report::page::{page, picture};
 use bulkhead_report::plot::{Axes, Bar, Series, bars, rising};
 use bulkhead_report::table::{plain, render};
@@ -24,7 +25,7 @@ fn names(workload: &str) -> &str {
 
 /// A reproduction for the terminal.
 pub fn summary(all: &Reproduced) -> String {
-    let mut out = String::new();
+    let mut out = format!("{}\n", all.verdict().head(&[]));
     if !all.round_trips.is_empty() {
         let mut table = plain(&TABLE_ONE);
         for (_, row) in table_one(all) {
@@ -37,7 +38,11 @@ pub fn summary(all: &Reproduced) -> String {
         );
         let note = footnote(all.round_trips.iter().map(|one| &one.bound));
         let note = note.map_or(String::new(), |note| format!("{note} "));
-        let _ = writeln!(out, "{note}{}\n", message_text(all));
+        let _ = writeln!(out, "{note}{}", message_text(all));
+        for line in table_one_notes(all) {
+            let _ = writeln!(out, "  {line}");
+        }
+        out.push('\n');
     }
     for (title, list) in groups(all) {
         let mut headings = vec!["name"];
@@ -56,6 +61,9 @@ pub fn summary(all: &Reproduced) -> String {
             "{title}: worst slowdown of a row beside a column\n{}",
             render(&table)
         );
+        for line in notes(all, &title, &list) {
+            let _ = writeln!(out, "  {line}");
+        }
     }
     for (platform, list) in sweeps(all) {
         let limits = limits(&list);
@@ -75,17 +83,23 @@ pub fn summary(all: &Reproduced) -> String {
     out.push_str(&more::summary(all));
     out.push_str(&defences::summary(all));
     let _ = writeln!(out, "{ASSUMPTION}");
-    let failed: Vec<_> = all.claims.iter().filter(|claim| !claim.held).collect();
-    let _ = writeln!(
-        out,
-        "Claims: {} hold, {} fail",
-        all.claims.len() - failed.len(),
-        failed.len()
-    );
-    for claim in failed {
-        let _ = writeln!(out, "  fails: {}", claim.what);
-    }
     out
+}
+
+/// Differences from the paper beside a matrix, with their explanations.
+fn notes(all: &Reproduced, title: &str, list: &[&Slowdown]) -> Vec<String> {
+    match (title.starts_with("Figure 4"), list.first()) {
+        (true, Some(one)) => differences::beside(all, &format!("slowdown/{}/", one.platform)),
+        _ => Vec::new(),
+    }
+}
+
+/// What a reader of Table I must know: percentiles of too few runs, and differences from the paper.
+fn table_one_notes(all: &Reproduced) -> Vec<String> {
+    let few = note(&[99], all.round_trips.iter().map(|one| one.all.count));
+    few.into_iter()
+        .chain(differences::beside(all, "round-trip/"))
+        .collect()
 }
 
 /// Bounds of messages, in a sentence.
@@ -153,16 +167,10 @@ fn table_one(all: &Reproduced) -> Vec<(bool, Vec<String>)> {
     for one in &all.round_trips {
         let (d, steady) = (&one.all, &one.steady);
         let mut row = vec![one.platform.clone(), "Bulkhead".to_owned()];
-        let numbers = [
-            steady.mean,
-            steady.deviation,
-            d.mean,
-            d.p99,
-            d.min,
-            d.max,
-            d.deviation,
-        ];
-        row.extend(numbers.map(|value| value.to_string()));
+        let text = |value: u64| value.to_string();
+        row.extend([steady.mean, steady.deviation, d.mean].map(text));
+        row.push(shown(99, d.count, || text(d.p99)));
+        row.extend([d.min, d.max, d.deviation].map(text));
         row.push(one.bound.text(0));
         rows.push((false, row));
         if let Some(p) = &one.published {
@@ -235,28 +243,17 @@ pub fn report(all: &Reproduced) -> Result<String, Error> {
         sections.push(round_trips(all)?);
     }
     for (title, list) in groups(all) {
-        sections.push(matrix(&title, &list)?);
+        sections.push(matrix(&title, &list, &notes(all, &title, &list))?);
     }
     for (platform, list) in sweeps(all) {
         sections.push(sweep(platform, &list)?);
     }
     sections.extend(more::sections(all)?);
     sections.extend(defences::sections(all)?);
-    let failed: Vec<_> = all.claims.iter().filter(|claim| !claim.held).collect();
     let body = html! {
         h1 { "M3 beside Bulkhead" }
         p.soft { (all.source) ". Only values that the paper's text or tables state stand here as the paper's; its plots were not measured." }
-        p { (all.claims.len() - failed.len()) " claims hold, " @if failed.is_empty() { "none fails." } @else { span.bad { (failed.len()) " fail:" } } }
-        @for claim in &failed { p.bad { (claim.what) } }
-        details {
-            summary { "All claims" }
-            table {
-                tr { th.text { "claim" } th.text { "" } }
-                @for claim in &all.claims {
-                    tr { td.text { (claim.what) } td.text { @if claim.held { span.good { "holds" } } @else { span.bad { "FAILS" } } } }
-                }
-            }
-        }
+        (all.verdict().markup(&[]))
         p.soft { (ASSUMPTION) }
         @for section in sections { (section) }
     };
@@ -287,11 +284,12 @@ fn round_trips(all: &Reproduced) -> Result<Markup, Error> {
         } }
         p.soft { "In cycles. Steady, and the deviation behind it: without outliers as in box plots; everything else with the cold start. "
             (footnote(all.round_trips.iter().map(|one| &one.bound)).unwrap_or_default()) " " (message_text(all)) }
+        ul { @for line in table_one_notes(all) { li { (line) } } }
         (picture(svg))
     })
 }
 
-fn matrix(title: &str, list: &[&Slowdown]) -> Result<Markup, Error> {
+fn matrix(title: &str, list: &[&Slowdown], notes: &[String]) -> Result<Markup, Error> {
     let parts: Vec<String> = WORKLOADS
         .iter()
         .map(|b| format!("beside {}", names(b)))
@@ -325,6 +323,7 @@ fn matrix(title: &str, list: &[&Slowdown]) -> Result<Markup, Error> {
                 tr.soft { td.text { "bound" } @for background in WORKLOADS { td { (bound(list, foreground, background)) } } }
             }
         } }
+        @if !notes.is_empty() { ul { @for line in notes { li { (line) } } } }
         (picture(svg))
     })
 }

@@ -118,6 +118,7 @@ pub fn claims(all: &[Priorities], service: f64, high: f64) -> Vec<Claim> {
         let expected = one.clients as f64 * service;
         let off = one.plain / expected - 1.0;
         claims.push(Claim {
+            of: None,
             what: format!(
                 "{} clients without priorities: {:.3} ms at worst, {} ms in the paper (1 % allowed)",
                 one.clients,
@@ -127,6 +128,7 @@ pub fn claims(all: &[Priorities], service: f64, high: f64) -> Vec<Claim> {
             held: off.abs() <= 0.01,
         });
         claims.push(Claim {
+            of: None,
             what: format!(
                 "high priority beside {} others: {:.3} ms at worst, at most {} ms in the paper",
                 one.clients - 1,
@@ -146,6 +148,7 @@ pub fn claims(all: &[Priorities], service: f64, high: f64) -> Vec<Claim> {
         for (name, worst, bound) in series {
             if let Some(most) = bound.most() {
                 claims.push(Claim {
+                    of: None,
                     what: format!(
                         "{} clients, {name}: {:.3} ms at worst within the bound of {:.3} ms",
                         one.clients,
@@ -160,6 +163,7 @@ pub fn claims(all: &[Priorities], service: f64, high: f64) -> Vec<Claim> {
     let lows: Vec<f64> = all.iter().filter_map(|one| one.low).collect();
     if lows.len() > 1 {
         claims.push(Claim {
+            of: None,
             what: "low priority: every other client makes the worst latency longer".to_owned(),
             held: lows.is_sorted_by(|a, b| a < b),
         });

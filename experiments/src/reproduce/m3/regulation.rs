@@ -136,7 +136,7 @@ pub fn claims(all: &[Regulation]) -> Vec<Claim> {
     let Some(alone) = all.first() else {
         return claims;
     };
-    let mut claim = |what: String, held: bool| claims.push(Claim { what, held });
+    let mut claim = |what: String, held: bool| claims.push(Claim::new(what, held));
     for one in all {
         let factor = one.victim / alone.victim.max(1e-9);
         let limited = one.hogs.iter().all(|hog| hog.limit.is_some());

@@ -131,6 +131,7 @@ pub fn claims(all: &[Waiting]) -> Vec<Claim> {
         };
         let (Some(command), Some(call)) = (sleep.suspend, syscall.suspend) else {
             claims.push(Claim {
+                of: None,
                 what: format!("on {platform} the hart falls asleep in every run"),
                 held: false,
             });
@@ -138,10 +139,12 @@ pub fn claims(all: &[Waiting]) -> Vec<Claim> {
         };
         // "Negligible" in the paper's plot: an order of magnitude.
         claims.push(Claim {
+            of: None,
             what: format!("suspending on {platform}: {command:.0} cycles by the sleep command, {call:.0} by a system call; ten times less"),
             held: command * 10.0 <= call,
         });
         claims.push(Claim {
+            of: None,
             what: format!(
                 "waking on {platform}: {:.0} cycles by the sleep command, {:.0} by a system call, {:.0} by polling; sleep is at most twice polling",
                 sleep.wake, syscall.wake, poll.wake
@@ -149,6 +152,7 @@ pub fn claims(all: &[Waiting]) -> Vec<Claim> {
             held: sleep.wake <= 2.0 * poll.wake && sleep.wake < syscall.wake,
         });
         claims.push(Claim {
+            of: None,
             what: format!(
                 "clocked while waiting on {platform}: {:.2} % by the sleep command, {:.2} % by a system call, {:.0} % by polling",
                 sleep.clocked, syscall.clocked, poll.clocked
@@ -159,6 +163,7 @@ pub fn claims(all: &[Waiting]) -> Vec<Claim> {
     for one in all {
         if let Some(most) = one.bound.most() {
             claims.push(Claim {
+                of: None,
                 what: format!(
                     "waking on {} ({}): worst {} cycles within the bound of {most:.0}",
                     one.platform, one.method, one.wake_worst

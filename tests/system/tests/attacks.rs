@@ -219,7 +219,7 @@ fn pair(seed: u64) -> String {
     }
 }
 
-/// `BULKHEAD_PAIRS=1000 cargo test --release -p bulkhead-system-tests --test attacks -- pairs --nocapture`; `BULKHEAD_PAIRS_SEED` (1) is
+/// `BULKHEAD_PAIRS=1000 cargo test --release -p bulkhead-system-tests attacks::pairs -- --nocapture`; `BULKHEAD_PAIRS_SEED` (1) is
 /// the first one.
 #[test]
 fn pairs_of_hostile_programs_leave_the_honest_alone() {

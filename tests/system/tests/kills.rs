@@ -213,7 +213,7 @@ fn nobody_else_is_harmed_when_a_service_or_a_manager_dies() {
     SERVICES.sweep(2);
 }
 
-/// `cargo test --release -p bulkhead-system-tests --test kills -- --ignored --nocapture`.
+/// `cargo test --release -p bulkhead-system-tests kills:: -- --ignored --nocapture`.
 #[test]
 #[ignore = "many runs"]
 fn nobody_else_is_harmed_whenever_an_activity_dies() {

@@ -3,7 +3,7 @@
 //! Why it exists: the kernel divides time by one rule (`abi::time`); what a manager is given, what fits below it, and what admission
 //! must count are the same sums, written once. What it deliberately does not know: response times.
 
-use super::{Cpu, System};
+use crate::system::{Cpu, System};
 use crate::units::Time;
 use bulkhead_abi::time::{LEAST_BUDGET, charge, enclose};
 

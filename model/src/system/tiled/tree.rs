@@ -4,17 +4,17 @@
 //! Why it exists: each element can be right and the sum wrong, and then the chip refuses in the middle of a start what could have
 //! been said before. What it deliberately does not know: rules of single elements; those stand in `check`.
 
-use super::check::{Places, budget_in_range, limit_in_range};
 use super::needs::{
     ACTIVITIES, BORDER, CHUNK, ENVIRONMENT, KERNEL_MEMORY_TOTAL, MEMORY_GATES, OnTile, SELECTORS,
     SERVICES, TILE_ACTIVITIES, WINDOW, WINDOWS,
 };
-use super::resolve::senders;
 use super::time::{Holder, LEAST};
-use super::{APP_CREDITS, App, Cpu, KERNEL_MEMORY, System, TILE_MEMORY, TilePolicy};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
 use crate::source::Span;
+use crate::system::check::{Places, budget_in_range, limit_in_range};
+use crate::system::resolve::senders;
+use crate::system::{APP_CREDITS, App, Cpu, KERNEL_MEMORY, System, TILE_MEMORY, TilePolicy};
 use crate::units::{Rate, Size};
 
 /// Reports every rule that the tree breaks.

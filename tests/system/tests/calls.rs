@@ -94,7 +94,7 @@ fn no_piece_of_work_takes_long_and_the_important_wait_for_one() {
 }
 
 /// An invalidation is nobody's business but of who revokes: the most important caller makes memory active beside four programs that
-/// revoke 150 endpoints each, over and over. It waited 486 us when every configuration waited for the last invalidation.
+/// revoke 150 endpoints each, over and over. With another program an audit had seen it wait for 486 us, when every configuration waited for the last invalidation.
 #[test]
 fn who_configures_waits_for_no_revocation_of_others() {
     let text = |others: &str| {

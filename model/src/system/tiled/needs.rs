@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 pub use bulkhead_abi::tilemux::table_pages;
 
-use super::{App, Limit, Manager, PAGE, Scope, System};
+use crate::system::{App, Limit, Manager, PAGE, Scope, System};
 
 /// Endpoints of a processing tile that the tiled OS keeps for itself: four protection windows, and TileMux's channels.
 pub const TILE_ENDPOINTS: u64 = tilemux::FIRST_ENDPOINT as u64;

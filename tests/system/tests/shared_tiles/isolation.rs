@@ -4,7 +4,7 @@ use bulkhead_analysis::admission;
 use bulkhead_analysis::communication::Chip;
 use bulkhead_model::{LoadOptions, load_system};
 use bulkhead_runner::watch::Event;
-use bulkhead_tilemux_tests::{boot, spans, system, variant, watch};
+use bulkhead_system_tests::shared_tiles::{boot, spans, system, variant, watch};
 
 #[test]
 fn a_crash_harms_nobody_else() {

@@ -3,7 +3,7 @@
 use bulkhead_analysis::admission;
 use bulkhead_model::{LoadOptions, load_system};
 use bulkhead_report::result::End;
-use bulkhead_tilemux_tests::{boot, elapsed, refusal, spans, system, variant};
+use bulkhead_system_tests::shared_tiles::{boot, elapsed, refusal, spans, system, variant};
 
 #[test]
 fn an_endless_loop_gets_its_share_and_no_more() {

@@ -1,5 +1,7 @@
 //! The programs of the book's chapters, taken from their text, built and run.
 
+use bulkhead_runner::progress::Silent;
+use bulkhead_runner::run::{Options, run};
 use bulkhead_runner::{c_programs, new, place};
 use bulkhead_system_tests::boot_with;
 
@@ -17,18 +19,37 @@ fn blocks(chapter: &str, language: &str) -> Vec<String> {
 fn the_chapter_on_services() {
     let (program, system) = (blocks("service.md", "rust"), blocks("service.md", "xml"));
     let root = place::root().expect("the checkout is there");
-    let system = system[0].replace("program=\".\"", "program=\"adder\"");
-    let reports = boot_with(&system, &[], |folder| {
-        let folder = folder.join("adder");
-        new::create(&folder, &root).expect("the folder is new");
-        std::fs::write(folder.join("src/main.rs"), &program[0]).expect("it can be written");
-    });
-    let report = &reports[0];
-    for name in ["important", "other"] {
-        assert_eq!(report.stopped(name), Some("exit 0"), "{}", report.console);
+    // To the letter: `new adder`, both files, `run adder/system.xml`.
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let adder = folder.path().join("adder");
+    new::create(&adder, &root).expect("the folder is new");
+    std::fs::write(adder.join("src/main.rs"), &program[0]).expect("it can be written");
+    std::fs::write(adder.join("system.xml"), &system[0]).expect("it can be written");
+    let options = Options {
+        system: adder.join("system.xml"),
+        ..Options::default()
+    };
+    let finished = match run(&options, &Silent) {
+        Ok(finished) => finished,
+        Err(error) => panic!("{error}"),
+    };
+    let console = &finished.consoles[0];
+    assert_eq!(
+        finished.code(),
+        0,
+        "{:?}\n{console}",
+        finished.result.happened()
+    );
+    for name in ["important", "other", "greedy"] {
+        let mark = format!("({name}) on tile ");
+        let mut lines = console.lines().filter(|line| line.contains(&mark));
+        assert!(
+            lines.any(|line| line.ends_with("stopped: exit 0")),
+            "{console}"
+        );
     }
     let printed = blocks("service.md", "text");
-    assert!(report.console.contains(&printed[0]), "{}", report.console);
+    assert!(console.contains(&printed[0]), "{console}");
 }
 
 #[test]

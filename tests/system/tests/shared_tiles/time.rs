@@ -1,6 +1,6 @@
 //! Processor time as a capability, on the machine: whoever may start children starts them with all that he can get.
 
-use bulkhead_tilemux_tests::{boot, spans, system, variant};
+use bulkhead_system_tests::shared_tiles::{boot, spans, system, variant};
 
 #[test]
 fn a_control_loop_meets_every_deadline_beside_children_that_anyone_starts() {

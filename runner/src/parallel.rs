@@ -1,0 +1,15 @@
+//! The same work on many inputs, on all processors.
+//!
+//! Why it exists: variants, attacks and runs of flows alone are made side by side. What it deliberately does not know: what is done.
+
+use crate::error::Error;
+use rayon::prelude::*;
+
+/// Does the same for all on all processors; results in the order of the inputs. Each run is deterministic by itself, so
+/// which ends first does not matter. Long work of few inputs: each is handed out by itself.
+pub fn in_parallel<T: Sync, R: Send>(
+    inputs: &[T],
+    work: impl Fn(&T) -> Result<R, Error> + Sync + Send,
+) -> Vec<Result<R, Error>> {
+    inputs.par_iter().with_max_len(1).map(work).collect()
+}

@@ -1,0 +1,336 @@
+//! What a run of a tiled system promises, and whether it held.
+//!
+//! Why it exists: a bound that nobody compares is decoration, and a deadline that counts only sometimes is none. Every deadline of the
+//! description counts, wherever it is; where nothing could be judged, the reason is said. What it deliberately does not know: how a
+//! bound is computed, and how an observation was made.
+
+use super::bounds::members;
+use bulkhead_analysis::plan::system::judge;
+use bulkhead_analysis::plan::{Constraint, Kind};
+use bulkhead_model::System;
+use bulkhead_report::format::grouped;
+use bulkhead_report::plan::failure;
+use bulkhead_report::result::{Bound, End, FlowResult, RequestResult, TaskResult, VariantResult};
+use bulkhead_report::verdict::Promise;
+
+/// The promises of a variant. `cycle`: ticks of a cycle of the reference clock.
+pub fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> {
+    let judge = Judge {
+        system,
+        cycle: cycle.max(1),
+        variant,
+        responses: match variant.tasks.is_empty() {
+            true => Ok(Vec::new()),
+            false => responses(system),
+        },
+    };
+    let flows = variant.flows.iter().flat_map(|flow| judge.flow(flow));
+    let tasks = variant.tasks.iter().flat_map(|task| judge.task(task));
+    let requests = variant
+        .requests
+        .iter()
+        .map(|request| judge.request(request));
+    flows.chain(tasks).chain(requests).collect()
+}
+
+/// Bounds of the responses of tasks with a cost, as `check` has them.
+///
+/// # Errors
+/// Why there are none.
+fn responses(system: &System) -> Result<Vec<Constraint>, String> {
+    let verdict = judge(system).map_err(|error| error.to_string())?;
+    let all = verdict.tasks.into_iter().flat_map(|plan| plan.constraints);
+    Ok(all.filter(|one| one.kind == Kind::Response).collect())
+}
+
+struct Judge<'a> {
+    system: &'a System,
+    cycle: u64,
+    variant: &'a VariantResult,
+    responses: Result<Vec<Constraint>, String>,
+}
+
+impl Judge<'_> {
+    fn cycles(&self, ticks: u64) -> String {
+        grouped(ticks.div_ceil(self.cycle))
+    }
+
+    fn judged(&self, what: String, held: bool) -> Promise {
+        Promise::judged(&self.variant.name, what, held)
+    }
+
+    fn not_judged(&self, what: String, because: &str) -> Promise {
+        Promise::not_judged(&self.variant.name, what, because)
+    }
+
+    /// A promise about a deadline: a variant may say that it shows how they are missed.
+    fn deadline(&self, what: String, held: bool) -> Promise {
+        self.judged(what, held)
+            .if_expected(self.system.misses_expected)
+    }
+
+    fn flow(&self, flow: &FlowResult) -> Vec<Promise> {
+        let name = &flow.name;
+        if flow.latency.count == 0 {
+            let advice = match self.variant.end {
+                End::Duration => "; the system must first start, so give it a longer duration",
+                _ => "",
+            };
+            return vec![self.judged(format!("flow {name}: not one sample{advice}"), false)];
+        }
+        let mut all = Vec::new();
+        if let Some(bound) = &flow.bound {
+            all.push(self.within(&format!("flow {name}"), flow.latency.max, bound));
+        }
+        if let Some(deadline) = flow.deadline {
+            let apps = members(self.system, flow);
+            let tasks = apps.iter();
+            let tasks = tasks.filter_map(|&app| self.system.apps.get(app)?.task.as_ref());
+            let allowed = tasks.map(|task| task.misses).max().unwrap_or(0);
+            all.push(self.deadline(
+                format!(
+                    "flow {name}: {} late of {}, {allowed} allowed",
+                    flow.misses,
+                    flow.latency.count + flow.lost
+                ),
+                flow.misses <= allowed,
+            ));
+            if let Some(bound) = &flow.bound {
+                let (most, limit) = (self.cycles(bound.ticks), self.cycles(deadline));
+                let what =
+                    format!("flow {name}: bound of {most} cycles within the deadline of {limit}");
+                all.push(self.deadline(what, bound.ticks <= deadline));
+            }
+        }
+        if flow.bound.is_none() {
+            let what = match flow.deadline {
+                Some(_) => format!("flow {name}: a bound within its deadline"),
+                None => format!("flow {name}: a bound"),
+            };
+            let why = flow.unbounded.as_deref();
+            all.push(self.not_judged(what, why.unwrap_or("nothing is known of it")));
+        }
+        all
+    }
+
+    fn task(&self, task: &TaskResult) -> [Promise; 2] {
+        let name = &task.application;
+        let observed = match (task.jobs, task.misses) {
+            (0, 0) => {
+                let what = format!("task {name}: its deadline");
+                self.not_judged(what, "its program marks no jobs")
+            }
+            (jobs, misses) => {
+                let allowed = task.allowed;
+                let what = format!("task {name}: {misses} jobs late of {jobs}, {allowed} allowed");
+                self.deadline(what, misses <= allowed)
+            }
+        };
+        let what = format!("task {name}: a bound within its deadline");
+        let bound = match &self.responses {
+            Err(why) => self.not_judged(what, why),
+            Ok(all) => match all.iter().find(|one| one.subject == *name) {
+                None => self.not_judged(what, "its <task> has no cost"),
+                Some(one) => {
+                    let text = failure(one);
+                    let what = if one.holds {
+                        what
+                    } else {
+                        format!("task {name}: {text}")
+                    };
+                    self.deadline(what, one.holds)
+                }
+            },
+        };
+        [observed, bound]
+    }
+
+    fn request(&self, request: &RequestResult) -> Promise {
+        let name = format!("{} of {}", request.kind, request.application);
+        match &request.bound {
+            Some(bound) => self.within(&name, request.worst, bound),
+            None => {
+                let why = request.unbounded.as_deref();
+                let why = why.unwrap_or("nothing is known of it");
+                self.not_judged(format!("{name}: a bound"), why)
+            }
+        }
+    }
+
+    fn within(&self, name: &str, worst: u64, bound: &Bound) -> Promise {
+        let what = format!(
+            "{name}: worst {} cycles within the bound of {}",
+            self.cycles(worst),
+            self.cycles(bound.ticks)
+        );
+        self.judged(what, worst <= bound.ticks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_model::{LoadOptions, load_system, load_system_text};
+    use bulkhead_report::distribution::distribution;
+    use bulkhead_report::result::Sample;
+    use bulkhead_report::verdict::{Judgement, Outcome, Verdict};
+
+    fn system(variant: &str) -> System {
+        let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
+        let mut all = system.variants.into_iter();
+        all.find(|one| one.variant.as_deref() == Some(variant))
+            .expect("there")
+    }
+
+    fn flow(latencies: &[u64], bound: Option<u64>) -> FlowResult {
+        FlowResult {
+            name: "loop".to_owned(),
+            from: "sensor".to_owned(),
+            to: "actuator".to_owned(),
+            through: vec!["controller".to_owned()],
+            deadline: Some(1000),
+            misses: latencies.iter().filter(|&&l| l > 1000).count() as u64,
+            lost: 0,
+            latency: distribution(latencies.iter().copied()),
+            samples: latencies
+                .iter()
+                .map(|&latency| Sample {
+                    number: 1,
+                    begin: 150,
+                    latency,
+                })
+                .collect(),
+            bound: bound.map(|ticks| Bound {
+                ticks,
+                method: String::new(),
+                covers: String::new(),
+            }),
+            unbounded: bound.is_none().then(|| "nobody knows".to_owned()),
+        }
+    }
+
+    fn task(jobs: u64, misses: u64) -> TaskResult {
+        TaskResult {
+            application: "sensor".to_owned(),
+            deadline: 1000,
+            allowed: 0,
+            jobs,
+            misses,
+            worst: Some(1),
+        }
+    }
+
+    fn empty(variant: &str) -> VariantResult {
+        VariantResult {
+            name: variant.to_owned(),
+            ticks: 0,
+            end: End::Duration,
+            instructions: 0,
+            digest: String::new(),
+            flows: Vec::new(),
+            spans: Vec::new(),
+            tasks: Vec::new(),
+            requests: Vec::new(),
+            interference: Vec::new(),
+            tiles: Vec::new(),
+            incidents: Vec::new(),
+            checks: Vec::new(),
+            quotas: Vec::new(),
+        }
+    }
+
+    fn verdict(variant: &str, flows: Vec<FlowResult>, tasks: Vec<TaskResult>) -> Verdict {
+        let result = VariantResult {
+            flows,
+            tasks,
+            ..empty(variant)
+        };
+        Verdict::of(of(&system(variant), 2, &result))
+    }
+
+    fn judgements(verdict: &Verdict) -> Vec<Judgement> {
+        verdict.promises().iter().map(|one| one.judgement).collect()
+    }
+
+    use Judgement::{Failed, Held, NotJudged};
+
+    #[test]
+    fn a_flow_without_samples_keeps_no_promise() {
+        for variant in ["regulated", "unregulated"] {
+            let none = verdict(variant, vec![flow(&[], Some(900))], Vec::new());
+            assert_eq!(none.outcome(), Outcome::Failed, "{variant}");
+            assert!(none.promises()[0].what.contains("not one sample"));
+        }
+    }
+
+    #[test]
+    fn each_way_to_fail_fails() {
+        // Observation against bound, observation against deadline, bound against deadline.
+        for (worst, bound, expected) in [
+            (900, 900, [Held, Held, Held]),
+            (900, 899, [Failed, Held, Held]),
+            (900, 1001, [Held, Held, Failed]),
+            (1200, 1200, [Held, Failed, Failed]),
+            (1200, 1199, [Failed, Failed, Failed]),
+        ] {
+            let found = verdict("regulated", vec![flow(&[worst], Some(bound))], Vec::new());
+            assert_eq!(judgements(&found), expected, "{worst} {bound}");
+        }
+    }
+
+    #[test]
+    fn a_deadline_counts_whoever_is_unlimited_and_says_that_it_has_no_bound() {
+        for variant in ["alone", "regulated"] {
+            let found = verdict(variant, vec![flow(&[1200], None)], Vec::new());
+            assert_eq!(judgements(&found), [Failed, NotJudged], "{variant}");
+            let why = found.promises()[1].because.as_deref();
+            assert_eq!(why, Some("nobody knows"));
+        }
+    }
+
+    #[test]
+    fn misses_that_are_meant_are_shown_and_do_not_count() {
+        let both = |variant| verdict(variant, vec![flow(&[1200], Some(1300))], vec![task(5, 5)]);
+        let shown = both("unregulated");
+        assert_eq!(
+            judgements(&shown),
+            [Held, Failed, Failed, Failed, NotJudged]
+        );
+        assert_eq!((shown.counts().expected, shown.is_kept()), (3, true));
+        assert_eq!(both("regulated").counts().failed, 3);
+        // A bound that an observation exceeds is never meant.
+        let wrong = verdict("unregulated", vec![flow(&[900], Some(899))], Vec::new());
+        assert!(!wrong.is_kept());
+    }
+
+    #[test]
+    fn a_response_that_check_bounds_above_its_deadline_fails_the_run_too() {
+        let app = |name: &str| {
+            format!(
+                "<app name='{name}' program='p' tile='2'><task period='4ms' deadline='1ms' cost='600us'/></app>"
+            )
+        };
+        // Alone on its tile, and in turn with another one.
+        for (other, expected) in [(String::new(), Held), (app("other"), Failed)] {
+            let text = format!(
+                "<system name='s' platform='tiled-gem5'><domain name='d'>{}{other}</domain><tilemux tile='2'/></system>",
+                app("sensor")
+            );
+            let system = load_system_text("s", &text, &LoadOptions::default()).expect("valid");
+            let mut result = empty("s");
+            result.tasks = vec![task(5, 0)];
+            let found = Verdict::of(of(&system, 2, &result));
+            assert_eq!(judgements(&found), [Held, expected], "{text}");
+        }
+    }
+
+    #[test]
+    fn jobs_count_and_programs_that_mark_none_are_not_judged() {
+        let of = |jobs, misses| verdict("regulated", Vec::new(), vec![task(jobs, misses)]);
+        assert_eq!(judgements(&of(10, 0)), [Held, NotJudged]);
+        assert_eq!(judgements(&of(10, 10)), [Failed, NotJudged]);
+        let own = judgements(&of(0, 3));
+        assert_eq!(own, [Failed, NotJudged], "by their own account");
+        assert_eq!(of(0, 0).outcome(), Outcome::NothingJudged);
+    }
+}

@@ -1,0 +1,159 @@
+//! Who had not finished when a run ended.
+//!
+//! Why it exists: a program that loops, waits for ever or prints for ever must not look like one that did its work. The system ends by
+//! itself when every application that is not in the background has ended; a run that ends otherwise was cut off, and this says whose work
+//! that interrupted, and what they did last. What it deliberately does not know: why they did not finish.
+
+use super::names::notice;
+use crate::collect;
+use crate::paradigm::Said;
+use bulkhead_machine::types::Owner;
+use bulkhead_model::System;
+use bulkhead_report::format::span;
+use bulkhead_report::result::{End, Incident, IncidentKind};
+use std::collections::BTreeSet;
+
+/// An incident for each foreground application that has not ended though the run has. If all of them have and the system has not,
+/// the root manager is named.
+pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
+    let when = match said.end {
+        End::Duration | End::Limit => {
+            format!(
+                "has not finished after {}, the duration of the run",
+                system.duration
+            )
+        }
+        End::Idle => "has not finished and never will: nothing can happen any more".to_owned(),
+        // The system ended by itself, or the kernel stopped, and nobody could finish.
+        End::Exit { .. } | End::Trap { .. } => return Vec::new(),
+    };
+    let ended: BTreeSet<String> = said
+        .console
+        .lines()
+        .filter_map(notice)
+        .filter(|notice| notice.what.starts_with("stopped"))
+        .map(|notice| notice.name)
+        .collect();
+    let foreground = system.apps.iter().filter(|app| !app.background);
+    let open = foreground.filter(|app| !ended.contains(&app.name));
+    let of = |application: &str, tile: u16, what: String| Incident {
+        kind: IncidentKind::Unfinished,
+        at: None,
+        tile,
+        application: application.to_owned(),
+        what,
+    };
+    let mut all: Vec<Incident> = open
+        .map(|app| {
+            let what = format!("{when}; {}", last(system, said, &app.name));
+            of(&app.name, app.tile, what)
+        })
+        .collect();
+    let root = system.managers.iter().find(|one| one.parent.is_none());
+    if let (true, Some(root)) = (all.is_empty(), root)
+        && !ended.contains(&root.name)
+    {
+        let what = format!(
+            "{when}, though every application in the foreground has; {}",
+            last(system, said, &root.name)
+        );
+        all.push(of(&root.name, root.tile, what));
+    }
+    all
+}
+
+/// What somebody did last, as far as it is known.
+fn last(system: &System, said: &Said<'_>, name: &str) -> String {
+    let own = format!("[{name}] ");
+    let mut lines = said.console.lines().filter_map(|l| l.strip_prefix(&own));
+    let line = lines
+        .next_back()
+        .map(|line| format!("it said last: {line}"));
+    let mut markers = said.markers.iter().rev();
+    let marker = markers.find(|marker| {
+        let owner = Owner::new(marker.tile, marker.activity);
+        said.names.owner(owner) == name
+    });
+    let marker = marker.map(|marker| {
+        let per_second = system.platform.ticks_per_second().max(1) as f64;
+        format!(
+            "its last marker: {} at {}",
+            collect::marker_words(marker),
+            span(marker.at as f64 * 1e6 / per_second)
+        )
+    });
+    match (line, marker) {
+        (Some(line), Some(marker)) => format!("{line}; {marker}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => "it printed nothing and made no marker".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::MarkerEvent;
+    use bulkhead_abi::marker::MarkerKind;
+    use bulkhead_model::{LoadOptions, load_system};
+
+    fn told(console: &str, markers: &[MarkerEvent], end: &End) -> Vec<(String, String)> {
+        let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
+        let names = crate::tiled::names::of(&system, console);
+        let said = Said {
+            names: &names,
+            console,
+            markers,
+            end,
+        };
+        let all = incidents(&system, &said).into_iter();
+        all.map(|one| (one.application, one.what)).collect()
+    }
+
+    const SENSOR: &str = "kernel: activity 2 (sensor) on tile 2 stopped: exit 0\n";
+    const ACTUATOR: &str = "kernel: activity 4 (actuator) on tile 4 stopped: exit 0\n";
+
+    #[test]
+    fn who_is_in_the_foreground_must_finish() {
+        let release = MarkerEvent {
+            at: 4_000_000,
+            tile: 3,
+            activity: 3,
+            kind: MarkerKind::JobRelease as u16,
+            value: 7,
+        };
+        let console = format!("{SENSOR}{ACTUATOR}[controller] waits\n");
+        // Hogs are in the background.
+        assert_eq!(
+            told(&console, &[release], &End::Duration),
+            [(
+                "controller".to_owned(),
+                "has not finished after 60ms, the duration of the run; it said last: waits; its last marker: release of job 7 at 1.00 ms"
+                    .to_owned()
+            )]
+        );
+        let idle = told(SENSOR, &[], &End::Idle);
+        assert_eq!(idle.len(), 2);
+        assert_eq!(
+            idle[0].1,
+            "has not finished and never will: nothing can happen any more; it printed nothing and made no marker"
+        );
+        // Who ends the system himself, or loses the kernel, is no such case.
+        assert_eq!(told("", &[], &End::Exit { code: 0 }), []);
+        let what = "x".to_owned();
+        assert_eq!(told("", &[], &End::Trap { what }), []);
+    }
+
+    #[test]
+    fn a_system_that_does_not_end_has_a_culprit() {
+        let console = format!(
+            "{SENSOR}{ACTUATOR}kernel: activity 3 (controller) on tile 3 stopped: exit 0\n"
+        );
+        let found = told(&console, &[], &End::Duration);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].0, "root");
+        assert!(found[0].1.contains("though every application"), "{found:?}");
+        // Nobody can end in another's name: applications' lines begin with theirs.
+        let lie = format!("[controller] {}", &console[..]);
+        assert_eq!(told(&lie, &[], &End::Duration).len(), 1);
+    }
+}

@@ -1,0 +1,32 @@
+//! Whole systems: every file here asks about one part.
+//!
+//! Why it exists: one program holds them all, because each program is linked and optimised with the whole simulator. What it
+//! deliberately does not know: what is asked. `cargo test --release -p bulkhead-system-tests calls::` runs one file.
+
+mod accelerators;
+mod attacks;
+mod audit;
+mod book;
+mod c_programs;
+mod calls;
+mod description;
+mod determinism;
+mod failures;
+mod faults;
+mod firmware;
+mod hostile;
+mod isolation;
+mod kills;
+mod managers;
+mod network;
+mod pager;
+mod patience;
+mod pipes;
+mod quickstart;
+mod rights;
+mod server;
+mod services;
+mod sessions;
+mod shared_tiles;
+mod timing;
+mod verdicts;

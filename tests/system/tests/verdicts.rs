@@ -1,0 +1,145 @@
+//! Runs that look green and are not: each case must say what happened, what failed and what nobody judged, and end with its code.
+
+use bulkhead_report::result::{End, IncidentKind};
+use bulkhead_report::verdict::{Judgement, Outcome, Promise};
+use bulkhead_report::{page, table};
+use bulkhead_runner::run::Finished;
+use bulkhead_system_tests::whole::{finished, system};
+
+/// Runs a system that is written down here.
+fn ran(text: &str, overrides: &[&str]) -> Finished {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("system.xml");
+    std::fs::write(&path, text).expect("it can be written");
+    finished(path, overrides, false)
+}
+
+fn failed(finished: &Finished) -> Vec<&Promise> {
+    let all = finished.result.verdict.promises().iter();
+    all.filter(|one| one.judgement == Judgement::Failed && !one.expected)
+        .collect()
+}
+
+/// What table and page say before anything else.
+fn heads(finished: &Finished) -> [String; 2] {
+    let table = table::summary(&finished.result);
+    let page = page::report(&finished.result).expect("draws");
+    [table, page]
+}
+
+#[test]
+fn a_foreground_program_that_loops_for_ever_has_not_finished() {
+    let text = r#"<system name="hang" platform="tiled-gem5" duration="8ms" manager-tile="1"><domain name="d">
+  <app name="loops" tile="2" program="adversary/spin"/>
+</domain></system>"#;
+    let hung = ran(text, &[]);
+    assert_eq!(hung.code(), 4);
+    let variant = &hung.result.variants[0];
+    assert_eq!(variant.end, End::Duration);
+    assert_eq!(variant.incidents.len(), 1, "{:?}", variant.incidents);
+    let incident = &variant.incidents[0];
+    assert_eq!(
+        (incident.kind, incident.application.as_str(), incident.tile),
+        (IncidentKind::Unfinished, "loops", 2)
+    );
+    assert!(
+        incident
+            .what
+            .starts_with("has not finished after 8ms, the duration of the run; "),
+        "{}",
+        incident.what
+    );
+    for head in heads(&hung) {
+        let happened = head.find("Happened:").expect("the head says it");
+        let held = head.find("Held: ").expect("its requests kept their bounds");
+        assert!(happened < held, "{head}");
+        assert!(head.contains("has not finished after 8ms"), "{head}");
+    }
+}
+
+#[test]
+fn two_programs_that_wait_for_each_other_have_not_finished() {
+    let text = r#"<system name="deadlock" platform="tiled-gem5" duration="8ms" manager-tile="1"><domain name="d">
+  <app name="one" tile="2" program="control/controller"><rgate name="input"/><sgate name="actuator" to="two"/></app>
+  <app name="two" tile="3" program="control/controller"><rgate name="input"/><sgate name="actuator" to="one"/></app>
+</domain></system>"#;
+    let waiting = ran(text, &[]);
+    assert_eq!(waiting.code(), 4);
+    let incidents = &waiting.result.variants[0].incidents;
+    let who: Vec<_> = incidents
+        .iter()
+        .map(|one| (one.kind, one.application.as_str()))
+        .collect();
+    let unfinished = IncidentKind::Unfinished;
+    assert_eq!(who, [(unfinished, "one"), (unfinished, "two")]);
+}
+
+#[test]
+fn jobs_that_miss_their_deadline_fail_the_run() {
+    // A job of the sensor takes about six microseconds; two warm up.
+    let late = finished(system("loop"), &["sensor/task@deadline=1us"], false);
+    let task = &late.result.variants[0].tasks[0];
+    assert_eq!((task.jobs, task.misses), (12, 12), "{task:?}");
+    assert_eq!(late.code(), 3, "{:?}", late.result.happened());
+    let broken = failed(&late);
+    assert_eq!(broken.len(), 1, "{broken:?}");
+    assert_eq!(broken[0].what, "task sensor: 12 jobs late of 12, 0 allowed");
+    for head in heads(&late) {
+        let begin = head.find("FAILED: 1 promise").expect("the head says it");
+        let table = head.find("Jobs of tasks").expect("the jobs are shown");
+        assert!(begin < table);
+    }
+    // As many as allowed are no failure.
+    let overrides = ["sensor/task@deadline=1us", "sensor/task@misses=12"];
+    assert_eq!(finished(system("loop"), &overrides, false).code(), 0);
+}
+
+#[test]
+fn a_flows_deadline_counts_beside_somebody_without_a_limit() {
+    let overrides = ["hog/limit@noc=none", "flow[loop]@deadline=5us"];
+    let late = finished(system("loop"), &overrides, false);
+    let flow = &late.result.variants[0].flows[0];
+    assert!(flow.misses > 0);
+    assert_eq!(late.code(), 3);
+    let words: Vec<&str> = failed(&late).iter().map(|one| one.what.as_str()).collect();
+    let missed = format!(
+        "flow loop: {} late of {}, 0 allowed",
+        flow.misses, flow.latency.count
+    );
+    assert!(words.contains(&missed.as_str()), "{words:?}");
+}
+
+#[test]
+fn a_bound_above_the_deadline_fails_the_run_as_it_fails_the_audit() {
+    let good = finished(system("loop"), &[], false);
+    assert_eq!(good.code(), 0, "{:?}", failed(&good));
+    let flow = &good.result.variants[0].flows[0];
+    let bound = flow.bound.as_ref().expect("a bound").ticks;
+    let middle = good.result.microseconds((flow.latency.max + bound) / 2);
+    let deadline = format!("flow[loop]@deadline={}us", middle as u64);
+    let bad = finished(system("loop"), &[&deadline], false);
+    assert_eq!(bad.result.variants[0].flows[0].misses, 0);
+    assert_eq!(bad.code(), 3);
+    let broken = failed(&bad);
+    assert_eq!(broken.len(), 1, "{broken:?}");
+    assert!(
+        broken[0].what.starts_with("flow loop: bound of "),
+        "{broken:?}"
+    );
+}
+
+#[test]
+fn a_task_whose_program_marks_nothing_is_not_judged() {
+    let text = r#"<system name="mute" platform="tiled-gem5" duration="20ms" manager-tile="1"><domain name="d">
+  <app name="mute" tile="2" program="latency/ping"><argument name="runs" value="10"/><task period="1ms"/><sgate name="pong" to="pong" credits="1"/></app>
+  <app name="pong" tile="3" program="latency/pong" background="true"><rgate name="input" slots="1" slot-size="64B"/></app>
+</domain></system>"#;
+    let mute = ran(text, &[]);
+    let all = mute.result.verdict.promises().iter();
+    let mut tasks = all.filter(|one| one.what.starts_with("task mute"));
+    let task = tasks.next().expect("a promise");
+    assert_eq!(task.judgement, Judgement::NotJudged);
+    let why = task.because.as_deref();
+    assert_eq!(why, Some("its program marks no jobs"));
+    assert_ne!(mute.result.verdict.outcome(), Outcome::Failed);
+}
