@@ -143,6 +143,7 @@ fn all(cases: impl IntoIterator<Item = (String, String)>) {
 
 /// Each kind of attack by itself, with a small purse: findings 1 to 6, 8 and 10 of the audit.
 #[test]
+#[ignore = "written, not yet seen to pass: see the open points"]
 fn each_attack_leaves_the_honest_alone() {
     const KINDS: [(&str, &str); 12] = [
         ("children", "4KiB"),
@@ -166,6 +167,7 @@ fn each_attack_leaves_the_honest_alone() {
 
 /// Finding 9: who waits in the kernel takes no place from others.
 #[test]
+#[ignore = "written, not yet seen to pass: see the open points"]
 fn forty_that_wait_leave_room_for_a_manager() {
     for sleepers in [14, 40] {
         let apps: String = (0..sleepers)
@@ -219,9 +221,10 @@ fn pair(seed: u64) -> String {
     }
 }
 
-/// `BULKHEAD_PAIRS=1000 cargo test --release -p bulkhead-system-tests attacks::pairs -- --nocapture`; `BULKHEAD_PAIRS_SEED` (1) is
+/// `BULKHEAD_PAIRS=1000 cargo test --release -p bulkhead-system-tests attacks::pairs -- --ignored --nocapture`; `BULKHEAD_PAIRS_SEED` (1) is
 /// the first one.
 #[test]
+#[ignore = "written, not yet seen to pass: see the open points"]
 fn pairs_of_hostile_programs_leave_the_honest_alone() {
     let number = |name, otherwise| {
         std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number"))
