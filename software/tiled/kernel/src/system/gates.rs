@@ -10,7 +10,7 @@ use bulkhead_abi::dtu::{
     Endpoint, MESSAGE_MAX, NO_ENDPOINT, ReceiveEndpoint, SLOTS_MAX, SendEndpoint,
 };
 use bulkhead_abi::memory_map::PMP_WINDOWS;
-use bulkhead_abi::syscall::SyscallError;
+use bulkhead_abi::syscall::{ANY_ENDPOINT, SyscallError};
 use bulkhead_capabilities::{HolderId, Object};
 
 /// Endpoints of one capability that `Deactivate` looks at, at most.
@@ -35,12 +35,12 @@ impl System {
         Ok(())
     }
 
-    /// Makes a gate or memory usable. Results: endpoint, bytes.
+    /// Makes a gate or memory usable on an endpoint, perhaps a certain one. Results: endpoint, bytes.
     pub(super) fn activate(
         &mut self,
         hardware: &mut impl Hardware,
         caller: HolderId,
-        gate: u16,
+        (gate, wanted): (u16, u16),
         activity: u16,
         (buffer, offset, replies): (u16, u64, bool),
     ) -> Result<[u64; 2], SyscallError> {
@@ -52,7 +52,11 @@ impl System {
         };
         let (node, object) = self.space.look(caller, gate)?;
         let row = |count: u16| {
-            let found = self.tiles[index].endpoints.find(count);
+            let endpoints = &self.tiles[index].endpoints;
+            let found = match wanted {
+                ANY_ENDPOINT => endpoints.find(count),
+                wanted => Some(wanted).filter(|first| endpoints.are_free(*first, count)),
+            };
             found.ok_or(SyscallError::NoEndpoint)
         };
         let (endpoint, count, value, bytes) = match object {

@@ -533,9 +533,10 @@ impl System {
                 memory,
                 offset,
                 replies,
+                endpoint,
             } => {
                 let buffer = (memory, offset, replies != 0);
-                let made = self.activate(hardware, caller, gate, activity, buffer)?;
+                let made = self.activate(hardware, caller, (gate, endpoint), activity, buffer)?;
                 reply.push(&made);
             }
             Syscall::Deactivate { gate, endpoint } => {

@@ -22,8 +22,8 @@ use bulkhead_abi::dtu::Endpoint;
 use bulkhead_abi::environment::PROGRAM_BASE;
 use bulkhead_abi::marker::Begins;
 use bulkhead_abi::syscall::{
-    NO_SELECTOR, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, SHARE, Syscall, SyscallError,
-    module_key,
+    ANY_ENDPOINT, NO_SELECTOR, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, SHARE, Syscall,
+    SyscallError, module_key,
 };
 use bulkhead_abi::tilemux::{Request, TILEMUX_BASE, TileMuxError};
 use bulkhead_abi::words::Name;
@@ -399,6 +399,7 @@ pub fn activate(gate: u16, activity: u16, buffer: Option<(u16, u64)>) -> Syscall
         memory,
         offset,
         replies: buffer.is_some().into(),
+        endpoint: ANY_ENDPOINT,
     }
 }
 

@@ -1,22 +1,23 @@
 //! A hostile program: it does one thing that a system must withstand, or a random one of them in each round, for as long as it is let.
 //!
-//! Arguments: `kind` (`random`, a kind of [`KINDS`], or `sleeps`), `seed` (1), `rounds` (without end; then it stays). Needs nothing of its
-//! description; with kernel memory, endpoints and page tables it can do more. As a manager it reaches for all tiles that it has.
-//! Gates, if it has them: `files` (send, to the file service), `input` (receive).
+//! Arguments: `kind` (`random`, a kind of [`KINDS`], or `sleeps`), `seed` (1), `rounds` (without end), `say` (1000): after how many it says
+//! how far it is. Needs nothing of its description; with kernel memory, endpoints and page tables it can do more. As a manager it reaches
+//! for all tiles that it has. Gates, if it has them: `files` (send, to the file service). A child that runs makes a check marker of 16 times its
+//! number. If it gets what nobody may have given it, it says `won: ...`.
 #![no_std]
 #![no_main]
 
 use bulkhead_lib::abi::environment::ENVIRONMENT_BASE;
 use bulkhead_lib::abi::syscall::{
-    MAP_EXECUTE, MAP_READ, MAP_WRITE, NO_SELECTOR, REPORT_DONE, SEL_ACTIVITY, SEL_FREE,
-    SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MEMORY, SEL_TILE, SEL_TILES, SHARE, SYSCALL_WORDS,
-    Syscall,
+    ANY_ENDPOINT, MAP_EXECUTE, MAP_READ, MAP_WRITE, NO_SELECTOR, REPORT_DONE, SEL_ACTIVITY,
+    SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MEMORY, SEL_TILE, SEL_TILES, SHARE,
+    SYSCALL_WORDS, Syscall,
 };
 use bulkhead_lib::abi::words::Name;
 use bulkhead_lib::file::{CREATE, Mount, READ, TRUNCATE, WRITE};
 use bulkhead_lib::gate::{MemoryGate, MessageBuffer, SendGate};
 use bulkhead_lib::hal::dtu;
-use bulkhead_lib::{argument, println, syscall};
+use bulkhead_lib::{argument, println, syscall, time};
 use bulkhead_random::Random;
 use core::ptr::addr_of;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -29,6 +30,8 @@ const PAGED: u64 = 0x3000_0000;
 /// The piece of its own memory that children live in, and what is made and forgotten.
 const PIECE: u16 = SEL_FREE + 7;
 const MADE: u16 = SEL_FREE + 8;
+/// The last page of [`Pages`]: nobody may write there.
+const WITNESS: u64 = 6 * 4096;
 /// Selectors that it plays with.
 const PLACES: u64 = 160;
 
@@ -39,24 +42,29 @@ struct Pages {
     rest: [AtomicU32; 4096],
 }
 
+const _: () = assert!(size_of::<Pages>() == WITNESS as usize + 4096);
+
 /// Not zero, so it lies in the part of the program that is loaded.
 static PAGES: Pages = Pages {
     code: [const { AtomicU32::new(0x6f) }; 3072],
     rest: [const { AtomicU32::new(1) }; 4096],
 };
 
+/// A check marker of the stack pointer: a child that runs (`slti x0, sp, 11`).
+const RUNS: u32 = 0x00B1_2013;
 /// Calls TileMux with every number, for ever.
-const CALLS: [u32; 4] = [0x0018_8893, 0x00F8_F893, 0x0000_0073, 0xFF5F_F06F];
+const CALLS: [u32; 5] = [RUNS, 0x0018_8893, 0x00F8_F893, 0x0000_0073, 0xFF5F_F06F];
 /// Writes where its pager shall place something, for ever.
-const FAULTS: [u32; 3] = [0x3000_0537, 0x00A5_3023, 0xFF9F_F06F];
+const FAULTS: [u32; 4] = [RUNS, 0x3000_0537, 0x00A5_3023, 0xFF9F_F06F];
 
 type Kind = (&'static str, fn(&mut Hostile));
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 13] = [
     ("children", Hostile::child_and_stop),
     ("living", Hostile::child_and_live),
     ("replies", Hostile::reply_late),
     ("services", Hostile::offer),
-    ("buckets", Hostile::refused_bucket),
+    ("buckets", Hostile::buckets),
+    ("refusals", Hostile::refused_bucket),
     ("pager", Hostile::pager),
     ("revoke", Hostile::revoke),
     ("waits", Hostile::sessions),
@@ -68,8 +76,9 @@ const KINDS: [Kind; 12] = [
 
 struct Hostile {
     random: Random,
-    /// Made children, to be distinguished from what never worked.
+    /// Made children, and refused ones, to be distinguished from what never worked.
     children: u64,
+    refused: u64,
     memory: u16,
     buffer: MessageBuffer,
     mount: Option<Mount>,
@@ -84,6 +93,13 @@ fn offset(place: u64) -> u64 {
 }
 
 impl Hostile {
+    fn say(&self, rounds: u64) {
+        println!(
+            "{rounds} rounds, {} children, {} refused",
+            self.children, self.refused
+        );
+    }
+
     fn place(&mut self) -> u16 {
         MADE + self.random.below(PLACES) as u16
     }
@@ -158,7 +174,11 @@ impl Hostile {
         call(Syscall::Start {
             activity,
             entry: ADDRESS,
-            stack: self.random.next(),
+            // Its number, as it says it; or one that the kernel refuses.
+            stack: match self.random.chance(10) {
+                true => self.random.next(),
+                false => 16 * self.children,
+            },
         });
     }
 
@@ -231,6 +251,7 @@ impl Hostile {
                 memory,
                 offset,
                 replies: 1,
+                endpoint: ANY_ENDPOINT,
             };
             call(request).map(|results| results[0] as u16)
         };
@@ -297,33 +318,51 @@ impl Hostile {
         }
     }
 
-    /// Calls that are refused after they had asked for a bucket of their own.
-    fn refused_bucket(&mut self) {
-        let tile = self.place();
-        let request = Syscall::DeriveTile {
+    /// A tile capability with traffic of its own, so that whoever lives on it needs a bucket of his own.
+    fn limited(&mut self) -> u16 {
+        let target = self.place();
+        call(Syscall::DeriveTile {
             source: SEL_TILE,
-            target: tile,
+            target,
             endpoints: SHARE,
             budget: SHARE,
             period: 0,
             rate: 1000 + self.random.below(1000),
-            burst: 64,
+            burst: 512,
             tables: SHARE,
             priority: 0,
             idle: 1,
-        };
-        call(request);
-        let target = self.place();
-        call(Syscall::CreateActivity {
+        });
+        target
+    }
+
+    /// Calls that are refused after they had asked for a bucket of their own.
+    fn refused_bucket(&mut self) {
+        let (tile, target) = (self.limited(), self.place());
+        let made = call(Syscall::CreateActivity {
             target,
             tile,
             purse: SEL_KERNEL_MEMORY,
             memory: self.memory,
+            // No multiple of what a receive buffer needs.
             reply: 1,
             priority: 0,
             tile_priority: 0,
             name: Name::new("refused").unwrap_or_default(),
         });
+        if made.is_some() {
+            println!("won: a child without a place for answers");
+        }
+        self.refused += 1;
+        if self.random.chance(50) {
+            Self::revoke_at(tile);
+        }
+    }
+
+    /// The same, and some that are not refused.
+    fn buckets(&mut self) {
+        self.refused_bucket();
+        let (tile, target) = (self.limited(), self.place());
         self.create(target, tile, SEL_KERNEL_MEMORY);
         if self.random.chance(80) {
             Self::revoke_at(tile);
@@ -339,8 +378,8 @@ impl Hostile {
             call(Syscall::DeriveMemory {
                 source,
                 target,
-                offset: 0,
-                size: 16384,
+                offset: offset(WITNESS),
+                size: 4096,
                 rights: MAP_READ,
             });
             let address =
@@ -382,6 +421,15 @@ impl Hostile {
                     let _ = dtu::reply(input, place, &self.buffer.0[..8]);
                 }
             }
+            time::sleep_until(time::now() + 50_000);
+            // Nobody had a capability that allowed to write there, TileMux among them.
+            let words = PAGES.rest[(WITNESS as usize - 12288) / 4..].iter();
+            if words
+                .into_iter()
+                .any(|word| word.load(Ordering::Relaxed) != 1)
+            {
+                println!("won: wrote through a capability to read");
+            }
         }
         (activity..activity + 4).for_each(Self::revoke_at);
     }
@@ -406,6 +454,7 @@ impl Hostile {
                 memory: NO_SELECTOR,
                 offset: 0,
                 replies: 0,
+                endpoint: ANY_ENDPOINT,
             });
         }
         Self::revoke_at(MADE);
@@ -463,6 +512,7 @@ impl Hostile {
             memory: NO_SELECTOR,
             offset: 0,
             replies: 0,
+            endpoint: ANY_ENDPOINT,
         });
         if let Some([endpoint, size, ..]) = active {
             let gate = MemoryGate::new(endpoint as u16, size);
@@ -483,6 +533,15 @@ impl Hostile {
             "é/a..", "x", "x/v..", "x/v", "v..", "..", "x/..", "x//v..", "/", "é/", "x/./v..",
             "x/é..",
         ];
+        // A file, an empty folder, and the name that once meant the one where it said the other.
+        let _ = mount.make_folder("y");
+        let wrote = mount.open("w..", WRITE | CREATE).and_then(|mut file| {
+            file.write(b"kept")?;
+            file.close()
+        });
+        if wrote.is_ok() && mount.remove("y/w..").is_ok() {
+            println!("won: removed a file by the name of another");
+        }
         let name = NAMES[self.random.below(12) as usize];
         match self.random.below(4) {
             0 => {
@@ -546,11 +605,12 @@ fn main() -> u64 {
     let mut random = Random::new(argument::value("seed", 1));
     let wanted = argument::text("kind").unwrap_or("random");
     let rounds: u64 = argument::value("rounds", u64::MAX);
+    let every: u64 = argument::value("say", 1000);
     // The last page of code is anything at all.
     for (place, word) in PAGES.code.iter().enumerate() {
         let code = match place {
-            0..4 => CALLS[place],
-            1024..1027 => FAULTS[place - 1024],
+            0..5 => CALLS[place],
+            1024..1028 => FAULTS[place - 1024],
             2048.. => random.next() as u32,
             _ => continue,
         };
@@ -558,7 +618,7 @@ fn main() -> u64 {
     }
     PAGES.rest[0].store(1, Ordering::Relaxed);
     // Sessions take the first selectors.
-    let mount = SendGate::find("files").and_then(|_| Mount::by_messages("files").ok());
+    let mount = SendGate::find("files").and_then(|_| Mount::connect("files").ok());
     let size = offset(7 * 4096);
     let cut = call(Syscall::CutMemory {
         source: SEL_MEMORY,
@@ -582,6 +642,7 @@ fn main() -> u64 {
     let mut hostile = Hostile {
         random,
         children: 0,
+        refused: 0,
         memory: cut.map_or(SEL_MEMORY, |_| PIECE),
         buffer: MessageBuffer::new(),
         mount,
@@ -599,10 +660,10 @@ fn main() -> u64 {
             None => &KINDS[hostile.random.below(KINDS.len() as u64) as usize],
         };
         act(&mut hostile);
-        if (round + 1).is_multiple_of(1000) {
-            println!("{} rounds, {} children", round + 1, hostile.children);
+        if (round + 1).is_multiple_of(every) {
+            hostile.say(round + 1);
         }
     }
-    println!("{rounds} rounds, {} children", hostile.children);
+    hostile.say(rounds);
     0
 }
