@@ -140,36 +140,6 @@ fn judge(name: &str, text: &str, others: &[&str], alone: [u64; 3]) -> Result<See
         "{name}: longest {} (kind {}), worst {:?}, alone {alone:?}; rounds, children, refused {:?}, {} ran",
         seen.longest, seen.what, seen.worst, seen.done, seen.ran
     );
-    if std::env::var("DEBUG_ATTACKS").is_ok() {
-        println!("{}", seen.report.console);
-        let mut spans: Vec<(u64, usize)> = seen
-            .report
-            .spans(5)
-            .iter()
-            .copied()
-            .enumerate()
-            .map(|(i, s)| (s, i))
-            .collect();
-        spans.sort_unstable();
-        spans.reverse();
-        println!("SPANS {:?}", &spans[..20]);
-        let mut kinds = std::collections::BTreeMap::new();
-        for (k, c) in seen.report.work(WORK.0, WORK.1, WORK.2) {
-            let e = kinds.entry(k).or_insert((0u64, 0u64));
-            e.0 += 1;
-            e.1 = e.1.max(c);
-        }
-        println!("WORK {kinds:?}");
-        let long: Vec<(usize, u64, u64)> = seen
-            .report
-            .work(WORK.0, WORK.1, WORK.2)
-            .into_iter()
-            .filter(|w| w.0 == 69)
-            .enumerate()
-            .map(|(i, (k, c))| (i, k, c))
-            .collect();
-        println!("TEXTS {long:?}");
-    }
     // Its own work, and two pieces of others'.
     let mut calls = seen.worst.iter().zip(&alone);
     if calls.any(|(worst, alone)| *worst > alone + 2 * LONGEST) || seen.longest > LONGEST {
@@ -202,13 +172,13 @@ fn attack(kind: &str, purse: &str, victim: &str, others: &[&str], took: impl Fn(
 /// Finding 1: who makes and stops children without listening pays for every end that he did not hear, and the kernel goes on.
 #[test]
 fn ends_that_nobody_hears_are_paid_for() {
-    attack("children", "4KiB", "", &[], |seen| seen.done[1] > 4);
+    attack("children", "8KiB", "", &[], |seen| seen.done[1] > 4);
 }
 
 /// Finding 2 in another form, and what children can do to TileMux: see `shared_tiles::time` for processor time.
 #[test]
 fn children_that_live_and_call_harm_nobody() {
-    attack("living", "32KiB", "", &[], |seen| seen.ran > 2);
+    attack("living", "32KiB", "", &[], |seen| seen.ran >= 2);
 }
 
 /// Finding 3: a neighbour receives at endpoints that were given up while a right to reply to them was kept.
@@ -235,12 +205,13 @@ fn revocations_of_others_delay_nobody_important() {
     });
 }
 
-/// A service that offers itself when the hostile ones are long there, and its client.
-const LATE: &str = r#"
-    <app name="late" tile="5" program="service/fragile" background="true"><argument name="delay" value="4ms"/>
+/// A service that offers itself when the hostile ones are long there, and its client; below a manager of their own, because the root manager is as
+/// important as the most important one, and what it does for others when they come back would count.
+const LATE: &str = r#"</domain><manager name="m" tile="6"><domain name="late" criticality="C">
+    <app name="late" tile="6" program="service/fragile" background="true"><argument name="delay" value="4ms"/>
       <service restart="on-failure"/><rgate name="priority-0" slots="4"/></app>
-    <app name="asker" tile="4" program="service/persistent"><argument name="stops" value="2"/><argument name="losses" value="5"/>
-      <session name="service" to="late"/></app>"#;
+    <app name="asker" tile="6" program="service/persistent"><argument name="stops" value="2"/><argument name="losses" value="5"/>
+      <session name="service" to="late"/></app></domain></manager><domain name="more">"#;
 
 /// Finding 6: whoever offers services pays for them, so another one is offered all the same, and again after its failures.
 #[test]
@@ -253,7 +224,7 @@ fn services_of_others_leave_room_for_one_that_comes_late() {
 /// Finding 8: calls that are refused keep no token bucket, so a limited service of the same tile comes back after its failures.
 #[test]
 fn refused_calls_keep_no_bucket() {
-    let late = LATE.replace(r#"name="late" tile="5""#, r#"name="late" tile="7""#);
+    let late = LATE.replace(r#"name="late" tile="6""#, r#"name="late" tile="7""#);
     let late = late.replace(
         "<service restart",
         r#"<limit noc="50MB/s"/><service restart"#,
@@ -279,11 +250,17 @@ fn further_attacks_leave_the_honest_alone() {
         ("waits", "16KiB"),
         ("tells", "16KiB"),
         ("copies", "8KiB"),
+        ("lines", "8KiB"),
         ("calls", "32KiB"),
     ] {
         let two = hostile("h1", kind, 1, purse) + &hostile("h2", kind, 2, purse);
         match judge(kind, &system(&below(&two), ""), &[], alone) {
-            Ok(seen) => assert!(seen.done[0] >= 20, "{kind}: {}", seen.report.console),
+            Ok(seen) => {
+                let texts = seen.report.work(WORK.0, WORK.1, WORK.2);
+                let texts = texts.iter().filter(|(kind, _)| *kind == 69).count();
+                let took = seen.done[0] >= 20 || kind == "lines" && texts > 500;
+                assert!(took, "{kind}: {}", seen.report.console);
+            }
             Err(error) => wrong += &error,
         }
     }

@@ -58,7 +58,7 @@ const CALLS: [u32; 5] = [RUNS, 0x0018_8893, 0x00F8_F893, 0x0000_0073, 0xFF5F_F06
 const FAULTS: [u32; 4] = [RUNS, 0x3000_0537, 0x00A5_3023, 0xFF9F_F06F];
 
 type Kind = (&'static str, fn(&mut Hostile));
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 14] = [
     ("children", Hostile::child_and_stop),
     ("living", Hostile::child_and_live),
     ("replies", Hostile::reply_late),
@@ -71,6 +71,7 @@ const KINDS: [Kind; 13] = [
     ("tells", Hostile::tell),
     ("copies", Hostile::copy),
     ("files", Hostile::files),
+    ("lines", Hostile::lines),
     ("calls", Hostile::calls),
 ];
 
@@ -563,6 +564,15 @@ impl Hostile {
         }
     }
 
+    /// Texts of empty lines, each of which gets its writer's name.
+    fn lines(&mut self) {
+        const EMPTY: &str = match core::str::from_utf8(&[b'\n'; 1000]) {
+            Ok(text) => text,
+            Err(_) => "",
+        };
+        println!("{}", &EMPTY[..self.random.below(1000) as usize]);
+    }
+
     /// Waits for what nobody will ever give.
     fn sleep(&mut self) {
         call(Syscall::CreateSemaphore {
@@ -657,6 +667,8 @@ fn main() -> u64 {
     for round in 0..rounds {
         let (_, act) = match chosen {
             Some(kind) => kind,
+            // Its children are part of it.
+            None if round < 2 => &KINDS[1],
             None => &KINDS[hostile.random.below(KINDS.len() as u64) as usize],
         };
         act(&mut hostile);

@@ -58,7 +58,9 @@ pub struct Unit {
     tiles: Fixed<u16>,
     buffers: arch::Buffers,
     console: Lines,
-    /// Texts that were printed since it was said last that somebody stopped.
+    /// The message whose text is being printed.
+    printed: Option<u32>,
+    /// Pieces of texts that were printed since it was said last that somebody stopped.
     pub said: usize,
 }
 
@@ -72,6 +74,7 @@ impl Unit {
             tiles: tiles.collect(),
             buffers,
             console: Lines::default(),
+            printed: None,
             said: 0,
         };
         let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
@@ -228,32 +231,63 @@ impl Unit {
         }
     }
 
-    /// Prints text and lets its tile send more.
+    /// Whether something is to be written to the console.
+    pub fn is_printing(&self) -> bool {
+        self.printed.is_some() || self.console.has_line()
+    }
+
+    /// Whether a line of the kernel's own can begin.
+    pub fn can_say(&self) -> bool {
+        !self.console.has_line()
+    }
+
+    /// Begins to print text.
     pub fn print(&mut self, system: &System, offset: u32) {
         let (tile, payload) = self.buffers.message(self.buffers.prints, offset);
         if let Some((activity, text)) = decode_print(payload) {
             // A tile can name its own activities only; what is long gone has no name any more.
             let tile = tile as u16;
             let writer = (tile, activity);
-            // The console never fails.
-            let _ = match system.name_on(activity, tile) {
-                Some(name) => self.console.text(writer, name, text, &mut arch::Console),
+            match system.name_on(activity, tile) {
+                Some(name) => self.console.text(writer, name, text),
                 None => {
                     let name = format_args!("activity {activity} of tile {tile}");
-                    self.console.text(writer, name, text, &mut arch::Console)
+                    self.console.text(writer, name, text)
                 }
-            };
+            }
         }
-        let data = self.buffers.fill(&[0]);
-        if dtu::reply(PRINTS, offset, data).is_err() {
-            check(dtu::acknowledge(PRINTS, offset));
+        self.printed = Some(offset);
+    }
+
+    /// Writes a piece of what is to be printed. When a text is there, its tile may send more.
+    pub fn print_more(&mut self) {
+        self.console.step(&mut arch::Console);
+        if let Some(offset) = self.printed.filter(|_| !self.console.has_text()) {
+            self.printed = None;
+            let data = self.buffers.fill(&[0]);
+            if dtu::reply(PRINTS, offset, data).is_err() {
+                check(dtu::acknowledge(PRINTS, offset));
+            }
         }
     }
 
-    /// Prints a line of the kernel's own, never inside a line of others.
+    /// Begins a line of the kernel's own, never inside a line of others.
+    pub fn say(&mut self, line: impl core::fmt::Display) {
+        self.console.line(line);
+    }
+
+    /// Prints a line of the kernel's own at once, and all that was begun.
     pub fn line(&mut self, line: impl core::fmt::Display) {
-        // The console never fails.
-        let _ = self.console.line(line, &mut arch::Console);
+        self.flush();
+        self.say(line);
+        self.flush();
+    }
+
+    /// Writes all that was begun.
+    pub fn flush(&mut self) {
+        while self.is_printing() {
+            self.print_more();
+        }
     }
 
     /// Writes registers of a tile's unit.

@@ -295,7 +295,11 @@ impl System {
 
     /// The next activity that stopped, to be reported.
     pub fn take_report(&mut self) -> Option<(u16, StopCause)> {
-        self.reports.pop_front()
+        let report = self.reports.pop_front()?;
+        if let Some(said) = self.activities.quiet(report.0) {
+            said.is_unsaid = false;
+        }
+        Some(report)
     }
 
     fn answer(&mut self, ticket: Ticket, outcome: Result<Reply, SyscallError>) {
@@ -472,7 +476,7 @@ impl System {
                     tile_priority,
                     name,
                 };
-                return settle(self.create(hardware, ticket, creation, None), reply);
+                return settle(Ok(self.create(ticket, creation)), reply);
             }
             Syscall::Map {
                 activity,
@@ -623,7 +627,7 @@ impl System {
             } => {
                 let activity = self.named(caller, activity)?;
                 return settle(
-                    self.set_pager(hardware, ticket, caller, activity, gate, (address, pages)),
+                    self.set_pager(ticket, caller, activity, gate, (address, pages)),
                     reply,
                 );
             }
