@@ -686,31 +686,6 @@ impl System {
         }
     }
 
-    /// Derives access to a module, if the caller's memory covers it.
-    fn open_module(
-        &mut self,
-        caller: HolderId,
-        modules: u16,
-        target: u16,
-        key: u64,
-    ) -> Result<u64, SyscallError> {
-        let (_, object) = self.space.look(caller, modules)?;
-        let Object::Memory(memory) = object else {
-            return Err(SyscallError::WrongKind);
-        };
-        let mut all = self.modules.iter();
-        let module = all.find(|m| m.key == key).copied();
-        let Region { tile, base, size } = module.ok_or(SyscallError::NoModule)?.region;
-        if tile != memory.tile {
-            return Err(SyscallError::OutOfBounds);
-        }
-        let offset = base.checked_sub(memory.base);
-        let offset = offset.ok_or(SyscallError::OutOfBounds)?;
-        self.space
-            .derive_memory(caller, modules, target, (offset, size), 1)?;
-        Ok(size)
-    }
-
     fn query(&self, object: &Object, reply: &mut Reply) {
         match *object {
             Object::Service(_) => reply.push(&[ObjectKind::Service as u64]),
