@@ -373,7 +373,8 @@ calls! {
         /// For a receive gate: not zero: with rights to reply.
         replies: u8,
         /// The endpoint that it shall be, the first one of a receive gate with rights to reply; [`ANY_ENDPOINT`] for any. Where the
-        /// activity knows a number from before, nobody need try until he gets it. [`SyscallError::NoEndpoint`] if it is taken.
+        /// activity knows a number from before, nobody need try until he gets it. [`SyscallError::NoEndpoint`] if it is taken by
+        /// anything else; if it is this gate's already, nothing changes, and the bytes are 0.
         endpoint: u16,
     }
     /// Undoes `Activate`.

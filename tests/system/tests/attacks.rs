@@ -205,12 +205,13 @@ fn revocations_of_others_delay_nobody_important() {
     });
 }
 
-/// A service that offers itself when the hostile ones are long there, and its client; below a manager of their own, because the root manager is as
+/// A service that offers itself when the hostile ones are long there, and its client, on a tile where nobody takes endpoints while the service is away
+/// (it would not be connected again, see the open points); below a manager of their own, because the root manager is as
 /// important as the most important one, and what it does for others when they come back would count.
 const LATE: &str = r#"</domain><manager name="m" tile="6"><domain name="late" criticality="C">
     <app name="late" tile="6" program="service/fragile" background="true"><argument name="delay" value="4ms"/>
       <service restart="on-failure"/><rgate name="priority-0" slots="4"/></app>
-    <app name="asker" tile="6" program="service/persistent"><argument name="stops" value="2"/><argument name="losses" value="5"/>
+    <app name="asker" tile="4" program="service/persistent"><argument name="stops" value="2"/><argument name="losses" value="5"/>
       <session name="service" to="late"/></app></domain></manager><domain name="more">"#;
 
 /// Finding 6: whoever offers services pays for them, so another one is offered all the same, and again after its failures.

@@ -143,7 +143,9 @@ impl System {
         };
         let activity = self.living_from(node);
         let found = activity.and_then(|id| self.activities.get(&id));
-        let waits = found.is_some_and(|a| a.state == State::Stopping || a.is_unsaid);
+        // All that it had goes at once, so that nobody takes it for alive.
+        let is_last = self.space.dependents(node, 1).next().is_none();
+        let waits = found.is_some_and(|a| a.state == State::Stopping || a.is_unsaid && is_last);
         self.jobs.closing[level].is_idle() && waits
     }
 
