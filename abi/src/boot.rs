@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First bytes of a boot table: "BULKHEAD".
 pub const BOOT_MAGIC: u64 = u64::from_le_bytes(*b"BULKHEAD");
 /// Version of the layout.
-pub const BOOT_VERSION: u32 = 2;
+pub const BOOT_VERSION: u32 = 3;
 
 /// Start of the table.
 #[derive(
@@ -30,10 +30,12 @@ pub struct BootHeader {
     pub manager_memory: u64,
     /// Frequency of the `time` CSR in hertz.
     pub timebase: u64,
-    /// First byte of the memory (tile 0 of kind memory) that is free for the kernel to give away.
+    /// First byte of the memory (tile 0 of kind memory) that is the kernel's: its heap first, then what it gives away.
     pub free_start: u64,
     /// End of that memory.
     pub free_end: u64,
+    /// Bytes of the kernel's heap, whole pages; see [`kernel_heap`].
+    pub heap: u64,
 }
 
 /// [`BootTile::kind`]: harts and a DTU.
@@ -63,6 +65,34 @@ pub struct BootTile {
     pub policy: u32,
     /// Time slice of its TileMux in nanoseconds, not 0 (processing tiles).
     pub slice: u32,
+}
+
+/// Tiles that share the kernel's endpoints for text and answers: as many as a receive endpoint has slots.
+pub const TILE_GROUP: usize = 32;
+/// Endpoints of the kernel's unit beside those of the groups of tiles.
+pub const KERNEL_ENDPOINTS: usize = 62;
+/// Bytes of the kernel's heap beside what purses pay for: in any case, and for each user tile.
+const HEAP: (u64, u64) = (1 << 20, 32 << 10);
+
+/// Bytes of the kernel's heap, on a chip of so many user tiles, with which all purses together hold so many bytes. What is charged is
+/// what an object takes; the rest is for places that are reserved apart, and for gaps.
+pub const fn kernel_heap(tiles: u64, purses: u64) -> u64 {
+    let own = HEAP.0 + tiles * HEAP.1;
+    own.saturating_add((purses / 2).saturating_mul(5))
+}
+
+/// What all purses together can hold: the numbers of capabilities suffice for that.
+pub const KERNEL_PURSES_MAX: u64 = 65_000 * 192;
+
+/// What all purses together hold with a heap of so many bytes.
+pub const fn kernel_purses(tiles: u64, heap: u64) -> u64 {
+    heap.saturating_sub(HEAP.0 + tiles * HEAP.1) / 5 * 2
+}
+
+/// Endpoints that the kernel's unit needs for so many user tiles: for each group one for text, one for answers, and rights to reply to
+/// text.
+pub const fn kernel_endpoints(tiles: usize) -> usize {
+    KERNEL_ENDPOINTS + tiles.div_ceil(TILE_GROUP) * (TILE_GROUP + 2)
 }
 
 /// Bytes of a module's name.

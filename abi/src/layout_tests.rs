@@ -184,7 +184,7 @@ fn endpoint_words() {
 
 #[test]
 fn boot_table() {
-    assert_eq!(size_of::<BootHeader>(), 56);
+    assert_eq!(size_of::<BootHeader>(), 64);
     assert_eq!(offset_of!(BootHeader, tiles), 12);
     assert_eq!(offset_of!(BootHeader, modules), 16);
     assert_eq!(offset_of!(BootHeader, manager_tile), 20);
@@ -192,6 +192,7 @@ fn boot_table() {
     assert_eq!(offset_of!(BootHeader, timebase), 32);
     assert_eq!(offset_of!(BootHeader, free_start), 40);
     assert_eq!(offset_of!(BootHeader, free_end), 48);
+    assert_eq!(offset_of!(BootHeader, heap), 56);
     assert_eq!(size_of::<BootTile>(), 40);
     assert_eq!(offset_of!(BootTile, memory), 8);
     assert_eq!(offset_of!(BootTile, endpoints), 24);

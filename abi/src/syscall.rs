@@ -66,6 +66,8 @@ pub const SEL_OFFERED: u16 = SEL_TILES;
 pub const SERVICES_MAX: u16 = 4;
 /// Where a nested manager finds its part of the description.
 pub const SEL_DESCRIPTION: u16 = 5;
+/// Pieces that are cut out of one memory at most; this bounds the search for a gap. Pieces can be cut further.
+pub const PIECES_MAX: u8 = 64;
 /// Pages of one [`Syscall::Map`] at most; this bounds the call.
 pub const MAP_PAGES_MAX: u64 = 512;
 /// Pages of one [`Syscall::SetPager`] at most.

@@ -42,6 +42,9 @@ pub const PRINT_REPLY_SLOT: u16 = 64;
 /// First endpoint of a user tile that is free for activities.
 pub const FIRST_ENDPOINT: u16 = 10;
 
+/// Activities that TileMux takes at most.
+pub const ACTIVITIES: usize = 16;
+
 /// Bytes at the start of a tile's memory that belong to TileMux: code, data, stack, request buffer.
 pub const TILEMUX_MEMORY: u64 = 0x2_0000;
 /// Tile-physical address at which TileMux is linked and starts.

@@ -9,7 +9,7 @@ pub const NAME: usize = 32;
 pub const NAME_WORDS: usize = NAME / 8;
 
 /// A name in a fixed field. Longer names are rejected where they are made, not cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Name(pub [u8; NAME]);
 
 impl Name {

@@ -11,6 +11,12 @@
 //! caches, and [`SWITCH_LINES`] lines from memory otherwise, which wait for nobody else: traffic of other tiles, which
 //! token buckets bound, is not counted.
 //!
+//! TileMux charges a switch to whom it switches to. So a job of cost *c* needs *c* of its quota, a switch for its begin, one
+//! for each time that somebody more urgent displaces it, one for each turn that it gives to equals, and the interrupts that hit it;
+//! if that is more than its budget it waits for the next one. Others are taken to begin their budget once in its period, or, if
+//! they have a `<task>`, with each of its jobs. **An application that wakes up more often than that costs those below it a switch
+//! each time**, out of their budgets; its own budget pays for the switch to itself only, and nothing here bounds how often.
+//!
 //! All that is below a manager counts as what its tile capability grants (`System::time_below`), at the highest priority that it
 //! grants: whatever the manager makes of it, children of children included, the kernel lets them demand no more than that in any
 //! window (`abi::time`). It may divide its time into budgets of [`LEAST_BUDGET`], with two switches each. To those below
@@ -73,7 +79,9 @@ pub struct Reservation {
     pub interrupts: u64,
     /// When a job is done at worst; none if there is no bound.
     pub response: Option<u64>,
-    /// The quota does not pay for the task: its cost in a period of the quota.
+    /// What a job takes of its quota at most: its cost, switches to it, and interrupts that hit it.
+    pub charged: u64,
+    /// The quota does not pay for the task: what its jobs take in a period of the quota.
     pub unpaid: Option<u64>,
 }
 
@@ -210,6 +218,18 @@ impl Share<'_> {
         all
     }
 
+    /// How often an application begins to use its budget in a period of it: with each job, and again where a job may need more than
+    /// one budget.
+    fn begins(&self, app: usize, cpu: Cpu) -> u64 {
+        let Some(task) = &self.system.apps[app].task else {
+            return 1;
+        };
+        let distance = task.period.0.saturating_sub(task.jitter.0).max(1);
+        let cost = task.cost.map_or(0, |cost| cost.nanoseconds());
+        let again = cost.saturating_add(2 * self.switch) > cpu.budget.nanoseconds();
+        cpu.period.0.div_ceil(distance).max(1) + u64::from(again)
+    }
+
     /// What a budget demands of the processor, if it begins so often in its period.
     fn task(&self, cpu: Cpu, begins: u64) -> Task {
         let switches = self.switch.saturating_mul(2).saturating_mul(begins);
@@ -223,13 +243,14 @@ impl Share<'_> {
         }
     }
 
-    /// The same of what may be divided further.
-    fn divided(&self, cpu: Cpu) -> Task {
-        self.task(cpu, cpu.budget.nanoseconds() / LEAST_BUDGET)
+    /// The same of what may be divided further, and into how many pieces.
+    fn divided(&self, cpu: Cpu) -> (Task, u64) {
+        let pieces = cpu.budget.nanoseconds() / LEAST_BUDGET;
+        (self.task(cpu, pieces), pieces)
     }
 
-    /// Adds what others than `whom` may demand, who are not less urgent, of what a manager has.
-    fn others(&self, manager: usize, whom: Holder, priority: u8, tasks: &mut Vec<Task>) {
+    /// Adds what others than `whom` may demand, who are not less urgent, of what a manager has, and how often they begin in a period.
+    fn others(&self, manager: usize, whom: Holder, priority: u8, tasks: &mut Vec<(Task, u64)>) {
         let is_inside = |below: usize| match whom {
             Holder::App(app) => self.system.is_within(self.system.manager_of(app), below),
             // Of what itself has, a manager is not disturbed.
@@ -243,14 +264,14 @@ impl Share<'_> {
                     self.rest(below, cpu, priority, tasks);
                 }
                 _ if cpu.priority < priority => {}
-                Holder::App(_) => tasks.push(self.task(cpu, 1)),
+                Holder::App(app) => tasks.push((self.task(cpu, 1), self.begins(app, cpu))),
                 Holder::Manager(_) => tasks.push(self.divided(cpu)),
             }
         }
     }
 
     /// Adds what a manager has left, which it may give to anybody.
-    fn rest(&self, manager: usize, cpu: Cpu, priority: u8, tasks: &mut Vec<Task>) {
+    fn rest(&self, manager: usize, cpu: Cpu, priority: u8, tasks: &mut Vec<(Task, u64)>) {
         let period = cpu.period.nanoseconds();
         let taken = self.system.time_taken(manager, self.tile, period);
         let left = cpu.budget.nanoseconds().saturating_sub(taken);
@@ -259,6 +280,72 @@ impl Share<'_> {
             tasks.push(self.divided(Cpu { budget, ..cpu }));
         }
     }
+}
+
+/// What a job takes of its quota besides switches.
+struct Job {
+    cost: u64,
+    /// Least distance of jobs.
+    distance: Time,
+    /// Interrupts by messages, altogether.
+    interrupts: u64,
+    /// Length of a turn, if it has equals.
+    turn: Option<u64>,
+}
+
+impl Share<'_> {
+    /// What a job is charged at most, and how long it waits for budgets; `chunk`: when one budget is used up at worst. No wait: the
+    /// quota does not pay for the jobs.
+    fn charged(
+        &self,
+        job: &Job,
+        cpu: Cpu,
+        chunk: u64,
+        others: &[(Task, u64)],
+    ) -> (u64, Option<Time>) {
+        let own = job.cost.saturating_add(job.interrupts);
+        // A turn begins with a switch.
+        let turns = match job.turn {
+            Some(turn) if turn > self.switch => own / (turn - self.switch),
+            Some(_) => return (u64::MAX, None),
+            None => 0,
+        };
+        let mut window = chunk;
+        loop {
+            // Once more for work that a budget was too short for.
+            let displaced = others.iter().fold(0u64, |sum, (task, begins)| {
+                let periods = window / task.period.max(1) + 2;
+                sum.saturating_add(periods.saturating_mul(*begins))
+            });
+            // It begins again with each budget.
+            let budgets = window / cpu.period.nanoseconds().max(1) + 1;
+            let switches = displaced.saturating_add(turns).saturating_add(budgets);
+            let charged = own.saturating_add(switches.saturating_mul(self.switch));
+            let waits = cpu.waits(Time(charged.saturating_mul(1000)), job.distance);
+            let Some(wait) = waits else {
+                return (charged, None);
+            };
+            // Longer waits meet more of the others; where that has no end, the quota does not pay.
+            let longer = chunk.saturating_add(wait.nanoseconds());
+            if longer <= window {
+                return (charged, Some(wait));
+            }
+            window = longer;
+        }
+    }
+}
+
+/// Whether somebody else on the tile is as urgent.
+fn has_equals(all: &[(Holder, Cpu)], whom: Holder, cpu: Cpu) -> bool {
+    let mut others = all.iter().filter(|(holder, _)| *holder != whom);
+    others.any(|(_, other)| other.priority == cpu.priority)
+}
+
+/// Length of a turn on a tile, in nanoseconds.
+fn slice(system: &System, tile: u16) -> u64 {
+    let mut muxes = system.tilemux.iter();
+    let mux = muxes.find(|mux| mux.tile == tile);
+    mux.map_or(0, |mux| mux.slice.nanoseconds())
 }
 
 fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, AdmissionError> {
@@ -274,9 +361,10 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
     let mut all = share.holders(0);
     all.sort_by_key(|(_, cpu)| std::cmp::Reverse(cpu.priority));
     let mut reservations = Vec::new();
-    for (holder, cpu) in all {
-        let mut tasks = Vec::new();
-        share.others(0, holder, cpu.priority, &mut tasks);
+    for &(holder, cpu) in &all {
+        let mut others = Vec::new();
+        share.others(0, holder, cpu.priority, &mut others);
+        let mut tasks: Vec<Task> = others.iter().map(|(task, _)| *task).collect();
         let mut own = share.task(cpu, 1);
         own.blocking = switch;
         tasks.push(own);
@@ -301,12 +389,18 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
         let distance = given.map_or(cpu.period, |task| {
             Time(task.period.0.saturating_sub(task.jitter.0))
         });
-        let waits = match given.and_then(|task| task.cost) {
-            Some(cost) => cpu.waits(cost, distance),
-            None => Some(Time(0)),
+        let job = Job {
+            cost,
+            distance,
+            interrupts: interrupts * interrupt,
+            turn: has_equals(&all, holder, cpu).then(|| slice(system, tile)),
+        };
+        let (charged, waits) = match (given.and_then(|task| task.cost), chunk) {
+            (Some(_), Some(chunk)) => share.charged(&job, cpu, chunk, &others),
+            _ => (cost, Some(Time(0))),
         };
         // What its jobs need in a period of the quota.
-        let needed = (u128::from(cost) * u128::from(period))
+        let needed = (u128::from(charged) * u128::from(period))
             .div_ceil(u128::from(distance.nanoseconds().max(1)));
         let needed = u64::try_from(needed)
             .unwrap_or(u64::MAX)
@@ -318,6 +412,7 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
             period,
             deadline: given.map_or(period, |task| task.deadline.nanoseconds()),
             interrupts,
+            charged,
             response: chunk.and_then(|chunk| chunk.checked_add(waits?.nanoseconds())),
             unpaid: waits.is_none().then_some(needed),
         });
@@ -456,9 +551,12 @@ mod tests {
         )))
         .unwrap();
         assert!(!refused[0].reservations[0].holds());
-        assert_eq!(refused[0].reservations[0].unpaid, Some(1_333_334));
+        // And a switch for each job: (2 ms + 10 662 ns) * 10 / 15.
+        assert_eq!(refused[0].switch, 10_662);
+        assert_eq!(refused[0].reservations[0].unpaid, Some(1_340_442));
         assert!(find("slow").response.unwrap() > 5_000_000);
-        assert_eq!(find("often").unpaid, Some(3_000_000));
+        // Three jobs, each with its switch and the interrupt by an answer for the other one.
+        assert_eq!(find("often").unpaid, Some(3 * (1_000_000 + 10_662 + 200)));
         assert!(!find("often").holds());
     }
 }

@@ -7,23 +7,10 @@ use bulkhead_analysis::communication::{
     Arbitration, Bound, NetworkScenario, Outage, Pool, Regulator, Resource, Source, Stage, Step,
     TransactionClass, TransactionId, Work, flow_bound, transaction_bound,
 };
+use bulkhead_random::Random;
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-
-/// A small generator of our own, so that a failing case is its seed.
-struct Random(u64);
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
-    fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
@@ -117,7 +104,7 @@ impl<'a> Simulation<'a> {
         };
         let mut this = Self {
             scenario,
-            random: Random(seed | 1),
+            random: Random::new(seed | 1),
             events: BinaryHeap::new(),
             sequence: 0,
             queues: (0..scenario.resources.len()).map(queue).collect(),

@@ -6,6 +6,7 @@ use bulkhead_analysis::network_calculus::{
     Analysis, ArrivalCurve, Flow, Multiplexing, Network, NetworkError, RateLatency, ServiceCurve,
     TokenBucket, delay,
 };
+use bulkhead_random::Random;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::path::Path;
@@ -266,17 +267,6 @@ fn long_paths_have_an_answer() {
     }
 }
 
-/// A small generator of our own, so that a failing case is its seed.
-struct Random(u64);
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
-}
-
 /// What the simulation knows of a flow: rate, burst, path.
 type Sent = (u64, u64, Vec<usize>);
 
@@ -291,7 +281,7 @@ fn simulate(
     victim: usize,
     seed: u64,
 ) -> Vec<u64> {
-    let mut random = Random(seed | 1);
+    let mut random = Random::new(seed | 1);
     // For each server and flow what waits: (when it was sent, its number in the order of arrival).
     let mut queues = vec![vec![VecDeque::<(u64, u64)>::new(); flows.len()]; servers.len()];
     let mut idle: Vec<Option<u64>> = vec![None; servers.len()];

@@ -1,104 +1,11 @@
-//! Whole mechanisms, simulated unit by unit, never exceed their bounds: cache-related preemption delay, and the mixed-criticality kernel
-//! with its tables.
+//! The mixed-criticality kernel with its tables, simulated unit by unit, never exceeds its bounds.
 //!
-//! Why it exists: the schedulers' simulator in the library knows processors only. These two also need what a cache holds, and slots that
-//! stay where they are when jobs end early. The simulations share no formula with the analyses.
+//! Why it exists: the schedulers' simulator in the library knows processors only. This one also needs slots that stay where they are when
+//! jobs end early. The simulation shares no formula with the analyses.
 
+use bulkhead_analysis::schedulability::Time;
 use bulkhead_analysis::schedulability::mc2::{self, LevelTask, Overheads, Processor, System};
-use bulkhead_analysis::schedulability::preemption_delay::{self, Approach, CacheSets, CacheTask};
-use bulkhead_analysis::schedulability::{Task, Time};
 use proptest::prelude::*;
-use std::collections::BTreeSet;
-
-/// A task with what it puts into the cache and what of that it uses again.
-#[derive(Clone, Debug)]
-struct Cached {
-    task: Task,
-    evicting: BTreeSet<usize>,
-    useful: BTreeSet<usize>,
-}
-
-struct CachedJob {
-    task: usize,
-    arrived: u64,
-    left: u64,
-    started: bool,
-    /// Useful blocks that others evicted since it last ran.
-    lost: BTreeSet<usize>,
-}
-
-/// Fixed priorities on one processor; a job that goes on first loads again what it lost. Longest response of each task.
-fn with_cache(tasks: &[Cached], offsets: &[u64], reload: u64) -> Vec<u64> {
-    let mut worst = vec![0; tasks.len()];
-    let mut jobs: Vec<CachedJob> = Vec::new();
-    for now in 0..1200u64 {
-        for (i, t) in tasks.iter().enumerate() {
-            if now >= offsets[i] && (now - offsets[i]).is_multiple_of(t.task.period) {
-                jobs.push(CachedJob {
-                    task: i,
-                    arrived: now,
-                    left: t.task.cost,
-                    started: false,
-                    lost: BTreeSet::new(),
-                });
-            }
-        }
-        jobs.sort_by_key(|j| (j.task, j.arrived));
-        let Some(job) = jobs.first_mut() else {
-            continue;
-        };
-        job.left += job.lost.len() as u64 * reload;
-        job.lost.clear();
-        job.started = true;
-        job.left -= 1;
-        let running = job.task;
-        if job.left == 0 {
-            worst[running] = worst[running].max(now + 1 - job.arrived);
-            jobs.remove(0);
-        }
-        for other in jobs.iter_mut().filter(|j| j.started && j.task != running) {
-            let useful = &tasks[other.task].useful;
-            other
-                .lost
-                .extend(tasks[running].evicting.intersection(useful));
-        }
-    }
-    worst
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
-    #[test]
-    fn no_reload_is_forgotten(
-        parts in prop::collection::vec((1u64..6, 8u64..60, prop::collection::btree_set(0usize..8, 0..6), 0usize..6), 2..5),
-        offsets in prop::collection::vec(0u64..40, 5),
-        reload in 0u64..3,
-    ) {
-        let mut tasks: Vec<Cached> = parts.into_iter().map(|(c, t, evicting, useful)| Cached {
-            task: Task::new(c, t),
-            useful: evicting.iter().copied().take(useful).collect(),
-            evicting,
-        }).collect();
-        tasks.sort_by_key(|t| t.task.period);
-        let described: Vec<CacheTask> = tasks.iter().map(|t| CacheTask {
-            task: t.task,
-            evicting: CacheSets::of(t.evicting.iter().copied()),
-            useful: CacheSets::of(t.useful.iter().copied()),
-        }).collect();
-        for offsets in [&offsets[..], &[0; 5]] {
-            let seen = with_cache(&tasks, offsets, reload);
-            for approach in [Approach::EcbUnion, Approach::UcbUnion] {
-                let bounds = preemption_delay::with_approach(&described, reload, approach).unwrap();
-                // Behind a task that has no bound none is promised.
-                for (bound, seen) in bounds.iter().zip(&seen) {
-                    let Some(bound) = bound else { break };
-                    prop_assert!(seen <= bound, "{:?}: {} > {}", approach, seen, bound);
-                }
-            }
-        }
-    }
-}
 
 #[derive(Clone, Debug)]
 struct Job {

@@ -2,6 +2,7 @@
 //!
 //! What it deliberately does not know: what the commands do.
 
+use bulkhead_model::units::{Dimension, Time, UnitError, parse};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -100,6 +101,11 @@ impl Command {
     }
 }
 
+/// A time with its unit.
+fn time(text: &str) -> Result<Time, UnitError> {
+    parse(text, Dimension::Time).map(Time)
+}
+
 /// Arguments of `run`.
 #[derive(Args)]
 pub struct Run {
@@ -118,6 +124,20 @@ pub struct Run {
     /// Write no traces (they are large)
     #[arg(long)]
     pub no_trace: bool,
+    /// Show nothing before this moment in the traces, such as 4ms
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "no_trace")]
+    pub trace_from: Option<Time>,
+    /// Show nothing from this moment on
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "no_trace")]
+    pub trace_until: Option<Time>,
+    /// Show only these tiles, joined by commas, and what is sent from them
+    #[arg(
+        long,
+        value_name = "TILES",
+        value_delimiter = ',',
+        conflicts_with = "no_trace"
+    )]
+    pub trace_tiles: Vec<u16>,
     /// Print what the programs said, too; without it, only the end of it where something went wrong
     #[arg(long)]
     pub console: bool,

@@ -155,7 +155,8 @@ fn shared_tiles_get_policies_slices_and_quotas() {
         "{planned}"
     );
     assert!(
-        planned.contains(r#"<cpu quota="2000000ns" period="10000000ns"/>"#),
+        // The switches that its jobs pay for are in it.
+        planned.contains(r#"<cpu quota="2032386ns" period="10000000ns"/>"#),
         "{planned}"
     );
     // What was written holds by itself.

@@ -68,15 +68,23 @@ impl Bus for SmallBus {
             _ => u64::from_le_bytes(slice.try_into().unwrap()),
         })
     }
+    fn allows(&self, physical: u64, bytes: u64, _: bool) -> bool {
+        let start = physical.wrapping_sub(BASE);
+        start.saturating_add(bytes) <= self.memory.len() as u64
+    }
     #[inline(always)]
-    fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault> {
-        let start = physical.wrapping_sub(BASE) as usize;
-        let slice = self
-            .memory
-            .get_mut(start..start.wrapping_add(bytes as usize))
-            .ok_or(BusFault)?;
-        slice.copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
-        Ok(())
+    fn place(&self, physical: u64, _: bool) -> Place {
+        physical - BASE
+    }
+    #[inline(always)]
+    fn read_place(&mut self, place: Place, bytes: u8) -> u64 {
+        self.read(BASE + place, bytes).expect("in memory")
+    }
+    #[inline(always)]
+    fn write_place(&mut self, place: Place, bytes: u8, value: u64) {
+        let start = place as usize;
+        self.memory[start..start + bytes as usize]
+            .copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
     }
     fn is_device(&self, physical: u64) -> bool {
         physical & !0xfff == FINISHER

@@ -108,7 +108,8 @@ impl Fabric {
     /// Processes the next event; gives a packet that will arrive at a processing tile.
     pub fn step(&mut self) -> Option<Delivery> {
         if self.arrivals.next_time() < self.network.next_time() {
-            let (now, (memory, packet)) = self.arrivals.pop()?;
+            let arrival = self.arrivals.pop();
+            let (now, (memory, packet)) = arrival.expect("an arrival has the earliest time");
             self.serve(now, memory as usize, packet);
             return None;
         }
@@ -120,7 +121,10 @@ impl Fabric {
             ),
         }?;
         if delivery.position < self.processing {
-            self.busy[delivery.position] = self.busy[delivery.position].saturating_sub(1);
+            let busy = &mut self.busy[delivery.position];
+            *busy = busy
+                .checked_sub(1)
+                .unwrap_or_else(|| panic!("nobody asked for what arrives: {:?}", delivery.packet));
             return Some(delivery);
         }
         let memory = (delivery.position - self.processing) as u16;
@@ -143,7 +147,7 @@ impl Fabric {
                 };
                 return self.respond(now, packet, account, kind);
             }
-            _ => return,
+            answer => panic!("a memory tile asks for nothing, and got {answer:?}"),
         };
         let ram = &mut self.ram[index];
         let range = range(ram, address, bytes);
@@ -181,8 +185,8 @@ impl Fabric {
             if let PacketKind::WriteRequest {
                 data: Some(data), ..
             } = &packet.kind
-                && data.len() == range.len()
             {
+                // Panics if the packet has other data than it says.
                 ram[range.clone()].copy_from_slice(data);
             }
             if !write {
@@ -207,8 +211,10 @@ impl Fabric {
     fn respond(&mut self, at: Tick, mut packet: Box<Packet>, account: Account, kind: PacketKind) {
         packet.answer(kind);
         packet.account = account;
-        // The requester exists: it sent a packet. A bounce is impossible here, and would only lose a response.
-        let _ = self.network.inject(at, packet);
+        // The requester exists: it sent a packet.
+        if let Err(packet) = self.network.inject(at, packet) {
+            panic!("an answer to nobody: {packet:?}");
+        }
     }
 }
 

@@ -80,16 +80,17 @@ fn data_is_written_and_read_at_the_memory() {
         data: Some(data.clone()),
     };
     fabric
-        .network
-        .inject(0, request(0, 0, 8, Transaction::DmaWrite, write))
+        .send(0, Box::new(request(0, 0, 8, Transaction::DmaWrite, write)))
         .unwrap();
     let read = PacketKind::ReadRequest {
         address: 1000,
         bytes: 100,
     };
     fabric
-        .network
-        .inject(10_000, request(10_000, 1, 8, Transaction::DmaRead, read))
+        .send(
+            10_000,
+            Box::new(request(10_000, 1, 8, Transaction::DmaRead, read)),
+        )
         .unwrap();
     let answers = run(&mut fabric);
     assert_eq!(
@@ -114,8 +115,7 @@ fn latency_of_a_chunk() {
         bytes: 512,
     };
     fabric
-        .network
-        .inject(0, request(0, 0, 8, Transaction::DmaRead, read))
+        .send(0, Box::new(request(0, 0, 8, Transaction::DmaRead, read)))
         .unwrap();
     // Request: 13 cycles of 4 = 52; edge at 55; frontend 8, activate 11, cas 11, 8 bursts of 4 = 62 cycles of 5: 365; edge
     // at 368; response: interface 4, link 1, router 2, link 1, (512 + 16) / 16 = 33, interface 4 = 45 cycles: 548.
@@ -131,8 +131,7 @@ fn bad_requests_are_refused() {
         bytes: 64,
     };
     fabric
-        .network
-        .inject(0, request(0, 0, 8, Transaction::DmaRead, outside))
+        .send(0, Box::new(request(0, 0, 8, Transaction::DmaRead, outside)))
         .unwrap();
     let outside = PacketKind::WriteRequest {
         address: u64::MAX,
@@ -140,8 +139,10 @@ fn bad_requests_are_refused() {
         data: None,
     };
     fabric
-        .network
-        .inject(1000, request(1000, 0, 8, Transaction::DmaWrite, outside))
+        .send(
+            1000,
+            Box::new(request(1000, 0, 8, Transaction::DmaWrite, outside)),
+        )
         .unwrap();
     let message = PacketKind::Message {
         endpoint: 0,
@@ -152,8 +153,10 @@ fn bad_requests_are_refused() {
         epoch: 0,
     };
     fabric
-        .network
-        .inject(2000, request(2000, 0, 9, Transaction::Message, message))
+        .send(
+            2000,
+            Box::new(request(2000, 0, 9, Transaction::Message, message)),
+        )
         .unwrap();
     let answers = run(&mut fabric);
     assert_eq!(
@@ -207,7 +210,7 @@ proptest! {
             let mut packet = request(now, source, 8 + second as u16, transaction, kind);
             packet.tag = tag as u32;
             packet.account = Account::new(now);
-            prop_assert!(fabric.network.inject(now, packet).is_ok());
+            prop_assert!(fabric.send(now, Box::new(packet)).is_ok());
         }
         let answers = run(&mut fabric);
         prop_assert_eq!(answers.len(), traffic.len());

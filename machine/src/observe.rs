@@ -38,6 +38,15 @@ pub enum HartState {
     Halted,
 }
 
+/// What a trace had no room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Events.
+    pub events: u64,
+    /// The first of them: before it the trace is complete.
+    pub from: Option<Tick>,
+}
+
 /// Takes reports. It cannot influence the machine.
 pub trait Observer: Send {
     /// A tile's data transfer unit reports at a moment.
@@ -57,7 +66,7 @@ pub trait Observer: Send {
     /// The trace as bytes, for the file and for the run's digest. The machine calls it after the run.
     fn bytes(&self) -> Vec<u8>;
     /// Events that had no room and are missing in it.
-    fn missing(&self) -> u64 {
-        0
+    fn missing(&self) -> Missing {
+        Missing::default()
     }
 }

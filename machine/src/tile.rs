@@ -13,7 +13,7 @@ mod local;
 mod second;
 
 use crate::accelerator::Accelerator;
-use crate::cache::{Hierarchy, Waiter};
+use crate::cache::{Done, Hierarchy, Waiter};
 use crate::config::{PlatformConfig, PlatformKind, TileConfig};
 use crate::device::network::{CARD_TOKEN, CardEvent, Confinement, NetworkCard};
 use crate::device::{Clint, Htif, Uart};
@@ -133,10 +133,6 @@ struct Local {
     second_tokens: Vec<u32>,
     /// The hart is to come back at the end of its block.
     recall: bool,
-    /// A store to the host's word, whose moment the timing of the access will tell.
-    to_host: Option<u64>,
-    /// Completion of that store.
-    host_token: Option<(u32, Tick)>,
     clint: Clint,
     /// When the timer reaches its compare register. Not in the queue, so that a program that writes the register again and
     /// again does not fill it.
@@ -165,7 +161,7 @@ pub struct Tile {
     local: Local,
     runnable: bool,
     state: HartState,
-    done: Vec<(Waiter, Tick)>,
+    done: Vec<Done>,
     hart_lookahead: Tick,
     command_lookahead: Tick,
 }
@@ -248,8 +244,6 @@ impl Tile {
                 second_software: false,
                 second_tokens: Vec::new(),
                 recall: false,
-                to_host: None,
-                host_token: None,
                 clint: Clint::new(platform.ticks_per_second, platform.timebase_hz),
                 timer_at: Tick::MAX,
                 uart: config.uart.then(Uart::new),
@@ -486,12 +480,7 @@ impl Tile {
                 self.report(self.hart.time(), state, fabric);
             }
         }
-        if self.local.recall {
-            self.local.recall = false;
-            if let Some((token, at)) = self.local.host_token.take() {
-                self.hart.complete(token, at);
-            }
-        }
+        self.local.recall = false;
         self.after_caches();
         self.settle(self.local.now, fabric);
     }
@@ -648,15 +637,10 @@ impl Tile {
     /// Tells everybody whose line has arrived.
     fn tell_done(&mut self, fabric: &mut Fabric) {
         let mut done = std::mem::take(&mut self.done);
-        for (waiter, at) in done.drain(..) {
+        for Done { waiter, line, at } in done.drain(..) {
             match waiter {
-                Waiter::Fetch { token } | Waiter::Data { token, .. } => {
-                    if self.local.second_hart && self.complete_second(token, at) {
-                        continue;
-                    }
-                    self.hart.complete(token, at);
-                    self.runnable = true;
-                }
+                Waiter::Fetch { token } => self.complete(token, at, None, fabric),
+                Waiter::Data { token, .. } => self.complete(token, at, Some(line), fabric),
                 Waiter::Unit { token, .. } if token & CARD_TOKEN != 0 => {
                     self.card_event(CardEvent::Block(token), fabric);
                 }
@@ -666,6 +650,35 @@ impl Tile {
             }
         }
         self.done = done;
+    }
+
+    /// An access of a hart is done; with a data access comes its line.
+    fn complete(&mut self, token: u32, at: Tick, line: Option<u64>, fabric: &mut Fabric) {
+        let of_second = self.local.take_second(token);
+        let (hart, runnable) = match &mut self.second {
+            Some(second) if of_second => (&mut second.hart, &mut second.runnable),
+            _ => (&mut self.hart, &mut self.runnable),
+        };
+        *runnable = true;
+        let Some(line) = line else {
+            return hart.complete(token, at, None);
+        };
+        match self.local.line_place(line) {
+            Some((memory, bytes, true)) => {
+                hart.complete(token, at, Some((line, &mut fabric.ram[memory][bytes])));
+            }
+            // What the tile may not write any more, only the hart sees.
+            place => {
+                let mut lost = vec![0; self.local.line as usize];
+                if let Some((memory, bytes, _)) = place {
+                    lost.copy_from_slice(&fabric.ram[memory][bytes]);
+                }
+                hart.complete(token, at, Some((line, &mut lost)));
+            }
+        }
+        if self.local.htif.is_in_line(line) {
+            self.local.look_at_host(at, fabric);
+        }
     }
 
     fn apply_signals(&mut self, now: Tick) {

@@ -7,6 +7,14 @@
 pub const PLATFORMS: &[(&str, &str)] = &[
     ("single", include_str!("../../catalog/platforms/single.xml")),
     (
+        "tiled-256",
+        include_str!("../../catalog/platforms/tiled-256.xml"),
+    ),
+    (
+        "tiled-64",
+        include_str!("../../catalog/platforms/tiled-64.xml"),
+    ),
+    (
         "tiled-accelerated",
         include_str!("../../catalog/platforms/tiled-accelerated.xml"),
     ),

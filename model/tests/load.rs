@@ -193,7 +193,14 @@ fn a_catalog_on_disk_comes_before_the_built_in_one() {
     assert!(system_names(&options).contains(&"mine/one".to_owned()));
     assert_eq!(
         platform_names(&options),
-        ["single", "tiled-accelerated", "tiled-fpga", "tiled-gem5"]
+        [
+            "single",
+            "tiled-256",
+            "tiled-64",
+            "tiled-accelerated",
+            "tiled-fpga",
+            "tiled-gem5"
+        ]
     );
     // A system of the built-in catalog uses the platform on disk, too.
     assert_eq!(

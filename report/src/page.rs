@@ -45,10 +45,16 @@ pub fn picture(svg: String) -> Markup {
     PreEscaped(svg)
 }
 
-/// The report of a run.
-pub fn report(result: &RunResult) -> Result<String, Error> {
+/// The report of a run. `notes`: what is to be said of the files beside it, a line each.
+///
+/// # Errors
+/// If a plot cannot be drawn.
+pub fn report(result: &RunResult, notes: &[String]) -> Result<String, Error> {
     let title = format!("{} - Bulkhead", result.system);
-    let verdict = result.whole_verdict().markup(&result.happened());
+    let verdict = html! {
+        (result.whole_verdict().markup(&result.happened()))
+        @for note in notes { p.soft { (note) } }
+    };
     Ok(page(&title, &chip(result, &verdict)?))
 }
 

@@ -119,7 +119,7 @@ fn the_table_reads_well() {
 
 #[test]
 fn the_page_holds_everything_inside() {
-    let page = super::page::report(&sample()).expect("draws");
+    let page = super::page::report(&sample(), &[]).expect("draws");
     for text in [
         "quickstart",
         "unregulated",
@@ -171,7 +171,7 @@ fn two_chips() -> RunResult {
 
 #[test]
 fn the_other_chip_is_announced_and_its_frames_are_counted() {
-    let page = super::page::report(&two_chips()).expect("draws");
+    let page = super::page::report(&two_chips(), &[]).expect("draws");
     let parts = [
         "A cable joins this chip with another one, far on tiled-gem5",
         "<td>far/alone</td>",

@@ -14,6 +14,7 @@ use crate::observed::{self, Observed, OtherSeen};
 use crate::paradigm::Paradigm;
 use crate::programs::Program;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use bulkhead_machine::observe::Missing;
 use bulkhead_machine::types::Tick;
 use bulkhead_model::System;
 use bulkhead_model::system::{CableEnd, lookahead};
@@ -212,7 +213,7 @@ impl Chips {
             digest: observed::hexadecimal(&machine.digest()),
             console: String::from_utf8_lossy(console).into_owned(),
             trace: None,
-            missing: 0,
+            missing: Missing::default(),
             other: None,
             network_cards: machine.network_cards(),
             slices: Vec::new(),

@@ -4,6 +4,7 @@
 
 use crate::error::Error;
 use crate::place;
+use bulkhead_machine::observe::Missing;
 use bulkhead_report as report;
 use bulkhead_report::result::RunResult;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,8 @@ pub struct Finished {
     pub consoles: Vec<String>,
     /// Trace of each variant.
     pub traces: Vec<Option<Vec<u8>>>,
-    /// Events that each trace had no room for.
-    pub missing: Vec<u64>,
+    /// What each trace had no room for.
+    pub missing: Vec<Missing>,
 }
 
 impl Finished {
@@ -29,12 +30,15 @@ impl Finished {
     /// Which traces are not complete, a line each. A trace is no result, so this is no incident.
     pub fn truncations(&self) -> Vec<String> {
         let all = self.result.variants.iter().zip(&self.missing);
-        all.filter(|(_, missing)| **missing > 0)
+        all.filter(|(_, missing)| missing.events > 0)
             .map(|(variant, missing)| {
+                let from = missing.from.unwrap_or_default();
                 format!(
-                    "{}.pftrace is truncated: {} events had no room",
+                    "{}.pftrace is truncated: {} events had no room, the first of them at {:.3} ms; --trace-from, --trace-until and \
+                     --trace-tiles choose what it shows",
                     variant.name,
-                    report::format::grouped(*missing)
+                    report::format::grouped(missing.events),
+                    self.result.microseconds(from) / 1000.0
                 )
             })
             .collect()
@@ -53,7 +57,7 @@ impl Finished {
         };
         add(
             "report.html".to_owned(),
-            report::page::report(&self.result)?.as_bytes(),
+            report::page::report(&self.result, &self.truncations())?.as_bytes(),
         )?;
         let json = serde_json::to_string_pretty(&self.result)
             .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;

@@ -8,7 +8,7 @@ use bulkhead_machine::device::network::{Fate, Frame};
 use bulkhead_machine::dram::BankActivity;
 use bulkhead_machine::dtu::Observation;
 use bulkhead_machine::noc::LinkActivity;
-use bulkhead_machine::observe::{HartState, Marker, Observer};
+use bulkhead_machine::observe::{HartState, Marker, Missing, Observer};
 use bulkhead_machine::trace::Tracer;
 use bulkhead_machine::types::{Owner, Tick, TileId};
 
@@ -50,6 +50,10 @@ impl Observer for NamedTracer {
 
     fn frame(&mut self, at: Tick, tile: TileId, frame: &Frame, fate: Fate) {
         self.tracer.frame(at, tile, frame, fate);
+    }
+
+    fn missing(&self) -> Missing {
+        self.tracer.missing()
     }
 
     fn bytes(&self) -> Vec<u8> {

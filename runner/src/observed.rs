@@ -8,6 +8,7 @@ use bulkhead_machine::device::network::CardCounters;
 use bulkhead_machine::ledger::Ledger;
 use bulkhead_machine::machine::{Machine, Outcome};
 use bulkhead_machine::noc::Transaction;
+use bulkhead_machine::observe::Missing;
 use bulkhead_machine::statistics::Statistics;
 use bulkhead_machine::types::Owner;
 use std::collections::BTreeMap;
@@ -33,8 +34,8 @@ pub struct Observed {
     pub console: String,
     /// The trace, if one was asked for.
     pub trace: Option<Vec<u8>>,
-    /// Events that had no room in the trace.
-    pub missing: u64,
+    /// What had no room in the trace.
+    pub missing: Missing,
     /// What the second chip has done, if there is one.
     pub other: Option<OtherSeen>,
     /// What network cards counted, by tile: of this chip.

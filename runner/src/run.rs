@@ -15,7 +15,7 @@ use crate::parallel::in_parallel;
 use crate::place;
 use crate::programs::{Library, Program, source};
 use crate::progress::{Progress, Stage};
-use crate::session::{self, Beside, Plan, Strike};
+use crate::session::{self, Beside, Plan, Strike, Window};
 use crate::watch::{Log, Watcher};
 use bulkhead_machine::image::{Location, Resolver};
 use bulkhead_machine::machine::Outcome;
@@ -41,6 +41,8 @@ pub struct Options {
     pub variants: Vec<String>,
     /// Write traces.
     pub traces: bool,
+    /// What they show.
+    pub window: Window,
 }
 
 /// One run to be made.
@@ -249,6 +251,7 @@ fn whole(
         let beside = Beside {
             watcher: job.watcher.clone(),
             strike: job.strike,
+            window: options.window.clone(),
         };
         session::execute_beside(
             paradigm,

@@ -4,6 +4,7 @@
 //! bounds.
 
 use crate::chips::Chips;
+use crate::collect;
 use crate::error::Error;
 use crate::image::BootImage;
 use crate::named_tracer::NamedTracer;
@@ -12,9 +13,14 @@ use crate::observed::{Counts, Observed, counts, difference, hexadecimal, markers
 use crate::paradigm::Paradigm;
 use crate::progress::{Progress, Stage};
 use crate::watch::Watcher;
+use bulkhead_machine::config::PlatformConfig;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use bulkhead_machine::observe::Missing;
 use bulkhead_machine::trace::{Chip, TraceOptions, Tracer};
 use bulkhead_model::System;
+use bulkhead_model::units::Time;
+use bulkhead_report::placement::Placement;
+use std::collections::BTreeMap;
 
 /// How to run.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +44,39 @@ pub struct Strike<'a> {
     pub deed: &'a (dyn Fn(&mut Machine) + Sync),
 }
 
+/// What a trace shows: all tiles at all times, or less. Times are picoseconds since reset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Nothing before.
+    pub from: Option<Time>,
+    /// Nothing from here on.
+    pub until: Option<Time>,
+    /// Only what happens on these tiles, or is sent from there; empty: all.
+    pub tiles: Vec<u16>,
+}
+
+/// Of a run that is shown as a whole, single packets, banks and buckets are recorded at the begin of each of so many parts: a file of
+/// bounded size then shows every part of it.
+const PARTS: u64 = 20;
+/// The share of each part.
+const SHARE: u64 = 60;
+
+impl Window {
+    fn options(&self, config: &PlatformConfig, ticks: u64) -> TraceOptions {
+        let tick = |time: Time| collect::ticks(time, config.ticks_per_second);
+        let default = TraceOptions::default();
+        let part = (ticks / PARTS).max(1);
+        let is_whole = self.from.is_none() && self.until.is_none();
+        TraceOptions {
+            from: self.from.map_or(default.from, tick),
+            until: self.until.map_or(default.until, tick),
+            tiles: (!self.tiles.is_empty()).then(|| self.tiles.iter().copied().collect()),
+            sample: is_whole.then_some((part, (part / SHARE).max(1))),
+            ..default
+        }
+    }
+}
+
 /// What goes beside a run.
 #[derive(Default)]
 pub struct Beside<'a> {
@@ -45,6 +84,8 @@ pub struct Beside<'a> {
     pub watcher: Option<Watcher>,
     /// What happens to the machine.
     pub strike: Option<Strike<'a>>,
+    /// What a trace shows.
+    pub window: Window,
 }
 
 /// Boots `system` from `image`.
@@ -76,7 +117,11 @@ pub fn execute_beside(
     plan: Plan,
     name: &str,
     progress: &dyn Progress,
-    Beside { watcher, strike }: Beside<'_>,
+    Beside {
+        watcher,
+        strike,
+        window,
+    }: Beside<'_>,
 ) -> Result<Observed, Error> {
     let machine_error = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
     let mut chips = Chips::boot(paradigm, system, image, peer_image)?;
@@ -90,7 +135,13 @@ pub fn execute_beside(
         if let Some(peer) = &system.peer {
             here.peer = peer.name.clone();
         }
-        let named = traced(paradigm.naming(system), machine, here);
+        let options = |chip, system: &System, config: &PlatformConfig| TraceOptions {
+            chip,
+            residents: residents(system),
+            ..window.options(config, plan.ticks)
+        };
+        let wanted = options(here, system, machine.config());
+        let named = traced(paradigm.naming(system), machine, wanted);
         machine.set_observer(Some(Box::new(named)));
         if let Some(peer) = &system.peer {
             let machine = chips.machine_mut(1);
@@ -99,7 +150,8 @@ pub fn execute_beside(
                 heading: peer.name.clone(),
                 peer: system.name.clone(),
             };
-            let named = traced(paradigm.naming(&peer.system), machine, there);
+            let wanted = options(there, &peer.system, machine.config());
+            let named = traced(paradigm.naming(&peer.system), machine, wanted);
             machine.set_observer(Some(Box::new(named)));
         }
     }
@@ -154,7 +206,11 @@ pub fn execute_beside(
     let there = chips.machine_mut(1).take_observer();
     // Two traces one behind the other are one.
     let traces: Vec<_> = here.into_iter().chain(there).collect();
-    let missing = traces.iter().map(|observer| observer.missing()).sum();
+    let missing = traces.iter().map(|observer| observer.missing());
+    let missing = missing.fold(Missing::default(), |all, one| Missing {
+        events: all.events + one.events,
+        from: all.from.into_iter().chain(one.from).min(),
+    });
     let trace = traces.iter().flat_map(|observer| observer.bytes());
     let trace = Some(trace.collect::<Vec<u8>>()).filter(|bytes| !bytes.is_empty());
     let digest = hexadecimal(&chips.digest());
@@ -180,12 +236,22 @@ pub fn execute_beside(
     })
 }
 
+/// Who is on each tile, as headings say it: kernel, managers and applications.
+fn residents(system: &System) -> BTreeMap<u16, String> {
+    let placement = Placement::of(system);
+    let occupied = placement
+        .tiles
+        .into_iter()
+        .filter(|place| !place.residents.is_empty());
+    let named = occupied.map(|place| {
+        let names: Vec<String> = place.residents.into_iter().map(|one| one.name).collect();
+        (place.tile, names.join(", "))
+    });
+    named.collect()
+}
+
 /// A tracer for a chip that calls activities by their names.
-fn traced(naming: Box<dyn Naming>, machine: &Machine, chip: Chip) -> NamedTracer {
-    let options = TraceOptions {
-        chip,
-        ..TraceOptions::default()
-    };
+fn traced(naming: Box<dyn Naming>, machine: &Machine, options: TraceOptions) -> NamedTracer {
     NamedTracer {
         naming,
         tracer: Tracer::new(machine.config(), options),

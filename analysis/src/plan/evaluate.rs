@@ -10,6 +10,8 @@ use bulkhead_model::tasks::{MutexOrder, Policy, Section, TaskSystem};
 use super::prepare::{self, nanoseconds};
 use super::tables::{build_table, first_arrivals, table_processor};
 use super::{Constraint, Kind, PlanError, Unit, channels, levels, resources, slices, tardy};
+use crate::exact::{Exact, ceiling, integer};
+use crate::schedulability::global_edf::Nearest;
 use crate::schedulability::task::LIMIT;
 use crate::schedulability::three_phase::{PhaseError, PhasedTask, Tdma};
 use crate::schedulability::utilisation::{compare, compare_with};
@@ -485,7 +487,9 @@ fn global(
                     && global_edf::bak(&tasks, processors).map_err(wrong)?)
         };
         if !met && processors > 1 {
-            constraints.push(densities(&tasks, processors));
+            let nearest = global_edf::nearest(&tasks, processors, BAK_TASKS).map_err(wrong)?;
+            let named = |index: usize| system.tasks[order[index]].name.as_str();
+            constraints.extend(nearest.map(|nearest| by_how_much(&nearest, named)));
         }
         vec![
             Known {
@@ -498,27 +502,43 @@ fn global(
     Ok(order.into_iter().zip(known).collect())
 }
 
-/// By how much the density test fails, which is the only one of global EDF's three that has one number for all tasks.
-fn densities(tasks: &[Task], processors: u64) -> Constraint {
-    let density = |task: &Task| {
-        let span = u128::from(task.deadline.min(task.period).max(1));
-        (u128::from(task.cost) * 1_000_000).div_ceil(span)
+/// By how much the nearest of global EDF's three tests fails: the one that would accept first if costs fell.
+fn by_how_much<'a>(nearest: &Nearest, named: impl Fn(usize) -> &'a str) -> Constraint {
+    let millionths = |share: &Exact| ceiling(&(share * integer(1_000_000)));
+    let asked = millionths(&nearest.asked).unwrap_or(u64::MAX);
+    // What is allowed is rounded down, so that it never looks as if it held.
+    let allowed = millionths(&nearest.allowed)
+        .unwrap_or(0)
+        .min(asked.saturating_sub(1));
+    let (subject, method) = match nearest.test {
+        "gfb" => (
+            "densities of all tasks".to_owned(),
+            "density test (Goossens, Funk, Baruah 2003)",
+        ),
+        "bak" => (
+            "load of all tasks".to_owned(),
+            "load in a window (Baker 2003)",
+        ),
+        _ => (
+            "work that holds up a task".to_owned(),
+            "interference within the slack (Bertogna, Cirinei, Lipari 2005)",
+        ),
     };
-    let largest = tasks.iter().map(density).max().unwrap_or(0);
-    let allowed =
-        (u128::from(processors) * 1_000_000).saturating_sub(u128::from(processors - 1) * largest);
-    let sum = tasks.iter().map(density).sum::<u128>();
-    let small = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
     let mut constraint = Constraint::new(
         Kind::Capacity,
-        "densities of all tasks",
-        Some(small(sum.max(allowed + 1))),
-        Some(small(allowed)),
+        subject,
+        Some(asked),
+        Some(allowed),
         Unit::Millionths,
-        "density test (Goossens, Funk, Baruah 2003)",
+        method,
     );
-    constraint.note =
-        Some("the other two tests, task by task, fail as well and have no such number".to_owned());
+    let of = nearest.task.map(named);
+    let of = of.map_or(String::new(), |name| {
+        format!(", of which `{name}` fails it most")
+    });
+    constraint.note = Some(format!(
+        "the nearest of three tests, none of which accepts{of}"
+    ));
     constraint
 }
 

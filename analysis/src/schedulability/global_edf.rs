@@ -42,27 +42,29 @@ pub fn gfb(tasks: &[Task], processors: u64) -> Result<bool, TaskError> {
 pub fn bak(tasks: &[Task], processors: u64) -> Result<bool, TaskError> {
     check(tasks, processors)?;
     Ok(tasks.iter().all(|task| {
-        let own = density(task);
-        if own > integer(1) {
+        if density(task) > integer(1) {
             return false;
         }
-        let allowed = integer(processors) * (integer(1) - &own) + &own;
-        let loads: Vec<Exact> = tasks
-            .iter()
-            .map(|other| {
-                let utilisation = ratio(other.cost, other.period).unwrap_or_else(Exact::zero);
-                let gap =
-                    ratio(other.period - other.deadline, task.deadline).unwrap_or_else(Exact::zero);
-                let mut share = &utilisation * (integer(1) + gap);
-                if utilisation > own {
-                    let excess = integer(other.cost) - &own * integer(other.period);
-                    share += excess / integer(task.deadline);
-                }
-                share.min(integer(1))
-            })
-            .collect();
-        is_at_most(loads.iter().cloned(), &allowed)
+        let (loads, allowed) = loads(tasks, task, processors);
+        is_at_most(loads.into_iter(), &allowed)
     }))
+}
+
+/// What Baker's test takes all tasks to ask for until the deadline of one of them, and what may be.
+fn loads(tasks: &[Task], task: &Task, processors: u64) -> (Vec<Exact>, Exact) {
+    let own = density(task);
+    let allowed = integer(processors) * (integer(1) - &own) + &own;
+    let load = |other: &Task| {
+        let utilisation = ratio(other.cost, other.period).unwrap_or_else(Exact::zero);
+        let gap = ratio(other.period - other.deadline, task.deadline).unwrap_or_else(Exact::zero);
+        let mut share = &utilisation * (integer(1) + gap);
+        if utilisation > own {
+            let excess = integer(other.cost) - &own * integer(other.period);
+            share += excess / integer(task.deadline);
+        }
+        share.min(integer(1))
+    };
+    (tasks.iter().map(load).collect(), allowed)
 }
 
 /// Bertogna, Cirinei and Lipari's test: bounds each task's interference by its work in the window and by the slack of the
@@ -72,28 +74,113 @@ pub fn bak(tasks: &[Task], processors: u64) -> Result<bool, TaskError> {
 /// [`TaskError`] if a parameter is out of range or not covered.
 pub fn bcl(tasks: &[Task], processors: u64) -> Result<bool, TaskError> {
     check(tasks, processors)?;
-    Ok(tasks.iter().enumerate().all(|(index, task)| {
-        let Some(slack) = task.deadline.checked_sub(task.cost) else {
-            return false;
-        };
-        let mut work = 0u128;
-        let mut small = false;
-        for (_, other) in tasks.iter().enumerate().filter(|(j, _)| *j != index) {
-            let jobs = task
-                .deadline
-                .checked_sub(other.deadline)
-                .map_or(0, |d| d / other.period + 1);
-            let rest = task
-                .deadline
-                .saturating_sub(jobs * other.period)
-                .min(other.cost);
-            let most = u128::from(jobs) * u128::from(other.cost) + u128::from(rest);
-            small |= most > 0 && most <= u128::from(slack);
-            work += most.min(slack.into());
-        }
-        let room = u128::from(processors) * u128::from(slack);
-        work < room || (work == room && small)
+    Ok((0..tasks.len()).all(|index| {
+        interference(tasks, index, processors).is_some_and(|(work, room, small)| {
+            // Where all of it fits exactly, one who does not fill the slack is needed.
+            work < room || (work == room && small)
+        })
     }))
+}
+
+/// The work of others that can hold up a task, each at most its slack; the room for it; and whether somebody's is less than the slack.
+/// `None`: it has no slack at all.
+fn interference(tasks: &[Task], index: usize, processors: u64) -> Option<(u128, u128, bool)> {
+    let task = &tasks[index];
+    let slack = task.deadline.checked_sub(task.cost)?;
+    let (mut work, mut small) = (0u128, false);
+    for (_, other) in tasks.iter().enumerate().filter(|(j, _)| *j != index) {
+        let jobs = task
+            .deadline
+            .checked_sub(other.deadline)
+            .map_or(0, |d| d / other.period + 1);
+        let rest = task
+            .deadline
+            .saturating_sub(jobs * other.period)
+            .min(other.cost);
+        let most = u128::from(jobs) * u128::from(other.cost) + u128::from(rest);
+        small |= most > 0 && most <= u128::from(slack);
+        work += most.min(slack.into());
+    }
+    Some((work, u128::from(processors) * u128::from(slack), small))
+}
+
+/// Which of the tests is nearest to showing schedulability, where none does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nearest {
+    /// The test: `gfb`, `bak` or `bcl`.
+    pub test: &'static str,
+    /// The task with which it fails most; none where it fails for all together.
+    pub task: Option<usize>,
+    /// What it takes the tasks to ask for, in processors.
+    pub asked: Exact,
+    /// What they may ask for.
+    pub allowed: Exact,
+}
+
+impl Nearest {
+    /// By how much more is asked for than is allowed; none where nothing is.
+    fn excess(&self) -> Option<Exact> {
+        (self.allowed > Exact::zero()).then(|| &self.asked / &self.allowed)
+    }
+}
+
+/// The test whose worst task asks for least beyond what is allowed, for who knows that none accepts; Baker's, which takes long, for
+/// `few` tasks at most. `None`: a task asks for more than a whole processor, so no test says anything.
+///
+/// # Errors
+/// [`TaskError`] if a parameter is out of range or not covered.
+pub fn nearest(tasks: &[Task], processors: u64, few: usize) -> Result<Option<Nearest>, TaskError> {
+    check(tasks, processors)?;
+    let largest = tasks.iter().map(density).max().unwrap_or_else(Exact::zero);
+    if largest > integer(1) {
+        return Ok(None);
+    }
+    let mut all = vec![Nearest {
+        test: "gfb",
+        task: None,
+        asked: tasks.iter().map(density).sum(),
+        allowed: integer(processors) - integer(processors - 1) * largest,
+    }];
+    let of = |index: usize| {
+        let (loads, allowed) = loads(tasks, &tasks[index], processors);
+        Some(Nearest {
+            test: "bak",
+            task: Some(index),
+            asked: loads.into_iter().sum(),
+            allowed,
+        })
+    };
+    if tasks.len() <= few {
+        all.extend(worst((0..tasks.len()).map(of)));
+    }
+    let of = |index: usize| {
+        let (work, room, _) = interference(tasks, index, processors)?;
+        let slack = room / u128::from(processors);
+        Some(Nearest {
+            test: "bcl",
+            task: Some(index),
+            asked: ratio(work, slack)?,
+            allowed: integer(processors),
+        })
+    };
+    all.extend(worst((0..tasks.len()).map(of)));
+    let failed = all.into_iter().filter(|one| one.asked >= one.allowed);
+    // Of equals the first.
+    let least = failed.min_by(|a, b| match (a.excess(), b.excess()) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    });
+    Ok(least)
+}
+
+/// The task with which a test fails most; none if there is one of which it has no number.
+fn worst(all: impl Iterator<Item = Option<Nearest>>) -> Option<Nearest> {
+    let all = all.collect::<Option<Vec<Nearest>>>()?;
+    all.into_iter()
+        .max_by(|a, b| match (a.excess(), b.excess()) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            (a, b) => a.is_none().cmp(&b.is_none()),
+        })
 }
 
 fn density(task: &Task) -> Exact {
@@ -135,6 +222,23 @@ mod tests {
         assert!(missed.contains(&true));
     }
 
+    /// Cost 7 of 10, three times, and 1 of 100, on two processors. Densities: 2.11 against 2 - 0.7. Baker's test has the same for the
+    /// first three. The last gives each of them, of slack 3, work of 3 by the two others and of 1 by the small one: 7 of 6.
+    #[test]
+    fn the_nearest_test_by_hand() {
+        let mut tasks = vec![Task::new(7, 10); 3];
+        tasks.push(Task::new(1, 100));
+        let found = nearest(&tasks, 2, 100).unwrap().expect("none accepts");
+        assert_eq!((found.test, found.task.map(|t| t < 3)), ("bcl", Some(true)));
+        assert_eq!(found.asked, ratio(7, 3).unwrap());
+        assert_eq!(found.allowed, integer(2));
+        // More than a processor: no number.
+        assert_eq!(
+            nearest(&[Task::new(11, 11), Task::constrained(3, 9, 2)], 2, 100).unwrap(),
+            None
+        );
+    }
+
     fn systems() -> impl Strategy<Value = Vec<Task>> {
         let period = prop::sample::select(vec![4u64, 5, 6, 8, 10, 12, 15, 20]);
         let task = (1u64..8, period, 1u64..25)
@@ -151,6 +255,15 @@ mod tests {
                 for outcome in [simulation.synchronous(&tasks, 500), simulation.random(&tasks, 1000, seed)] {
                     prop_assert!(!outcome.missed.contains(&true));
                 }
+            }
+        }
+
+        #[test]
+        fn there_is_a_number_where_no_test_accepts(tasks in systems(), processors in 2u64..4) {
+            let whole = tasks.iter().any(|task| density(task) > integer(1));
+            if !whole && !schedulable(&tasks, processors).unwrap() {
+                let nearest = nearest(&tasks, processors, 100).unwrap().expect("a number");
+                prop_assert!(nearest.asked >= nearest.allowed);
             }
         }
 

@@ -175,6 +175,24 @@ fn fixed(random: &mut Random, policy: Policy, hundredths: u64) -> TaskSystem {
     system
 }
 
+/// Tasks with jitter on one processor or more, with the kernel's costs in half of the systems.
+pub fn on_processors(
+    random: &mut Random,
+    policy: Policy,
+    processors: u64,
+    hundredths: u64,
+) -> TaskSystem {
+    let tasks = tasks(random, 5, hundredths, &PERIODS);
+    let processors = random.between(1, processors) as u32;
+    let mut system = system(policy, processors, tasks, random);
+    jitter(&mut system, random);
+    if random.one_in(2) {
+        overheads(&mut system, random);
+        system.overheads.interrupt = Time(0);
+    }
+    system
+}
+
 pub fn fixed_priority(random: &mut Random) -> TaskSystem {
     let load = random.between(50, 100);
     let mut system = fixed(random, Policy::FixedPriority, load);

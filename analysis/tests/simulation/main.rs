@@ -13,6 +13,8 @@
 //! ```
 
 mod arrivals;
+mod caches;
+mod chains;
 mod exact;
 mod generate;
 mod global;
@@ -20,21 +22,29 @@ mod levels;
 mod measure;
 mod phases;
 mod processor;
+mod quotas;
 mod random;
 mod slices;
 mod tables;
 
 use measure::Case;
 
-/// A test for each policy.
-macro_rules! policies {
-    ($($name:ident: $generate:expr, $simulate:expr;)*) => {
+/// A test for each thing that has bounds.
+macro_rules! cases {
+    ($($name:ident: $one:expr;)*) => {
         $(
             #[test]
             fn $name() {
-                Case { name: stringify!($name), generate: $generate, simulate: $simulate }.check();
+                Case { name: stringify!($name), one: $one }.check();
             }
         )*
+    };
+}
+
+/// A test for each policy.
+macro_rules! policies {
+    ($($name:ident: $generate:expr, $simulate:expr;)*) => {
+        cases! { $($name: |random| measure::tasks(random, $generate, $simulate);)* }
     };
 }
 
@@ -60,4 +70,10 @@ policies! {
     global_edf: generate::global_edf, global::run;
     global_edf_soft: generate::global_edf_soft, global::run;
     mc2: generate::mc2, levels::run;
+    channels_and_chains: chains::generate, chains::run;
+}
+
+cases! {
+    preemption_delay: caches::one;
+    quotas_of_a_tile: quotas::one;
 }

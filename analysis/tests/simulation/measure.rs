@@ -1,4 +1,6 @@
-//! Random systems of a policy against their bounds, and what is reported of them.
+//! Random systems against their bounds, and what is reported of them.
+
+use std::collections::BTreeMap;
 
 use bulkhead_analysis::plan::{Kind, plan};
 use bulkhead_model::tasks::{self, TaskSystem};
@@ -7,24 +9,83 @@ use rayon::prelude::*;
 use crate::arrivals::ns;
 use crate::random::Random;
 
-/// A policy under test.
+/// Something under test.
 pub struct Case {
     /// Its name, also the seed.
     pub name: &'static str,
-    /// A random system.
-    pub generate: fn(&mut Random) -> TaskSystem,
-    /// Longest responses of all tasks in one run.
-    pub simulate: fn(&TaskSystem, &mut Random) -> Vec<u64>,
+    /// A random system, its bounds, and what simulations show of it.
+    pub one: fn(&mut Random) -> Result<Known, String>,
 }
 
-/// What is known of the tasks of one system.
+/// What is known of one system.
 #[derive(Default)]
-struct Known {
+pub struct Known {
     judged: u64,
-    tasks: u64,
-    whole: bool,
-    /// Bound by longest response seen.
+    all: u64,
+    /// Bound by what was seen at most.
     ratios: Vec<f64>,
+}
+
+impl Known {
+    /// Counts what was seen against its bound. Without a bound nothing is promised.
+    ///
+    /// # Errors
+    /// Says that more was seen than the bound allows.
+    pub fn compare(&mut self, what: &str, bound: Option<u64>, seen: u64) -> Result<(), String> {
+        self.all += 1;
+        let Some(bound) = bound else { return Ok(()) };
+        self.judged += 1;
+        if seen > 0 {
+            self.ratios.push(bound as f64 / seen as f64);
+        }
+        match seen > bound {
+            true => Err(format!("{what}: {seen} was seen, the bound is {bound}")),
+            false => Ok(()),
+        }
+    }
+
+    /// So many things that nothing is said of.
+    pub fn unjudged(things: usize) -> Self {
+        Self {
+            all: things as u64,
+            ..Self::default()
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.judged == self.all
+    }
+}
+
+/// What simulations of a task system show.
+#[derive(Default)]
+pub struct Seen {
+    /// The longest response of each task.
+    pub tasks: Vec<u64>,
+    /// The greatest of anything else, by kind and name.
+    pub others: BTreeMap<(Kind, String), u64>,
+}
+
+impl From<Vec<u64>> for Seen {
+    fn from(tasks: Vec<u64>) -> Self {
+        Self {
+            tasks,
+            ..Self::default()
+        }
+    }
+}
+
+impl Seen {
+    /// Takes the greater ones.
+    fn merge(&mut self, other: Self) {
+        for (worst, one) in self.tasks.iter_mut().zip(other.tasks) {
+            *worst = one.max(*worst);
+        }
+        for (key, one) in other.others {
+            let worst = self.others.entry(key).or_default();
+            *worst = one.max(*worst);
+        }
+    }
 }
 
 /// Runs of each system.
@@ -41,7 +102,10 @@ impl Case {
             .unwrap_or(SYSTEMS);
         let found: Vec<Result<Known, String>> = (0..systems)
             .into_par_iter()
-            .map(|number| self.one(number))
+            .map(|number| {
+                let mut random = Random::of(self.name, number);
+                (self.one)(&mut random).map_err(|why| format!("system {number}: {why}"))
+            })
             .collect();
         let wrong: Vec<&String> = found.iter().filter_map(|one| one.as_ref().err()).collect();
         assert!(
@@ -58,73 +122,68 @@ impl Case {
             .collect();
         ratios.sort_by(f64::total_cmp);
         let median = ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN);
-        let tasks: u64 = known.iter().map(|k| k.tasks).sum();
+        let all: u64 = known.iter().map(|k| k.all).sum();
         let judged: u64 = known.iter().map(|k| k.judged).sum();
-        let whole = known.iter().filter(|k| k.whole).count();
+        let whole = known.iter().filter(|k| k.is_whole()).count();
         let share = |part: f64, of: f64| 100.0 * part / of.max(1.0);
         println!(
-            "{:26} {systems:6} systems, {:5.1} % with all bounds, {:5.1} % of tasks with a bound, median bound / seen {median:.2}",
+            "{:26} {systems:6} systems, {:5.1} % with all bounds, {:5.1} % of promises with a bound, median bound / seen {median:.2}",
             self.name,
             share(whole as f64, systems as f64),
-            share(judged as f64, tasks as f64),
+            share(judged as f64, all as f64),
         );
         // Silence is no soundness.
         assert!(
-            judged * 4 >= tasks,
+            judged * 4 >= all,
             "{}: hardly anything has a bound",
             self.name
         );
     }
+}
 
-    fn one(&self, number: u64) -> Result<Known, String> {
-        let mut random = Random::of(self.name, number);
-        let written = (self.generate)(&mut random);
-        let Ok(plan) = plan(&written) else {
-            return Ok(Known {
-                tasks: written.tasks.len() as u64,
-                ..Known::default()
-            });
-        };
-        let system = &plan.system;
-        let mut seen = vec![0; system.tasks.len()];
-        for _ in 0..RUNS {
-            for (worst, one) in seen.iter_mut().zip((self.simulate)(system, &mut random)) {
-                *worst = one.max(*worst);
-            }
-        }
-        let mut known = Known {
-            whole: true,
-            ..Known::default()
-        };
-        for constraint in &plan.constraints {
-            let task = match constraint.kind {
-                Kind::Response | Kind::Tardiness => system.task(&constraint.subject).unwrap(),
-                _ => continue,
-            };
-            known.tasks += 1;
-            let deadline = ns(system.tasks[task].deadline);
-            let bound = match constraint.kind {
-                Kind::Tardiness => constraint.bound.map(|late| late + deadline),
-                // A verdict without a number is about the deadline.
-                _ => constraint.bound.or(constraint.holds.then_some(deadline)),
-            };
-            let Some(bound) = bound else {
-                known.whole = false;
-                continue;
-            };
-            known.judged += 1;
-            if seen[task] > 0 {
-                known.ratios.push(bound as f64 / seen[task] as f64);
-            }
-            if seen[task] > bound {
-                return Err(format!(
-                    "system {number}: `{}` responds within {} ns, its bound is {bound} ns\n{}",
-                    constraint.subject,
-                    seen[task],
-                    tasks::write(system)
-                ));
-            }
-        }
-        Ok(known)
+/// A system of tasks against its bounds. `simulate`: what one run of it shows.
+///
+/// # Errors
+/// What exceeded its bound, with the system.
+pub fn tasks<S: Into<Seen>>(
+    random: &mut Random,
+    generate: fn(&mut Random) -> TaskSystem,
+    simulate: fn(&TaskSystem, &mut Random) -> S,
+) -> Result<Known, String> {
+    let written = generate(random);
+    let Ok(plan) = plan(&written) else {
+        return Ok(Known::unjudged(written.tasks.len()));
+    };
+    let system = &plan.system;
+    let mut seen = Seen::from(vec![0; system.tasks.len()]);
+    for _ in 0..RUNS {
+        seen.merge(simulate(system, random).into());
     }
+    let mut known = Known::default();
+    for constraint in &plan.constraints {
+        let task = || {
+            let task = system.task(&constraint.subject).unwrap();
+            (seen.tasks[task], ns(system.tasks[task].deadline))
+        };
+        let (seen, bound) = match constraint.kind {
+            Kind::Response => {
+                let (seen, deadline) = task();
+                // A verdict without a number is about the deadline.
+                let bound = constraint.bound.or(constraint.holds.then_some(deadline));
+                (seen, bound)
+            }
+            Kind::Tardiness => {
+                let (seen, deadline) = task();
+                (seen, constraint.bound.map(|late| late + deadline))
+            }
+            kind => match seen.others.get(&(kind, constraint.subject.clone())) {
+                Some(&seen) => (seen, constraint.bound),
+                None => continue,
+            },
+        };
+        let what = format!("{:?} of `{}`", constraint.kind, constraint.subject);
+        let compared = known.compare(&what, bound, seen);
+        compared.map_err(|why| format!("{why}\n{}", tasks::write(system)))?;
+    }
+    Ok(known)
 }

@@ -29,6 +29,7 @@ struct Job {
     number: usize,
     cost: u64,
     done: u64,
+    began: u64,
     started: bool,
     marks: Vec<(u64, Mark)>,
     next: usize,
@@ -65,7 +66,29 @@ struct Mutex {
 
 /// Longest responses in one run.
 pub fn run(system: &TaskSystem, random: &mut Random) -> Vec<u64> {
-    Processors::run(system, random)
+    let span = arrivals::span(system, random);
+    let jobs = arrivals::jobs(system, span, random);
+    Processors::run(system, span, jobs, random).worst
+}
+
+/// All jobs that ended in a run with these arrivals, in the order of their ends.
+pub fn ended(
+    system: &TaskSystem,
+    span: Span,
+    jobs: Vec<Arrival>,
+    random: &mut Random,
+) -> Vec<Ended> {
+    Processors::run(system, span, jobs, random).ended
+}
+
+/// A job that is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    pub task: usize,
+    pub arrival: u64,
+    /// When its body began, decisions not included.
+    pub began: u64,
+    pub end: u64,
 }
 
 /// One run of a system.
@@ -83,10 +106,11 @@ struct Processors<'a> {
     jobs: usize,
     now: u64,
     worst: Vec<u64>,
+    ended: Vec<Ended>,
 }
 
 impl<'a> Processors<'a> {
-    fn run(system: &'a TaskSystem, random: &mut Random) -> Vec<u64> {
+    fn run(system: &'a TaskSystem, span: Span, jobs: Vec<Arrival>, random: &mut Random) -> Self {
         let mut order: Vec<usize> = (0..system.tasks.len()).collect();
         let monotonic = system.policy == Policy::RateMonotonic;
         order.sort_by_key(|&i| {
@@ -129,15 +153,14 @@ impl<'a> Processors<'a> {
             jobs: 0,
             now: 0,
             worst: vec![0; system.tasks.len()],
+            ended: Vec::new(),
         };
-        let span = arrivals::span(system, random);
-        this.follow(span, random);
-        this.worst
+        this.follow(span, jobs.into(), random);
+        this
     }
 
-    fn follow(&mut self, span: Span, random: &mut Random) {
+    fn follow(&mut self, span: Span, mut releases: VecDeque<Arrival>, random: &mut Random) {
         let system = self.system;
-        let mut releases: VecDeque<Arrival> = arrivals::jobs(system, span, random).into();
         let mut interrupts: Vec<(u64, u32, u64)> = Vec::new();
         for device in &system.devices {
             if let Some((distance, cost)) = device.interrupts {
@@ -273,6 +296,9 @@ impl<'a> Processors<'a> {
                 continue;
             }
             let job = &mut core.ready[index];
+            if job.done == 0 {
+                job.began = self.now;
+            }
             job.done += 1;
             if job.done == job.cost {
                 // What stands at the very end.
@@ -286,6 +312,12 @@ impl<'a> Processors<'a> {
                 core.after_end = true;
                 if let Some(task) = job.task {
                     self.worst[task] = self.worst[task].max(self.now + 1 - job.arrival);
+                    self.ended.push(Ended {
+                        task,
+                        arrival: job.arrival,
+                        began: job.began,
+                        end: self.now + 1,
+                    });
                     if decision > 0 {
                         core.operation = Some((Operation::Decision, decision));
                     }
@@ -469,6 +501,7 @@ impl<'a> Processors<'a> {
             number: self.jobs,
             cost: length,
             done: 0,
+            began: 0,
             started: true,
             marks: Vec::new(),
             next: 0,
@@ -541,6 +574,7 @@ impl<'a> Processors<'a> {
             number: self.jobs,
             cost,
             done: 0,
+            began: 0,
             started: false,
             marks,
             next: 0,

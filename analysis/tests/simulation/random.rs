@@ -1,10 +1,7 @@
 //! Random numbers: a case is its seed.
 
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::Rng;
-
 /// A generator of its own for each case.
-pub struct Random(Pcg64Mcg);
+pub struct Random(bulkhead_random::Random);
 
 impl Random {
     /// The generator of case `number` under the policy `name`.
@@ -14,12 +11,12 @@ impl Random {
                 .rotate_left(17)
                 .wrapping_add(byte.into())
         });
-        Self(Pcg64Mcg::new(u128::from(seed) << 64 | u128::from(!seed)))
+        Self(bulkhead_random::Random::new(seed))
     }
 
     /// At least 0 and below `bound`; 0 if that is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.0.next_u64() % bound.max(1)
+        self.0.below(bound)
     }
 
     /// Between both, which may be the same.

@@ -5,6 +5,7 @@ use crate::arguments::Run;
 use crate::progress::Bars;
 use bulkhead_report::table;
 use bulkhead_runner::run;
+use bulkhead_runner::session::Window;
 use std::path::PathBuf;
 
 /// Lines of a console that are shown where something went wrong.
@@ -18,6 +19,11 @@ pub fn run(options: &Run) -> Outcome {
             overrides: options.set.clone(),
             variants: options.variant.clone(),
             traces: !options.no_trace,
+            window: Window {
+                from: options.trace_from,
+                until: options.trace_until,
+                tiles: options.trace_tiles.clone(),
+            },
         },
         &Bars::new(),
     )?;

@@ -58,6 +58,17 @@ pub enum Waiter {
     },
 }
 
+/// Somebody who waited for a line has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Who.
+    pub waiter: Waiter,
+    /// First address of the line.
+    pub line: u64,
+    /// When.
+    pub at: Tick,
+}
+
 /// When an access of the hart is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -428,7 +439,7 @@ impl Hierarchy {
         now: Tick,
         owner: Owner,
         lower: &mut L,
-        done: &mut Vec<(Waiter, Tick)>,
+        done: &mut Vec<Done>,
     ) {
         self.posted = self.posted.saturating_sub(1);
         if !self.blocked.is_empty() {
@@ -614,7 +625,7 @@ impl Hierarchy {
         now: Tick,
         tag: u32,
         lower: &mut L,
-        done: &mut Vec<(Waiter, Tick)>,
+        done: &mut Vec<Done>,
     ) -> Option<Arrived> {
         let miss = self.misses.get_mut(tag as usize).filter(|m| m.busy)?;
         self.busy -= 1;
@@ -625,7 +636,11 @@ impl Hierarchy {
         self.fill_second(now, line, false, owner, lower);
         for &waiter in &waiters {
             self.deliver(now, line, owner, waiter, lower);
-            done.push((waiter, now));
+            done.push(Done {
+                waiter,
+                line,
+                at: now,
+            });
         }
         // The vector goes back, so that no miss allocates.
         self.misses[tag as usize].waiters = waiters;
@@ -660,13 +675,7 @@ impl Hierarchy {
     }
 
     /// A miss register of `holder` got free: those who wait for one go on, in order.
-    fn retry<L: Lower>(
-        &mut self,
-        now: Tick,
-        holder: Owner,
-        lower: &mut L,
-        done: &mut Vec<(Waiter, Tick)>,
-    ) {
+    fn retry<L: Lower>(&mut self, now: Tick, holder: Owner, lower: &mut L, done: &mut Vec<Done>) {
         while let Some(&b) = self.blocked.front() {
             if self.join(b.line, b.waiter) {
                 self.blocked.pop_front();
@@ -707,7 +716,11 @@ impl Hierarchy {
                 self.second_level(since, start, b.line, b.owner, b.waiter, lower)
             };
             if let Some(at) = ready {
-                done.push((b.waiter, at));
+                done.push(Done {
+                    waiter: b.waiter,
+                    line: b.line,
+                    at,
+                });
             }
         }
     }

@@ -47,7 +47,7 @@ impl Lower for Below {
 struct Bench {
     tile: Hierarchy,
     below: Below,
-    done: Vec<(Waiter, Tick)>,
+    done: Vec<Done>,
 }
 
 impl Bench {
@@ -93,13 +93,14 @@ fn hit_times_of_the_levels() {
     b.complete(500);
     assert_eq!(
         b.done,
-        [(
-            Waiter::Data {
+        [Done {
+            waiter: Waiter::Data {
                 token: 1,
                 write: false
             },
-            500
-        )]
+            line: 0x1000,
+            at: 500
+        }]
     );
     // Now in both levels.
     assert_eq!(b.data(600, 0x1038, false, A), Outcome::Hit);
@@ -127,13 +128,14 @@ fn misses_of_one_line_join() {
     assert_eq!(b.done.len(), 3);
     assert_eq!(
         b.done[2],
-        (
-            Waiter::Unit {
+        Done {
+            waiter: Waiter::Unit {
                 token: 77,
                 write: false
             },
-            300
-        )
+            line: 0x1000,
+            at: 300
+        }
     );
     // The store made the line dirty: pushed out of both levels, it is written back once.
     for i in 1..=8 {
@@ -169,7 +171,7 @@ fn full_miss_registers_make_wait_in_order() {
     b.complete(300);
     b.complete(400);
     assert_eq!(
-        b.done.iter().map(|d| d.1).collect::<Vec<_>>(),
+        b.done.iter().map(|d| d.at).collect::<Vec<_>>(),
         [200, 300, 400, 400]
     );
     assert_eq!(b.tile.misses_under_way(), 0);
@@ -279,13 +281,14 @@ fn without_a_second_level_the_unit_uses_the_data_cache() {
     tile.complete(50, 0, &mut below, &mut done);
     assert_eq!(
         done,
-        [(
-            Waiter::Unit {
+        [Done {
+            waiter: Waiter::Unit {
                 token: 2,
                 write: false
             },
-            50
-        )]
+            line: 0x2000,
+            at: 50
+        }]
     );
 }
 
@@ -319,7 +322,7 @@ fn waiting_behind_second_level_hits() {
     }
     b.complete(10_500);
     b.complete(10_504);
-    let times: Vec<Tick> = b.done.iter().map(|(_, at)| *at).collect();
+    let times: Vec<Tick> = b.done.iter().map(|d| d.at).collect();
     // A second-level hit takes 24 ticks. One register is left for the three, which have it one after the other: that is decided
     // when the first miss is back, before the second is.
     assert_eq!(times, [10_500, 10_524, 10_548, 10_572, 10_504]);
@@ -486,7 +489,8 @@ fn the_write_back_buffer_is_bounded() {
     );
     b.complete(at + 500);
     let waiter = Waiter::Data { token, write: true };
-    assert_eq!(b.done, [(waiter, at + 500)]);
+    let ends: Vec<_> = b.done.iter().map(|done| (done.waiter, done.at)).collect();
+    assert_eq!(ends, [(waiter, at + 500)]);
     let booked = b.below.ledger.bookings();
     assert!(
         booked

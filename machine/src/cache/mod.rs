@@ -6,7 +6,7 @@
 
 pub mod hierarchy;
 
-pub use hierarchy::{Hierarchy, Lower, Waiter};
+pub use hierarchy::{Done, Hierarchy, Lower, Waiter};
 
 use crate::config::{CacheConfig, Replacement};
 use crate::types::Owner;

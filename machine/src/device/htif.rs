@@ -44,9 +44,9 @@ impl Htif {
         (physical ^ self.tohost) < 64
     }
 
-    /// Whether the word lies in the 4 KiB page at this address.
-    pub fn is_in_page(&self, page: u64) -> bool {
-        self.tohost & !0xfff == page
+    /// The physical address of the word.
+    pub fn word(&self) -> u64 {
+        self.tohost
     }
 
     /// What the stored value means.

@@ -1,8 +1,9 @@
 //! The hart's only window to the rest of the machine.
 //!
-//! A tile implements [`Bus`]; tests implement it with flat memory. Functional data and timing are separate calls, so
-//! that the semantics of an instruction never depend on a timing model. The hart knows nothing of caches, networks or
-//! devices behind this trait; it knows only that a first-level hit costs what its static schedule assumed.
+//! A tile implements [`Bus`]; tests implement it with flat memory. A hart first asks when it has a line ([`Bus::data`]), then uses
+//! the bytes at the line's place ([`Bus::place`]); where the line comes later, [`Hart::complete`](super::Hart::complete) brings
+//! it. The hart knows nothing of caches, networks or devices behind this trait; it knows only that a first-level hit costs what
+//! its static schedule assumed.
 
 use crate::types::Tick;
 
@@ -14,7 +15,7 @@ pub enum Timing {
     /// The data is there at this tick (a second-level hit, a line that is already on its way). For a fetch: the
     /// instructions may issue from this tick on.
     Ready(Tick),
-    /// As [`Timing::Ready`], but the hart must ask again at the next access to this line. After the other answers it need
+    /// As [`Timing::Ready`], but the hart must ask again at the next access to this line, and look at [`Bus::limit`]. After the other answers it need
     /// not, as long as it uses no other line: such an access is a hit from the time of arrival on.
     ReadyOnce(Tick),
     /// The completion will be told by `Hart::complete` with this token. A token may be used again after its completion.
@@ -57,14 +58,8 @@ pub struct DeviceWrite {
     pub sleep: bool,
 }
 
-/// Where a page of functional memory lies: a shortcut past the checks of [`Bus::read`] and [`Bus::write`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
-    /// Which memory; for the bus to interpret.
-    pub memory: u32,
-    /// Offset in it of the first byte of the page.
-    pub offset: u64,
-}
+/// Where a byte of a line is, for the bus to interpret. The bytes of a line have consecutive places.
+pub type Place = u64;
 
 /// What the hart needs from its tile. All addresses are physical addresses of the tile; sizes are 1, 2, 4 or 8 bytes and
 /// functional accesses are naturally aligned or lie within one page.
@@ -99,36 +94,20 @@ pub trait Bus {
     fn withdraw(&mut self, now: Tick) {
         let _ = now;
     }
-    /// Functional read of memory (not devices), little endian, zero-extended.
+    /// Reads instructions and, where walks cost no time, page tables: little endian, zero-extended.
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault>;
-    /// Functional write of the low `bytes` of `value`.
-    fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault>;
-    /// The place of the page that contains `physical`, if every access of this kind to it is an access to memory and
-    /// allowed until the epoch changes. By default each page that is no device lies at its own address.
-    fn place(&self, physical: u64, write: bool) -> Option<Place> {
-        let _ = write;
-        (!self.is_device(physical)).then_some(Place {
-            memory: 0,
-            offset: physical & !0xfff,
-        })
-    }
-    /// [`Bus::read`] by place.
-    #[inline]
-    fn read_place(&mut self, memory: u32, offset: u64, bytes: u8) -> Result<u64, BusFault> {
-        let _ = memory;
-        self.read(offset, bytes)
-    }
-    /// [`Bus::write`] by place.
-    #[inline]
-    fn write_place(
-        &mut self,
-        memory: u32,
-        offset: u64,
-        bytes: u8,
-        value: u64,
-    ) -> Result<(), BusFault> {
-        let _ = memory;
-        self.write(offset, bytes, value)
+    /// Whether memory answers an access to these bytes, which lie within a page. Constant within an epoch.
+    fn allows(&self, physical: u64, bytes: u64, write: bool) -> bool;
+    /// The place of a byte in the line that the last [`Bus::data`] found, or that is there since then.
+    fn place(&self, physical: u64, write: bool) -> Place;
+    /// Reads bytes at a place.
+    fn read_place(&mut self, place: Place, bytes: u8) -> u64;
+    /// Writes the low `bytes` of `value` at a place.
+    fn write_place(&mut self, place: Place, bytes: u8, value: u64);
+    /// A store whose line was asked for; those to lines that are known to be dirty do not come here.
+    fn store(&mut self, now: Tick, physical: u64, place: Place, bytes: u8, value: u64) {
+        let _ = (now, physical);
+        self.write_place(place, bytes, value);
     }
     /// Whether a device answers here. The answer is the same for the whole 4 KiB page, and constant within an epoch.
     fn is_device(&self, physical: u64) -> bool;

@@ -7,6 +7,7 @@ use super::config::HartConfig;
 use super::counters::Counters;
 use super::csr::{Csrs, status};
 use super::lines::KnownLines;
+use super::load_store_queue::{Late, Split};
 use super::mmu::{Mmu, Walk};
 use super::pending::{Completion, PendingLoads};
 use super::pmp::Pmp;
@@ -136,6 +137,18 @@ pub struct Core {
     pub hart_id: u64,
     /// Physical address and value of the last load-reserved.
     pub reservation: Option<(u64, u64)>,
+    /// A load-reserved waits for its line.
+    pub reserving: bool,
+    /// An atomic operation with acquire semantics waits for its line: no later access may be performed before it.
+    pub acquiring: bool,
+    /// An atomic operation waits for what is before it.
+    pub ordering: bool,
+    /// Why the last access that was refused could not be made.
+    pub refused: Exit,
+    /// Accesses that wait for their lines, in program order.
+    pub late: Vec<Late>,
+    /// Loads across lines of which a part waits.
+    pub splits: Vec<Split>,
     /// Tick at which the current block would have started had nothing delayed it since; time between blocks.
     pub base: Tick,
     pub reset_time: Tick,
@@ -196,6 +209,12 @@ impl Core {
             statistics: HartStatistics::default(),
             hart_id,
             reservation: None,
+            reserving: false,
+            acquiring: false,
+            ordering: false,
+            refused: Exit::Suspend(Stop::Horizon),
+            late: Vec::new(),
+            splits: Vec::new(),
             base: 0,
             reset_time: 0,
             horizon: 0,
@@ -269,28 +288,35 @@ impl Core {
 
     /// Notes the timing of a load whose result goes to `registers`.
     pub fn note_load<B: Bus>(&mut self, bus: &B, timing: Timing, registers: u64) {
-        self.statistics.data_misses += 1;
-        match timing {
-            Timing::Hit => {}
-            Timing::Ready(at) | Timing::ReadyOnce(at) => {
-                self.pending.push(registers, Completion::At(at))
-            }
-            Timing::Pending(token) => {
-                self.pending.push(registers, Completion::Token(token));
-                self.ask_limit(bus);
-            }
+        if timing != Timing::Hit {
+            self.statistics.data_misses += 1;
+            let completion = self.completion(bus, timing);
+            self.pending.push(registers, completion);
         }
     }
 
     /// Notes the timing of a store.
     pub fn note_store<B: Bus>(&mut self, bus: &B, timing: Timing) {
-        self.statistics.data_misses += 1;
+        if timing != Timing::Hit {
+            self.statistics.data_misses += 1;
+            let completion = self.completion(bus, timing);
+            self.stores.push(completion);
+        }
+    }
+
+    #[inline]
+    fn completion<B: Bus>(&mut self, bus: &B, timing: Timing) -> Completion {
         match timing {
-            Timing::Hit => {}
-            Timing::Ready(at) | Timing::ReadyOnce(at) => self.stores.push(Completion::At(at)),
-            Timing::Pending(token) => {
-                self.stores.push(Completion::Token(token));
+            // A hit is complete.
+            Timing::Hit => Completion::At(0),
+            Timing::Ready(at) => Completion::At(at),
+            Timing::ReadyOnce(at) => {
                 self.ask_limit(bus);
+                Completion::At(at)
+            }
+            Timing::Pending(token) => {
+                self.ask_limit(bus);
+                Completion::Token(token)
             }
         }
     }
@@ -352,11 +378,25 @@ impl Core {
         Ok(())
     }
 
-    /// Halts; whatever was under way is forgotten.
+    /// Waits until all loads and atomic operations are complete.
+    pub fn wait_loads(&mut self, offset: Tick) -> Result<(), Exit> {
+        let at = self
+            .pending
+            .all()
+            .map_err(|token| Exit::Suspend(Stop::Pending(token)))?;
+        self.statistics.stall_load += self.delay_until(at, offset);
+        self.pending.retire(self.base + offset);
+        Ok(())
+    }
+
+    /// Halts; whatever was under way is forgotten, and stores that waited for their lines are lost.
     pub fn stop(&mut self) {
         self.mode = Mode::Halted;
         self.pending = PendingLoads::default();
         self.stores.clear();
+        self.late.clear();
+        self.splits.clear();
+        (self.reserving, self.acquiring, self.ordering) = (false, false, false);
         self.walk = None;
         self.fetches = [None; 2];
         self.tokens = None;
@@ -451,8 +491,13 @@ impl Core {
         self.statistics.slept += self.delay_until(at, 0);
     }
 
-    /// Tells the completion of an access to whoever waits for it.
-    pub fn complete(&mut self, token: u32, at: Tick) {
+    /// Tells the completion of an access to whoever waits for it, and performs what waits for the line that came: its address and
+    /// its bytes, of which all are the hart's line.
+    pub fn complete(&mut self, token: u32, at: Tick, line: Option<(u64, &mut [u8])>) {
+        if let Some((address, bytes)) = line {
+            self.perform_line(address, bytes);
+            self.walk_line(token, address, bytes);
+        }
         self.pending.complete(token, at);
         self.stores.complete(token, at);
         self.complete_walk(token, at);

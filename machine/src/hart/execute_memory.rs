@@ -1,19 +1,17 @@
-//! Loads, stores and atomics: address translation, functional access, and what it does to time.
+//! Loads, stores and atomics: address translation, the line, and what it does to time.
 //!
 //! An operation may suspend only before it has any effect, so that it can be executed again: first translation, then
-//! room for the access, then the access itself.
+//! room for the access, then the line; and, if that is there, the access itself (otherwise when it comes: `load_store_queue.rs`).
 
 use super::Stop;
-use super::bus::{Access, Bus, Timing};
+use super::bus::{Access, Bus, Place, Timing};
 use super::core::{Core, Exception, Exit, Purpose};
 use super::isa::{Op, a};
+use super::load_store_queue::{Action, LineBytes};
 use super::mmu::access_fault;
 use super::pmp::Need;
 use super::trap::cause;
 use crate::types::Tick;
-
-/// An access waits for tokens ([`Core::admit`]).
-const TOKENS: Exit = Exit::Suspend(Stop::Tokens);
 
 impl Core {
     fn fault(need: Need, address: u64) -> Exit {
@@ -23,7 +21,7 @@ impl Core {
         })
     }
 
-    /// Loads `BYTES` bytes, zero-extended.
+    /// Loads `BYTES` bytes, zero-extended. What it gives is not yet the value if the destination waits.
     #[inline(always)]
     pub fn load<B: Bus, const BYTES: u64>(
         &mut self,
@@ -31,19 +29,16 @@ impl Core {
         op: &Op,
         address: u64,
     ) -> Result<u64, Exit> {
-        match self.mmu.quick_place(Need::Read, address) {
-            Some(quick) if address & (BYTES - 1) == 0 => {
-                let physical = quick.physical;
-                let Ok(value) = bus.read_place(quick.memory, quick.offset, BYTES as u8) else {
-                    return Err(Self::fault(Need::Read, address));
-                };
-                if !self.lines.load_hits(physical) && !self.time_load(bus, op, physical) {
-                    return Err(TOKENS);
+        match self.mmu.quick(Need::Read, address) {
+            Some(physical) if address & (BYTES - 1) == 0 => {
+                if let Some(place) = self.lines.load_place(physical) {
+                    self.statistics.loads += 1;
+                    return Ok(bus.read_place(place, BYTES as u8));
                 }
-                self.statistics.loads += 1;
-                Ok(value)
+                let value = self.load_line::<B, BYTES>(bus, op, physical);
+                value.ok_or(self.refused)
             }
-            _ => self.load_slowly(bus, op, address, BYTES),
+            _ => self.load_slowly::<B, BYTES>(bus, op, address),
         }
     }
 
@@ -56,81 +51,146 @@ impl Core {
         address: u64,
         value: u64,
     ) -> Result<(), Exit> {
-        match self.mmu.quick_place(Need::Write, address) {
-            Some(quick) if address & (BYTES - 1) == 0 => {
-                let physical = quick.physical;
+        match self.mmu.quick(Need::Write, address) {
+            Some(physical) if address & (BYTES - 1) == 0 => {
                 if self.stores.is_full() {
                     self.wait_store_room(1, op.cycle as Tick * self.costs.cycle)?;
                 }
-                let hits = self.lines.store_hits(physical);
-                if !hits && bus.regulates() && !self.admit_store(bus, op, physical) {
-                    return Err(TOKENS);
+                if let Some(place) = self.lines.store_place(physical) {
+                    self.statistics.stores += 1;
+                    bus.write_place(place, BYTES as u8, value);
+                    return Ok(());
                 }
-                if bus
-                    .write_place(quick.memory, quick.offset, BYTES as u8, value)
-                    .is_err()
-                {
-                    return Err(Self::fault(Need::Write, address));
+                match self.store_line::<B, BYTES>(bus, op, physical, value) {
+                    true => Ok(()),
+                    false => Err(self.refused),
                 }
-                self.statistics.stores += 1;
-                if !hits {
-                    self.time_store(bus, op, physical);
-                }
-                Ok(())
             }
-            _ => self.store_slowly(bus, op, address, BYTES, value),
+            _ => self.store_slowly::<B, BYTES>(bus, op, address, value),
         }
     }
 
-    /// Asks for the timing of a load and lets its destination wait if it is not a hit. False: it waits for tokens first.
+    /// An aligned load whose line is not surely there. `None`: it cannot be made now, as `refused` says.
     #[inline(never)]
-    fn time_load<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) -> bool {
+    fn load_line<B: Bus, const BYTES: u64>(
+        &mut self,
+        bus: &mut B,
+        op: &Op,
+        physical: u64,
+    ) -> Option<u64> {
         let offset = op.cycle as Tick * self.costs.cycle;
-        match self.lines.timing(self.base + offset, physical, false) {
-            Some(Timing::Hit) => {}
-            Some(timing) => self.note_load(bus, timing, op.masks().1),
+        if self.acquiring && self.after_acquire(offset) {
+            return None;
+        }
+        let (timing, place) = match self.lines.timing(self.base + offset, physical, false) {
+            Some(known) => known,
             None => {
-                if bus.regulates() && self.admit(bus, physical, Purpose::Load, offset).is_err() {
-                    return false;
+                if bus.regulates() && self.refuses(bus, physical, Purpose::Load, offset) {
+                    return None;
                 }
-                self.time_admitted(bus, op, physical, Access::Load);
+                self.ask(bus, self.base + offset, physical, Access::Load)
+            }
+        };
+        self.statistics.loads += 1;
+        if timing != Timing::Hit {
+            self.note_load(bus, timing, op.masks().1);
+            if let Timing::Pending(_) = timing {
+                self.later(physical, Action::Load(*op));
+                return Some(0);
             }
         }
+        Some(bus.read_place(place, BYTES as u8))
+    }
+
+    /// An aligned store whose line is not surely there. False: it cannot be made now, as `refused` says.
+    #[inline(never)]
+    fn store_line<B: Bus, const BYTES: u64>(
+        &mut self,
+        bus: &mut B,
+        op: &Op,
+        physical: u64,
+        value: u64,
+    ) -> bool {
+        let offset = op.cycle as Tick * self.costs.cycle;
+        if self.acquiring && self.after_acquire(offset) {
+            return false;
+        }
+        let now = self.base + offset;
+        if bus.regulates()
+            && self.lines.timing(now, physical, true).is_none()
+            && self.refuses(bus, physical, Purpose::Store, offset)
+        {
+            return false;
+        }
+        self.statistics.stores += 1;
+        self.put_store(bus, op, physical, BYTES as u8, value);
         true
     }
 
-    /// Asks for the timing of a load (or atomic access) that waits for no tokens.
-    #[inline]
-    fn time_admitted<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, access: Access) {
-        let now = self.base + op.cycle as Tick * self.costs.cycle;
-        let timing = bus.data(now, physical, access);
-        self.lines.note(physical, timing, false);
-        if timing != Timing::Hit {
-            self.note_load(bus, timing, op.masks().1);
-        }
-    }
-
-    /// Before a store that does not surely hit writes anything. False: it waits for tokens.
+    /// Whether an access must wait for tokens; if so, `refused` says until when.
     #[cold]
-    #[inline(never)]
-    fn admit_store<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) -> bool {
-        let offset = op.cycle as Tick * self.costs.cycle;
-        let known = self.lines.timing(self.base + offset, physical, true);
-        known.is_some() || self.admit(bus, physical, Purpose::Store, offset).is_ok()
+    fn refuses<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        physical: u64,
+        purpose: Purpose,
+        offset: Tick,
+    ) -> bool {
+        let admitted = self.admit(bus, physical, purpose, offset);
+        admitted.map_err(|exit| self.refused = exit).is_err()
     }
 
-    /// Asks for the timing of a store and gives it a place in the store buffer if it is not a hit.
-    #[inline(never)]
-    fn time_store<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64) {
+    /// Asks for the line of a store that waits for nothing, and writes there or leaves the data in the store buffer.
+    #[inline(always)]
+    fn put_store<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, bytes: u8, value: u64) {
         let now = self.base + op.cycle as Tick * self.costs.cycle;
-        let timing = self.lines.timing(now, physical, true).unwrap_or_else(|| {
-            let timing = bus.data(now, physical, Access::Store);
-            self.lines.note(physical, timing, true);
-            timing
-        });
-        if timing != Timing::Hit {
-            self.note_store(bus, timing);
+        let (timing, place) = match self.lines.timing(now, physical, true) {
+            Some(known) => known,
+            None => self.ask(bus, now, physical, Access::Store),
+        };
+        match timing {
+            Timing::Pending(_) => self.later(physical, Action::Store(bytes, value)),
+            _ => bus.store(now, physical, place, bytes, value),
         }
+        self.note_store(bus, timing);
+    }
+
+    /// An operation with acquire semantics waits for its line, and lets nothing pass. True: still; `refused` says for what.
+    #[cold]
+    fn after_acquire(&mut self, offset: Tick) -> bool {
+        let waited = self.wait_loads(offset);
+        self.acquiring = waited.map_err(|exit| self.refused = exit).is_err();
+        self.acquiring
+    }
+
+    /// Asks for a line, and performs what is before this access if it is there.
+    #[inline(always)]
+    fn ask<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        now: Tick,
+        physical: u64,
+        access: Access,
+    ) -> (Timing, Place) {
+        let timing = bus.data(now, physical, access);
+        let write = access == Access::Store;
+        if let Timing::Pending(_) = timing {
+            self.lines.note(physical, timing, 0, write);
+            return (timing, 0);
+        }
+        let place = bus.place(physical, write);
+        self.lines.note(physical, timing, place, write);
+        if !self.late.is_empty() {
+            self.perform_there(bus, now, physical);
+        }
+        (timing, place)
+    }
+
+    /// Performs what waits for the line of `physical`, which is there.
+    #[cold]
+    pub fn perform_there<B: Bus>(&mut self, bus: &mut B, now: Tick, physical: u64) {
+        let line = physical & self.line_mask;
+        self.perform_line(line, &mut Found { bus, now, line });
     }
 
     /// Physical addresses of an access that may be misaligned: the second is that of the first byte in the next page, if
@@ -160,13 +220,13 @@ impl Core {
 
     #[cold]
     #[inline(never)]
-    fn load_slowly<B: Bus>(
+    fn load_slowly<B: Bus, const BYTES: u64>(
         &mut self,
         bus: &mut B,
         op: &Op,
         address: u64,
-        bytes: u64,
     ) -> Result<u64, Exit> {
+        let bytes = BYTES;
         let offset = op.cycle as Tick * self.costs.cycle;
         let (first, second) = self.translate_range(bus, address, bytes, Need::Read, offset)?;
         if bus.is_device(first) || second.is_some_and(|second| bus.is_device(second)) {
@@ -178,48 +238,94 @@ impl Core {
             }
             return self.device_load(bus, first, address, bytes, offset);
         }
-        if address & (bytes - 1) == 0 {
-            let value = bus
-                .read(first, bytes as u8)
-                .map_err(|_| Self::fault(Need::Read, address))?;
-            if !self.lines.load_hits(first) && !self.time_load(bus, op, first) {
-                return Err(TOKENS);
-            }
-            self.statistics.loads += 1;
-            return Ok(value);
-        }
-        let mut value = 0;
         let in_page = 0x1000 - (address & 0xfff);
-        for i in 0..bytes {
-            let physical = byte_address(first, second, in_page, i);
-            let byte = bus
-                .read(physical, 1)
-                .map_err(|_| Self::fault(Need::Read, address.wrapping_add(i)))?;
-            value |= byte << (8 * i);
+        Self::check_range(bus, address, (first, second), bytes, Need::Read)?;
+        if address & (bytes - 1) == 0 {
+            let value = self.load_line::<B, BYTES>(bus, op, first);
+            return value.ok_or(self.refused);
         }
-        let last = byte_address(first, second, in_page, bytes - 1);
-        let crosses = last & self.line_mask != first & self.line_mask;
-        self.admit_both(bus, first, crosses.then_some(last), Purpose::Load, offset)?;
+        if self.acquiring && self.after_acquire(offset) {
+            return Err(self.refused);
+        }
+        let (parts, crosses) = self.parts(first, second, in_page, bytes);
+        let other = crosses.then_some(parts[1].0);
+        self.admit_both(bus, first, other, Purpose::Load, offset)?;
         self.statistics.loads += 1;
         // One access for each byte, of which only those that begin a line can miss.
         self.base += (bytes - 1) * self.costs.cycle;
-        self.time_admitted(bus, op, first, Access::Load);
-        if crosses {
-            self.time_admitted(bus, op, last, Access::Load);
+        let (mut value, mut missing) = (0, 0);
+        for (physical, bytes, shift) in parts.into_iter().take(1 + crosses as usize) {
+            let now = self.base + offset;
+            let (timing, place) = self.ask(bus, now, physical, Access::Load);
+            match timing {
+                Timing::Pending(_) => {
+                    missing += 1;
+                    self.later(physical, Action::Part(*op, bytes, shift));
+                }
+                _ => value |= bus.read_place(place, bytes) << shift,
+            }
+            self.note_load(bus, timing, op.masks().1);
+        }
+        if missing != 0 {
+            self.split_load(op, value, missing);
         }
         Ok(value)
     }
 
+    /// The parts of an access in the lines that it touches, and whether these are two: first address, bytes, bits up in the value.
+    fn parts(
+        &self,
+        first: u64,
+        second: Option<u64>,
+        in_page: u64,
+        bytes: u64,
+    ) -> ([(u64, u8, u8); 2], bool) {
+        let last = byte_address(first, second, in_page, bytes - 1);
+        let crosses = last & self.line_mask != first & self.line_mask;
+        let start = last & self.line_mask;
+        let behind = if crosses { last - start + 1 } else { 0 };
+        let before = bytes - behind;
+        let parts = [
+            (first, before as u8, 0),
+            (start, behind as u8, 8 * before as u8),
+        ];
+        (parts, crosses)
+    }
+
+    /// Whether memory answers everywhere in a range that may reach into a second page.
+    fn check_range<B: Bus>(
+        bus: &B,
+        address: u64,
+        (first, second): (u64, Option<u64>),
+        bytes: u64,
+        need: Need,
+    ) -> Result<(), Exit> {
+        let write = need == Need::Write;
+        let here = match second {
+            Some(_) => 0x1000 - (address & 0xfff),
+            None => bytes,
+        };
+        if !bus.allows(first, here, write) {
+            return Err(Self::fault(need, address));
+        }
+        match second {
+            Some(second) if !bus.allows(second, bytes - here, write) => {
+                Err(Self::fault(need, address.wrapping_add(here)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn store_slowly<B: Bus>(
+    fn store_slowly<B: Bus, const BYTES: u64>(
         &mut self,
         bus: &mut B,
         op: &Op,
         address: u64,
-        bytes: u64,
         value: u64,
     ) -> Result<(), Exit> {
+        let bytes = BYTES;
         let offset = op.cycle as Tick * self.costs.cycle;
         let (first, second) = self.translate_range(bus, address, bytes, Need::Write, offset)?;
         if bus.is_device(first) || second.is_some_and(|second| bus.is_device(second)) {
@@ -231,35 +337,26 @@ impl Core {
             }
             return self.device_store(bus, first, address, bytes, value, offset);
         }
+        Self::check_range(bus, address, (first, second), bytes, Need::Write)?;
         let aligned = address & (bytes - 1) == 0;
         self.wait_store_room(if aligned { 1 } else { 2 }, offset)?;
         if aligned {
-            let regulated = bus.regulates() && !self.lines.store_hits(first);
-            if regulated && !self.admit_store(bus, op, first) {
-                return Err(TOKENS);
-            }
-            bus.write(first, bytes as u8, value)
-                .map_err(|_| Self::fault(Need::Write, address))?;
-            self.statistics.stores += 1;
-            if !self.lines.store_hits(first) {
-                self.time_store(bus, op, first);
-            }
-            return Ok(());
+            return match self.store_line::<B, BYTES>(bus, op, first, value) {
+                true => Ok(()),
+                false => Err(self.refused),
+            };
+        }
+        if self.acquiring && self.after_acquire(offset) {
+            return Err(self.refused);
         }
         let in_page = 0x1000 - (address & 0xfff);
-        let last = byte_address(first, second, in_page, bytes - 1);
-        let crosses = last & self.line_mask != first & self.line_mask;
-        self.admit_both(bus, first, crosses.then_some(last), Purpose::Store, offset)?;
-        for i in 0..bytes {
-            let physical = byte_address(first, second, in_page, i);
-            bus.write(physical, 1, value >> (8 * i))
-                .map_err(|_| Self::fault(Need::Write, address.wrapping_add(i)))?;
-        }
+        let (parts, crosses) = self.parts(first, second, in_page, bytes);
+        let other = crosses.then_some(parts[1].0);
+        self.admit_both(bus, first, other, Purpose::Store, offset)?;
         self.statistics.stores += 1;
         self.base += (bytes - 1) * self.costs.cycle;
-        self.time_store(bus, op, first);
-        if crosses {
-            self.time_store(bus, op, last);
+        for (physical, bytes, shift) in parts.into_iter().take(1 + crosses as usize) {
+            self.put_store(bus, op, physical, bytes, value >> shift);
         }
         Ok(())
     }
@@ -352,7 +449,7 @@ impl Core {
             )?,
         };
         // Devices have no atomic accesses.
-        if bus.is_device(physical) {
+        if bus.is_device(physical) || !bus.allows(physical, bytes, need == Need::Write) {
             Err(Self::fault(need, address))
         } else {
             Ok(physical)
@@ -367,6 +464,43 @@ impl Core {
         self.admit(bus, physical, Purpose::Load, offset)
     }
 
+    /// Performs an atomic operation, or leaves it until its line comes.
+    fn put_atomic<B: Bus>(&mut self, bus: &mut B, op: &Op, physical: u64, action: Action) {
+        let now = self.base + op.cycle as Tick * self.costs.cycle;
+        let (timing, _) = self.ask(bus, now, physical, Access::Atomic);
+        match timing {
+            Timing::Pending(_) => {
+                if a::acquires(op) {
+                    self.acquiring = true;
+                    self.lines.forget();
+                }
+                self.later(physical, action);
+            }
+            _ => {
+                let line = physical & self.line_mask;
+                let mut found = Found { bus, now, line };
+                self.perform(physical - line, physical, action, &mut found);
+            }
+        }
+        self.note_load(bus, timing, op.masks().1);
+    }
+
+    /// Before an atomic operation: one with release semantics waits for what is before it, and a store-conditional for its
+    /// load-reserved.
+    fn order(&mut self, op: &Op) -> Result<(), Exit> {
+        let offset = op.cycle as Tick * self.costs.cycle;
+        if self.acquiring && self.after_acquire(offset) {
+            return Err(self.refused);
+        }
+        let waits = a::releases(op) && !self.late.is_empty();
+        if waits || self.reserving || self.ordering {
+            self.ordering = true;
+            self.wait_all(offset)?;
+            self.ordering = false;
+        }
+        Ok(())
+    }
+
     /// LR. Its reservation is the address and the value: a store-conditional succeeds if the value is still there.
     pub fn load_reserved<B: Bus>(
         &mut self,
@@ -375,14 +509,12 @@ impl Core {
         address: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Read)?;
+        self.order(op)?;
         self.admit_atomic(bus, op, physical)?;
-        let value = bus
-            .read(physical, a::bytes(op))
-            .map_err(|_| Self::fault(Need::Read, address))?;
         self.statistics.loads += 1;
-        self.time_admitted(bus, op, physical, Access::Atomic);
-        self.reservation = Some((physical, value));
-        self.x[op.rd as usize & 63] = extend(op, value);
+        self.reservation = None;
+        self.reserving = true;
+        self.put_atomic(bus, op, physical, Action::Reserve(*op));
         Ok(())
     }
 
@@ -395,20 +527,15 @@ impl Core {
         value: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Write)?;
-        let bytes = a::bytes(op);
-        let now = bus
-            .read(physical, bytes)
-            .map_err(|_| Self::fault(Need::Write, address))?;
-        let success = self.reservation == Some((physical, now));
-        if success {
-            self.admit_atomic(bus, op, physical)?;
-            bus.write(physical, bytes, value)
-                .map_err(|_| Self::fault(Need::Write, address))?;
-            self.statistics.stores += 1;
-            self.time_admitted(bus, op, physical, Access::Atomic);
+        self.order(op)?;
+        match self.reservation {
+            Some((reserved, seen)) if reserved == physical => {
+                self.admit_atomic(bus, op, physical)?;
+                self.put_atomic(bus, op, physical, Action::Conditional(*op, seen, value));
+            }
+            _ => self.x[op.rd as usize & 63] = 1,
         }
         self.reservation = None;
-        self.x[op.rd as usize & 63] = !success as u64;
         Ok(())
     }
 
@@ -421,17 +548,32 @@ impl Core {
         operand: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Write)?;
+        self.order(op)?;
         self.admit_atomic(bus, op, physical)?;
-        let bytes = a::bytes(op);
-        let fault = |_| Self::fault(Need::Write, address);
-        let old = extend(op, bus.read(physical, bytes).map_err(fault)?);
-        let new = a::combine(op, old, extend(op, operand));
-        bus.write(physical, bytes, new).map_err(fault)?;
         self.statistics.loads += 1;
         self.statistics.stores += 1;
-        self.time_admitted(bus, op, physical, Access::Atomic);
-        self.x[op.rd as usize & 63] = old;
+        self.put_atomic(bus, op, physical, Action::Modify(*op, operand));
         Ok(())
+    }
+}
+
+/// The bytes of a line that the bus has found.
+struct Found<'a, B> {
+    bus: &'a mut B,
+    now: Tick,
+    line: u64,
+}
+
+impl<B: Bus> LineBytes for Found<'_, B> {
+    fn read(&mut self, offset: u64, bytes: u8) -> u64 {
+        let place = self.bus.place(self.line + offset, false);
+        self.bus.read_place(place, bytes)
+    }
+
+    fn write(&mut self, offset: u64, bytes: u8, value: u64) {
+        let physical = self.line + offset;
+        let place = self.bus.place(physical, true);
+        self.bus.store(self.now, physical, place, bytes, value);
     }
 }
 
@@ -439,14 +581,5 @@ fn byte_address(first: u64, second: Option<u64>, in_page: u64, index: u64) -> u6
     match second {
         Some(second) if index >= in_page => second + (index - in_page),
         _ => first + index,
-    }
-}
-
-/// A value of the operation's width as it stands in a register.
-fn extend(op: &Op, value: u64) -> u64 {
-    if a::bytes(op) == 4 {
-        value as i32 as i64 as u64
-    } else {
-        value
     }
 }

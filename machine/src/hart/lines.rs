@@ -1,25 +1,33 @@
-//! Data lines that are surely in the first-level cache, so that the hart need not ask for their timing again.
+//! Data lines that are surely in the first-level cache, and where: the hart uses their bytes without asking again.
 //!
 //! Only makes the simulator fast. It must not change what the cache replaces: entries are chosen by low bits of the cache's
 //! set number, so an entry is always the line used last in its set, and using that one again changes no order of use.
 
-use super::bus::Timing;
+use super::bus::{Place, Timing};
 use crate::types::Tick;
 
 const ENTRIES: usize = 16;
-/// In an entry: the line is dirty in the cache. Lines have at least 16 bytes.
-const DIRTY: u64 = 1;
+/// In a tag: the line is on its way. Lines have at least 16 bytes.
+const COMING: u64 = 1;
+/// A tag that no address has.
+const NOTHING: u64 = u64::MAX;
 const NONE: Known = Known {
-    line: u64::MAX,
+    load: NOTHING,
+    store: NOTHING,
     ready: 0,
+    delta: 0,
 };
 
 #[derive(Clone, Copy)]
 struct Known {
-    /// Address of the line and [`DIRTY`].
-    line: u64,
-    /// When the line arrives; 0 once it is known to be there.
+    /// Address of the line: loads hit.
+    load: u64,
+    /// Address of the line if it is dirty in the cache: stores hit.
+    store: u64,
+    /// When the line arrives, while the tags say that it is coming.
     ready: Tick,
+    /// Place of the line's bytes minus the physical address.
+    delta: u64,
 }
 
 /// See the module's documentation.
@@ -54,54 +62,63 @@ impl KnownLines {
         (physical >> self.shift) as usize & self.index_mask & (ENTRIES - 1)
     }
 
-    /// Whether a load surely hits.
+    /// Where the bytes of a load are that surely hits.
     #[inline(always)]
-    pub fn load_hits(&self, physical: u64) -> bool {
+    pub fn load_place(&self, physical: u64) -> Option<Place> {
         let known = &self.entries[self.index(physical)];
-        (known.line ^ physical) & self.line_mask == 0 && known.ready == 0
+        (known.load == physical & self.line_mask).then(|| physical.wrapping_add(known.delta))
     }
 
-    /// Whether a store surely hits a line that is dirty already.
+    /// Where the bytes of a store are that surely hits a line that is dirty already.
     #[inline(always)]
-    pub fn store_hits(&self, physical: u64) -> bool {
+    pub fn store_place(&self, physical: u64) -> Option<Place> {
         let known = &self.entries[self.index(physical)];
-        known.line == (physical & self.line_mask) | DIRTY && known.ready == 0
+        (known.store == physical & self.line_mask).then(|| physical.wrapping_add(known.delta))
     }
 
-    /// The timing of an access if it is known without asking.
+    /// The timing of an access, and the place of its bytes, if they are known without asking.
     #[inline]
-    pub fn timing(&mut self, now: Tick, physical: u64, store: bool) -> Option<Timing> {
+    pub fn timing(&mut self, now: Tick, physical: u64, store: bool) -> Option<(Timing, Place)> {
         let index = self.index(physical);
         let known = &mut self.entries[index];
         let line = physical & self.line_mask;
-        if known.line & self.line_mask != line || (store && known.line & DIRTY == 0) {
+        let tag = if store { known.store } else { known.load };
+        if tag & !COMING != line {
             return None;
         }
-        if now < known.ready {
-            return Some(Timing::Ready(known.ready));
+        let place = physical.wrapping_add(known.delta);
+        if tag & COMING != 0 {
+            if now < known.ready {
+                return Some((Timing::Ready(known.ready), place));
+            }
+            known.load = line;
+            if known.store != NOTHING {
+                known.store = line;
+            }
         }
-        known.ready = 0;
-        Some(Timing::Hit)
+        Some((Timing::Hit, place))
     }
 
-    /// Notes the answer to an access.
+    /// Notes the answer to an access, and the place of its bytes.
     #[inline]
-    pub fn note(&mut self, physical: u64, timing: Timing, store: bool) {
+    pub fn note(&mut self, physical: u64, timing: Timing, place: Place, store: bool) {
         let index = self.index(physical);
         let line = physical & self.line_mask;
         let known = &mut self.entries[index];
-        let ready = match timing {
-            Timing::Hit => 0,
-            Timing::Ready(at) => at,
+        let (tag, ready) = match timing {
+            Timing::Hit => (line, 0),
+            Timing::Ready(at) => (line | COMING, at),
             Timing::ReadyOnce(_) | Timing::Pending(_) => {
                 *known = NONE;
                 return;
             }
         };
-        let dirty = store || known.line == line | DIRTY;
+        let dirty = store || known.store & !COMING == line;
         *known = Known {
-            line: line | dirty as u64,
+            load: tag,
+            store: if dirty { tag } else { NOTHING },
             ready,
+            delta: place.wrapping_sub(physical),
         };
     }
 }
@@ -114,27 +131,35 @@ mod tests {
     fn only_the_line_used_last_in_its_set_is_known() {
         // Two sets of 64-byte lines: 0x000 and 0x080 share a set, 0x040 is in the other.
         let mut lines = KnownLines::new(64, 2);
-        lines.note(0x000, Timing::Hit, true);
-        lines.note(0x048, Timing::Ready(50), false);
-        assert!(lines.load_hits(0x030) && lines.store_hits(0x008) && !lines.load_hits(0x080));
-        assert!(!lines.load_hits(0x040));
-        assert_eq!(lines.timing(49, 0x040, false), Some(Timing::Ready(50)));
+        let loads = |lines: &KnownLines, at| lines.load_place(at).is_some();
+        let stores = |lines: &KnownLines, at| lines.store_place(at).is_some();
+        lines.note(0x000, Timing::Hit, 0x500, true);
+        lines.note(0x048, Timing::Ready(50), 0x648, false);
+        assert_eq!(lines.load_place(0x030), Some(0x530));
+        assert!(stores(&lines, 0x008) && !loads(&lines, 0x080) && !loads(&lines, 0x040));
+        assert_eq!(
+            lines.timing(49, 0x040, false),
+            Some((Timing::Ready(50), 0x640))
+        );
         assert_eq!(lines.timing(49, 0x040, true), None);
-        assert_eq!(lines.timing(50, 0x040, false), Some(Timing::Hit));
-        assert!(lines.load_hits(0x040) && !lines.store_hits(0x040));
-        lines.note(0x080, Timing::Hit, false);
-        assert!(!lines.load_hits(0x000) && lines.load_hits(0x080) && !lines.store_hits(0x080));
-        lines.note(0x080, Timing::Pending(1), false);
-        assert!(!lines.load_hits(0x080) && lines.load_hits(0x040));
+        assert_eq!(lines.timing(50, 0x040, false), Some((Timing::Hit, 0x640)));
+        assert!(loads(&lines, 0x040) && !stores(&lines, 0x040));
+        lines.note(0x080, Timing::Hit, 0, false);
+        assert!(!loads(&lines, 0x000) && loads(&lines, 0x080) && !stores(&lines, 0x080));
+        lines.note(0x080, Timing::Pending(1), 0, false);
+        assert!(!loads(&lines, 0x080) && loads(&lines, 0x040));
         lines.forget();
-        assert!(!lines.load_hits(0x040));
+        assert!(!loads(&lines, 0x040));
     }
 
     #[test]
     fn never_more_entries_than_sets() {
         let mut lines = KnownLines::new(64, 1);
-        lines.note(0x000, Timing::Hit, false);
-        lines.note(0x040, Timing::Hit, false);
-        assert!(!lines.load_hits(0x000) && lines.load_hits(0x040));
+        lines.note(0x000, Timing::Hit, 0, false);
+        lines.note(0x040, Timing::Hit, 0x40, false);
+        assert_eq!(
+            (lines.load_place(0x000), lines.load_place(0x040)),
+            (None, Some(0x40))
+        );
     }
 }

@@ -6,10 +6,11 @@
 //! first- and second-level TLBs, and the walker, whose reads cost time through the bus.
 
 use super::Stop;
-use super::bus::{Access, Bus, Place, Timing};
+use super::bus::{Access, Bus, Timing};
 use super::config::HartConfig;
 use super::core::{Core, Exception, Exit, Privilege, Purpose};
 use super::csr::status;
+use super::load_store_queue::LineBytes;
 use super::pmp::Need;
 use super::trap::cause;
 use crate::types::Tick;
@@ -32,28 +33,12 @@ struct QuickEntry {
     tag: u64,
     /// Physical minus virtual address.
     delta: u64,
-    /// Offset in the memory minus virtual address.
-    offset: u64,
-    memory: u32,
 }
 
 const EMPTY: QuickEntry = QuickEntry {
     tag: u64::MAX,
     delta: 0,
-    offset: 0,
-    memory: 0,
 };
-
-/// What the quick table knows of an address.
-#[derive(Clone, Copy)]
-pub struct Quick {
-    /// Physical address.
-    pub physical: u64,
-    /// Memory of `Bus::place`.
-    pub memory: u32,
-    /// Offset in it.
-    pub offset: u64,
-}
 
 /// An entry of a modelled TLB.
 #[derive(Clone, Copy, Debug)]
@@ -74,20 +59,27 @@ impl TlbEntry {
     }
 }
 
-/// A walk whose outcome is known and whose time is being spent.
+/// A walk: it reads one entry after the other, each when its line is there.
 #[derive(Clone, Debug)]
 pub struct Walk {
     address: u64,
     need: Need,
-    entries: [u64; 3],
-    count: usize,
-    next: usize,
-    outcome: Result<TlbEntry, u64>,
+    privilege: Privilege,
+    /// The table that is read next, and its level.
+    table: u64,
+    level: u32,
+    /// Translation or cause of a fault, once it is known.
+    outcome: Option<Result<TlbEntry, u64>>,
     offset: Tick,
     waiting: Option<u32>,
 }
 
 impl Walk {
+    /// Address of the entry that is read next.
+    fn entry(&self) -> u64 {
+        self.table + (self.address >> (12 + 9 * self.level) & 0x1ff) * 8
+    }
+
     /// Whether the walk waits for this token.
     pub fn waits_for(&self, token: u32) -> bool {
         self.waiting == Some(token)
@@ -159,30 +151,18 @@ impl Mmu {
     /// The physical address if the page is in the quick table.
     #[inline(always)]
     pub fn quick(&self, need: Need, address: u64) -> Option<u64> {
-        self.quick_place(need, address).map(|quick| quick.physical)
-    }
-
-    /// Physical address and place if the page is in the quick table.
-    #[inline(always)]
-    pub fn quick_place(&self, need: Need, address: u64) -> Option<Quick> {
         let page = address >> 12;
         let entry = &self.quick[need as usize][page as usize & (QUICK - 1)];
         let context = self.contexts[(need as usize != Need::Execute as usize) as usize];
-        (entry.tag == page | context).then(|| Quick {
-            physical: address.wrapping_add(entry.delta),
-            memory: entry.memory,
-            offset: address.wrapping_add(entry.offset),
-        })
+        (entry.tag == page | context).then(|| address.wrapping_add(entry.delta))
     }
 
-    fn remember(&mut self, need: Need, address: u64, physical: u64, place: Place) {
+    fn remember(&mut self, need: Need, address: u64, physical: u64) {
         let page = address >> 12;
         let context = self.contexts[(need != Need::Execute) as usize];
         self.quick[need as usize][page as usize & (QUICK - 1)] = QuickEntry {
             tag: page | context,
             delta: physical.wrapping_sub(address),
-            offset: place.offset.wrapping_sub(address & !0xfff),
-            memory: place.memory,
         };
     }
 
@@ -305,10 +285,12 @@ impl Core {
                 value: address,
             }));
         }
+        let page = physical & !0xfff;
         if self.pmp.uniform_page(physical)
-            && let Some(place) = bus.place(physical, need == Need::Write)
+            && !bus.is_device(page)
+            && bus.allows(page, 0x1000, need == Need::Write)
         {
-            self.mmu.remember(need, address, physical, place);
+            self.mmu.remember(need, address, physical);
         }
         Ok(physical)
     }
@@ -371,14 +353,12 @@ impl Core {
                 }
             }
             self.statistics.walks += 1;
-            self.walk = Some(self.start_walk(bus, address, need, privilege, offset));
+            self.walk = Some(self.start_walk(address, need, privilege, offset));
         }
         self.spend_walk(bus)?;
-        let outcome = self
-            .walk
-            .take()
-            .map_or(Err(page_fault(need)), |walk| walk.outcome);
-        match outcome {
+        let walk = self.walk.take();
+        let outcome = walk.and_then(|walk| walk.outcome);
+        match outcome.unwrap_or(Err(page_fault(need))) {
             Ok(entry) => {
                 self.mmu.insert(side, entry);
                 self.mmu.insert_second(address, entry);
@@ -391,40 +371,85 @@ impl Core {
         }
     }
 
-    /// Spends the time of the walk's remaining reads, one after the other.
+    /// Reads the walk's remaining entries, one after the other, and spends their time.
     fn spend_walk<B: Bus>(&mut self, bus: &mut B) -> Result<(), Exit> {
         let Some(mut walk) = self.walk.take() else {
             return Ok(());
         };
-        if let Some(token) = walk.waiting {
-            self.walk = Some(walk);
-            return Err(Exit::Suspend(Stop::Pending(token)));
-        }
-        while self.timed_walk && walk.next < walk.count {
-            if let Err(exit) = self.admit(bus, walk.entries[walk.next], Purpose::Walk, walk.offset)
-            {
-                self.walk = Some(walk);
-                return Err(exit);
-            }
-            let now = self.base + walk.offset;
-            let timing = bus.data(now, walk.entries[walk.next], Access::Walk);
-            walk.next += 1;
-            let at = match timing {
-                Timing::Hit => now + self.costs.walk_hit,
-                Timing::Ready(at) | Timing::ReadyOnce(at) => at,
-                Timing::Pending(token) => {
-                    walk.waiting = Some(token);
-                    self.walk = Some(walk);
-                    self.ask_limit(bus);
-                    return Err(Exit::Suspend(Stop::Pending(token)));
+        while walk.outcome.is_none() {
+            match self.read_entry(bus, &mut walk) {
+                Ok((value, at)) => {
+                    let entry = walk.entry();
+                    let writable = |entry| bus.allows(entry, 8, true);
+                    if let Some(value) = self.next_level(&mut walk, value, writable) {
+                        let place = bus.place(entry, true);
+                        bus.store(self.base + walk.offset, entry, place, 8, value);
+                    }
+                    self.statistics.stall_translation += self.delay_until(at, walk.offset);
                 }
-            };
-            self.statistics.stall_translation += self.delay_until(at, walk.offset);
+                Err(Exit::Trap(fault)) => walk.outcome = Some(Err(fault.cause)),
+                Err(exit) => {
+                    self.walk = Some(walk);
+                    return Err(exit);
+                }
+            }
         }
         // The walk's reads went through the data cache: the last line need not be there any more.
         self.forget_lines();
         self.walk = Some(walk);
         Ok(())
+    }
+
+    /// Reads the walk's next entry: its value, and when it is there.
+    fn read_entry<B: Bus>(&mut self, bus: &mut B, walk: &mut Walk) -> Result<(u64, Tick), Exit> {
+        if let Some(token) = walk.waiting {
+            return Err(Exit::Suspend(Stop::Pending(token)));
+        }
+        let entry = walk.entry();
+        let readable = self.pmp.allows(entry, 8, Need::Read, false);
+        if !readable || bus.is_device(entry) || !bus.allows(entry, 8, false) {
+            return Err(Exit::Trap(Exception {
+                cause: access_fault(walk.need),
+                value: walk.address,
+            }));
+        }
+        if !self.timed_walk {
+            if !self.late.is_empty() {
+                self.wait_all(walk.offset)?;
+            }
+            let value = bus.read(entry, 8).unwrap_or(0);
+            return Ok((value, self.base + walk.offset));
+        }
+        self.admit(bus, entry, Purpose::Walk, walk.offset)?;
+        let now = self.base + walk.offset;
+        let at = match bus.data(now, entry, Access::Walk) {
+            Timing::Hit => now + self.costs.walk_hit,
+            Timing::Ready(at) | Timing::ReadyOnce(at) => at,
+            Timing::Pending(token) => {
+                walk.waiting = Some(token);
+                self.ask_limit(bus);
+                return Err(Exit::Suspend(Stop::Pending(token)));
+            }
+        };
+        if !self.late.is_empty() {
+            self.perform_there(bus, now, entry);
+        }
+        let place = bus.place(entry, false);
+        Ok((bus.read_place(place, 8), at))
+    }
+
+    /// The line for which the walk waits has come: reads its entry, and sets the accessed and dirty bits.
+    pub fn walk_line<M: LineBytes + ?Sized>(&mut self, token: u32, line: u64, bytes: &mut M) {
+        if let Some(mut walk) = self.walk.take() {
+            if walk.waits_for(token) {
+                let offset = walk.entry() - line;
+                let value = bytes.read(offset, 8);
+                if let Some(value) = self.next_level(&mut walk, value, |_| true) {
+                    bytes.write(offset, 8, value);
+                }
+            }
+            self.walk = Some(walk);
+        }
     }
 
     /// Tells the walk that a read completed.
@@ -438,78 +463,63 @@ impl Core {
         }
     }
 
-    /// Walks the tables functionally (section 4.3.2) and notes which entries it read.
-    fn start_walk<B: Bus>(
-        &mut self,
-        bus: &mut B,
-        address: u64,
-        need: Need,
-        privilege: Privilege,
-        offset: Tick,
-    ) -> Walk {
-        let mut walk = Walk {
+    /// A walk of the tables (section 4.3.2), before its first read.
+    fn start_walk(&self, address: u64, need: Need, privilege: Privilege, offset: Tick) -> Walk {
+        let canonical = (address as i64) << 25 >> 25 == address as i64;
+        Walk {
             address,
             need,
-            entries: [0; 3],
-            count: 0,
-            next: 0,
-            outcome: Err(page_fault(need)),
+            privilege,
+            table: (self.csr.satp & ((1 << 44) - 1)) << 12,
+            level: 2,
+            outcome: (!canonical).then_some(Err(page_fault(need))),
             offset,
             waiting: None,
-        };
-        if (address as i64) << 25 >> 25 != address as i64 {
-            return walk;
         }
-        let mut table = (self.csr.satp & ((1 << 44) - 1)) << 12;
-        for level in (0..3).rev() {
-            let place = table + (address >> (12 + 9 * level) & 0x1ff) * 8;
-            walk.entries[walk.count] = place;
-            walk.count += 1;
-            if !self.pmp.allows(place, 8, Need::Read, false) || bus.is_device(place) {
-                walk.outcome = Err(access_fault(need));
-                return walk;
-            }
-            let Ok(entry) = bus.read(place, 8) else {
-                walk.outcome = Err(access_fault(need));
-                return walk;
-            };
-            // Bits 54 and up are reserved without Svpbmt and Svnapot.
-            if entry & V == 0 || entry >> 54 != 0 || entry & (R | W) == W {
-                return walk;
-            }
-            let number = entry >> 10 & ((1 << 44) - 1);
-            if entry & (R | W | X) == 0 {
-                if entry & (D | A | U) != 0 {
-                    return walk;
-                }
-                table = number << 12;
-                continue;
-            }
-            let mask = (1u64 << (12 + 9 * level)) - 1;
-            if !self.permitted(entry, need, privilege) || (number << 12) & mask != 0 {
-                return walk;
-            }
-            let wanted = entry | A | if need == Need::Write { D } else { 0 };
-            if wanted != entry {
-                if !self.hardware_ad {
-                    return walk;
-                }
-                if !self.pmp.allows(place, 8, Need::Write, false)
-                    || bus.write(place, 8, wanted).is_err()
-                {
-                    walk.outcome = Err(access_fault(need));
-                    return walk;
-                }
-            }
-            walk.outcome = Ok(TlbEntry {
-                start: address & !mask,
-                mask,
-                physical: number << 12,
-                flags: wanted & 0xff,
-                asid: (self.csr.satp >> 44) as u16,
-            });
-            return walk;
+    }
+
+    /// What an entry says: the next table, or the outcome. Gives what is to be written to the entry, if anything.
+    fn next_level(
+        &self,
+        walk: &mut Walk,
+        entry: u64,
+        writable: impl Fn(u64) -> bool,
+    ) -> Option<u64> {
+        let place = walk.entry();
+        walk.outcome = Some(Err(page_fault(walk.need)));
+        // Bits 54 and up are reserved without Svpbmt and Svnapot.
+        if entry & V == 0 || entry >> 54 != 0 || entry & (R | W) == W {
+            return None;
         }
-        walk
+        let number = entry >> 10 & ((1 << 44) - 1);
+        if entry & (R | W | X) == 0 {
+            if entry & (D | A | U) == 0 && walk.level > 0 {
+                walk.table = number << 12;
+                walk.level -= 1;
+                walk.outcome = None;
+            }
+            return None;
+        }
+        let mask = (1u64 << (12 + 9 * walk.level)) - 1;
+        if !self.permitted(entry, walk.need, walk.privilege) || (number << 12) & mask != 0 {
+            return None;
+        }
+        let wanted = entry | A | if walk.need == Need::Write { D } else { 0 };
+        let update = wanted != entry;
+        if update && !self.hardware_ad {
+            return None;
+        }
+        if update && !(self.pmp.allows(place, 8, Need::Write, false) && writable(place)) {
+            walk.outcome = Some(Err(access_fault(walk.need)));
+            return None;
+        }
+        walk.outcome = Some(Ok(TlbEntry {
+            start: walk.address & !mask,
+            mask,
+            physical: number << 12,
+            flags: wanted & 0xff,
+            asid: (self.csr.satp >> 44) as u16,
+        }));
+        update.then_some(wanted)
     }
 }

@@ -18,6 +18,9 @@ mod execute_memory;
 mod execute_system;
 mod isa;
 mod lines;
+mod load_store_queue;
+#[cfg(test)]
+mod load_store_queue_tests;
 mod mmu;
 mod pending;
 mod pmp;
@@ -381,9 +384,11 @@ impl Hart {
         ))
     }
 
-    /// Tells that the access of `token` completed at `at`.
-    pub fn complete(&mut self, token: u32, at: Tick) {
-        self.core.complete(token, at);
+    /// Tells that the access of `token` completed at `at`. With it comes the line: its physical address and its bytes, which the
+    /// hart reads and writes now. (What an access that never gets a line would have read is 0, and what it would have written is
+    /// lost: the tile says so with a line of its own making.)
+    pub fn complete(&mut self, token: u32, at: Tick, line: Option<(u64, &mut [u8])>) {
+        self.core.complete(token, at, line);
     }
 
     /// Sets an interrupt input at the tick `at`. Also continues a hart in WFI or asleep if the interrupt is enabled in `mie`.

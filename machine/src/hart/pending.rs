@@ -1,5 +1,7 @@
 //! Results of misses that are still under way.
 //!
+//! What a load does when its line is there is in [`super::load_store_queue`]; here is when.
+//!
 //! Entries retire from the front only, and what a caller waits for depends on completion times alone, never on when they
 //! become known: that keeps a run independent of the horizons with which the hart is driven.
 

@@ -1,7 +1,7 @@
 //! The store buffer: stores that missed the first level and are under way.
 //!
-//! In order: a place becomes free when the oldest store completes. Data is written to memory when the store executes (memory
-//! is functional), so the buffer holds completion times only.
+//! In order: a place becomes free when the oldest store completes. What a store writes when its line is there is in
+//! [`super::load_store_queue`]; here is when.
 
 use super::pending::Completion;
 use crate::types::Tick;

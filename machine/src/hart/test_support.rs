@@ -117,8 +117,8 @@ pub const FENCE_I: u32 = 0x100f;
 /// What the flat bus tells its hart later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// An access completes.
-    Complete(u32),
+    /// An access to this address completes.
+    Complete(u32, u64),
     /// The timer interrupt changes its level.
     Timer(bool),
 }
@@ -132,6 +132,8 @@ pub struct FlatBus {
     pub seed: u64,
     /// If not 0: what every data access takes.
     pub constant: Tick,
+    /// If not 0: every data access waits so long for its line.
+    pub far: Tick,
     accesses: u64,
     /// What will happen, by time and sequence.
     pub events: BTreeMap<(Tick, u32), Event>,
@@ -159,6 +161,7 @@ impl FlatBus {
             memory,
             seed,
             constant: 0,
+            far: 0,
             accesses: 0,
             events: BTreeMap::new(),
             markers: Vec::new(),
@@ -173,7 +176,14 @@ impl FlatBus {
         }
     }
 
-    fn place(&self, physical: u64, bytes: u8) -> Result<usize, BusFault> {
+    /// The line of an address, for the hart.
+    pub fn line(&mut self, physical: u64) -> Option<(u64, &mut [u8])> {
+        let line = physical & !63;
+        let start = self.start(line, 64).ok()?;
+        Some((line, &mut self.memory[start..start + 64]))
+    }
+
+    fn start(&self, physical: u64, bytes: u8) -> Result<usize, BusFault> {
         let start = physical.checked_sub(BASE).ok_or(BusFault)? as usize;
         if start + bytes as usize <= self.memory.len() {
             Ok(start)
@@ -201,8 +211,10 @@ impl FlatBus {
             2 => {
                 self.token += 1;
                 let token = self.token;
-                self.events
-                    .insert((now + 20 + latency, token), Event::Complete(token));
+                self.events.insert(
+                    (now + 20 + latency, token),
+                    Event::Complete(token, physical),
+                );
                 Timing::Pending(token)
             }
             _ => Timing::Hit,
@@ -241,13 +253,19 @@ impl Bus for FlatBus {
         self.withdrawn += 1;
     }
     fn fetch(&mut self, now: Tick, physical: u64) -> Timing {
-        if self.constant != 0 {
+        if self.constant != 0 || self.far != 0 {
             return Timing::Hit;
         }
         self.timing(now, physical, false)
     }
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing {
         self.data_log.push((now, physical, access));
+        if self.far != 0 {
+            self.token += 1;
+            let event = Event::Complete(self.token, physical);
+            self.events.insert((now + self.far, self.token), event);
+            return Timing::Pending(self.token);
+        }
         if let Some(sets) = &mut self.cache {
             let line = physical >> 6;
             let set = &mut sets[line as usize & 15];
@@ -269,16 +287,25 @@ impl Bus for FlatBus {
         self.timing(now, physical, access == Access::Store)
     }
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault> {
-        let start = self.place(physical, bytes)?;
+        let start = self.start(physical, bytes)?;
         let mut value = [0; 8];
         value[..bytes as usize].copy_from_slice(&self.memory[start..start + bytes as usize]);
         Ok(u64::from_le_bytes(value))
     }
-    fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault> {
-        let start = self.place(physical, bytes)?;
+    fn allows(&self, physical: u64, bytes: u64, _: bool) -> bool {
+        let end = BASE + self.memory.len() as u64;
+        physical >= BASE && physical.saturating_add(bytes) <= end
+    }
+    fn place(&self, physical: u64, _: bool) -> Place {
+        physical
+    }
+    fn read_place(&mut self, place: Place, bytes: u8) -> u64 {
+        self.read(place, bytes).unwrap()
+    }
+    fn write_place(&mut self, place: Place, bytes: u8, value: u64) {
+        let start = self.start(place, bytes).unwrap();
         self.memory[start..start + bytes as usize]
             .copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
-        Ok(())
     }
     fn is_device(&self, physical: u64) -> bool {
         physical & !0xfff == DEVICE

@@ -73,8 +73,17 @@ fn a_miss_delays_only_the_use() {
         fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault> {
             self.0.read(physical, bytes)
         }
-        fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault> {
-            self.0.write(physical, bytes, value)
+        fn allows(&self, physical: u64, bytes: u64, write: bool) -> bool {
+            self.0.allows(physical, bytes, write)
+        }
+        fn place(&self, physical: u64, write: bool) -> Place {
+            self.0.place(physical, write)
+        }
+        fn read_place(&mut self, place: Place, bytes: u8) -> u64 {
+            self.0.read_place(place, bytes)
+        }
+        fn write_place(&mut self, place: Place, bytes: u8, value: u64) {
+            self.0.write_place(place, bytes, value);
         }
         fn is_device(&self, physical: u64) -> bool {
             self.0.is_device(physical)

@@ -105,6 +105,7 @@ impl Core {
         self.statistics.stall_trap += self.costs.trap_entry;
         self.base += self.costs.trap_entry;
         self.reservation = None;
+        self.reserving = false;
         let old = self.csr.mstatus;
         let previous = self.privilege as u64;
         if to_supervisor {

@@ -200,7 +200,9 @@ fn drive(
         {
             bus.events.remove(&key);
             match event {
-                Event::Complete(token) => hart.complete(token, key.0),
+                Event::Complete(token, physical) => {
+                    hart.complete(token, key.0, bus.line(physical));
+                }
                 Event::Timer(level) => hart.set_interrupt(InterruptLine::Timer, level, key.0),
             }
             waiting = false;

@@ -134,7 +134,7 @@ impl Network {
                     (Node::Tile(_), _) => (INTERFACE_PORTS, 0),
                     (Node::Router(r), Node::Tile(t)) => (
                         shape.ports[r as usize] as usize,
-                        positions[t as usize].unwrap_or(0),
+                        positions[t as usize].expect("a link leads to a tile that exists"),
                     ),
                     (Node::Router(r), _) => (shape.ports[r as usize] as usize, 0),
                 };
@@ -289,7 +289,8 @@ impl Network {
         ledger: &mut Ledger,
         observe: Option<&mut dyn FnMut(LinkActivity)>,
     ) -> Option<Delivery> {
-        match self.queue.pop()? {
+        let event = self.queue.pop();
+        match event.expect("it is only asked while something is under way") {
             (now, Event::Head { link, port, flight }) => {
                 let l = &mut self.links[link as usize];
                 if l.busy_until <= now && l.waiting == 0 {
@@ -306,10 +307,9 @@ impl Network {
                 l.statistics.queue = l.statistics.queue.max(l.waiting as u64);
                 let wait = l.busy_until.saturating_sub(now);
                 l.statistics.waited += wait;
-                if let Some(f) = self.flights[flight as usize].as_mut() {
-                    let owner = f.owner;
-                    ledger.wait(&mut f.account, owner, l.holder, Resource::Link(link), wait);
-                }
+                let f = in_flight(&mut self.flights, flight);
+                let owner = f.owner;
+                ledger.wait(&mut f.account, owner, l.holder, Resource::Link(link), wait);
                 None
             }
             (now, Event::Free { link }) => {
@@ -317,8 +317,10 @@ impl Network {
                 let ports = l.queues.len();
                 let port = (0..ports)
                     .map(|i| (l.next_port + i) % ports)
-                    .find(|p| !l.queues[*p].is_empty())?;
-                let flight = l.queues[port].pop_front()?;
+                    .find(|p| !l.queues[*p].is_empty());
+                let port = port.expect("a link gets free for somebody who waits");
+                let flight = l.queues[port].pop_front();
+                let flight = flight.expect("the queue is not empty");
                 l.waiting -= 1;
                 let delivery = self.grant(now, link, port as u16, flight, observe);
                 let l = &mut self.links[link as usize];
@@ -328,16 +330,9 @@ impl Network {
                     let wait = l.busy_until - now;
                     l.statistics.waited += wait * l.waiting as u64;
                     for &waiting in l.queues.iter().flatten() {
-                        if let Some(f) = self.flights[waiting as usize].as_mut() {
-                            let owner = f.owner;
-                            ledger.wait(
-                                &mut f.account,
-                                owner,
-                                l.holder,
-                                Resource::Link(link),
-                                wait,
-                            );
-                        }
+                        let f = in_flight(&mut self.flights, waiting);
+                        let owner = f.owner;
+                        ledger.wait(&mut f.account, owner, l.holder, Resource::Link(link), wait);
                     }
                 }
                 delivery
@@ -355,7 +350,7 @@ impl Network {
     ) -> Option<Delivery> {
         let cycle = self.config.cycle;
         let l = &mut self.links[link as usize];
-        let f = self.flights[flight as usize].as_mut()?;
+        let f = in_flight(&mut self.flights, flight);
         let ticks = (f.wire as u64).div_ceil(self.config.width as u64).max(1) * cycle;
         l.busy_until = now + ticks;
         l.holder = f.owner;
@@ -399,8 +394,10 @@ impl Network {
             Node::Tile(_) => {
                 let last = ticks + (self.config.link + self.config.interface) * cycle;
                 let position = l.tile;
-                let f = self.flights[flight as usize].take()?;
+                let f = self.flights[flight as usize].take();
+                let f = f.expect("a packet arrives once");
                 self.free_flights.push(flight);
+                // Only the last part of a packet delivers it.
                 let mut packet = f.packet?;
                 packet.account = f.account;
                 packet.account.service += last;
@@ -412,6 +409,12 @@ impl Network {
             }
         }
     }
+}
+
+/// What is under way with this number.
+fn in_flight(flights: &mut [Option<Flight>], flight: u32) -> &mut Flight {
+    let flight = flights[flight as usize].as_mut();
+    flight.expect("what waits for a link is under way")
 }
 
 #[cfg(test)]

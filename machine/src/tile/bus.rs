@@ -5,7 +5,7 @@ use super::{Below, End, Local, MARKERS_KEPT, MARKERS_MAX, Signal, TileEnv};
 use crate::cache::Hierarchy;
 use crate::cache::hierarchy::{Outcome, Reach};
 use crate::device::clint::ClintEffect;
-use crate::device::{HtifEffect, exit_code};
+use crate::device::exit_code;
 use crate::dtu::{Dtu, WriteEffect};
 use crate::fabric::Fabric;
 use crate::hart::{Access, Bus, BusFault, DeviceRead, DeviceWrite, InterruptLine, Place, Timing};
@@ -19,8 +19,11 @@ use bulkhead_abi::memory_map::{
 };
 
 const EXIT_SIZE: u64 = 0x1000;
-/// Token of stores to the host's word; those of the caches count up from 1.
-const HOST_TOKEN: u32 = u32::MAX;
+/// A place has the number of a memory from this bit on.
+const MEMORY_SHIFT: u32 = 48;
+const OFFSET: u64 = (1 << MEMORY_SHIFT) - 1;
+/// A place that is in no memory: what is read there is 0. Only an access whose window was closed on its way comes here.
+const NOWHERE: Place = u64::MAX;
 /// Offset of the second hart's software interrupt register in the CLINT, as SiFive's map has it.
 const SECOND_SOFTWARE: u64 = bulkhead_abi::memory_map::CLINT_MSIP + 4;
 
@@ -54,9 +57,11 @@ impl TileBus<'_> {
     }
 
     /// Remembers who waits for a miss where that can be two.
-    #[inline]
+    #[inline(always)]
     fn note(&mut self, timing: Timing) -> Timing {
-        if let (true, Timing::Pending(token)) = (self.second, timing) {
+        if self.second
+            && let Timing::Pending(token) = timing
+        {
             self.local.second_tokens.push(token);
         }
         timing
@@ -77,35 +82,18 @@ impl TileBus<'_> {
         self.note(timing)
     }
 
-    /// An access to the line of the host's word. The answer makes every one come here; a store of the word
-    /// recalls the hart.
+    /// An access to the line of the host's word. The answer makes every one come here.
     #[cold]
     #[inline(never)]
     fn data_host(&mut self, now: Tick, physical: u64, write: bool) -> Timing {
         let timing = match self.caches.data_hit(now, physical, write) {
-            Some(outcome) => timing(outcome),
+            Some(outcome) => self.note(timing(outcome)),
             None => self.data_miss(now, physical, write),
         };
-        let Some(value) = self.local.to_host.take() else {
-            return match timing {
-                Timing::Hit => Timing::ReadyOnce(now),
-                Timing::Ready(at) => Timing::ReadyOnce(at),
-                timing => timing,
-            };
-        };
-        self.store_to_host(now, physical, value);
-        self.local.recall = true;
         match timing {
-            Timing::Pending(_) => timing,
-            Timing::Hit | Timing::Ready(_) | Timing::ReadyOnce(_) => {
-                let at = if let Timing::Ready(at) = timing {
-                    at
-                } else {
-                    now
-                };
-                self.local.host_token = Some((HOST_TOKEN, at));
-                Timing::Pending(HOST_TOKEN)
-            }
+            Timing::Hit => Timing::ReadyOnce(now),
+            Timing::Ready(at) => Timing::ReadyOnce(at),
+            timing => timing,
         }
     }
 
@@ -180,24 +168,6 @@ impl TileBus<'_> {
         ledger.book(owner, owner, Resource::Bucket, waited);
     }
 
-    fn store_to_host(&mut self, now: Tick, physical: u64, value: u64) {
-        match self.local.htif.effect(value) {
-            HtifEffect::None => {}
-            HtifEffect::Exit(code) => self.local.finish(now, End::Exit(code)),
-            HtifEffect::Print(byte) => {
-                if let Some(uart) = &mut self.local.uart {
-                    uart.put(byte);
-                }
-                if let Some((window, at)) = self.local.window(physical, 8, true) {
-                    let (memory, at) = (window.memory, at as usize);
-                    if let Some(word) = self.fabric.ram[memory].get_mut(at..at + 8) {
-                        word.fill(0);
-                    }
-                }
-            }
-        }
-    }
-
     fn clint_read(&self, now: Tick, offset: u64, bytes: u8) -> Option<u64> {
         if self.local.second_hart && offset == SECOND_SOFTWARE && bytes == 4 {
             return Some(self.local.second_software.into());
@@ -230,6 +200,7 @@ impl TileBus<'_> {
     }
 }
 
+#[inline(always)]
 fn timing(outcome: Outcome) -> Timing {
     match outcome {
         Outcome::Hit => Timing::Hit,
@@ -289,80 +260,52 @@ impl Bus for TileBus<'_> {
         }
     }
 
-    #[inline]
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault> {
-        let (window, at) = self
-            .local
-            .window(physical, bytes as u64, false)
-            .ok_or(BusFault)?;
-        let memory = window.memory as u32;
-        self.read_place(memory, at, bytes)
+        if !self.allows(physical, bytes.into(), false) {
+            return Err(BusFault);
+        }
+        let place = self.place(physical, false);
+        Ok(self.read_place(place, bytes))
+    }
+
+    fn allows(&self, physical: u64, bytes: u64, write: bool) -> bool {
+        self.local.window(physical, bytes, write).is_some()
     }
 
     #[inline]
-    fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault> {
-        let (window, at) = self
-            .local
-            .window(physical, bytes as u64, true)
-            .ok_or(BusFault)?;
-        let memory = window.memory as u32;
-        if self.local.htif.is_at(physical) {
-            self.local.to_host = Some(value);
-        }
-        self.write_place(memory, at, bytes, value)
-    }
-
-    fn place(&self, physical: u64, write: bool) -> Option<Place> {
-        let page = physical & !0xfff;
-        // A store to the host's word must pass through `write`.
-        if write && self.local.htif.is_in_page(page) {
-            return None;
-        }
-        let (window, offset) = self.local.window(page, 0x1000, write)?;
-        Some(Place {
-            memory: window.memory as u32,
-            offset,
+    fn place(&self, physical: u64, write: bool) -> Place {
+        let window = self.local.window(physical, 1, write);
+        window.map_or(NOWHERE, |(window, at)| {
+            (window.memory as u64) << MEMORY_SHIFT | at
         })
     }
 
     #[inline]
-    fn read_place(&mut self, memory: u32, offset: u64, bytes: u8) -> Result<u64, BusFault> {
-        let memory = self.fabric.ram[memory as usize]
-            .get(offset as usize..)
-            .ok_or(BusFault)?;
-        let value = match bytes {
-            8 => memory.first_chunk().map(|b| u64::from_le_bytes(*b)),
-            4 => memory.first_chunk().map(|b| u32::from_le_bytes(*b) as u64),
-            2 => memory.first_chunk().map(|b| u16::from_le_bytes(*b) as u64),
-            1 => memory.first().map(|b| *b as u64),
-            _ => None,
-        };
-        value.ok_or(BusFault)
+    fn read_place(&mut self, place: Place, bytes: u8) -> u64 {
+        let (offset, bytes) = ((place & OFFSET) as usize, usize::from(bytes));
+        let memory = self.fabric.ram.get((place >> MEMORY_SHIFT) as usize);
+        let mut value = [0; 8];
+        if let Some(there) = memory.and_then(|memory| memory.get(offset..offset + bytes)) {
+            value[..bytes].copy_from_slice(there);
+        }
+        u64::from_le_bytes(value)
     }
 
     #[inline]
-    fn write_place(
-        &mut self,
-        memory: u32,
-        offset: u64,
-        bytes: u8,
-        value: u64,
-    ) -> Result<(), BusFault> {
-        let memory = self.fabric.ram[memory as usize]
-            .get_mut(offset as usize..)
-            .ok_or(BusFault)?;
-        let done = match bytes {
-            8 => memory.first_chunk_mut().map(|b| *b = value.to_le_bytes()),
-            4 => memory
-                .first_chunk_mut()
-                .map(|b| *b = (value as u32).to_le_bytes()),
-            2 => memory
-                .first_chunk_mut()
-                .map(|b| *b = (value as u16).to_le_bytes()),
-            1 => memory.first_mut().map(|b| *b = value as u8),
-            _ => None,
-        };
-        done.ok_or(BusFault)
+    fn write_place(&mut self, place: Place, bytes: u8, value: u64) {
+        let (offset, bytes) = ((place & OFFSET) as usize, usize::from(bytes));
+        let memory = self.fabric.ram.get_mut((place >> MEMORY_SHIFT) as usize);
+        if let Some(there) = memory.and_then(|memory| memory.get_mut(offset..offset + bytes)) {
+            there.copy_from_slice(&value.to_le_bytes()[..bytes]);
+        }
+    }
+
+    #[inline]
+    fn store(&mut self, now: Tick, physical: u64, place: Place, bytes: u8, value: u64) {
+        self.write_place(place, bytes, value);
+        if self.local.htif.is_at(physical) {
+            self.local.stored_to_host(now, physical, value, self.fabric);
+        }
     }
 
     #[inline]

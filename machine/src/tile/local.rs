@@ -4,6 +4,7 @@
 
 use super::{Below, Deferred, End, FROM_NETWORK, Local, TileEvent, Window};
 use crate::cache::Hierarchy;
+use crate::device::HtifEffect;
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
 use crate::noc::{Packet, PacketKind, Transaction};
@@ -11,6 +12,7 @@ use crate::timeline::Event;
 use crate::types::{Owner, Tick};
 use bulkhead_abi::dtu::{Endpoint, TLB_READ, TLB_WRITE};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
+use std::ops::Range;
 
 impl Local {
     /// The time of the next event.
@@ -49,6 +51,56 @@ impl Local {
             window.readable
         };
         (offset + bytes <= size).then_some((window, window.base + offset))
+    }
+
+    /// Where a line lies that the tile may read: memory, bytes there, and whether it may be written too.
+    pub(super) fn line_place(&self, line: u64) -> Option<(usize, Range<usize>, bool)> {
+        let length = u64::from(self.line);
+        let (window, from) = self.window(line, length, false)?;
+        let writable = from - window.base + length <= window.writable;
+        let from = from as usize;
+        Some((window.memory, from..from + length as usize, writable))
+    }
+
+    /// The line of the host's word has come, and perhaps a store with it.
+    #[cold]
+    pub(super) fn look_at_host(&mut self, now: Tick, fabric: &mut Fabric) {
+        let word = self.htif.word();
+        if let Some((window, at)) = self.window(word, 8, false)
+            && let Some(value) = fabric.ram[window.memory][at as usize..].first_chunk()
+        {
+            let value = u64::from_le_bytes(*value);
+            self.stored_to_host(now, word, value, fabric);
+            self.recall = false;
+        }
+    }
+
+    /// A store to the host's word is in its line.
+    #[cold]
+    pub(super) fn stored_to_host(
+        &mut self,
+        now: Tick,
+        physical: u64,
+        value: u64,
+        fabric: &mut Fabric,
+    ) {
+        match self.htif.effect(value) {
+            HtifEffect::None => {}
+            HtifEffect::Exit(code) => self.finish(now, End::Exit(code)),
+            HtifEffect::Print(byte) => {
+                if let Some(uart) = &mut self.uart {
+                    uart.put(byte);
+                }
+                if let Some((window, at)) = self.window(physical, 8, true) {
+                    let (memory, at) = (window.memory, at as usize);
+                    if let Some(word) = fabric.ram[memory].get_mut(at..at + 8) {
+                        word.fill(0);
+                    }
+                }
+            }
+        }
+        // The hart stops at the end of its block: the run may be over.
+        self.recall = true;
     }
 
     pub(super) fn synchronise(&mut self, unit: &Dtu, caches: &mut Hierarchy, fabric: &Fabric) {

@@ -7,7 +7,7 @@
 //! Its traffic below the caches is that of the current activity, as the unit has one register for that.
 
 use super::bus::TileBus;
-use super::{End, Tile};
+use super::{End, Local, Tile};
 use crate::fabric::Fabric;
 use crate::hart::{Hart, HartConfig, Stop};
 use crate::types::Tick;
@@ -15,7 +15,7 @@ use crate::types::Tick;
 /// The second hart.
 pub(super) struct Second {
     pub hart: Hart,
-    runnable: bool,
+    pub runnable: bool,
 }
 
 impl Second {
@@ -37,6 +37,16 @@ impl Second {
         } else {
             Tick::MAX
         }
+    }
+}
+
+impl Local {
+    /// A miss is over; tells whether it was one of the second hart's own.
+    pub(super) fn take_second(&mut self, token: u32) -> bool {
+        let position = self.second_tokens.iter().position(|t| *t == token);
+        position
+            .map(|at| self.second_tokens.swap_remove(at))
+            .is_some()
     }
 }
 
@@ -76,17 +86,6 @@ impl Tile {
         self.local.recall = false;
         self.after_caches();
         self.settle(self.local.now, fabric);
-    }
-
-    /// A miss of the second hart is over; tells whether it was one of its own.
-    pub(super) fn complete_second(&mut self, token: u32, at: Tick) -> bool {
-        let tokens = &mut self.local.second_tokens;
-        let Some(position) = tokens.iter().position(|t| *t == token) else {
-            return false;
-        };
-        tokens.swap_remove(position);
-        self.signal_second(|hart| hart.complete(token, at));
-        true
     }
 
     pub(super) fn signal_second(&mut self, signal: impl FnOnce(&mut Hart)) {

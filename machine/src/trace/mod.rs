@@ -23,11 +23,11 @@ use crate::dram::BankActivity;
 use crate::dtu::Observation;
 use crate::noc::topology::Shape;
 use crate::noc::{LinkActivity, Node};
-use crate::observe::{HartState, Marker, Observer};
+use crate::observe::{HartState, Marker, Missing, Observer};
 use crate::types::{Owner, Tick, TileId};
 use bulkhead_abi::dtu::{DtuError, IDLE_ACTIVITY, Opcode, TILEMUX_ACTIVITY};
 use bulkhead_abi::marker::{MarkerKind, Since};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,10 @@ pub struct TraceOptions {
     /// Period and length, in ticks, of the spans in which single packets, banks and bucket levels are recorded: a long run
     /// can then be looked at everywhere. `None`: always, until half of the bytes are used up.
     pub sample: Option<(Tick, Tick)>,
+    /// Only what harts and units of these tiles do and cause; `None`: of all.
+    pub tiles: Option<BTreeSet<TileId>>,
+    /// Who is on a tile, for the headings of tracks.
+    pub residents: BTreeMap<TileId, String>,
     /// Which chip of several.
     pub chip: Chip,
 }
@@ -66,8 +70,18 @@ impl Default for TraceOptions {
             until: Tick::MAX,
             interval: 10_000,
             sample: None,
+            tiles: None,
+            residents: BTreeMap::new(),
             chip: Chip::default(),
         }
+    }
+}
+
+impl TraceOptions {
+    /// Whether what a tile does is recorded.
+    fn shows(&self, tile: TileId) -> bool {
+        let mut wanted = self.tiles.iter();
+        wanted.all(|tiles| tiles.contains(&tile))
     }
 }
 
@@ -125,8 +139,12 @@ impl Tracer {
         let mut writer = Writer::new(options.limit, config.ticks_per_second, chip.number.into());
         let root = (!chip.heading.is_empty()).then(|| writer.track(&chip.heading, None));
         let mut tiles = BTreeMap::new();
-        for tile in &config.tiles {
-            let group = writer.track(&format!("tile {}", tile.id), root);
+        for tile in config.tiles.iter().filter(|tile| options.shows(tile.id)) {
+            let heading = match options.residents.get(&tile.id) {
+                Some(residents) => format!("tile {}: {residents}", tile.id),
+                None => format!("tile {}", tile.id),
+            };
+            let group = writer.track(&heading, root);
             let mut child = |name: &str| writer.track(name, Some(group));
             let tracks = TileTracks {
                 group,
@@ -220,6 +238,12 @@ impl Tracer {
             IDLE_ACTIVITY => "idle".to_owned(),
             activity => format!("activity {activity}"),
         }
+    }
+
+    /// Whose packet or access it is: an activity that has a name, or a tile.
+    fn sender(&self, owner: Owner) -> String {
+        let name = self.activities.get(&owner);
+        name.map_or_else(|| format!("tile {}", owner.tile), Clone::clone)
     }
 
     /// Ends what the hart's track shows and begins what is true now.
@@ -523,14 +547,14 @@ impl Observer for Tracer {
 
     fn link(&mut self, activity: &LinkActivity) {
         self.utilise(activity);
-        if !self.wanted_in_detail(activity.start) {
+        if !self.wanted_in_detail(activity.start) || !self.options.shows(activity.owner.tile) {
             return;
         }
         let Some(link) = self.links.get(usize::from(activity.link)) else {
             return;
         };
         let track = link.packets;
-        let name = format!("tile {}", activity.owner.tile);
+        let name = self.sender(activity.owner);
         let event = Event {
             name: &name,
             values: &[
@@ -545,13 +569,13 @@ impl Observer for Tracer {
     }
 
     fn bank(&mut self, memory: TileId, activity: &BankActivity) {
-        if !self.wanted_in_detail(activity.start) {
+        if !self.wanted_in_detail(activity.start) || !self.options.shows(activity.owner.tile) {
             return;
         }
         let Some(&track) = self.banks.get(&(memory, activity.bank)) else {
             return;
         };
-        let name = format!("tile {}", activity.owner.tile);
+        let name = self.sender(activity.owner);
         let event = Event {
             name: &name,
             values: &[("activity", Value::Number(activity.owner.activity.into()))],
@@ -620,7 +644,7 @@ impl Observer for Tracer {
         self.writer.finish()
     }
 
-    fn missing(&self) -> u64 {
+    fn missing(&self) -> Missing {
         self.writer.missing()
     }
 }

@@ -292,6 +292,25 @@ fn a_window_cuts_slices_at_its_ends() {
 }
 
 /// Perfetto's public numbers, written out by hand: key = field * 8 + wire type.
+/// Perfetto's public numbers, written out by hand: key = field * 8 + wire type.
+#[test]
+fn only_wanted_tiles_are_shown_and_headings_name_who_is_there() {
+    let of = |tile: TileId| TraceOptions {
+        tiles: Some([tile].into()),
+        residents: [(tile, "sensor".to_owned())].into(),
+        ..TraceOptions::default()
+    };
+    let tracks = |bytes: &[u8]| -> Vec<String> { read(bytes).into_iter().map(|e| e.0).collect() };
+    // Tile 0's hart sends a message; tile 1 gets it, and the packet and the access at the bank are tile 1's.
+    let (first, second) = (record(&sample(), of(0)), record(&sample(), of(1)));
+    for (track, bytes, others) in [("hart", &first, &second), ("bank 1", &second, &first)] {
+        assert!(tracks(bytes).iter().any(|found| found == track), "{track}");
+        assert!(tracks(others).iter().all(|found| found != track), "{track}");
+    }
+    let heading = b"tile 1: sensor";
+    assert!(second.windows(heading.len()).any(|part| part == heading));
+}
+
 #[test]
 fn bytes_are_those_of_the_public_format() {
     let packet = TracePacket {
@@ -440,7 +459,7 @@ proptest! {
         let mut at = 0;
         let reports: Vec<_> = gaps.into_iter().map(|(gap, report)| { at += gap; (at, report) }).collect();
         let sample = sampled.then_some((1000, 300));
-        let options = TraceOptions { limit, from, until: from + length, interval: 100, sample, chip: Chip::default() };
+        let options = TraceOptions { limit, from, until: from + length, interval: 100, sample, ..TraceOptions::default() };
         let bytes = record(&reports, options.clone());
         let events = read(&bytes);
         // Beyond the limit come descriptions of tracks (below 8 KiB here) and the ends of open slices.

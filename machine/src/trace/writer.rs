@@ -4,6 +4,7 @@
 //! machine: it has tracks, slices, instants and counters.
 
 use super::proto::*;
+use crate::observe::Missing;
 use prost::Message;
 use std::collections::BTreeMap;
 
@@ -339,8 +340,11 @@ impl Writer {
     }
 
     /// Events that had no room.
-    pub fn missing(&self) -> u64 {
-        self.dropped
+    pub fn missing(&self) -> Missing {
+        Missing {
+            events: self.dropped,
+            from: self.truncated_at,
+        }
     }
 
     /// The file, with everything closed that is still open.

@@ -51,14 +51,13 @@ pub const ELEMENTS: &[ElementRule] = &[
                 TILE,
                 "Tile of the root resource manager; without it, the first free tile.",
             ),
-            default(
+            optional(
                 "manager-memory",
                 Size {
                     min: 1 << 16,
                     max: 1 << 29,
                 },
-                "2MiB",
-                "Memory of the root resource manager.",
+                "Memory of the root resource manager; without it 2 MiB, or more if it needs that to read the description.",
             ),
             optional("about", TEXT, "What the system shows, in one sentence."),
         ],
@@ -208,14 +207,13 @@ pub const ELEMENTS: &[ElementRule] = &[
             required("name", Name, "Name of the manager."),
             optional("tile", TILE, "Its tile; without it, the first free tile."),
             default("program", FIELD, "tiled/resmgr", "Its program."),
-            default(
+            optional(
                 "memory",
                 Size {
                     min: 1 << 16,
                     max: 1 << 29,
                 },
-                "2MiB",
-                "Its memory.",
+                "Its memory; without it 2 MiB, or more if it needs that to read its part of the description.",
             ),
         ],
         children: SUBSYSTEM,

@@ -5,13 +5,9 @@
 
 use super::resolve::senders;
 use super::time::{Holder, LEAST};
-use super::{
-    APP_ENDPOINTS, App, Cpu, KERNEL_MEMORY, Limit, Manager, System, TILE_ENDPOINTS, TILE_MEMORY,
-    tree,
-};
+use super::{APP_ENDPOINTS, App, Cpu, Limit, System, TILE_ENDPOINTS, TILE_MEMORY, tree};
 use crate::error::{Diagnostic, Problem};
 use crate::node::Node;
-use crate::platform::Platform;
 use crate::units::{Size, Time};
 use bulkhead_abi::time::WHOLE;
 
@@ -30,21 +26,24 @@ pub struct Places<'a> {
 const SLOT: (u64, u64, u64) = (64, 2048, 64);
 
 /// Chooses memory tiles for everything that names none: the first one that has room.
-pub fn place_memory(
-    platform: &Platform,
-    managers: &[Manager],
-    apps: &mut [App],
-    places: &Places<'_>,
-    errors: &mut Vec<Diagnostic>,
-) {
+pub fn place_memory(system: &mut System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
+    let kept = system.kernel_keeps();
+    let System {
+        platform,
+        managers,
+        apps,
+        ..
+    } = system;
     // The kernel lives in the first memory tile and gives memory to TileMux and the managers there.
     let mut tiles: Vec<u16> = apps.iter().map(|app| app.tile).collect();
     tiles.extend(managers.iter().map(|manager| manager.tile));
     tiles.sort_unstable();
     tiles.dedup();
-    let system: u64 = KERNEL_MEMORY
-        + TILE_MEMORY * tiles.len() as u64
-        + managers.iter().map(|manager| manager.memory.0).sum::<u64>();
+    let system = managers
+        .iter()
+        .map(|manager| manager.memory.0)
+        .fold(kept, u64::saturating_add)
+        .saturating_add(TILE_MEMORY * tiles.len() as u64);
     let mut pool: Vec<Room> = platform
         .memories
         .iter()

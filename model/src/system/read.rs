@@ -63,15 +63,14 @@ pub fn read(
     let Reader {
         managers,
         domains,
-        mut apps,
+        apps,
         places,
         ..
     } = reader;
     if errors.len() > before {
         return None;
     }
-    check::place_memory(&platform, &managers, &mut apps, &places, errors);
-    let system = System {
+    let mut system = System {
         name: node.text("name"),
         about: node.maybe_text("about"),
         duration: node.time("duration"),
@@ -90,6 +89,13 @@ pub fn read(
         misses_expected: false,
         variants: Vec::new(),
     };
+    for manager in 0..system.managers.len() {
+        if system.managers[manager].memory == Size(0) {
+            let needed = system.manager_memory(manager);
+            system.managers[manager].memory = Size(needed.max(MANAGER_MEMORY));
+        }
+    }
+    check::place_memory(&mut system, &places, errors);
     check::check(&system, &places, errors);
     cable::check(&system, &node, &places, errors);
     (errors.len() == before).then_some(system)
@@ -103,6 +109,14 @@ pub(super) struct Reader<'a, 'p> {
     pub(super) domains: Vec<Domain>,
     pub(super) apps: Vec<App>,
     pub(super) errors: &'p mut Vec<Diagnostic>,
+}
+
+/// Memory of a manager for which the description says nothing, at least.
+const MANAGER_MEMORY: u64 = 2 << 20;
+
+/// Memory of a manager; none yet, if the description does not say it.
+fn memory(node: &Node, attribute: &str) -> Size {
+    node.maybe_size(attribute).map_or(Size(0), pages)
 }
 
 /// Least and greatest time slice in picoseconds: a slice is worth many switches, and four bytes hold its nanoseconds.
@@ -122,7 +136,7 @@ impl<'a> Reader<'a, '_> {
                 .maybe_integer("manager-tile")
                 .map_or(UNPLACED, |id| id as u16),
             program: MANAGER_PROGRAM.into(),
-            memory: pages(self.root.size("manager-memory")),
+            memory: memory(self.root, "manager-memory"),
             local: ROOT_MANAGER.into(),
             limits: Vec::new(),
             kernel_memory: None,
@@ -142,7 +156,7 @@ impl<'a> Reader<'a, '_> {
                         parent: Some(manager),
                         tile: child.maybe_integer("tile").map_or(UNPLACED, |id| id as u16),
                         program: child.text("program"),
-                        memory: pages(child.size("memory")),
+                        memory: memory(child, "memory"),
                         local: child.text("name"),
                         limits: child.all("limit").map(tile_limit).collect(),
                         kernel_memory: total(child, "kernel-memory"),

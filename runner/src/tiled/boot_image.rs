@@ -141,6 +141,7 @@ fn boot_table(system: &System, modules: &[BootModule], free_start: u64, free_end
         timebase: platform.timebase.0,
         free_start,
         free_end,
+        heap: system.kernel_heap(),
     };
     let mut bytes = header.as_bytes().to_vec();
     bytes.extend(tiles.iter().flat_map(|tile| tile.as_bytes().to_vec()));

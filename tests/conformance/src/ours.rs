@@ -7,7 +7,8 @@
 use std::collections::BTreeSet;
 
 use bulkhead_machine::hart::{
-    Access, Bus, BusFault, DeviceRead, DeviceWrite, Hart, HartConfig, InterruptLine, Stop, Timing,
+    Access, Bus, BusFault, DeviceRead, DeviceWrite, Hart, HartConfig, InterruptLine, Place, Stop,
+    Timing,
 };
 
 use crate::layout::*;
@@ -41,13 +42,15 @@ struct Flat {
     changed: bool,
     /// Where memory is slow: the state of the delays.
     delays: Option<Random>,
-    /// Accesses under way: when they complete, and their tokens.
-    under_way: BTreeSet<(u64, u32)>,
+    /// Bytes of a line of the hart.
+    line: u64,
+    /// Accesses under way: when they complete, their tokens, and their addresses.
+    under_way: BTreeSet<(u64, u32, u64)>,
     token: u32,
 }
 
 impl Flat {
-    fn timing(&mut self, now: u64) -> Timing {
+    fn timing(&mut self, now: u64, physical: u64) -> Timing {
         let Some(random) = &mut self.delays else {
             return Timing::Hit;
         };
@@ -56,11 +59,18 @@ impl Flat {
             2 => {
                 self.token += 1;
                 self.under_way
-                    .insert((now + 20 + random.below(90), self.token));
+                    .insert((now + 20 + random.below(90), self.token, physical));
                 Timing::Pending(self.token)
             }
             _ => Timing::Hit,
         }
+    }
+
+    /// The line of an address, for the hart.
+    fn line(&mut self, physical: u64) -> Option<(u64, &mut [u8])> {
+        let line = physical & !(self.line - 1);
+        let range = self.range(line, self.line as u8).ok()?;
+        Some((line, &mut self.memory[range]))
     }
 
     fn range(&self, physical: u64, bytes: u8) -> Result<std::ops::Range<usize>, BusFault> {
@@ -73,12 +83,12 @@ impl Flat {
 }
 
 impl Bus for Flat {
-    fn fetch(&mut self, now: u64, _: u64) -> Timing {
-        self.timing(now)
+    fn fetch(&mut self, now: u64, physical: u64) -> Timing {
+        self.timing(now, physical)
     }
 
-    fn data(&mut self, now: u64, _: u64, _: Access) -> Timing {
-        self.timing(now)
+    fn data(&mut self, now: u64, physical: u64, _: Access) -> Timing {
+        self.timing(now, physical)
     }
 
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault> {
@@ -88,10 +98,21 @@ impl Bus for Flat {
         Ok(u64::from_le_bytes(value))
     }
 
-    fn write(&mut self, physical: u64, bytes: u8, value: u64) -> Result<(), BusFault> {
-        let range = self.range(physical, bytes)?;
+    fn allows(&self, physical: u64, bytes: u64, _: bool) -> bool {
+        physical >= DRAM && physical - DRAM <= DRAM_BYTES - bytes
+    }
+
+    fn place(&self, physical: u64, _: bool) -> Place {
+        physical - DRAM
+    }
+
+    fn read_place(&mut self, place: Place, bytes: u8) -> u64 {
+        self.read(DRAM + place, bytes).expect("a line of memory")
+    }
+
+    fn write_place(&mut self, place: Place, bytes: u8, value: u64) {
+        let range = self.range(DRAM + place, bytes).expect("a line of memory");
         self.memory[range].copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
-        Ok(())
     }
 
     fn is_device(&self, physical: u64) -> bool {
@@ -143,7 +164,7 @@ impl Bus for Flat {
     }
 
     fn limit(&self) -> u64 {
-        let next = self.under_way.first().map_or(u64::MAX, |(at, _)| *at);
+        let next = self.under_way.first().map_or(u64::MAX, |(at, ..)| *at);
         if self.changed { 0 } else { next }
     }
 
@@ -165,6 +186,7 @@ pub fn run(image: &[u8], tests: usize, delays: Option<u64>) -> Result<Vec<u8>, E
         exit: None,
         changed: false,
         delays: delays.map(Random::new),
+        line: 64,
         under_way: BTreeSet::new(),
         token: 0,
     };
@@ -182,6 +204,7 @@ pub fn run(image: &[u8], tests: usize, delays: Option<u64>) -> Result<Vec<u8>, E
             ..config
         };
     }
+    bus.line = config.line.into();
     let mut hart = Hart::new(&config, 0);
     hart.reset(DRAM, 0);
     let limit = TICKS_PER_TEST * (tests as u64 + 1);
@@ -194,9 +217,10 @@ pub fn run(image: &[u8], tests: usize, delays: Option<u64>) -> Result<Vec<u8>, E
         hart.set_interrupt(InterruptLine::Software, bus.software, now);
         let due = bus.timer(now) >= bus.compare;
         hart.set_interrupt(InterruptLine::Timer, due, now);
-        while let Some(&(at, token)) = bus.under_way.first().filter(|(at, _)| *at <= now) {
+        while let Some(&(at, token, physical)) = bus.under_way.first().filter(|next| next.0 <= now)
+        {
             bus.under_way.pop_first();
-            hart.complete(token, at);
+            hart.complete(token, at, bus.line(physical));
         }
         // The end of its ticks is looked for now and then.
         let due_at = if due {
@@ -207,6 +231,10 @@ pub fn run(image: &[u8], tests: usize, delays: Option<u64>) -> Result<Vec<u8>, E
         let horizon = bus.limit().min(due_at).min(now + TICKS_PER_TEST);
         let stop = hart.run(&mut bus, horizon);
         if let Some(value) = bus.exit {
+            // What the programs have stored comes to memory, though they did not wait for it.
+            while let Some((at, token, physical)) = bus.under_way.pop_first() {
+                hart.complete(token, at, bus.line(physical));
+            }
             return if value == 0x5555 {
                 Ok(bus.memory)
             } else {
@@ -216,8 +244,8 @@ pub fn run(image: &[u8], tests: usize, delays: Option<u64>) -> Result<Vec<u8>, E
         match stop {
             Stop::Horizon | Stop::Device | Stop::Tokens => {}
             Stop::Pending(wanted) => {
-                while let Some((at, token)) = bus.under_way.pop_first() {
-                    hart.complete(token, at);
+                while let Some((at, token, physical)) = bus.under_way.pop_first() {
+                    hart.complete(token, at, bus.line(physical));
                     if token == wanted {
                         break;
                     }

@@ -111,6 +111,21 @@ impl Report {
         all
     }
 
+    /// Activities that were alive at once, at most, as far as their spans tell.
+    pub fn alive_at_once(&self) -> usize {
+        let mut lives = std::collections::BTreeMap::new();
+        let kinds = [MarkerKind::SpanBegin as u16, MarkerKind::SpanEnd as u16];
+        for (tick, tile, activity, kind, _) in &self.markers {
+            if !kinds.contains(kind) {
+                continue;
+            }
+            let life = lives.entry((*tile, *activity)).or_insert((*tick, *tick));
+            life.1 = *tick;
+        }
+        let alive = |at: u64| lives.values().filter(|l| l.0 <= at && at <= l.1).count();
+        lives.values().map(|life| alive(life.0)).max().unwrap_or(0)
+    }
+
     /// When a tile made its first marker, in cycles.
     pub fn began(&self, tile: u16) -> Option<u64> {
         let first = self.markers.iter().find(|m| m.1 == tile);

@@ -61,6 +61,7 @@ fn options(system: impl Into<PathBuf>, overrides: &[&str], traces: bool) -> Opti
         overrides: overrides.iter().map(|&text| text.to_owned()).collect(),
         variants: Vec::new(),
         traces,
+        ..Options::default()
     }
 }
 

@@ -9,6 +9,7 @@ mod audit;
 mod book;
 mod c_programs;
 mod calls;
+mod capacity;
 mod description;
 mod determinism;
 mod failures;

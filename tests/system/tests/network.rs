@@ -88,6 +88,7 @@ fn options(overrides: &[&str], variants: &[&str]) -> Options {
         overrides: overrides.iter().map(|&text| text.to_owned()).collect(),
         variants: variants.iter().map(|&name| name.to_owned()).collect(),
         traces: false,
+        ..Options::default()
     }
 }
 

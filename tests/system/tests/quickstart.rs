@@ -33,7 +33,7 @@ fn the_readme_shows(result: &RunResult) {
     expected.replace_range(block(&readme, "\n```"), &printed[block(&printed, "\n\n")]);
     current("README.md", expected);
 
-    let report = page::report(result).unwrap();
+    let report = page::report(result, &[]).unwrap();
     let plots: Vec<&str> = report.split("<svg ").skip(1).collect();
     let names = ["latency", "blame"];
     for (name, plot) in names.iter().zip([plots.first(), plots.last()]) {

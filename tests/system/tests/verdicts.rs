@@ -28,7 +28,7 @@ fn failed(finished: &Finished) -> Vec<&Promise> {
 /// What table and page say before anything else.
 fn heads(finished: &Finished) -> [String; 2] {
     let table = table::summary(&finished.result);
-    let page = page::report(&finished.result).expect("draws");
+    let page = page::report(&finished.result, &[]).expect("draws");
     [table, page]
 }
 

@@ -1,7 +1,8 @@
 //! A client that goes on when its service is gone: it opens a new session, waits until there is one, and asks again.
 //!
 //! Sessions: `service`. Arguments: `stops` (0): how often it tells the service to stop; `runs` (5) after each; `losses` (0): how often
-//! it goes on when somebody else has stopped the service, or it was not there in time.
+//! it goes on when somebody else has stopped the service, or it was not there in time; `until` (0us): keeps its last session until so
+//! long after reset, and asks once more. A span is as long as it has that session.
 #![no_std]
 #![no_main]
 
@@ -10,7 +11,7 @@ mod protocol;
 use bulkhead_lib::client::Client;
 use bulkhead_lib::common::status::Status;
 use bulkhead_lib::session::Session;
-use bulkhead_lib::{argument, println};
+use bulkhead_lib::{argument, marker, println, time};
 use protocol::{Add, Keep};
 
 bulkhead_lib::main!(main);
@@ -35,6 +36,16 @@ fn main() -> u64 {
             println!("told to stop: {:?}", told.err());
         }
     }
+    let until = argument::time("until", 0);
+    if until > 0 {
+        marker::span_begin(stops);
+        time::sleep_until(until);
+        if let Err(status) = add(1) {
+            println!("at the end: {status}");
+            return 1;
+        }
+        marker::span_end(stops);
+    }
     println!("{} sums in {} sessions", runs * (stops + 1), stops + 1);
     0
 }
@@ -42,6 +53,10 @@ fn main() -> u64 {
 fn ask(runs: u64) -> Result<(), Status> {
     // The one before has gone with its service.
     Session::open("service", 0, 20_000_000)?;
+    add(runs)
+}
+
+fn add(runs: u64) -> Result<(), Status> {
     let mut service = Client::named("service");
     for run in 0..runs {
         let sum = service.call(&Add {

@@ -5,6 +5,7 @@
 //! repair is a change `PATH=VALUE` of the description, so all rules hold for it and whoever reads it can use it. What it
 //! deliberately does not know: bounds (`bulkhead_analysis`) and the terminal.
 
+use crate::admission;
 use crate::plan::InputError;
 use crate::plan::system::{Verdict, judge};
 use crate::plan::{Choice, Constraint, Kind};
@@ -252,11 +253,14 @@ pub fn completed(path: &Path, given: &[String], plan: &SystemPlan) -> Result<Str
     Ok(canonical::description(&tree))
 }
 
+/// Rounds in which quotas grow by what their jobs pay for others.
+const QUOTA_ROUNDS: usize = 4;
+
 /// Quotas for those on tiles with fixed priorities that have a cost and no `<cpu>`, unless others there have priorities of their
-/// own: a task as its own quota.
+/// own: a task as its own quota, with the switches that its jobs pay for.
 fn quotas(draft: &Draft<'_>, open: &[Open], set: &[String]) -> Result<Vec<String>, InputError> {
     let system = draft.load(set)?;
-    let mut all = Vec::new();
+    let mut chosen: Vec<(&str, u64, Time)> = Vec::new();
     for app in &system.apps {
         let realtime = system.tilemux(app.tile).policy == TilePolicy::Realtime;
         let asked = open.iter().any(|one| one.cpu && one.name == app.name);
@@ -266,14 +270,40 @@ fn quotas(draft: &Draft<'_>, open: &[Open], set: &[String]) -> Result<Vec<String
         let Some(cost) = task.cost_at(task.criticality, 0) else {
             continue;
         };
-        all.push(format!("app[{}]/cpu@quota={}", app.name, exact(cost)));
-        all.push(format!(
-            "app[{}]/cpu@period={}",
-            app.name,
-            exact(task.period)
-        ));
+        chosen.push((&app.name, cost.nanoseconds(), task.period));
     }
-    Ok(all)
+    let written = |chosen: &[(&str, u64, Time)]| -> Vec<String> {
+        let each = |&(name, quota, period): &(&str, u64, Time)| {
+            [
+                format!("app[{name}]/cpu@quota={quota}ns"),
+                format!("app[{name}]/cpu@period={}", exact(period)),
+            ]
+        };
+        chosen.iter().flat_map(each).collect()
+    };
+    // What a job pays for others depends on their quotas, which only grow.
+    for _ in 0..QUOTA_ROUNDS {
+        let Ok(with) = draft.load(&[set, &written(&chosen)].concat()) else {
+            break;
+        };
+        let Ok(tiles) = admission::tiles(&with) else {
+            break;
+        };
+        let mut grown = false;
+        for tile in &tiles {
+            for (name, quota, period) in &mut chosen {
+                let mut own = tile.reservations.iter();
+                let own = own.find(|one| one.app == *name);
+                let charged = own.map_or(0, |one| one.charged).min(period.nanoseconds());
+                grown |= charged > *quota;
+                *quota = charged.max(*quota);
+            }
+        }
+        if !grown {
+            break;
+        }
+    }
+    Ok(written(&chosen))
 }
 
 /// A time that the description reads back to the same.

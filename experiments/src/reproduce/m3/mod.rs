@@ -281,6 +281,7 @@ fn counted_in(
         overrides: overrides.to_vec(),
         variants: variants.to_vec(),
         traces: false,
+        ..Options::default()
     };
     let look = Look {
         slices: Some((slice, alone)),

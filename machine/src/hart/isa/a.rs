@@ -1,7 +1,6 @@
 //! Atomic instructions (A extension, unprivileged specification 20191213, chapter 8).
 //!
-//! `imm` of an operation holds the function (funct5) and the width. The acquire and release bits have no effect: a hart
-//! performs its accesses in program order.
+//! `imm` of an operation holds the acquire and release bits, the function (funct5) and the width.
 
 use super::field::*;
 use super::{Kind, Op};
@@ -25,8 +24,32 @@ pub fn decode(word: u32) -> Option<Op> {
         rd_or_sink(word),
         rs1(word),
         rs2(word),
-        (function << 8) as i32 | bytes,
+        (function << 8) as i32 | bytes | ((word >> 25 & 3) as i32 * RELEASE),
     ))
+}
+
+/// In `imm`: nothing before the operation may be performed after it.
+const RELEASE: i32 = 1 << 16;
+/// In `imm`: nothing after the operation may be performed before it.
+const ACQUIRE: i32 = 1 << 17;
+
+/// Whether what is before the operation must be performed before it.
+pub fn releases(op: &Op) -> bool {
+    op.imm & RELEASE != 0
+}
+
+/// Whether what is after the operation must be performed after it.
+pub fn acquires(op: &Op) -> bool {
+    op.imm & ACQUIRE != 0
+}
+
+/// A value of the operation's width as it stands in a register.
+pub fn extend(op: &Op, value: u64) -> u64 {
+    if bytes(op) == 4 {
+        value as i32 as i64 as u64
+    } else {
+        value
+    }
 }
 
 /// Bytes of the access of an atomic operation: 4 or 8.
@@ -38,7 +61,7 @@ pub fn bytes(op: &Op) -> u8 {
 pub fn combine(op: &Op, old: u64, operand: u64) -> u64 {
     let narrow = bytes(op) == 4;
     let unsigned = |v: u64| if narrow { v as u32 as u64 } else { v };
-    match op.imm >> 8 {
+    match op.imm >> 8 & 0x1f {
         0 => old.wrapping_add(operand),
         1 => operand,
         4 => old ^ operand,

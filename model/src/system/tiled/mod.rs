@@ -3,6 +3,7 @@
 //! Why it exists: every kind of system has applications, domains, flows and memory; this room holds what one kind adds to them. What it
 //! deliberately does not know: other kinds; how the kernel carries it out.
 
+mod kernel;
 mod lineage;
 pub mod needs;
 pub mod time;

@@ -3,12 +3,12 @@
 //! Why it exists: kernel, TileMux and managers take a part of everything, and how much is written here once; tests compare it
 //! with what the chip really uses. What it deliberately does not know: what is too much.
 
-use bulkhead_abi::{dtu, environment, memory_map, syscall, tilemux};
+use bulkhead_abi::{boot, dtu, environment, memory_map, syscall, tilemux};
 use std::collections::BTreeSet;
 
 pub use bulkhead_abi::tilemux::table_pages;
 
-use crate::system::{App, Limit, Manager, PAGE, Scope, System};
+use crate::system::{App, KERNEL_MEMORY, Limit, Manager, PAGE, Scope, System, TILE_MEMORY};
 
 /// Endpoints of a processing tile that the tiled OS keeps for itself: four protection windows, and TileMux's channels.
 pub const TILE_ENDPOINTS: u64 = tilemux::FIRST_ENDPOINT as u64;
@@ -17,10 +17,8 @@ pub const APP_ENDPOINTS: u64 = 8;
 /// Endpoints that an application without a limit may make usable itself while it runs: the questions to a service, granted
 /// memory.
 pub const SPARE_ENDPOINTS: u64 = 5;
-/// Activities that the kernel knows at most: applications and managers.
-pub const ACTIVITIES: usize = 31;
 /// Activities that TileMux knows at most.
-pub const TILE_ACTIVITIES: usize = 16;
+pub const TILE_ACTIVITIES: usize = tilemux::ACTIVITIES;
 /// Windows through which a tile sees memory.
 pub const WINDOWS: usize = memory_map::PMP_WINDOWS as usize;
 /// Bytes of a window at most.
@@ -54,8 +52,16 @@ pub const APP_KERNEL_MEMORY: u64 = 4 << 10;
 pub const ACTIVITY_KERNEL_MEMORY: [u64; 2] = [7 << 10, 512];
 /// Kernel memory that a manager uses for each module of a manager below it.
 pub const MODULE_KERNEL_MEMORY: u64 = 256;
-/// Kernel memory that there is, at least.
-pub const KERNEL_MEMORY_TOTAL: u64 = 320 << 10;
+/// Kernel memory that there is in any case, and what there is at least beyond what is given away: for the root manager.
+pub const KERNEL_PURSES: [u64; 2] = [2 << 20, 1 << 20];
+
+/// Pieces that can be cut out of one memory.
+pub const PIECES: u64 = syscall::PIECES_MAX as u64;
+/// Memory of a manager for its program, environment, buffers and stack.
+const MANAGER_IMAGE: u64 = 320 << 10;
+/// Bytes of a manager's heap at most: for each byte of its description, of which it reads all at once (9 to 11 were measured), and for
+/// each application and manager that it starts.
+const MANAGER_HEAP: [u64; 2] = [11, 1 << 10];
 
 impl App {
     /// Endpoints for its gates.
@@ -141,6 +147,57 @@ pub struct OnTile {
 }
 
 impl System {
+    /// Tiles beside the kernel's.
+    fn user_tiles(&self) -> usize {
+        self.platform.tiles.len().saturating_sub(1)
+    }
+
+    /// Bytes of the kernel's heap: there is kernel memory for all that is given away.
+    pub fn kernel_heap(&self) -> u64 {
+        let [least, rest] = KERNEL_PURSES;
+        // More than there can be is an error of its own.
+        let given = self.kernel_memory_below(0);
+        let given = if given > self.kernel_memory_most() {
+            0
+        } else {
+            given
+        };
+        let purses = given.saturating_add(rest).max(least);
+        let heap = boot::kernel_heap(self.user_tiles() as u64, purses);
+        heap.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes of the first memory tile that kernel, boot table, modules and the kernel's heap keep.
+    pub fn kernel_keeps(&self) -> u64 {
+        KERNEL_MEMORY.saturating_add(self.kernel_heap())
+    }
+
+    /// Kernel memory that can be given away, at most: the heap must lie in the first memory tile beside what is there, and in what the
+    /// kernel sees of it.
+    pub fn kernel_memory_most(&self) -> u64 {
+        let size = self
+            .platform
+            .memories
+            .first()
+            .map_or(0, |memory| memory.size.0);
+        let mut tiles = self.tiles_below(0);
+        tiles.push(self.managers[0].tile);
+        tiles.sort_unstable();
+        tiles.dedup();
+        let managers = self.managers.iter().map(|manager| manager.memory.0);
+        let managers = managers.fold(TILE_MEMORY * tiles.len() as u64, u64::saturating_add);
+        let beside = size.saturating_sub(managers).min(WINDOW);
+        let heap = beside.saturating_sub(KERNEL_MEMORY);
+        let purses = boot::kernel_purses(self.user_tiles() as u64, heap);
+        let most = purses.min(boot::KERNEL_PURSES_MAX);
+        most.saturating_sub(KERNEL_PURSES[1]) >> 10 << 10
+    }
+
+    /// Endpoints that the kernel's unit needs.
+    pub fn kernel_endpoints(&self) -> usize {
+        boot::kernel_endpoints(self.user_tiles())
+    }
+
     /// The applications of a manager, without those of managers below.
     pub fn apps_of(&self, manager: usize) -> impl Iterator<Item = &App> {
         let all = self.apps.iter();
@@ -349,6 +406,17 @@ impl System {
     /// Windows that a manager may show on a tile whether it needs them or not: one for each memory tile whose memory it has.
     pub fn windows_possible(&self, manager: usize, tile: u16) -> usize {
         let here = self.managers[manager].tile == tile || self.tiles_below(manager).contains(&tile);
+        let shared = self.shared_windows_of(manager).into_iter();
+        let shared = shared.filter(|window| window.0 == tile).count();
+        if here {
+            self.memories_of(manager).len() + shared
+        } else {
+            0
+        }
+    }
+
+    /// Memory tiles whose memory a manager has.
+    fn memories_of(&self, manager: usize) -> BTreeSet<u16> {
         let first = self.platform.memories.first().map_or(0, |memory| memory.id);
         // Its own memory is in the first.
         let mut memories = BTreeSet::from([first]);
@@ -359,9 +427,7 @@ impl System {
             let own = own.filter(|gate| gate.of.is_none() && gate.module.is_none());
             memories.extend(own.map(|gate| gate.memory_tile));
         }
-        let shared = self.shared_windows_of(manager).into_iter();
-        let shared = shared.filter(|window| window.0 == tile).count();
-        if here { memories.len() + shared } else { 0 }
+        memories
     }
 
     /// The windows through which clients of pagers read what they share.
@@ -382,13 +448,15 @@ impl System {
                 .mgates
                 .iter()
                 .map(|gate| 1 + u64::from(gate.of.is_none()));
-            5 + (app.rgates.len() + app.sgates.len()) as u64 + regions.sum::<u64>()
+            // Who receives can offer one service without a <service>.
+            let services = app.services.len().max(app.rgates.len().min(1));
+            5 + (services + app.rgates.len() + app.sgates.len()) as u64 + regions.sum::<u64>()
         });
         let below = self.managers_below(manager).map(|m| {
             let tiles = self.tiles_below(m).len() as u64;
             // Activity, purse, memory, description, its own tile; a quota for each tile; memory of each memory tile; gates and regions
-            // across its border, and the regions themselves.
-            let border = self.border_gates(m) + self.border_regions(m);
+            // across its border, the regions themselves, and services.
+            let border = self.border_gates(m) + self.border_regions(m) + self.border_services(m);
             5 + tiles + self.platform.memories.len() as u64 + border
         });
         // The root manager opens modules for others, others are given theirs.
@@ -459,6 +527,140 @@ impl System {
         senders + receivers.len() as u64 + self.border_regions(manager)
     }
 
+    /// Gates below a manager at which others open sessions from outside; the manager above takes the service of each.
+    fn border_services(&self, manager: usize) -> u64 {
+        let inside = |app: usize| self.is_within(self.manager_of(app), manager);
+        let all = self.apps.iter().enumerate();
+        let senders = all.filter(|(from, _)| !inside(*from));
+        let gates = senders.flat_map(|(_, app)| &app.sgates);
+        let sessions = gates.filter(|gate| gate.session.is_some() && inside(gate.to));
+        let services: BTreeSet<(usize, usize)> =
+            sessions.map(|gate| (gate.to, gate.gate)).collect();
+        services.len() as u64
+    }
+
+    /// Pieces that a manager cuts out of what it has of a memory tile: windows, regions, and what it gives to managers.
+    pub fn pieces_of(&self, manager: usize, memory: u16) -> u64 {
+        let windows = self.windows_of(manager).into_iter();
+        let windows = windows.filter(|window| window.1 == memory).count();
+        let regions = self.apps_of(manager).flat_map(|app| &app.mgates);
+        let own = |gate: &&super::Mgate| gate.of.is_none() && gate.module.is_none();
+        let regions = regions
+            .filter(own)
+            .filter(|gate| gate.memory_tile == memory);
+        // What is shared across the border of a manager is cut out of that one's memory.
+        let below = self.managers_below(manager);
+        let below = below
+            .filter(|m| self.memories_of(*m).contains(&memory))
+            .count();
+        // The kernel cuts the root manager's own window.
+        let first = self.platform.memories.first().map(|memory| memory.id);
+        let root = usize::from(manager == 0 && first == Some(memory));
+        (windows + regions.count() + below + root) as u64
+    }
+
+    /// Bytes of a manager's part of the description, at most.
+    pub fn description_bytes(&self, manager: usize) -> u64 {
+        let depth = self.lineage(manager);
+        let apps = self.apps_of(manager);
+        let apps: u64 = apps.map(|app| self.app_bytes(app, depth)).sum();
+        let domains = self.domains.iter().filter(|d| d.manager == manager);
+        let domains: u64 = domains.map(|d| element(depth, 60, &[&d.name])).sum();
+        let below = self.managers_below(manager).map(|m| {
+            let limits = element(depth, 200, &[]) * (2 + self.tiles_below(m).len() as u64);
+            let head = &self.managers[m];
+            element(depth, 120, &[&head.name, &head.program]) + limits + self.description_bytes(m)
+        });
+        let below: u64 = below.sum();
+        // What each has around it: the head of the system, or what comes from above.
+        let around: u64 = match manager {
+            0 => {
+                let about = self.about.as_deref().unwrap_or_default();
+                let flows = self.flows.iter().map(|flow| {
+                    let ends = [flow.from, flow.to].map(|app| self.apps[app].name.as_str());
+                    element(0, 100, &[&flow.name, ends[0], ends[1]])
+                });
+                let head = element(0, 200, &[&self.name, &self.platform.name, about]);
+                head + flows.sum::<u64>() + element(0, 100, &[]) * self.tilemux.len() as u64
+            }
+            _ => {
+                let modules = self.modules_of(manager).into_iter();
+                let modules = modules.map(|module| element(0, 60, &[module]));
+                let gates = self.border_gates(manager) + self.border_regions(manager);
+                512 + modules.sum::<u64>() + element(0, 240, &[]) * gates
+            }
+        };
+        apps + domains + below + around
+    }
+
+    /// Bytes of an application in a description, at most.
+    fn app_bytes(&self, app: &App, depth: u64) -> u64 {
+        let pager = app.pager.map_or("", |pager| self.apps[pager].name.as_str());
+        let head = element(depth, 220, &[&app.name, &app.program, pager]);
+        let limits = [
+            app.limit.is_some() || app.quotas != super::Quotas::default(),
+            app.cpu.is_some(),
+            app.task.is_some(),
+        ];
+        let limits = limits.into_iter().filter(|is_there| *is_there).count() as u64;
+        let arguments = app
+            .arguments
+            .iter()
+            .map(|a| element(depth, 32, &[&a.name, &a.value]));
+        let services = app
+            .services
+            .iter()
+            .map(|s| element(depth, 100, &[s.name.as_deref().unwrap_or_default()]));
+        let receive = app
+            .rgates
+            .iter()
+            .map(|gate| element(depth, 60, &[&gate.name]));
+        let send = app.sgates.iter().map(|gate| {
+            let to = &self.apps[gate.to];
+            // The gate's name is as long as that of its service.
+            element(
+                depth,
+                170,
+                &[&gate.name, &to.name, &to.rgates[gate.gate].name],
+            )
+        });
+        let memory = app.mgates.iter().map(|gate| {
+            let module = gate
+                .module
+                .or(gate.fill)
+                .map_or("", |m| self.modules[m].name.as_str());
+            let owner = gate
+                .of
+                .map(|(app, gate)| (&self.apps[app].name, &self.apps[app].mgates[gate].name));
+            let (owner, of) = owner.map_or(("", ""), |(app, gate)| (app.as_str(), gate.as_str()));
+            element(depth, 130, &[&gate.name, module, owner, of])
+        });
+        let inner = arguments
+            .chain(services)
+            .chain(receive)
+            .chain(send)
+            .chain(memory);
+        head + element(depth, 160, &[]) * limits + inner.sum::<u64>()
+    }
+
+    /// Managers above one.
+    fn lineage(&self, manager: usize) -> u64 {
+        let mut above = self.managers[manager].parent;
+        let mut count = 0;
+        while let Some(manager) = above {
+            (above, count) = (self.managers[manager].parent, count + 1);
+        }
+        count
+    }
+
+    /// Memory that a manager needs to read its part of the description and to start what is below it.
+    pub fn manager_memory(&self, manager: usize) -> u64 {
+        let [byte, start] = MANAGER_HEAP;
+        let starts = self.apps_of(manager).count() + self.managers_below(manager).count();
+        let heap = byte * self.description_bytes(manager) + start * starts as u64;
+        (MANAGER_IMAGE + heap).next_multiple_of(PAGE)
+    }
+
     /// Whether applications of a manager may reach what is in another one.
     pub fn may_reach(&self, scope: Scope, from: usize, owner: usize) -> bool {
         scope == Scope::System || self.is_within(from, owner)
@@ -468,4 +670,18 @@ impl System {
 /// Kernel memory for starting something with so many gates.
 fn started(gates: u64) -> u64 {
     ACTIVITY_KERNEL_MEMORY[0].saturating_add(ACTIVITY_KERNEL_MEMORY[1].saturating_mul(gates))
+}
+
+/// Bytes of an element's lines in the canonical description of a manager so far below the root: its tags and its values.
+fn element(depth: u64, tags: u64, values: &[&str]) -> u64 {
+    let written = |c: char| {
+        if "&<\"\n\t\r".contains(c) {
+            6
+        } else {
+            c.len_utf8() as u64
+        }
+    };
+    let values = values.iter().flat_map(|value| value.chars());
+    // It begins and ends on lines of its own, three levels below its manager at most.
+    4 * (depth + 3) + tags + values.map(written).sum::<u64>()
 }

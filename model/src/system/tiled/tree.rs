@@ -5,8 +5,7 @@
 //! been said before. What it deliberately does not know: rules of single elements; those stand in `check`.
 
 use super::needs::{
-    ACTIVITIES, BORDER, CHUNK, ENVIRONMENT, KERNEL_MEMORY_TOTAL, MEMORY_GATES, OnTile, SELECTORS,
-    SERVICES, TILE_ACTIVITIES, WINDOW, WINDOWS,
+    CHUNK, ENVIRONMENT, MEMORY_GATES, OnTile, SERVICES, TILE_ACTIVITIES, WINDOW, WINDOWS,
 };
 use super::time::{Holder, LEAST};
 use crate::error::{Diagnostic, Problem};
@@ -14,7 +13,7 @@ use crate::node::Node;
 use crate::source::Span;
 use crate::system::check::{Places, budget_in_range, limit_in_range};
 use crate::system::resolve::senders;
-use crate::system::{APP_CREDITS, App, Cpu, KERNEL_MEMORY, System, TILE_MEMORY, TilePolicy};
+use crate::system::{APP_CREDITS, App, Cpu, System, TilePolicy};
 use crate::units::{Rate, Size};
 
 /// Reports every rule that the tree breaks.
@@ -42,9 +41,9 @@ pub fn check(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>)
     tree.circles();
 }
 
-struct Tree<'a, 'p> {
-    system: &'a System,
-    places: &'a Places<'p>,
+pub(super) struct Tree<'a, 'p> {
+    pub(super) system: &'a System,
+    pub(super) places: &'a Places<'p>,
     errors: &'a mut Vec<Diagnostic>,
 }
 
@@ -60,7 +59,7 @@ fn bound<'n>(node: &'n Node, tile: u16, attribute: &str) -> &'n Span {
 }
 
 impl Tree<'_, '_> {
-    fn error(&mut self, what: String, place: &Span, help: impl Into<String>) {
+    pub(super) fn error(&mut self, what: String, place: &Span, help: impl Into<String>) {
         let error = Diagnostic::new(Problem::Inconsistent(what), place, help);
         self.errors.push(error);
     }
@@ -424,119 +423,6 @@ impl Tree<'_, '_> {
             );
             let place = element.map_or(&node.span, |element| element.place(attribute));
             self.error(what, place, help);
-        }
-    }
-
-    /// What there is once in a system.
-    fn kernel(&mut self) {
-        let system = self.system;
-        let count = system.apps.len() + system.managers.len();
-        if count > ACTIVITIES {
-            let index = ACTIVITIES.saturating_sub(system.managers.len());
-            let what = format!(
-                "{count} applications and managers, {} more than the kernel knows",
-                count - ACTIVITIES
-            );
-            let place = self
-                .places
-                .apps
-                .get(index)
-                .map_or(&self.places.managers[0].span, |n| &n.span);
-            let help = format!("leave out some: at most {ACTIVITIES}, the root manager included");
-            self.error(what, place, help);
-        }
-        self.spare();
-        let kernel = system.kernel_memory_below(0);
-        if kernel > KERNEL_MEMORY_TOTAL {
-            let what = format!(
-                "applications and managers get {} of kernel memory, {} more than there is",
-                Size(kernel),
-                Size(kernel - KERNEL_MEMORY_TOTAL)
-            );
-            let mut nodes = self.places.managers.iter().chain(&self.places.apps);
-            let largest = nodes.find_map(|node| {
-                let mut limits = node
-                    .children
-                    .iter()
-                    .filter(|child| child.rule.name == "limit");
-                limits.find(|limit| limit.maybe_size("kernel-memory").is_some())
-            });
-            let root = &self.places.managers[0].span;
-            let place = largest.map_or(root, |limit| limit.place("kernel-memory"));
-            let help = format!(
-                "lower kernel-memory, or leave something out: {} are there",
-                Size(KERNEL_MEMORY_TOTAL)
-            );
-            self.error(what, place, help);
-        }
-        for manager in 1..system.managers.len() {
-            let gates = system.border_gates(manager);
-            if gates > BORDER {
-                let what = format!(
-                    "{gates} gates lead across the border of manager `{}`, {} more than possible",
-                    system.managers[manager].name,
-                    gates - BORDER
-                );
-                let help = "put those who talk to each other below the same manager";
-                self.error(what, &self.places.managers[manager].span, help);
-            }
-        }
-        for manager in 0..system.managers.len() {
-            let needed = system.selectors_of(manager);
-            if needed > SELECTORS {
-                let what = format!(
-                    "manager `{}` makes {needed} capabilities, {} more than it can name",
-                    system.managers[manager].name,
-                    needed - SELECTORS
-                );
-                let help = "put some of its applications below a manager of their own, or give them fewer gates";
-                self.error(what, &self.places.managers[manager].span, help);
-            }
-        }
-    }
-
-    /// What limits of managers allow beyond what is needed must be there, too; it comes from the first memory.
-    fn spare(&mut self) {
-        let system = self.system;
-        let Some(memory) = system.platform.memories.first() else {
-            return;
-        };
-        let mut tiles = system.tiles_below(0);
-        tiles.push(system.managers[0].tile);
-        tiles.sort_unstable();
-        tiles.dedup();
-        let managers = system.managers.iter();
-        let mut used = KERNEL_MEMORY + TILE_MEMORY * tiles.len() as u64;
-        used = managers.fold(used, |sum, manager| sum.saturating_add(manager.memory.0));
-        for app in &system.apps {
-            if app.memory_tile == memory.id {
-                used = used.saturating_add(app.memory.0);
-            }
-            for gate in &app.mgates {
-                let own = gate.of.is_none() && gate.module.is_none();
-                if own && gate.memory_tile == memory.id {
-                    used = used.saturating_add(gate.size.0);
-                }
-            }
-        }
-        for manager in 1..system.managers.len() {
-            let spare = system.spare_memory(manager);
-            let before = used;
-            used = used.saturating_add(spare);
-            if spare > 0 && before <= memory.size.0 && used > memory.size.0 {
-                let node = self.places.managers[manager];
-                let element = node.all("limit").find(|l| l.maybe_size("memory").is_some());
-                let what = format!(
-                    "the limit of manager `{}` allows {} beyond what is below it, {} more than memory tile {} has left",
-                    system.managers[manager].name,
-                    Size(spare),
-                    Size(used - memory.size.0),
-                    memory.id
-                );
-                let most = system.memory_below(manager) + (memory.size.0 - before);
-                let place = element.map_or(&node.span, |element| element.place("memory"));
-                self.error(what, place, format!("write at most memory=\"{most}B\""));
-            }
         }
     }
 

@@ -59,8 +59,7 @@ mod tests;
 pub const SELECTORS: usize = bulkhead_abi::syscall::SELECTORS as usize;
 /// Derivations in a row at most; this bounds the look at a node's ancestors.
 pub const DEPTH_MAX: u8 = 24;
-/// Pieces that are cut out of one memory at most; this bounds the search for a gap. Pieces can be cut further.
-pub const PIECES_MAX: u8 = 64;
+pub use bulkhead_abi::syscall::PIECES_MAX;
 
 /// Worst-case steps of a look-up.
 pub const LOOKUP_STEPS: u32 = 1;

@@ -7,9 +7,11 @@ use crate::post::Post;
 use crate::system::{Waiting, label_caller};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
+use bulkhead_abi::boot::KERNEL_PURSES_MAX;
 use bulkhead_abi::syscall::{LINEAGE_MAX, StopCause};
 use bulkhead_abi::words::Name;
-use bulkhead_capabilities::{HolderId, NodeId};
+use bulkhead_capabilities::{HolderId, NODES_MAX, NodeId, Space};
 use bulkhead_common::payer::{Creator, Paid};
 use core::cell::Cell;
 use core::fmt;
@@ -88,11 +90,41 @@ pub struct Activity {
     pub(crate) is_unsaid: bool,
     /// What it has left already, when it has stopped.
     pub(crate) withdrawn: Withdrawn,
+    /// Its name is looked up.
+    pub(crate) is_listed: bool,
 }
 
 /// Bytes that the kernel keeps of an activity, beside its place among the holders. Whoever creates it pays for them.
-pub const ACTIVITY_COST: u64 =
-    (size_of::<(u16, Box<Activity>)>() + size_of::<Activity>() + size_of::<Post>()) as u64;
+pub const ACTIVITY_COST: u64 = (size_of::<(u16, Box<Activity>)>()
+    + size_of::<Activity>()
+    + size_of::<Post>()
+    + size_of::<(Named, u16)>()) as u64;
+
+/// Bytes that an activity costs its creator in all.
+pub const PLACE_COST: u64 = Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COST;
+const _: () = assert!(KERNEL_PURSES_MAX <= NODES_MAX as u64 * Space::NODE_COST);
+// The heap has two and a half times what purses hold (`abi::boot::kernel_heap`): nodes for all of it, and in one and a half times as much
+// the places of all activities that it pays for, with twice their size for how the heap divides memory.
+const _: () = assert!(2 * (Space::HOLDER_COST + 2 * ACTIVITY_COST) <= 3 * PLACE_COST);
+
+/// A name and who gave it, as a number. Two names of a creator may have the same one, by chance once in 2^48: the second activity is
+/// called like a namesake then, which its path has room for.
+type Named = u64;
+
+/// See [`Named`]: a hash (splitmix64's finalizer over the words of the name).
+fn named(creator: u16, name: &Name) -> Named {
+    let mut hash = 0u64;
+    for word in name.0.chunks(8) {
+        let word = word
+            .iter()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte));
+        hash = (hash ^ word).wrapping_add(0x9E37_79B9_7F4A_7C15);
+        hash = (hash ^ hash >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        hash = (hash ^ hash >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        hash ^= hash >> 31;
+    }
+    hash << 16 | u64::from(creator)
+}
 
 /// All activities by their numbers.
 ///
@@ -101,6 +133,8 @@ pub const ACTIVITY_COST: u64 =
 pub struct Activities {
     /// Each in a place of its own: what the tree moves is small.
     all: Paid<Creator, BTreeMap<u16, Box<Activity>>>,
+    /// How many there are of each name that a creator gave, so that a new one is looked up fast however many activities there are.
+    names: Paid<Creator, BTreeMap<Named, u16>>,
     /// Callers that were found, by the lower bits of their labels.
     callers: Callers,
 }
@@ -187,11 +221,37 @@ impl Activities {
         self.ancestry(id).last().is_none_or(Option::is_none)
     }
 
-    /// Whether a creator has an activity of this name.
+    /// Whether a creator has an activity of this name, or perhaps of another one with the same number.
     pub fn has_namesake(&self, creator: u16, name: &Name) -> bool {
-        self.all
-            .values()
-            .any(|a| a.creator == creator && a.name == *name)
+        self.names.contains_key(&named(creator, name))
+    }
+
+    /// An activity is looked for from now on, or no more: apart from its coming and going, which take long enough. If that is new, its
+    /// tile.
+    pub fn list(&mut self, id: u16, is_listed: bool) -> Option<usize> {
+        let activity = self.all.get_mut(&id)?;
+        if core::mem::replace(&mut activity.is_listed, is_listed) == is_listed {
+            return None;
+        }
+        let (name, tile) = (named(activity.creator, &activity.name), activity.tile);
+        self.count(name, is_listed);
+        Some(tile)
+    }
+
+    /// An activity that was looked for is gone.
+    pub fn unlist(&mut self, activity: &Activity) {
+        self.count(named(activity.creator, &activity.name), false);
+    }
+
+    fn count(&mut self, name: Named, more: bool) {
+        match self.names.entry(name) {
+            Entry::Occupied(mut others) => match (more, *others.get()) {
+                (true, count) => drop(others.insert(count + 1)),
+                (false, 1) => drop(others.remove()),
+                (false, count) => drop(others.insert(count - 1)),
+            },
+            Entry::Vacant(place) => drop(place.insert(1)),
+        }
     }
 
     /// The place among the holders of the activity whose messages have this label, if it may make calls.
@@ -276,6 +336,7 @@ mod tests {
             waits: None,
             is_unsaid: false,
             withdrawn: Withdrawn::No,
+            is_listed: false,
         }
     }
 
@@ -292,6 +353,7 @@ mod tests {
                 ..activity(0, id)
             };
             all.insert(id, Box::new(new));
+            all.list(id, true);
         };
         add(1, 0, "root");
         add(2, 1, "control");

@@ -4,21 +4,18 @@
 #![allow(unsafe_code)]
 
 use bulkhead_abi::boot::{BOOT_MAGIC, BOOT_VERSION, BootHeader, BootModule, BootTile};
+use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_abi::message::{HEADER_SIZE, Header};
 use bulkhead_abi::syscall::{PRIORITIES, SYSCALL_SLOT};
 use bulkhead_common::payer::Fixed;
 use bulkhead_hal::heap::LocalHeap;
 use bulkhead_hal::{csr, device};
-use bulkhead_kernel::system::ROOM;
 use core::fmt::Write;
-use core::mem::MaybeUninit;
 
 pub use bulkhead_hal::device::{Console, exit};
 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
-/// All capabilities, and what else there is.
-const HEAP: usize = ROOM + (1 << 20);
 
 core::arch::global_asm!(
     ".section .text.start, \"ax\"",
@@ -59,22 +56,28 @@ static ALLOCATOR: LocalHeap = LocalHeap::empty();
 struct Memory {
     page: [u8; PAGE],
     syscalls: [u8; ALL_CALL_BYTES],
-    prints: [u8; 32 * 192],
     notifications: [u8; 32 * 128],
-    answers: [u8; 32 * 128],
     servers: [u8; 32 * 128],
 }
 
-/// The heap; nobody clears it, which would take long.
-#[unsafe(link_section = ".bss.heap")]
-static mut HEAP_MEMORY: MaybeUninit<[u64; HEAP / 8]> = MaybeUninit::uninit();
+/// Where a group of tiles is heard.
+#[repr(C, align(64))]
+#[derive(Clone)]
+struct Group {
+    prints: [u8; PRINT_BYTES as usize],
+    answers: [u8; ANSWER_BYTES],
+}
+
+/// Bytes of a group's buffer for text, behind which that for answers begins.
+pub const PRINT_BYTES: u64 = 32 * 192;
+const ANSWER_BYTES: usize = 32 * 128;
+/// Bytes from one group's buffers to the next one's.
+pub const GROUP_BYTES: u64 = size_of::<Group>() as u64;
 
 static mut MEMORY: Memory = Memory {
     page: [0; PAGE],
     syscalls: [0; ALL_CALL_BYTES],
-    prints: [0; 32 * 192],
     notifications: [0; 32 * 128],
-    answers: [0; 32 * 128],
     servers: [0; 32 * 128],
 };
 
@@ -89,16 +92,23 @@ pub struct BootTable {
 }
 
 extern "C" fn start(tile: u64, table: u64) -> ! {
-    // SAFETY: the heap's memory is used by the allocator only, and this runs once.
-    unsafe { ALLOCATOR.give((&raw mut HEAP_MEMORY) as u64, HEAP as u64) };
     // SAFETY: the boot ROM places a table at this address; `a0` and `a1` are the arguments of the boot contract. The
-    // magic is checked before the counts are believed.
+    // magic is checked before the counts are believed, and memory from `free_start` on is nobody's.
     let table = unsafe {
-        let header = (table as *const BootHeader).read_unaligned();
+        let mut header = (table as *const BootHeader).read_unaligned();
         assert_eq!(header.magic, BOOT_MAGIC, "no boot table");
         assert_eq!(header.version, BOOT_VERSION, "version of the boot table");
         let tiles = table + size_of::<BootHeader>() as u64;
         let modules = tiles + u64::from(header.tiles) * size_of::<BootTile>() as u64;
+        // The heap's memory is used by the allocator only: this runs once, and nobody is given what lies before `free_start`. Nobody
+        // clears it, which would take long.
+        let heap = header.free_start;
+        header.free_start += header.heap;
+        assert!(
+            header.free_start <= header.free_end,
+            "no memory for the heap"
+        );
+        ALLOCATOR.give(MEMORY_BASE + heap, header.heap);
         BootTable {
             header,
             tiles: (0..header.tiles as usize)
@@ -166,27 +176,29 @@ impl Calls {
 pub struct Buffers {
     /// Address of the buffer for system calls.
     pub syscalls: u64,
-    /// Address of the buffer for text.
-    pub prints: u64,
+    /// Address of the buffers of all groups of tiles, [`GROUP_BYTES`] each.
+    pub groups: u64,
     /// Address of the buffer for notifications.
     pub notifications: u64,
-    /// Address of the buffer for answers of TileMux.
-    pub answers: u64,
     /// Address of the buffer for answers of servers.
     pub servers: u64,
     page: u64,
 }
 
 impl Buffers {
-    /// The one set of buffers; called once.
-    pub fn take() -> (Self, Calls) {
+    /// The one set of buffers, for so many groups of tiles; called once.
+    pub fn take(groups: usize) -> (Self, Calls) {
+        let group = Group {
+            prints: [0; PRINT_BYTES as usize],
+            answers: [0; ANSWER_BYTES],
+        };
+        let groups = alloc::vec![group; groups].leak().as_ptr() as u64;
         // SAFETY: addresses only; what lies there is touched by the unit, and through these values.
         unsafe {
             let buffers = Self {
                 syscalls: (&raw const MEMORY.syscalls) as u64,
-                prints: (&raw const MEMORY.prints) as u64,
+                groups,
                 notifications: (&raw const MEMORY.notifications) as u64,
-                answers: (&raw const MEMORY.answers) as u64,
                 servers: (&raw const MEMORY.servers) as u64,
                 page: (&raw const MEMORY.page) as u64,
             };

@@ -12,7 +12,7 @@ mod unit;
 
 use alloc::vec::Vec;
 use arch::Calls;
-use bulkhead_abi::boot::{BootTile, TILE_MEMORY, TILE_PROCESSING};
+use bulkhead_abi::boot::{BootTile, TILE_MEMORY, TILE_PROCESSING, kernel_purses};
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, module_key};
 use bulkhead_abi::words::{self, Aligned};
 use bulkhead_hal::marker;
@@ -75,14 +75,18 @@ fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
     let Some(default_tile) = users.first().map(|t| t.id) else {
         panic!("the platform has no tile for activities")
     };
-    let (mut unit, calls) = Unit::new(own_tile, users.iter().map(|t| t.id));
+    let own = tiles.iter().find(|t| tile_of(t) == own_tile);
+    let endpoints = own.map_or(0, |t| t.endpoints);
+    let (mut unit, calls) = Unit::new(endpoints, users.iter().map(|t| t.id));
     let kernel = KernelEndpoints {
         tile: own_tile,
         syscalls: unit::SYSCALLS,
         notifications: unit::NOTIFICATIONS,
         prints: unit::PRINTS,
     };
-    let mut system = System::new(kernel, memories, users, modules, header.timebase);
+    let purses = kernel_purses(users.len() as u64, header.heap);
+    let terms = (header.timebase, purses);
+    let mut system = System::new(kernel, memories, users, modules, terms);
     let wanted = system.module(&[books::MODULE]).is_some();
     let books = wanted.then(|| system.books());
     let place = Place {
@@ -407,7 +411,7 @@ fn report(system: &mut System, unit: &mut Unit) -> bool {
             tile: tile.id,
             cause,
         };
-        measured(TEXT, || unit.say(line));
+        measured(TEXT, || unit.begin_line(line));
     }
     true
 }

@@ -9,7 +9,7 @@ use crate::system::Asked;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::BUCKET_COUNT;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
-use bulkhead_abi::tilemux::{DEFAULT_SLICE, FIRST_ENDPOINT};
+use bulkhead_abi::tilemux::{ACTIVITIES as TILE_ACTIVITIES, DEFAULT_SLICE, FIRST_ENDPOINT};
 use bulkhead_capabilities::{HolderId, NodeId, Space};
 use bulkhead_common::payer::{Caller, Creator, Holder, Paid, PaidQueue};
 
@@ -38,10 +38,14 @@ pub struct Tile {
     pub is_lit: bool,
     /// TileMux did not answer or told lies: its hart was stopped, and nothing is asked of it any more.
     pub is_lost: bool,
+    /// Numbers of the activities that are there.
+    pub activities: Paid<Creator, Vec<u16>>,
     /// What TileMux is asked; the first of them has been sent.
     pub(crate) asked: PaidQueue<Caller, Asked>,
     /// When the first of them must have been answered, in nanoseconds since reset.
     pub(crate) until: u64,
+    /// Of the tiles that must answer: the one before it and the one behind it.
+    pub(crate) due: (Option<u16>, Option<u16>),
     /// Notifications that could not be true.
     pub(crate) lies: u16,
     /// Who started TileMux; only he may give memory for page tables, because who reaches those reaches the whole tile.
@@ -69,6 +73,9 @@ impl Tile {
 
     /// A tile that is not configured, with time slices of 1 ms.
     pub fn new(id: u16, frequency: u64, endpoints: u16) -> Self {
+        // TileMux takes no more, so it grows only for a moment, when several create there at once.
+        let mut activities = Paid::<Creator, Vec<u16>>::default();
+        activities.reserve(TILE_ACTIVITIES);
         Self {
             id,
             frequency,
@@ -81,8 +88,10 @@ impl Tile {
             shown_by: [Space::KERNEL; PMP_WINDOWS as usize],
             is_lit: false,
             is_lost: false,
+            activities,
             asked: Paid::default(),
             until: 0,
+            due: (None, None),
             lies: 0,
             lit_by: Space::KERNEL,
             tables: Paid::default(),

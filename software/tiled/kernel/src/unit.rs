@@ -5,7 +5,9 @@
 //!
 //! The unit takes the kernel's addresses as they are, because it runs as [`TILEMUX_ACTIVITY`].
 
-use crate::arch::{self, CALL_BYTES, CALL_SLOTS, Calls, PAGE};
+use crate::arch::{self, CALL_BYTES, CALL_SLOTS, Calls, GROUP_BYTES, PAGE, PRINT_BYTES};
+use alloc::vec::Vec;
+use bulkhead_abi::boot::{KERNEL_ENDPOINTS, TILE_GROUP, kernel_endpoints};
 use bulkhead_abi::dtu::{
     BORROWED, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
     DEVICE_ADDRESS, DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint,
@@ -31,47 +33,67 @@ pub const SYSCALLS: [u16; PRIORITIES] = [FIRST, FIRST + 1, FIRST + 2];
 const FIRST: u16 = PMP_WINDOWS as u16;
 /// Receive endpoint for notifications of TileMux.
 pub const NOTIFICATIONS: u16 = FIRST + PRIORITIES as u16;
-/// Receive endpoint for text.
-pub const PRINTS: u16 = NOTIFICATIONS + 1;
-/// Receive endpoint for answers of TileMux.
-const ANSWERS: u16 = NOTIFICATIONS + 2;
 /// Receive endpoint for answers of servers.
-const SERVERS: u16 = NOTIFICATIONS + 3;
+const SERVERS: u16 = NOTIFICATIONS + 1;
 /// Memory endpoint for whatever is to be read or written now.
-const SCRATCH: u16 = NOTIFICATIONS + 4;
-/// Send endpoint to whatever server is asked now.
-const LINE: u16 = NOTIFICATIONS + 5;
+const SCRATCH: u16 = NOTIFICATIONS + 2;
+/// Send endpoint to whatever server or TileMux is asked now.
+const LINE: u16 = NOTIFICATIONS + 3;
 /// Receive endpoint for calls whose slots were freed, and the right to reply to the one that is answered now.
-const PARKED: u16 = NOTIFICATIONS + 6;
+const PARKED: u16 = NOTIFICATIONS + 4;
 const PARKED_RIGHT: u16 = PARKED + 1;
+/// Memory endpoint to the registers of one tile.
+const REGISTERS: u16 = PARKED + 2;
 /// Rights to reply to system calls.
-const SYSCALL_REPLIES: u16 = PARKED + 2;
-const SLOTS: u16 = 32;
-/// Rights to reply to text.
-const PRINT_REPLIES: u16 = SYSCALL_REPLIES + PRIORITIES as u16 * CALL_SLOTS;
-/// Then, for each user tile, a memory endpoint to its registers and a send endpoint to its TileMux.
-const TILES: u16 = PRINT_REPLIES + SLOTS;
+const SYSCALL_REPLIES: u16 = REGISTERS + 1;
+const SLOTS: u16 = TILE_GROUP as u16;
+/// Receive endpoints for text, one for each group of tiles. Then come as many for answers of TileMux, and the rights to reply to text.
+pub const PRINTS: u16 = SYSCALL_REPLIES + PRIORITIES as u16 * CALL_SLOTS;
+const _: () = assert!(PRINTS as usize == KERNEL_ENDPOINTS);
 
 /// The kernel's unit.
 pub struct Unit {
-    own_tile: u16,
-    tiles: Fixed<u16>,
+    /// User tiles.
+    tiles: usize,
+    /// The group of each of them, by its number.
+    group_of: Fixed<u16>,
+    /// The tile to whose registers [`REGISTERS`] leads; `u16::MAX`: to none.
+    registers_of: u16,
+    /// The group of tiles whose text, and whose answer, comes next.
+    turns: (u16, u16),
     buffers: arch::Buffers,
     console: Lines,
-    /// The message whose text is being printed.
-    printed: Option<u32>,
+    /// The message whose text is being printed: the group of its tile, and where it is.
+    printed: Option<(u16, u32)>,
     /// Pieces of texts that were printed since it was said last that somebody stopped.
     pub said: usize,
 }
 
 impl Unit {
     /// Configures the kernel's own endpoints.
-    pub fn new(own_tile: u16, tiles: impl Iterator<Item = u16>) -> (Self, Calls) {
+    ///
+    /// # Panics
+    /// If the unit has too few for all tiles; `check` accepts no such platform.
+    pub fn new(endpoints: u32, tiles: impl Iterator<Item = u16>) -> (Self, Calls) {
         dtu::exchange_activity(CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0));
-        let (buffers, calls) = arch::Buffers::take();
+        let tiles: Vec<u16> = tiles.collect();
+        let end = tiles.iter().max().map_or(0, |last| usize::from(*last) + 1);
+        let mut group_of = alloc::vec![0; end];
+        for (index, tile) in tiles.iter().enumerate() {
+            group_of[usize::from(*tile)] = (index / TILE_GROUP) as u16;
+        }
+        let needed = kernel_endpoints(tiles.len());
+        assert!(
+            needed <= endpoints as usize,
+            "the kernel's unit has {endpoints} endpoints, {needed} are needed"
+        );
+        let groups = tiles.len().div_ceil(TILE_GROUP);
+        let (buffers, calls) = arch::Buffers::take(groups);
         let unit = Self {
-            own_tile,
-            tiles: tiles.collect(),
+            tiles: tiles.len(),
+            group_of: group_of.into(),
+            registers_of: u16::MAX,
+            turns: (0, 0),
             buffers,
             console: Lines::default(),
             printed: None,
@@ -96,53 +118,84 @@ impl Unit {
         }
         let notifications = receive(buffers.notifications, REQUEST_SLOT, SLOTS, NO_ENDPOINT);
         dtu::set_endpoint(NOTIFICATIONS, &notifications);
-        let prints = receive(buffers.prints, PRINT_SLOT, SLOTS, PRINT_REPLIES);
-        dtu::set_endpoint(PRINTS, &prints);
-        dtu::set_endpoint(
-            ANSWERS,
-            &receive(buffers.answers, REQUEST_SLOT, SLOTS, NO_ENDPOINT),
-        );
         dtu::set_endpoint(
             SERVERS,
             &receive(buffers.servers, REQUEST_SLOT, SLOTS, NO_ENDPOINT),
         );
-        for (index, &tile) in unit.tiles.iter().enumerate() {
-            let registers = Endpoint::Memory(MemoryEndpoint {
+        let groups = groups as u16;
+        for group in 0..groups {
+            let buffer = unit.text_buffer(group);
+            let replies = PRINTS + 2 * groups + group * SLOTS;
+            let prints = receive(buffer, PRINT_SLOT, SLOTS, replies);
+            dtu::set_endpoint(PRINTS + group, &prints);
+            let answers = receive(buffer + PRINT_BYTES, REQUEST_SLOT, SLOTS, NO_ENDPOINT);
+            dtu::set_endpoint(PRINTS + groups + group, &answers);
+        }
+        (unit, calls)
+    }
+
+    /// Texts that may be waiting at once: what comes later is not what somebody said before he stopped.
+    pub fn texts(&self) -> usize {
+        usize::from(self.groups() * SLOTS)
+    }
+
+    fn groups(&self) -> u16 {
+        self.tiles.div_ceil(TILE_GROUP) as u16
+    }
+
+    /// Where the unit puts text of a group of tiles; their answers come behind it.
+    fn text_buffer(&self, group: u16) -> u64 {
+        self.buffers.groups + u64::from(group) * GROUP_BYTES
+    }
+
+    /// The next group, from `turn` on, for which something came to its endpoint of those that begin with `first`.
+    fn next_group(&self, first: u16, turn: u16) -> Option<u16> {
+        let groups = self.groups();
+        let mut all = (0..groups).map(|n| (turn + n) % groups);
+        all.find(|group| has_unread(first + group))
+    }
+
+    /// Lets [`REGISTERS`] lead to those of a tile.
+    fn reach(&mut self, tile: u16) {
+        if self.registers_of != tile {
+            self.registers_of = tile;
+            let registers = MemoryEndpoint {
                 activity: TILEMUX_ACTIVITY,
                 target_tile: tile,
                 rights: (TLB_READ | TLB_WRITE) as u8,
                 base: 0,
                 size: DTU_SIZE,
-            });
-            dtu::set_endpoint(TILES + 2 * index as u16, &registers);
+            };
+            dtu::set_endpoint(REGISTERS, &Endpoint::Memory(registers));
         }
-        (unit, calls)
     }
 
-    /// The channel for requests to a tile's TileMux.
-    fn open_requests(&mut self, tile: u16) {
-        let Some(endpoint) = self.endpoints_of(tile) else {
-            return;
-        };
-        let requests = Endpoint::Send(SendEndpoint {
-            activity: TILEMUX_ACTIVITY,
-            target_tile: tile,
-            target_endpoint: REQUEST_ENDPOINT,
-            label: self.own_tile.into(),
-            credits: 1,
-            credits_max: 1,
-            message_size: REQUEST_SLOT,
-            credit_endpoint: NO_ENDPOINT,
-            reply: false,
-            epoch: 0,
-        });
-        dtu::set_endpoint(endpoint + 1, &requests);
-    }
-
-    /// First of the two endpoints of a tile.
-    fn endpoints_of(&self, tile: u16) -> Option<u16> {
-        let index = self.tiles.iter().position(|t| *t == tile)?;
-        Some(TILES + 2 * index as u16)
+    /// Sends over [`LINE`]. Nothing that left over it before is under way: a send ends when its message has arrived, or cannot. A reply
+    /// to an earlier message brings no credit, because the endpoint was configured since.
+    fn say(
+        &mut self,
+        to: (u16, u16),
+        message_size: u16,
+        words: &[u64],
+        answer: (u16, u64),
+    ) -> bool {
+        dtu::set_endpoint(
+            LINE,
+            &Endpoint::Send(SendEndpoint {
+                activity: TILEMUX_ACTIVITY,
+                target_tile: to.0,
+                target_endpoint: to.1,
+                label: KERNEL_LABEL,
+                credits: 1,
+                credits_max: 1,
+                message_size,
+                credit_endpoint: NO_ENDPOINT,
+                reply: false,
+                epoch: 0,
+            }),
+        );
+        let data = self.buffers.fill(words.as_bytes());
+        dtu::send(LINE, data, answer.0, answer.1).is_ok()
     }
 
     /// The next notification of a TileMux: its tile, and which activity stopped, if that is what it says.
@@ -204,9 +257,11 @@ impl Unit {
         fetch_unread(FIRST + level as u16)
     }
 
-    /// The next text: the offset for [`print`](Self::print).
-    pub fn text(&mut self) -> Option<u32> {
-        fetch(PRINTS)
+    /// The next text: its group and the offset for [`print`](Self::print). Each group of tiles has its turn.
+    pub fn text(&mut self) -> Option<(u16, u32)> {
+        let group = self.next_group(PRINTS, self.turns.0)?;
+        self.turns.0 = group + 1;
+        Some((group, fetch_unread(PRINTS + group)?))
     }
 
     /// Sleeps until a message comes or the clock shows `until`.
@@ -242,8 +297,9 @@ impl Unit {
     }
 
     /// Begins to print text.
-    pub fn print(&mut self, system: &System, offset: u32) {
-        let (tile, payload) = self.buffers.message(self.buffers.prints, offset);
+    pub fn print(&mut self, system: &System, (group, offset): (u16, u32)) {
+        let buffer = self.text_buffer(group);
+        let (tile, payload) = self.buffers.message(buffer, offset);
         if let Some((activity, text)) = decode_print(payload) {
             // A tile can name its own activities only; what is long gone has no name any more.
             let tile = tile as u16;
@@ -256,30 +312,30 @@ impl Unit {
                 }
             }
         }
-        self.printed = Some(offset);
+        self.printed = Some((group, offset));
     }
 
     /// Writes a piece of what is to be printed. When a text is there, its tile may send more.
     pub fn print_more(&mut self) {
         self.console.step(&mut arch::Console);
-        if let Some(offset) = self.printed.filter(|_| !self.console.has_text()) {
+        if let Some((group, offset)) = self.printed.filter(|_| !self.console.has_text()) {
             self.printed = None;
             let data = self.buffers.fill(&[0]);
-            if dtu::reply(PRINTS, offset, data).is_err() {
-                check(dtu::acknowledge(PRINTS, offset));
+            if dtu::reply(PRINTS + group, offset, data).is_err() {
+                check(dtu::acknowledge(PRINTS + group, offset));
             }
         }
     }
 
     /// Begins a line of the kernel's own, never inside a line of others.
-    pub fn say(&mut self, line: impl core::fmt::Display) {
+    pub fn begin_line(&mut self, line: impl core::fmt::Display) {
         self.console.line(line);
     }
 
     /// Prints a line of the kernel's own at once, and all that was begun.
     pub fn line(&mut self, line: impl core::fmt::Display) {
         self.flush();
-        self.say(line);
+        self.begin_line(line);
         self.flush();
     }
 
@@ -292,21 +348,17 @@ impl Unit {
 
     /// Writes registers of a tile's unit.
     fn registers(&mut self, tile: u16, offset: u64, values: &[u64]) {
-        let Some(endpoint) = self.endpoints_of(tile) else {
-            panic!("tile {tile} is no user tile")
-        };
+        self.reach(tile);
         let data = self.buffers.fill(values.as_bytes());
-        check(dtu::write_memory(endpoint, offset, data));
+        check(dtu::write_memory(REGISTERS, offset, data));
     }
 
-    /// Reads registers of a tile's unit; zeros where there is none.
+    /// Reads registers of a tile's unit.
     fn read_registers<const N: usize>(&mut self, tile: u16, offset: u64) -> [u64; N] {
         let mut words = [0; N];
-        let Some(endpoint) = self.endpoints_of(tile) else {
-            return words;
-        };
+        self.reach(tile);
         let page = self.buffers.page(size_of_val(&words));
-        check(dtu::read_memory(endpoint, offset, page));
+        check(dtu::read_memory(REGISTERS, offset, page));
         for (value, bytes) in words.iter_mut().zip(page.chunks_exact(8)) {
             *value = word(bytes);
         }
@@ -379,8 +431,6 @@ impl Hardware for Unit {
     }
 
     fn start_hart(&mut self, tile: u16, address: u64) {
-        // An earlier TileMux may have taken a credit with it.
-        self.open_requests(tile);
         self.hart(tile, ExternalOpcode::StartHart, address);
     }
 
@@ -389,23 +439,7 @@ impl Hardware for Unit {
     }
 
     fn ask(&mut self, to: (u16, u16), words: &[u64], label: u64) -> bool {
-        dtu::set_endpoint(
-            LINE,
-            &Endpoint::Send(SendEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                target_tile: to.0,
-                target_endpoint: to.1,
-                label: KERNEL_LABEL,
-                credits: 1,
-                credits_max: 1,
-                message_size: MESSAGE_MAX as u16,
-                credit_endpoint: NO_ENDPOINT,
-                reply: false,
-                epoch: 0,
-            }),
-        );
-        let data = self.buffers.fill(words.as_bytes());
-        dtu::send(LINE, data, SERVERS, label).is_ok()
+        self.say(to, MESSAGE_MAX as u16, words, (SERVERS, label))
     }
 
     fn park(&mut self, level: usize, offset: u32) -> Right {
@@ -441,18 +475,24 @@ impl Hardware for Unit {
     }
 
     fn request(&mut self, tile: u16, request: Request, number: u64) -> bool {
-        let Some(endpoint) = self.endpoints_of(tile) else {
+        let Some(group) = self.group_of.get(usize::from(tile)) else {
             return false;
         };
-        let data = self.buffers.fill(request.encode().as_slice().as_bytes());
-        dtu::send(endpoint + 1, data, ANSWERS, number).is_ok()
+        let answers = PRINTS + self.groups() + group;
+        let words = request.encode();
+        let to = (tile, REQUEST_ENDPOINT);
+        self.say(to, REQUEST_SLOT, words.as_slice(), (answers, number))
     }
 
     fn answer(&mut self) -> Option<(u64, TileMuxError)> {
-        let offset = fetch(ANSWERS)?;
-        let (number, payload) = self.buffers.message(self.buffers.answers, offset);
+        let first = PRINTS + self.groups();
+        let group = self.next_group(first, self.turns.1)?;
+        self.turns.1 = group + 1;
+        let offset = fetch_unread(first + group)?;
+        let buffer = self.text_buffer(group) + PRINT_BYTES;
+        let (number, payload) = self.buffers.message(buffer, offset);
         let code = payload.chunks_exact(8).next().map(word);
-        check(dtu::acknowledge(ANSWERS, offset));
+        check(dtu::acknowledge(first + group, offset));
         let answer = code.and_then(TileMuxError::from_code);
         Some((number, answer.unwrap_or(TileMuxError::BadRequest)))
     }
@@ -499,16 +539,7 @@ fn drop_call(endpoint: u16, offset: u32) {
     check(dtu::acknowledge(endpoint, offset));
 }
 
-/// The next message of one of the kernel's endpoints. A look at the register costs a tenth of the command, and mostly there is
-/// nothing.
-#[inline(always)]
-fn fetch(endpoint: u16) -> Option<u32> {
-    if !has_unread(endpoint) {
-        return None;
-    }
-    fetch_unread(endpoint)
-}
-
+/// Whether something came. A look at the register costs a tenth of the command, and mostly there is nothing.
 #[inline(always)]
 fn has_unread(endpoint: u16) -> bool {
     unread(endpoint) != 0

@@ -13,7 +13,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::environment::{GateEntry, GateKind};
-use bulkhead_abi::syscall::{SEL_MEMORIES, SEL_OFFERED, SEL_TILES, Syscall, SyscallError};
+use bulkhead_abi::syscall::{SEL_MEMORIES, Syscall, SyscallError};
 use bulkhead_resmgr::description::{
     App, ImportKind, Manager, MemoryGate, Source, Subsystem, Target, data_module, part,
 };
@@ -190,30 +190,6 @@ fn region(
 const SERVICES: u16 = bulkhead_abi::syscall::SEL_SESSIONS;
 /// Where it finds the memory of its memory gate with this number.
 const MEMORY: u16 = SERVICES + 32;
-
-/// Where this manager keeps the service of its application with this number; below are gates from outside.
-const OFFERED: u16 = SERVICES + 32;
-/// Services that a manager's own applications can offer in all.
-const OFFERED_MAX: u16 = SEL_TILES - OFFERED;
-
-/// Takes the service with this number of an application; gives this manager's selector.
-pub fn obtain(
-    apps: &[App],
-    draft: &Draft,
-    (server, service): (usize, u16),
-) -> Result<u16, Failure> {
-    let before: usize = apps[..server]
-        .iter()
-        .map(|app| app.services.len().max(1))
-        .sum();
-    let number = before as u64 + u64::from(service);
-    if number >= u64::from(OFFERED_MAX) {
-        return Err(Failure::Selectors);
-    }
-    let target = OFFERED + number as u16;
-    take(draft.selector, SEL_OFFERED + service, target)?;
-    Ok(target)
-}
 
 /// Takes a capability of an activity.
 pub fn take(activity: u16, source: u16, target: u16) -> Result<(), Failure> {

@@ -7,7 +7,7 @@
 //! A manager below is believed only what its part of the description allows: a service comes back as often as is written there, and
 //! what is over stays over. So whatever it says, the work that it causes is bounded.
 
-use crate::calls::call;
+use crate::calls::{Failure, call};
 use crate::connect;
 use crate::start::{FAILED, Phase, World};
 use alloc::format;
@@ -84,7 +84,9 @@ impl World<'_> {
             return;
         };
         let app = &self.system.apps[server];
+        // Who receives nothing serves nobody.
         let number = selector.checked_sub(SEL_OFFERED);
+        let number = number.filter(|_| !app.receive.is_empty());
         let mut sources = app.sources(server);
         let source = number.and_then(|number| sources.nth(number.into()));
         let (Some(service), Some(source)) = (number, source) else {
@@ -98,7 +100,7 @@ impl World<'_> {
             standing: Standing::Offered,
         };
         // What it offers is its own affair; if it cannot be taken, its clients find no service.
-        match connect::obtain(&self.system.apps, &self.drafts[server], (server, service)) {
+        match self.fetch(source, self.drafts[server].selector, SEL_OFFERED + service) {
             Ok(selector) => self.announce(source, news, Some(selector)),
             Err(failure) => {
                 if !core::mem::replace(&mut self.states[server].has_lied, true) {
@@ -106,6 +108,19 @@ impl World<'_> {
                 }
             }
         }
+    }
+
+    /// Takes a service of something that this manager started; where it has it now.
+    fn fetch(&mut self, source: Source, activity: u16, from: u16) -> Result<u16, Failure> {
+        let target = match self.places.get(&source) {
+            Some(place) => *place,
+            None => {
+                let place = self.selectors.next()?;
+                self.places.insert(source, place);
+                place
+            }
+        };
+        connect::take(activity, from, target).map(|()| target)
     }
 
     /// Everybody below this manager who depends on it hears what is new, and so do the managers around.
@@ -367,14 +382,8 @@ impl World<'_> {
             return self.announce(source, news, None);
         }
         // Whatever it says it offers: if there is nothing, its clients find nothing.
-        let target = match self.known(source).and_then(|known| known.selector) {
-            Some(selector) => Ok(selector),
-            None => self.selectors.next(),
-        };
-        let taken = target.and_then(|target| {
-            let below = self.below[place].draft.selector;
-            connect::take(below, SEL_SHARED + number, target).map(|()| target)
-        });
+        let below = self.below[place].draft.selector;
+        let taken = self.fetch(source, below, SEL_SHARED + number);
         match taken {
             Ok(target) => self.announce(source, news, Some(target)),
             Err(failure) => println!("the service of `{}`: {failure}", import.app),

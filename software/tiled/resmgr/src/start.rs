@@ -63,6 +63,8 @@ pub struct World<'a> {
     modules: Modules,
     /// What is known of those who offer services, or receive.
     pub(crate) known: BTreeMap<Source, Known>,
+    /// Where this manager takes services from whom it started: a selector each, however often they are offered.
+    pub(crate) places: BTreeMap<Source, u16>,
     /// When all gates were there and whoever could be started was: nobody is started because of what others say before.
     pub(crate) began: Option<u64>,
     /// The exit code so far: 3 once something in the foreground has failed.
@@ -144,6 +146,7 @@ impl<'a> World<'a> {
             selectors,
             modules,
             known: BTreeMap::new(),
+            places: BTreeMap::new(),
             began: None,
             code: 0,
         };

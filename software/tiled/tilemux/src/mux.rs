@@ -13,8 +13,7 @@ use bulkhead_exec::account::Budget;
 use bulkhead_exec::tile::{Decision, Policy, Scheduler};
 use bulkhead_hal::paging::{AddressSpace, MapError, PAGE, Rights, TableMemory, USER_END};
 
-/// Activities on a tile at most.
-pub const ACTIVITIES: usize = 16;
+pub use bulkhead_abi::tilemux::ACTIVITIES;
 
 /// What TileMux needs of the tile.
 pub trait Machine: TableMemory {

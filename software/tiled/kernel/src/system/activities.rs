@@ -102,6 +102,7 @@ impl System {
             parked: None,
             waits: None,
             is_unsaid: false,
+            is_listed: false,
             withdrawn: Withdrawn::No,
         };
         Ok(Box::new(Equipping {
@@ -559,6 +560,7 @@ impl System {
             Withdrawn::No => {
                 self.wait_no_more(id);
                 self.jobs.forget(id, level);
+                self.unlist(id);
             }
             Withdrawn::Calls => {
                 self.activities.hush(id);

@@ -165,6 +165,7 @@ impl System {
         let is_there = self.space.is(e.node, e.birth);
         let target = target.filter(|_| is_there).ok_or(SyscallError::Revoked)?;
         let (index, size) = (target.tile, target.region.size);
+        self.list(e.id);
         let (caller, holder, plan) = (e.caller, e.holder, e.plan);
         let pages = table_pages(size);
         match e.stage {
@@ -275,6 +276,7 @@ impl System {
                 let tables = self.space.cut(l.caller, memory, own, l.tables, PAGE)?;
                 l.cut[1] = Some((tables, self.space.birth(tables)));
                 self.tiles[l.tile].tables.push(tables);
+                self.pools.insert(tables, l.tile as u16);
             }
             KEEP | GIVE_TABLES => {}
             READ => {
@@ -314,7 +316,9 @@ impl System {
     fn undo_window(&mut self, hardware: &mut impl Hardware, l: &Lighting) {
         for (cut, birth) in l.cut.into_iter().flatten() {
             if self.space.is(cut, birth) {
-                self.tiles[l.tile].tables.retain(|tables| *tables != cut);
+                if self.pools.remove(&cut).is_some() {
+                    self.tiles[l.tile].tables.retain(|tables| *tables != cut);
+                }
                 self.discard(cut);
             }
         }

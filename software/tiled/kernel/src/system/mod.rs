@@ -16,16 +16,16 @@ mod making;
 mod paging;
 mod requests;
 mod revoke;
+mod roll;
 mod sessions;
 mod speaking;
 mod tiles;
 mod waiting;
 
-use crate::activity::{ACTIVITY_COST, Activities, Activity, Path, State};
+use crate::activity::{ACTIVITY_COST, Activities, Activity, PLACE_COST, Path};
 use crate::hardware::{Hardware, Region, Right};
 use crate::tile::Tile;
-use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{
     ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES,
@@ -33,10 +33,8 @@ use bulkhead_abi::syscall::{
 };
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
-use bulkhead_capabilities::{
-    Holder, HolderId, Node, NodeId, Object, Request as QuotaRequest, Space, Terms,
-};
-use bulkhead_common::payer::{Caller, Creator, Fixed, Paid, PaidQueue, Reserved};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Request as QuotaRequest, Space, Terms};
+use bulkhead_common::payer::{Caller, Creator, Fixed, Holder, Paid, PaidQueue, Reserved};
 
 pub use activities::{Creation, NUMBERS_END};
 pub(crate) use requests::Asked;
@@ -89,7 +87,7 @@ pub struct KernelEndpoints {
     pub syscalls: [u16; PRIORITIES],
     /// For notifications of TileMux.
     pub notifications: u16,
-    /// For text of activities.
+    /// For text of activities: the first, and one more for each further group of tiles.
     pub prints: u16,
 }
 
@@ -105,6 +103,10 @@ pub struct MemoryTile {
 pub struct System {
     kernel: KernelEndpoints,
     tiles: Fixed<Tile>,
+    /// The index of each tile by its number; past all of them where there is none.
+    places: Fixed<usize>,
+    /// Which tile's page tables are cut out of a memory.
+    pools: Paid<Holder, BTreeMap<NodeId, u16>>,
     activities: Activities,
     /// Their numbers, by their places among the holders.
     numbers: Reserved<Creator, u16>,
@@ -126,31 +128,26 @@ pub struct System {
     generation: u32,
     /// Number of the last request to a TileMux.
     requests: u64,
-    /// Requests to TileMuxes that are not answered.
+    /// Requests to TileMuxes that are not answered, and who must answer next.
     asking: usize,
+    due: requests::Due,
     /// Memory that is to be cleared before somebody else gets it.
     dirty: clearing::Dirty,
     timebase: u64,
 }
 
-/// Activities at most, the kernel itself included: sixteen tiles with sixteen each.
-pub const HOLDERS: u16 = 257;
-/// Capabilities at most.
-pub const NODES: usize = 32_768;
-/// Bytes of memory that these take when all of them are in use.
-pub const ROOM: usize = NODES * size_of::<Node>()
-    + HOLDERS as usize * (size_of::<Holder>() + 2 * ACTIVITY_COST as usize);
-
 impl System {
-    /// A system without activities.
+    /// A system without activities: with a frequency of the `time` CSR in hertz, and bytes that all purses together hold.
     pub fn new(
         kernel: KernelEndpoints,
         memories: Vec<MemoryTile>,
         tiles: Vec<Tile>,
         modules: Vec<Module>,
-        timebase: u64,
+        (timebase, purses): (u64, u64),
     ) -> Self {
-        let mut space = Space::new(NODES, HOLDERS);
+        // Whoever can pay for an activity finds a place, and the kernel has one.
+        let places = (1 + purses / PLACE_COST).min(NUMBERS_END.into()) as u16;
+        let mut space = Space::new((purses / Space::NODE_COST) as usize, places);
         space.charge_activities(ACTIVITY_COST);
         for tile in tiles.iter().filter(|t| t.id < SEL_TILES_MAX) {
             // Everything is there at boot; what does not fit cannot be given away, and its use is refused later.
@@ -167,14 +164,17 @@ impl System {
             let _ = space.add_memory(SEL_MODULES, first.region.tile, start, end - start, 1);
         }
         // A rest for what the kernel itself causes when it starts the root manager.
-        let rest = 32 * Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COST;
+        let copies = 24 + (tiles.len() + memories.len()) as u64;
+        let rest = copies * Space::NODE_COST + PLACE_COST;
         let left = space.kernel_memory_left(Space::KERNEL).unwrap_or(0);
         let _ = space.add_kernel_memory(SEL_KERNEL_MEMORY, left.saturating_sub(rest));
         Self {
             kernel,
+            places: places_of(&tiles),
+            pools: Paid::default(),
             tiles: tiles.into(),
             activities: Activities::default(),
-            numbers: Reserved::with_room(HOLDERS.into()),
+            numbers: Reserved::with_room(places.into()),
             modules: modules.into(),
             space,
             timers: Paid::default(),
@@ -188,6 +188,7 @@ impl System {
             generation: 0,
             requests: 0,
             asking: 0,
+            due: requests::Due::default(),
             dirty: clearing::Dirty::default(),
             timebase,
         }
@@ -316,44 +317,6 @@ impl System {
         let label = caller_label(ticket.caller, ticket.generation);
         let found = self.activities.caller(label);
         found.ok_or(SyscallError::NotManager)
-    }
-
-    /// The number of the activity at a place among the holders.
-    fn number(&self, holder: HolderId) -> Option<u16> {
-        let number = self.numbers.get(usize::from(holder.0)).copied();
-        number.filter(|number| *number != KERNEL_ACTIVITY)
-    }
-
-    /// An activity is there.
-    fn enter(&mut self, id: u16, activity: Box<Activity>) {
-        let place = usize::from(activity.holder.0);
-        // There is room for all places of holders.
-        while self.numbers.len() <= place && self.numbers.push(KERNEL_ACTIVITY).is_ok() {}
-        self.numbers[place] = id;
-        let tile = &mut self.tiles[activity.tile];
-        tile.budgets.extend(activity.cpu);
-        tile.bucket_users[usize::from(activity.bucket)] += 1;
-        self.activities.insert(id, activity);
-    }
-
-    /// An activity is not there any more.
-    fn leave(&mut self, id: u16) -> Option<Box<Activity>> {
-        let activity = self.activities.remove(&id)?;
-        self.numbers[usize::from(activity.holder.0)] = KERNEL_ACTIVITY;
-        let tile = &mut self.tiles[activity.tile];
-        tile.budgets.retain(|owner| Some(*owner) != activity.cpu);
-        tile.bucket_users[usize::from(activity.bucket)] -= 1;
-        Some(activity)
-    }
-
-    /// The activity that a selector of a caller names.
-    fn named(&mut self, caller: HolderId, selector: u16) -> Result<u16, SyscallError> {
-        let holder = self.space.activity(caller, selector)?;
-        let number = self.number(holder).ok_or(SyscallError::NoActivity)?;
-        match self.activities.get(&number).map(|a| a.state) {
-            Some(State::Creating) => Err(SyscallError::Busy),
-            _ => Ok(number),
-        }
     }
 
     /// Carries out a call.
@@ -719,7 +682,8 @@ impl System {
     }
 
     fn tile_index(&self, id: u16) -> Result<usize, SyscallError> {
-        let index = self.tiles.iter().position(|t| t.id == id);
+        let index = self.places.get(usize::from(id)).copied();
+        let index = index.filter(|index| *index < self.tiles.len());
         index.ok_or(SyscallError::NoTile)
     }
 
@@ -742,6 +706,16 @@ impl System {
         self.update_bucket(hardware, index, parent.owner);
         Ok(())
     }
+}
+
+/// The index of each tile by its number.
+fn places_of(tiles: &[Tile]) -> Fixed<usize> {
+    let end = tiles.iter().map(|t| usize::from(t.id) + 1).max();
+    let mut places = alloc::vec![usize::MAX; end.unwrap_or(0)];
+    for (index, tile) in tiles.iter().enumerate() {
+        places[usize::from(tile.id)] = index;
+    }
+    places.into()
 }
 
 /// The label of a caller's messages: his number, and how often it had been given away before.

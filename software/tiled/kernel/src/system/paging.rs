@@ -234,12 +234,11 @@ impl System {
 
     /// The activity that runs and has its pager behind an endpoint of its tile's TileMux.
     pub(super) fn paged_by(&self, tile: usize, endpoint: u16) -> Option<u16> {
-        let mut all = self.activities.iter();
-        let found = all.find(|(_, a)| {
-            a.tile == tile
-                && a.paged.is_some_and(|(_, _, own)| own == endpoint)
-                && a.state == State::Running
-        });
-        found.map(|(&activity, _)| activity)
+        let mut here = self.tiles[tile].activities.iter().copied();
+        here.find(|id| {
+            self.activities.get(id).is_some_and(|a| {
+                a.paged.is_some_and(|(_, _, own)| own == endpoint) && a.state == State::Running
+            })
+        })
     }
 }

@@ -8,6 +8,7 @@
 use super::{System, Ticket, done};
 use crate::activity::State;
 use crate::hardware::Hardware;
+use crate::tile::Tile;
 use bulkhead_abi::syscall::{StopCause, SyscallError};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
 
@@ -17,6 +18,42 @@ pub const PATIENCE: u64 = 50_000_000;
 
 /// Notifications of a TileMux that cannot be true, beyond which its tile is lost. An honest one sends none.
 pub const LIES_MAX: u16 = 16;
+
+/// Bits of the number of a request that say which tile was asked.
+const TILE_BITS: u32 = 16;
+
+/// The tiles that must answer, in the order of their times: whoever was asked last has most of it left, for all have as long.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Due {
+    first: Option<u16>,
+    last: Option<u16>,
+}
+
+impl Due {
+    /// A tile that is not among them was asked.
+    fn push(&mut self, tiles: &mut [Tile], index: usize, until: u64) {
+        let own = Some(index as u16);
+        tiles[index].until = until;
+        tiles[index].due = (self.last, None);
+        match self.last.replace(index as u16) {
+            Some(last) => tiles[usize::from(last)].due.1 = own,
+            None => self.first = own,
+        }
+    }
+
+    /// A tile that is among them was answered for.
+    fn remove(&mut self, tiles: &mut [Tile], index: usize) {
+        let (before, behind) = core::mem::take(&mut tiles[index].due);
+        match before {
+            Some(before) => tiles[usize::from(before)].due.1 = behind,
+            None => self.first = behind,
+        }
+        match behind {
+            Some(behind) => tiles[usize::from(behind)].due.0 = before,
+            None => self.last = before,
+        }
+    }
+}
 
 /// What is to be done when a TileMux has answered.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +126,7 @@ impl System {
         }
         self.requests += 1;
         tile.asked.push_back(Asked {
-            number: self.requests,
+            number: self.requests << TILE_BITS | index as u64,
             activity,
             request,
             then,
@@ -117,7 +154,10 @@ impl System {
         let Some(first) = tile.asked.front() else {
             return;
         };
-        tile.until = hardware.time().saturating_add(PATIENCE);
+        let first = *first;
+        let until = hardware.time().saturating_add(PATIENCE);
+        self.due.push(&mut self.tiles, index, until);
+        let tile = &self.tiles[index];
         if !hardware.request(tile.id, first.request, first.number) {
             self.lose(hardware, index);
         }
@@ -137,14 +177,16 @@ impl System {
         answer: TileMuxError,
     ) {
         let is_awaited = |asked: &Asked| asked.number == number;
-        let mut tiles = self.tiles.iter();
-        let Some(index) = tiles.position(|t| t.asked.front().is_some_and(is_awaited)) else {
+        let index = (number % (1 << TILE_BITS)) as usize;
+        let tile = self.tiles.get_mut(index);
+        let Some(tile) = tile.filter(|t| t.asked.front().is_some_and(is_awaited)) else {
             return;
         };
-        let Some(asked) = self.tiles[index].asked.pop_front() else {
+        let Some(asked) = tile.asked.pop_front() else {
             return;
         };
         self.asking -= 1;
+        self.due.remove(&mut self.tiles, index);
         self.send_request(hardware, index);
         let outcome = match answer {
             TileMuxError::None => Ok(()),
@@ -156,19 +198,14 @@ impl System {
     /// Gives up tiles that have not answered in time. Returns when the next one's time ends.
     pub fn expire_tiles(&mut self, hardware: &mut impl Hardware) -> Option<u64> {
         let now = hardware.time();
-        let mut next: Option<u64> = None;
-        for index in 0..self.tiles.len() {
-            let tile = &self.tiles[index];
-            if tile.asked.is_empty() {
-                continue;
+        while let Some(index) = self.due.first.map(usize::from) {
+            let until = self.tiles[index].until;
+            if until > now {
+                return Some(until);
             }
-            if tile.until <= now {
-                self.lose(hardware, index);
-            } else {
-                next = Some(next.map_or(tile.until, |n| n.min(tile.until)));
-            }
+            self.lose(hardware, index);
         }
-        next
+        None
     }
 
     /// A notification of a tile that cannot be true.
@@ -194,9 +231,12 @@ impl System {
             hardware.give_device(tile.id, (0, 0), (0, 0, 0));
         }
         let cause = StopCause::TileLost;
-        for (&id, activity) in self.activities.iter_mut() {
-            let here = activity.tile == index;
-            if !here || matches!(activity.state, State::Creating | State::Stopped(_)) {
+        for place in 0..self.tiles[index].activities.len() {
+            let id = self.tiles[index].activities[place];
+            let Some(activity) = self.activities.get_mut(&id) else {
+                continue;
+            };
+            if matches!(activity.state, State::Creating | State::Stopped(_)) {
                 continue;
             }
             let revoked = activity.state == State::Stopping;
@@ -222,6 +262,9 @@ impl System {
         error: SyscallError,
     ) {
         let asked = core::mem::take(&mut self.tiles[index].asked);
+        if !asked.is_empty() {
+            self.due.remove(&mut self.tiles, index);
+        }
         self.asking -= asked.len();
         for asked in asked.iter().copied() {
             self.resolved(hardware, index, asked.activity, asked.then, Err(error));

@@ -21,7 +21,7 @@ use alloc::boxed::Box;
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, SyscallError};
 use bulkhead_abi::tilemux::Request;
-use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Removed};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Removed, Space};
 use bulkhead_common::payer::{Caller, PaidQueue};
 
 /// What takes long.
@@ -378,8 +378,12 @@ impl System {
             }
             Object::Memory(memory) => {
                 self.soil(removed, &memory);
-                for tile in self.tiles.iter_mut() {
-                    tile.tables.retain(|tables| *tables != removed.node);
+                // Only the kernel itself holds what page tables are cut out of.
+                if removed.holder == Space::KERNEL
+                    && let Some(tile) = self.pools.remove(&removed.node)
+                {
+                    let tables = &mut self.tiles[usize::from(tile)].tables;
+                    tables.retain(|tables| *tables != removed.node);
                 }
             }
             Object::Service(service) => self.questions -= usize::from(service.asked != 0),

@@ -7,6 +7,7 @@ use super::{Outcome, System, Ticket};
 use crate::hardware::{Hardware, Region};
 use crate::tile::Tile;
 use alloc::boxed::Box;
+use bulkhead_abi::boot::TILE_GROUP;
 use bulkhead_abi::dtu::{
     CHUNK_MAX, Endpoint, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
     TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE, UNLIMITED_CREDITS,
@@ -172,7 +173,8 @@ impl System {
                 ..ReceiveEndpoint::default()
             })
         };
-        let (notifications, prints) = (self.kernel.notifications, self.kernel.prints);
+        let prints = self.kernel.prints + (index / TILE_GROUP) as u16;
+        let notifications = self.kernel.notifications;
         let requests = (REQUEST_REPLIES, TILEMUX_BUFFER);
         let printed = (NO_ENDPOINT, TILEMUX_PRINT_BUFFER);
         let endpoints = [

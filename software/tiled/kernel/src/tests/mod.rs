@@ -203,6 +203,11 @@ fn program(address: u64, code: &[u8]) -> Vec<u8> {
 
 /// A system of two user tiles with TileMux and the root manager as modules; the manager runs as activity 1.
 pub fn boot() -> (System, Chip) {
+    boot_on(2)
+}
+
+/// The same with so many user tiles.
+pub fn boot_on(tiles: u16) -> (System, Chip) {
     let mut chip = Chip::default();
     let mut modules = Vec::new();
     for (i, (name, file)) in [
@@ -229,12 +234,12 @@ pub fn boot() -> (System, Chip) {
         base: 0x100_0000,
         size: 0x700_0000,
     };
-    let tiles = vec![
-        Tile::new(1, 2_000_000_000, 64),
-        Tile::new(2, 2_000_000_000, 64),
-    ];
+    let numbers = (1..).filter(|number| *number != MEMORY);
+    let tiles = numbers.take(tiles.into());
+    let tiles = tiles.map(|number| Tile::new(number, 2_000_000_000, 64));
+    let tiles = tiles.collect();
     let memories = vec![MemoryTile { free }];
-    let mut system = System::new(KERNEL, memories, tiles, modules, 10_000_000);
+    let mut system = System::new(KERNEL, memories, tiles, modules, (10_000_000, 6 << 20));
     let place = Place {
         tile: 1,
         memory: 1 << 20,

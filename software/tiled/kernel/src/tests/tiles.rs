@@ -391,3 +391,11 @@ fn numbers_of_activities_come_back_and_confuse_nobody() {
     assert_eq!(again, 2);
     check(&mut system);
 }
+
+/// What the root manager is given costs as much as there are tiles.
+#[test]
+fn the_root_manager_starts_on_a_chip_of_any_size() {
+    for tiles in [1, 2, 16, 17, 19, 20, 64, 128, 254] {
+        super::boot_on(tiles);
+    }
+}

@@ -1,0 +1,196 @@
+//! What an access does when its line is there.
+//!
+//! Why it exists: a value belongs to the moment at which a hart has the line, not to the moment at which it asks for it. An access
+//! that misses leaves its address, its operands and what it is to do here, and does it when the line arrives: a load takes its
+//! value, a store becomes visible, an atomic operation reads and writes in one step. Until then the destination is among the
+//! registers that wait, so nobody sees that it is not there yet.
+//!
+//! All accesses of one hart to one line are performed in program order, whichever of them the line came for: so a load sees the
+//! stores before it, without a comparison of addresses on every hit. Nothing of a line that is among the known lines is left to
+//! perform ([`super::lines`]). What it deliberately does not know: how long anything takes ([`super::pending`],
+//! [`super::store_buffer`]), and where a line's bytes are.
+
+use super::core::Core;
+use super::isa::{Kind, Op, a};
+
+/// The bytes of one line.
+pub trait LineBytes {
+    /// Reads `bytes` (1 to 8) at an offset in the line, little endian, zero-extended.
+    fn read(&mut self, offset: u64, bytes: u8) -> u64;
+    /// Writes the low `bytes` of `value`.
+    fn write(&mut self, offset: u64, bytes: u8, value: u64);
+}
+
+impl LineBytes for [u8] {
+    fn read(&mut self, offset: u64, bytes: u8) -> u64 {
+        let mut value = [0; 8];
+        let at = &self[offset as usize..];
+        match bytes {
+            8 => value.copy_from_slice(&at[..8]),
+            4 => value[..4].copy_from_slice(&at[..4]),
+            _ => value[..bytes as usize].copy_from_slice(&at[..bytes as usize]),
+        }
+        u64::from_le_bytes(value)
+    }
+
+    fn write(&mut self, offset: u64, bytes: u8, value: u64) {
+        let at = &mut self[offset as usize..];
+        let value = value.to_le_bytes();
+        match bytes {
+            8 => at[..8].copy_from_slice(&value),
+            4 => at[..4].copy_from_slice(&value[..4]),
+            _ => at[..bytes as usize].copy_from_slice(&value[..bytes as usize]),
+        }
+    }
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug)]
+pub enum Action {
+    /// A load within a line.
+    Load(Op),
+    /// The part of a load across lines that lies in one of them: so many bytes, so many bits up in the value.
+    Part(Op, u8, u8),
+    /// Load-reserved.
+    Reserve(Op),
+    /// Store-conditional: what its reservation saw, and the value for memory.
+    Conditional(Op, u64, u64),
+    /// An atomic read-modify-write with its operand.
+    Modify(Op, u64),
+    /// A store of the low bytes of a value.
+    Store(u8, u64),
+}
+
+/// An access that has not been performed.
+#[derive(Clone, Copy, Debug)]
+pub struct Late {
+    /// Physical address.
+    pub address: u64,
+    /// What to do.
+    pub action: Action,
+}
+
+/// A load across two lines of which a part is still missing.
+#[derive(Clone, Copy, Debug)]
+pub struct Split {
+    /// What has come.
+    value: u64,
+    /// Parts that have not.
+    missing: u8,
+    /// Destination of the load: one that waits belongs to one load only.
+    destination: (Kind, u8),
+}
+
+impl Core {
+    /// Leaves an access until its line comes.
+    pub fn later(&mut self, address: u64, action: Action) {
+        self.late.push(Late { address, action });
+    }
+
+    /// Keeps what has come of a load across two lines of which something is missing.
+    pub fn split_load(&mut self, op: &Op, value: u64, missing: u8) {
+        self.splits.push(Split {
+            value,
+            missing,
+            destination: (op.kind, op.rd),
+        });
+    }
+
+    /// Performs, in program order, everything that waits for the line at `line`.
+    pub fn perform_line<M: LineBytes + ?Sized>(&mut self, line: u64, memory: &mut M) {
+        let mask = self.line_mask;
+        let mut next = 0;
+        while let Some(&Late { address, action }) = self.late.get(next) {
+            if address & mask == line {
+                self.late.remove(next);
+                self.perform(address - line, address, action, memory);
+            } else {
+                next += 1;
+            }
+        }
+    }
+
+    /// Performs one access at an offset in its line.
+    pub fn perform<M: LineBytes + ?Sized>(
+        &mut self,
+        offset: u64,
+        address: u64,
+        action: Action,
+        memory: &mut M,
+    ) {
+        match action {
+            Action::Load(op) => {
+                let value = memory.read(offset, load_bytes(&op));
+                self.set_loaded(&op, value);
+            }
+            Action::Part(op, bytes, shift) => {
+                let part = memory.read(offset, bytes) << shift;
+                self.add_part(&op, part);
+            }
+            Action::Reserve(op) => {
+                let value = memory.read(offset, a::bytes(&op));
+                // A trap meanwhile has ended the reservation before it began.
+                if std::mem::take(&mut self.reserving) {
+                    self.reservation = Some((address, value));
+                }
+                self.x[op.rd as usize & 63] = a::extend(&op, value);
+            }
+            Action::Conditional(op, seen, value) => {
+                let success = memory.read(offset, a::bytes(&op)) == seen;
+                if success {
+                    memory.write(offset, a::bytes(&op), value);
+                    self.statistics.stores += 1;
+                }
+                self.x[op.rd as usize & 63] = !success as u64;
+            }
+            Action::Modify(op, operand) => {
+                let old = a::extend(&op, memory.read(offset, a::bytes(&op)));
+                let new = a::combine(&op, old, a::extend(&op, operand));
+                memory.write(offset, a::bytes(&op), new);
+                self.x[op.rd as usize & 63] = old;
+            }
+            Action::Store(bytes, value) => memory.write(offset, bytes, value),
+        }
+    }
+
+    fn add_part(&mut self, op: &Op, part: u64) {
+        let destination = (op.kind, op.rd);
+        let position = self
+            .splits
+            .iter()
+            .position(|split| split.destination == destination);
+        let position = position.expect("a part belongs to a load across lines");
+        let split = &mut self.splits[position];
+        split.value |= part;
+        split.missing -= 1;
+        if split.missing == 0 {
+            let value = self.splits.swap_remove(position).value;
+            self.set_loaded(op, value);
+        }
+    }
+
+    /// Puts what a load found into its destination.
+    fn set_loaded(&mut self, op: &Op, value: u64) {
+        let value = match op.kind {
+            Kind::Lb => value as i8 as i64 as u64,
+            Kind::Lh => value as i16 as i64 as u64,
+            Kind::Lw => value as i32 as i64 as u64,
+            Kind::Flw => value | 0xffff_ffff_0000_0000,
+            _ => value,
+        };
+        match op.kind {
+            Kind::Flw | Kind::Fld => self.f[op.rd as usize & 31] = value,
+            _ => self.x[op.rd as usize & 63] = value,
+        }
+    }
+}
+
+/// Bytes of a load.
+fn load_bytes(op: &Op) -> u8 {
+    match op.kind {
+        Kind::Lb | Kind::Lbu => 1,
+        Kind::Lh | Kind::Lhu => 2,
+        Kind::Lw | Kind::Lwu | Kind::Flw => 4,
+        _ => 8,
+    }
+}

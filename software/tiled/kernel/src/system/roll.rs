@@ -1,0 +1,72 @@
+//! Who is there: activities come and go, and are found by their place among the holders, their name, and their tile.
+//!
+//! Why it exists: what is looked up in every call must not take longer because there are many. What it deliberately does not know: what
+//! an activity has.
+
+use super::System;
+use crate::activity::{Activity, State};
+use alloc::boxed::Box;
+use bulkhead_abi::syscall::SyscallError;
+use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
+use bulkhead_capabilities::HolderId;
+
+impl System {
+    /// The number of the activity at a place among the holders.
+    pub(super) fn number(&self, holder: HolderId) -> Option<u16> {
+        let number = self.numbers.get(usize::from(holder.0)).copied();
+        number.filter(|number| *number != KERNEL_ACTIVITY)
+    }
+
+    /// An activity is there.
+    pub(super) fn enter(&mut self, id: u16, activity: Box<Activity>) {
+        let place = usize::from(activity.holder.0);
+        // There is room for all places of holders.
+        while self.numbers.len() <= place && self.numbers.push(KERNEL_ACTIVITY).is_ok() {}
+        self.numbers[place] = id;
+        let tile = &mut self.tiles[activity.tile];
+        tile.budgets.extend(activity.cpu);
+        tile.bucket_users[usize::from(activity.bucket)] += 1;
+        self.activities.insert(id, activity);
+    }
+
+    /// An activity that is being made can be looked for by its name and on its tile. Its creator makes no other one before it has this.
+    pub(super) fn list(&mut self, id: u16) {
+        if let Some(tile) = self.activities.list(id, true) {
+            self.tiles[tile].activities.push(id);
+        }
+    }
+
+    /// An activity that goes is not looked for any more.
+    pub(super) fn unlist(&mut self, id: u16) {
+        if let Some(tile) = self.activities.list(id, false) {
+            let here = &mut self.tiles[tile].activities;
+            here.retain(|other| *other != id);
+        }
+    }
+
+    /// An activity is not there any more.
+    pub(super) fn leave(&mut self, id: u16) -> Option<Box<Activity>> {
+        let activity = self.activities.remove(&id)?;
+        if activity.is_listed {
+            self.activities.unlist(&activity);
+            self.tiles[activity.tile]
+                .activities
+                .retain(|other| *other != id);
+        }
+        self.numbers[usize::from(activity.holder.0)] = KERNEL_ACTIVITY;
+        let tile = &mut self.tiles[activity.tile];
+        tile.budgets.retain(|owner| Some(*owner) != activity.cpu);
+        tile.bucket_users[usize::from(activity.bucket)] -= 1;
+        Some(activity)
+    }
+
+    /// The activity that a selector of a caller names.
+    pub(super) fn named(&mut self, caller: HolderId, selector: u16) -> Result<u16, SyscallError> {
+        let holder = self.space.activity(caller, selector)?;
+        let number = self.number(holder).ok_or(SyscallError::NoActivity)?;
+        match self.activities.get(&number).map(|a| a.state) {
+            Some(State::Creating) => Err(SyscallError::Busy),
+            _ => Ok(number),
+        }
+    }
+}

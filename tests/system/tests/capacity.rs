@@ -1,0 +1,225 @@
+//! The tiled OS on chips of many tiles: what `check` accepts boots, with an application on every tile.
+//!
+//! `BULKHEAD_CASES=N` tries so many random platforms instead of a few; `BULKHEAD_LONG=1` boots 900 applications with sessions, too.
+
+use bulkhead_abi::boot::kernel_endpoints;
+use bulkhead_runner::{place, run};
+use bulkhead_system_tests::{Report, boot_booked, boot_text, boot_with};
+use std::collections::BTreeMap;
+
+/// A system with an application on each tile of a platform but the kernel's and the manager's.
+fn everywhere(platform: &str, tiles: u16) -> String {
+    let apps: String = (2..tiles).map(|tile| app(tile, 0)).collect();
+    format!(
+        r#"<system name="everywhere" platform="{platform}" duration="2s" manager-tile="1"><domain name="d">{apps}</domain></system>"#
+    )
+}
+
+fn app(tile: u16, number: u16) -> String {
+    format!(
+        r#"<app name="a{tile}-{number}" tile="{tile}" program="adversary/witness" memory="128KiB"><argument name="rounds" value="1"/></app>"#
+    )
+}
+
+/// All applications have ended well, and so has the root manager. Managers below live on.
+fn is_well(report: &Report, apps: usize) {
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let ended = report.console.matches(" stopped: exit 0").count();
+    assert_eq!(ended, apps + 1, "{}", report.console);
+}
+
+/// A mesh of so many tiles, one of them memory, with units of so many endpoints; made of the parts of `tiled-gem5`.
+fn mesh(tiles: u16, endpoints: u16) -> String {
+    let root = place::root().expect("the checkout is there");
+    let text = std::fs::read_to_string(root.join("catalog/platforms/tiled-gem5.xml"));
+    let text = text.expect("the platform is there");
+    let parts = &text[text.find("  <clock").unwrap()..text.find("  <network topology").unwrap()];
+    let parts = parts.replace("endpoints=\"192\"", &format!("endpoints=\"{endpoints}\""));
+    let columns = 1 + (tiles - 1).isqrt();
+    let rows = tiles.div_ceil(columns);
+    let own = |tile| match tile {
+        0 => r#"privileged="true" exit="true" uart="true""#,
+        _ => r#"shared="true""#,
+    };
+    let all: String = (0..tiles - 1)
+        .map(|t| {
+            let own = own(t);
+            format!(
+                r#"<tile id="{t}" router="{t}" pipeline="app" l1i="l1" l1d="l1" l2="l2" dtu="dtu" {own}/>"#
+            )
+        })
+        .collect();
+    let last = tiles - 1;
+    format!(
+        r#"<platform name="p" kind="tiled" source="a test">{parts}<network topology="mesh" columns="{columns}" rows="{rows}"
+        clock="noc" width="16B" link="1" router="2" interface="1" header="16B" chunk="512B" channels="shared" source="a test"/>
+        {all}<memory id="{last}" router="{last}" dram="ddr3" size="1GiB" source="a test"/></platform>"#
+    )
+}
+
+/// Boots a mesh with an application everywhere if it is accepted; what is wrong with it otherwise. The root manager has exactly the memory
+/// that it must have.
+fn boot_mesh(tiles: u16, endpoints: u16) -> Result<Report, String> {
+    let root = place::root().expect("the checkout is there");
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let text = everywhere("./p.xml", tiles - 1);
+    let platform = mesh(tiles, endpoints);
+    let path = folder.path().join("system.xml");
+    std::fs::write(folder.path().join("p.xml"), &platform).expect("a file can be written");
+    std::fs::write(&path, &text).expect("a file can be written");
+    let (system, _) = run::load(&path, &[], &root).map_err(|error| error.to_string())?;
+    let least = format!("system@manager-memory={}B", system.manager_memory(0));
+    let write = |folder: &std::path::Path| {
+        std::fs::write(folder.join("p.xml"), &platform).expect("a file can be written");
+    };
+    Ok(boot_with(&text, &[&least], write).remove(0))
+}
+
+#[test]
+fn twenty_tiles_boot() {
+    let report = boot_mesh(22, 192).expect("it is accepted");
+    is_well(&report, 19);
+}
+
+#[test]
+fn an_application_runs_on_every_tile_of_64() {
+    let report = boot_text(&everywhere("tiled-64", 62), &[]).remove(0);
+    is_well(&report, 60);
+}
+
+/// Clients of each service in a crowd.
+const CLIENTS: usize = 14;
+
+/// Fifteen managers with four tiles each; on every tile a service, and clients with sessions that last until a moment.
+fn crowd() -> String {
+    let mut managers = String::new();
+    for number in 0..15 {
+        let first = 2 + 4 * number;
+        let apps: String = (first..first + 4).map(crowded).collect();
+        managers += &format!(
+            r#"<manager name="m{number}" tile="{first}"><domain name="d{number}">{apps}</domain></manager>"#
+        );
+    }
+    format!(
+        r#"<system name="crowd" platform="tiled-64" duration="4s" manager-tile="1">{managers}</system>"#
+    )
+}
+
+/// A service and its clients on a tile.
+fn crowded(tile: usize) -> String {
+    let mut apps = format!(
+        r#"<app name="s{tile}" tile="{tile}" program="service/fragile" memory="128KiB" background="true"><service/>
+        <rgate name="priority-0" slots="{CLIENTS}"/></app>"#
+    );
+    for client in 0..CLIENTS {
+        apps += &format!(
+            r#"<app name="c{tile}-{client}" tile="{tile}" program="service/persistent" memory="128KiB">
+            <argument name="runs" value="2"/><argument name="until" value="1500ms"/><session name="service" to="s{tile}"/></app>"#
+        );
+    }
+    apps
+}
+
+/// The crowd is a valid system in every test; `BULKHEAD_LONG=1` boots it.
+#[test]
+fn nine_hundred_activities_are_alive_at_once() {
+    if std::env::var_os("BULKHEAD_LONG").is_none() {
+        return is_accepted(&crowd());
+    }
+    let report = boot_booked(&crowd());
+    let (managers, services) = (15, 60);
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let ended = report.console.matches(" stopped: exit 0").count();
+    assert_eq!(ended, services * CLIENTS + 1);
+    // Managers and services are alive to the end, when the kernel looks at its books and ends them.
+    let lines = report.console.lines();
+    let rest = lines.filter(|line| {
+        line.starts_with("kernel: books: m") || line.starts_with("kernel: books: s")
+    });
+    let rest = rest.count();
+    assert_eq!(rest, managers + services);
+    let closed = "books: all is there that was there at boot";
+    assert!(report.console.contains(closed));
+    let alive = report.alive_at_once() + rest;
+    assert_eq!(alive, services * (CLIENTS + 1) + managers);
+    // Calls are as long as on small chips.
+    let mut longest: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for (what, cycles) in report.work(0x100, 0x101, 0) {
+        let of = longest.entry(what).or_default();
+        *of = (of.0 + 1, of.1.max(cycles));
+    }
+    for (what, (times, cycles)) in longest {
+        println!("| {what} | {times} | {cycles} |");
+    }
+}
+
+fn is_accepted(text: &str) {
+    let root = place::root().expect("the checkout is there");
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("system.xml");
+    std::fs::write(&path, text).expect("a file can be written");
+    if let Err(error) = run::load(&path, &[], &root) {
+        panic!("{error}");
+    }
+}
+
+#[test]
+fn an_application_runs_on_every_tile_of_256() {
+    // A manager can name what some sixty applications need, so four of them divide the tiles.
+    let managers: String = (0..4)
+        .map(|number| {
+            let first = 2 + 63 * number;
+            let apps: String = (first..first + 63).map(|tile| app(tile, 0)).collect();
+            format!(
+                r#"<manager name="m{number}" tile="{first}"><domain name="d{number}">{apps}</domain></manager>"#
+            )
+        })
+        .collect();
+    let text = format!(
+        r#"<system name="everywhere" platform="tiled-256" duration="4s" manager-tile="1">{managers}</system>"#
+    );
+    let report = boot_text(&text, &[]).remove(0);
+    is_well(&report, 252);
+}
+
+#[test]
+fn what_does_not_fit_the_unit_of_the_kernel_is_refused() {
+    let said = boot_mesh(130, 192).err().expect("it is refused");
+    assert!(
+        said.contains("the kernel needs 198 endpoints for 129 tiles, 6 more"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_accepted_boots() {
+    let cases = std::env::var("BULKHEAD_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok());
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = |below: u64| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed % below
+    };
+    // A chip has a tile for the kernel, one for the manager, one for an application, and a memory.
+    let most = if cases.is_some() { 254 } else { 40 };
+    for _ in 0..cases.unwrap_or(3) {
+        let (tiles, endpoints) = (4 + next(most - 1) as u16, 64 + next(300) as u16);
+        let (users, apps) = (usize::from(tiles) - 2, usize::from(tiles) - 3);
+        let fits = kernel_endpoints(users) <= usize::from(endpoints);
+        match boot_mesh(tiles, endpoints) {
+            Ok(report) => {
+                assert!(fits, "{tiles} tiles, {endpoints} endpoints");
+                is_well(&report, apps);
+            }
+            Err(said) if !fits => assert!(said.contains("the kernel needs"), "{said}"),
+            // One manager cannot name more, or cut more windows.
+            Err(said) => {
+                let is_known = said.contains("more than it can name") || said.contains("pieces");
+                assert!(is_known && apps > 60, "{tiles} tiles: {said}");
+            }
+        }
+    }
+}
