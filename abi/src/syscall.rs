@@ -43,6 +43,8 @@ pub const SEL_TILES_MAX: u16 = SEL_MEMORIES - SEL_TILES;
 pub const LINEAGE_MAX: usize = 12;
 /// No selector.
 pub const NO_SELECTOR: u16 = u16::MAX;
+/// In [`Syscall::Activate`]: any endpoint that is free.
+pub const ANY_ENDPOINT: u16 = u16::MAX;
 /// In [`Syscall::DeriveTile`]: this quota is shared with the source.
 pub const SHARE: u64 = u64::MAX;
 /// Priorities of callers: a waiting call of a greater one is served first.
@@ -372,6 +374,10 @@ calls! {
         offset: u64,
         /// For a receive gate: not zero: with rights to reply.
         replies: u8,
+        /// The endpoint that it shall be, the first one of a receive gate with rights to reply; [`ANY_ENDPOINT`] for any. Where the
+        /// activity knows a number from before, nobody need try until he gets it. [`SyscallError::NoEndpoint`] if it is taken by
+        /// anything else; if it is this gate's already, nothing changes, and the bytes are 0.
+        endpoint: u16,
     }
     /// Undoes `Activate`.
     Deactivate = 14 {

@@ -385,7 +385,21 @@ pub fn fuzz(root: &Path, cases: u32) -> Result<bool, String> {
     let before = ["test", "--release", "--no-fail-fast", "--lib"];
     let mut long = over("fuzzing", &before, fuzzed, &[]);
     long.variable = Some(("PROPTEST_CASES", cases.to_string()));
-    Ok(run_steps(root, "Fuzzing", vec![long]))
+    // A pair of hostile programs on a chip takes as long as a hundred operations of a client.
+    let mut pairs = step(
+        "pairs of hostile programs",
+        &[
+            "test",
+            "--release",
+            "-p",
+            "bulkhead-system-tests",
+            "attacks::pairs",
+            "--",
+            "--nocapture",
+        ],
+    );
+    pairs.variable = Some(("BULKHEAD_PAIRS", cases.div_ceil(100).to_string()));
+    Ok(run_steps(root, "Fuzzing", vec![long, pairs]))
 }
 
 /// Tidy, formatting and lints.

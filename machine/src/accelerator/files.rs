@@ -12,7 +12,9 @@ use crate::types::Tick;
 use bulkhead_abi::accelerator::{KERNEL, SERVICE};
 use bulkhead_abi::dtu::DtuError;
 use bulkhead_abi::file::{CLOSE, COMMIT, CREATE, OPEN, READ, TRUNCATE, WRITE};
-use bulkhead_abi::syscall::{NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, Syscall, SyscallError};
+use bulkhead_abi::syscall::{
+    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, Syscall, SyscallError,
+};
 
 /// How long a service that is still starting is waited for, in nanoseconds.
 pub const PATIENCE: u64 = 10_000_000;
@@ -272,6 +274,7 @@ impl Context {
                 memory: NO_SELECTOR,
                 offset: 0,
                 replies: 0,
+                endpoint: ANY_ENDPOINT,
             },
             Call::Revoke(slot) => Syscall::Revoke {
                 selector: slot.selector(),

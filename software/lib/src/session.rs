@@ -11,8 +11,8 @@ use crate::gate::{MemoryGate, ReceiveGate};
 use crate::{syscall, time};
 use bulkhead_abi::environment::{ENVIRONMENT_BASE, GateKind};
 use bulkhead_abi::syscall::{
-    NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, SEL_OFFERED, SEL_SESSIONS, SERVICES_MAX,
-    SYSCALL_SLOT, Syscall, SyscallError,
+    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, SEL_OFFERED, SEL_SESSIONS,
+    SERVICES_MAX, SYSCALL_SLOT, Syscall, SyscallError,
 };
 use bulkhead_common::status::Status;
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
@@ -24,7 +24,8 @@ pub type Result<T> = core::result::Result<T, Status>;
 #[cold]
 pub fn refused(error: SyscallError) -> Status {
     match error {
-        SyscallError::NoCapability | SyscallError::Gone => Status::Closed,
+        // What is taken away in the middle of a call is gone as well.
+        SyscallError::NoCapability | SyscallError::Gone | SyscallError::Revoked => Status::Closed,
         SyscallError::NoQuota | SyscallError::NoKernelMemory => Status::TooMany,
         SyscallError::NoEndpoint => Status::TooMany,
         SyscallError::Busy | SyscallError::WrongState => Status::Busy,
@@ -127,6 +128,7 @@ impl Session {
             memory: NO_SELECTOR,
             offset: 0,
             replies: 0,
+            endpoint: ANY_ENDPOINT,
         };
         let [endpoint, size, ..] = match syscall::call(&request) {
             Ok(results) => results,
@@ -191,6 +193,7 @@ pub fn offer(service: u16) -> Result<ReceiveGate> {
         // Program and data lie in the activity's memory as they do behind its environment page.
         offset: buffer - ENVIRONMENT_BASE,
         replies: 1,
+        endpoint: ANY_ENDPOINT,
     })?;
     call(Syscall::CreateService {
         gate,

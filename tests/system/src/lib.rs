@@ -66,10 +66,15 @@ impl Report {
 
     /// Values and cycles of all pieces of work between two kinds of markers on a tile.
     pub fn work(&self, begin: u16, end: u16, tile: u16) -> Vec<(u64, u64)> {
+        self.work_until(begin, end, tile, u64::MAX)
+    }
+
+    /// The same, of those that ended by this cycle.
+    pub fn work_until(&self, begin: u16, end: u16, tile: u16, until: u64) -> Vec<(u64, u64)> {
         let mut open = None;
         let mut all = Vec::new();
         for (tick, at, _, kind, value) in &self.markers {
-            if *at != tile {
+            if *at != tile || *tick / self.cycle > until {
                 continue;
             }
             if *kind == begin {

@@ -4,6 +4,7 @@
 //! deliberately does not know: what is asked. `cargo test --release -p bulkhead-system-tests calls::` runs one file.
 
 mod accelerators;
+mod attacks;
 mod audit;
 mod book;
 mod c_programs;

@@ -28,7 +28,7 @@ fn only(finished: &Finished) -> &DomainResult {
 const TIGHT: &str = "flow[loop]@deadline=100us";
 
 #[test]
-#[ignore = "open: the expected figures are of the kernel before rights, payers and time were merged; see docs/decisions/0002-open-points.md"]
+#[ignore = "open: figures and culprits of the kernel before the merges; what was seen since is in docs/decisions/0002-open-points.md"]
 fn limits_bound_what_the_quickstart_suffers_and_their_removal_is_found() {
     let good = checked("quickstart", "control", &[TIGHT], 6);
     let domain = only(&good);
@@ -227,7 +227,7 @@ fn sends_frames(attack: &AttackResult) -> bool {
 
 /// A network service and its client, beside adversaries on both chips: one of them has the card at the other end of the cable.
 #[test]
-#[ignore = "open: the expected figures are of the kernel before rights, payers and time were merged; see docs/decisions/0002-open-points.md"]
+#[ignore = "open: figures and culprits of the kernel before the merges; what was seen since is in docs/decisions/0002-open-points.md"]
 fn a_flood_from_the_other_chip_is_found() {
     let finished = two_chips("control", 3);
     let domain = only(&finished);
@@ -321,7 +321,7 @@ fn a_domain_that_is_nowhere_is_refused_with_the_names_that_there_are() {
 /// Two chips with different clocks. A slow neighbour needs longer to start its card than a short comparison takes: the result says
 /// that it has not attacked yet.
 #[test]
-#[ignore = "open: the expected figures are of the kernel before rights, payers and time were merged; see docs/decisions/0002-open-points.md"]
+#[ignore = "open: figures and culprits of the kernel before the merges; what was seen since is in docs/decisions/0002-open-points.md"]
 fn attacks_that_come_too_late_are_no_proof() {
     let early = two_chips_for("audit-slow-peer", "control", 0, "1ms");
     let domain = only(&early);

@@ -18,7 +18,6 @@ fn last<'a>(report: &'a Report, name: &str) -> &'a str {
 }
 
 #[test]
-#[ignore = "open: a client two managers down is not connected again (NoQuota for an endpoint); see docs/decisions/0002-open-points.md"]
 fn a_service_comes_back_for_clients_below_any_manager() {
     let report = run(r#"<domain name="d">
       <app name="above" tile="4" program="service/persistent"><argument name="stops" value="1"/><argument name="losses" value="5"/>

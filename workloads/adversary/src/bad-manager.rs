@@ -6,8 +6,8 @@
 #![no_main]
 
 use bulkhead_lib::abi::syscall::{
-    NO_SELECTOR, Number, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MEMORY,
-    SEL_TILES, SHARE, Syscall,
+    ANY_ENDPOINT, NO_SELECTOR, Number, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES,
+    SEL_MEMORY, SEL_TILES, SHARE, Syscall,
 };
 use bulkhead_lib::{println, syscall};
 
@@ -45,6 +45,7 @@ fn main() -> u64 {
             memory: NO_SELECTOR,
             offset: 0,
             replies: 0,
+            endpoint: ANY_ENDPOINT,
         })
         .is_ok()
     {

@@ -6,7 +6,8 @@
 
 use bulkhead_lib::abi::dtu::DtuError;
 use bulkhead_lib::abi::syscall::{
-    NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, Syscall,
+    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE,
+    Syscall,
 };
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_lib::{argument, println, syscall};
@@ -40,6 +41,7 @@ fn round() -> Result<(), &'static str> {
             memory: NO_SELECTOR,
             offset: 0,
             replies: 0,
+            endpoint: ANY_ENDPOINT,
         };
         let [endpoint, size, ..] = call("activate", request)?;
         *gate = MemoryGate::new(endpoint as u16, size);

@@ -9,8 +9,8 @@
 use alloc::boxed::Box;
 use bulkhead_lib::abi::environment::{ENVIRONMENT_BASE, Environment, PROGRAM_BASE};
 use bulkhead_lib::abi::syscall::{
-    MAP_EXECUTE, MAP_READ, MAP_WRITE, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY,
-    SEL_MEMORY, SEL_SESSIONS, SEL_TILE, SHARE, Syscall,
+    ANY_ENDPOINT, MAP_EXECUTE, MAP_READ, MAP_WRITE, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE,
+    SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_SESSIONS, SEL_TILE, SHARE, Syscall,
 };
 use bulkhead_lib::abi::words::Name;
 use bulkhead_lib::hal::dtu;
@@ -254,6 +254,7 @@ impl Rights {
             memory: SEL_MEMORY,
             offset,
             replies: 1,
+            endpoint: ANY_ENDPOINT,
         };
         let [endpoint, ..] = syscall::call(&activate).ok()?;
         Some((target, endpoint as u16))
@@ -513,6 +514,7 @@ fn activate(gate: u16) -> Option<u16> {
         memory: NO_SELECTOR,
         offset: 0,
         replies: 0,
+        endpoint: ANY_ENDPOINT,
     };
     let [endpoint, ..] = syscall::call(&activate).ok()?;
     Some(endpoint as u16)

@@ -10,8 +10,8 @@ extern crate alloc;
 
 use alloc::vec;
 use bulkhead_lib::abi::syscall::{
-    MAP_READ, MAP_WRITE, NO_SELECTOR, ObjectKind, REPORT_DONE, SEL_ACTIVITY, SEL_DESCRIPTION,
-    SEL_FREE, SEL_MEMORY, SELECTORS, Syscall, module_key,
+    ANY_ENDPOINT, MAP_READ, MAP_WRITE, NO_SELECTOR, ObjectKind, REPORT_DONE, SEL_ACTIVITY,
+    SEL_DESCRIPTION, SEL_FREE, SEL_MEMORY, SELECTORS, Syscall, module_key,
 };
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_lib::{println, syscall};
@@ -65,6 +65,7 @@ fn main() -> u64 {
             memory: NO_SELECTOR,
             offset: 0,
             replies: 0,
+            endpoint: ANY_ENDPOINT,
         };
         let Ok([endpoint, ..]) = syscall::call(&request) else {
             continue;

@@ -5,8 +5,8 @@
 #![no_main]
 
 use bulkhead_lib::abi::syscall::{
-    NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, SELECTORS,
-    Syscall,
+    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE,
+    SELECTORS, Syscall,
 };
 use bulkhead_lib::{argument, marker, println, syscall};
 
@@ -47,6 +47,7 @@ fn grow(every: u16) -> u16 {
                 memory: NO_SELECTOR,
                 offset: 0,
                 replies: 0,
+                endpoint: ANY_ENDPOINT,
             };
             let _ = syscall::call(&activate);
         }

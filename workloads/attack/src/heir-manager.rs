@@ -1,25 +1,28 @@
 //! A manager that starts nobody of its description, but children of its own on every tile that it has: as urgent and with as much
-//! processor time as it can get.
+//! processor time as it can get, one after the other, each by another wish. Each makes a check marker of its number: 100 times the tile, and 1, ...
 #![no_std]
 #![no_main]
 
 mod heirs;
 
 use bulkhead_lib::abi::syscall::{
-    NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, Syscall,
+    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES,
+    Syscall,
 };
 use bulkhead_lib::gate::MemoryGate;
-use bulkhead_lib::{println, syscall};
-use heirs::{Heir, LOOP};
+use bulkhead_lib::{println, syscall, time};
+use heirs::{CODE, Heir, Wish};
 
 bulkhead_lib::main!(main);
 
 /// Children on each tile.
-const CHILDREN: u16 = 4;
+const CHILDREN: u16 = 5;
+/// Nanoseconds that each but the last may live.
+const LIFE: u64 = 8_000_000;
 /// Where it puts what it makes, behind what it was given.
 const FIRST: u16 = SEL_FREE + 100;
 
-/// Writes the loop into memory.
+/// Writes what children do into memory.
 fn fill(memory: u16) -> bool {
     let request = Syscall::Activate {
         gate: memory,
@@ -27,12 +30,14 @@ fn fill(memory: u16) -> bool {
         memory: NO_SELECTOR,
         offset: 0,
         replies: 0,
+        endpoint: ANY_ENDPOINT,
     };
     let Ok([endpoint, size, ..]) = syscall::call(&request) else {
         return false;
     };
     let gate = MemoryGate::new(endpoint as u16, size);
-    let written = gate.write(0, &LOOP.to_le_bytes()).is_ok();
+    let code = CODE.map(u32::to_le_bytes);
+    let written = gate.write(0, code.as_flattened()).is_ok();
     let request = Syscall::Deactivate {
         gate: memory,
         endpoint: gate.endpoint(),
@@ -83,8 +88,25 @@ fn main() -> u64 {
                     code: 0,
                     reply: 4096 + 256 * u64::from(number),
                     name: "heir",
+                    number: 100 * u64::from(tile) + u64::from(number) + 1,
+                    wish: [
+                        Wish::Any,
+                        Wish::Period,
+                        Wish::Tenth,
+                        Wish::Urgent,
+                        Wish::Grandchild,
+                    ][usize::from(number % CHILDREN)],
                 };
-                started += u32::from(heir.start());
+                let runs = heir.start();
+                started += u32::from(runs);
+                if runs && number + 1 < CHILDREN {
+                    // The next one shall find all the time that this one had.
+                    time::sleep_until(time::now() + LIFE);
+                    for selector in [heir.selector, heir.selector + 2] {
+                        let request = Syscall::Revoke { selector, keep: 0 };
+                        let _ = syscall::call(&request);
+                    }
+                }
             }
             println!("started {started} children on tile {tile}");
         }

@@ -4,14 +4,15 @@ use bulkhead_lib::abi::syscall::{MAP_EXECUTE, MAP_READ, SHARE, Syscall};
 use bulkhead_lib::abi::words::Name;
 use bulkhead_lib::{println, syscall};
 
-/// `j .`, as a page of instructions would begin.
-pub const LOOP: u32 = 0x0000_006f;
+/// What a child does: it makes a check marker of its stack pointer, 16 times the number that it was started with, and loops for ever
+/// (`slti x0, sp, 11`, `j .`).
+pub const CODE: [u32; 2] = [0x00B1_2013, 0x0000_006F];
 /// Where a child finds its loop.
 const ADDRESS: u64 = 0x1000_0000;
 
 /// What a child is made of.
 pub struct Heir {
-    /// A free selector, and the next ones.
+    /// A free selector, and the next two.
     pub selector: u16,
     /// The tile capability to derive from.
     pub tile: u16,
@@ -23,13 +24,38 @@ pub struct Heir {
     pub reply: u64,
     /// Name.
     pub name: &'static str,
+    /// What it says when it runs.
+    pub number: u64,
+    /// What its creator tries first.
+    pub wish: Wish,
+}
+
+/// What a creator tries first, before it takes what it gets.
+#[derive(Clone, Copy)]
+pub enum Wish {
+    /// Everything, the most first.
+    Any,
+    /// A share of a period that is longer than any run.
+    Period,
+    /// A tenth of each millisecond.
+    Tenth,
+    /// The highest priority of all.
+    Urgent,
+    /// A capability derived from a derived one.
+    Grandchild,
 }
 
 impl Heir {
-    fn derive(&self, (budget, period): (u64, u64), priority: u8, idle: u8) -> bool {
+    fn derive(
+        &self,
+        place: (u16, u16),
+        (budget, period): (u64, u64),
+        priority: u8,
+        idle: u8,
+    ) -> bool {
         let request = Syscall::DeriveTile {
-            source: self.tile,
-            target: self.selector,
+            source: place.0,
+            target: place.1,
             endpoints: SHARE,
             budget,
             period,
@@ -42,8 +68,12 @@ impl Heir {
         syscall::call(&request).is_ok()
     }
 
+    fn revoke(selector: u16) {
+        let _ = syscall::call(&Syscall::Revoke { selector, keep: 0 });
+    }
+
     fn begin(&self, tile: u16, tile_priority: u8) -> bool {
-        let activity = self.selector + 1;
+        let activity = self.selector + 2;
         let calls = [
             Syscall::CreateActivity {
                 target: activity,
@@ -65,28 +95,39 @@ impl Heir {
             Syscall::Start {
                 activity,
                 entry: ADDRESS,
-                stack: 0,
+                stack: 16 * self.number,
             },
         ];
         for request in calls {
             if let Err(error) = syscall::call(&request) {
                 println!("no child at priority {tile_priority}: {error:?}");
-                let request = Syscall::Revoke {
-                    selector: activity,
-                    keep: 0,
-                };
-                let _ = syscall::call(&request);
+                Self::revoke(activity);
                 return false;
             }
         }
         true
     }
 
+    /// A capability with this time as the child's, derived twice if the child shall be a child's child.
+    fn inherit(&self, budget: (u64, u64), priority: u8, idle: u8) -> Option<u16> {
+        let (first, second) = (self.selector, self.selector + 1);
+        if !self.derive((self.tile, first), budget, priority, idle) {
+            return None;
+        }
+        match self.wish {
+            Wish::Grandchild => self
+                .derive((first, second), budget, priority, idle)
+                .then_some(second),
+            _ => Some(first),
+        }
+    }
+
     /// Starts the child as strong as it can be.
     pub fn start(&self) -> bool {
         let second = 1_000_000_000;
-        let budgets = [
+        let all = [
             (800 * second, 1000 * second),
+            (100 * second, 1000 * second),
             (80 * second, 1000 * second),
             (second / 10, second),
             (10_000_000, 100_000_000),
@@ -96,22 +137,26 @@ impl Heir {
             (SHARE, 0),
             (0, 0),
         ];
+        let budgets = match self.wish {
+            Wish::Period => &all[..3],
+            Wish::Tenth => &all[6..8],
+            _ => &all[..],
+        };
+        let priorities: &[u8] = match self.wish {
+            Wish::Urgent => &[255],
+            _ => &[255, 250, 200, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0],
+        };
         for budget in budgets {
-            for priority in [255, 250, 200, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0] {
+            for priority in priorities {
                 for idle in [1, 0] {
-                    if !self.derive(budget, priority, idle) {
-                        continue;
+                    if let Some(tile) = self.inherit(*budget, *priority, idle) {
+                        println!("derived {budget:?} of priority {priority}");
+                        if self.begin(tile, 255) || self.begin(tile, *priority) {
+                            println!("a child with {budget:?} runs at {priority}");
+                            return true;
+                        }
                     }
-                    println!("derived {budget:?} of priority {priority}");
-                    if self.begin(self.selector, 255) || self.begin(self.selector, priority) {
-                        println!("a child with {budget:?} runs at {priority}");
-                        return true;
-                    }
-                    let request = Syscall::Revoke {
-                        selector: self.selector,
-                        keep: 0,
-                    };
-                    let _ = syscall::call(&request);
+                    Self::revoke(self.selector);
                 }
             }
         }

@@ -6,7 +6,8 @@
 #![no_main]
 
 use bulkhead_lib::abi::syscall::{
-    NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, SEL_SESSIONS, Syscall, SyscallError,
+    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, SEL_SESSIONS, Syscall,
+    SyscallError,
 };
 use bulkhead_lib::{argument, syscall, time};
 
@@ -42,6 +43,7 @@ fn main() -> u64 {
                 memory: NO_SELECTOR,
                 offset: 0,
                 replies: 0,
+                endpoint: ANY_ENDPOINT,
             },
         };
         match syscall::call(&take) {

@@ -7,7 +7,7 @@
 #![no_main]
 
 use bulkhead_lib::abi::syscall::{
-    NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, Syscall, SyscallError,
+    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, Syscall, SyscallError,
 };
 use bulkhead_lib::{argument, marker, syscall, time};
 
@@ -28,6 +28,7 @@ fn get() -> Result<(), SyscallError> {
         memory: NO_SELECTOR,
         offset: 0,
         replies: 0,
+        endpoint: ANY_ENDPOINT,
     })?;
     Ok(())
 }

@@ -6,7 +6,9 @@
 #![no_std]
 #![no_main]
 
-use bulkhead_lib::abi::syscall::{NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, Syscall};
+use bulkhead_lib::abi::syscall::{
+    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, Syscall,
+};
 use bulkhead_lib::{argument, marker, println, syscall, time};
 
 bulkhead_lib::main!(main);
@@ -38,6 +40,7 @@ fn main() -> u64 {
             memory: NO_SELECTOR,
             offset: 0,
             replies: 0,
+            endpoint: ANY_ENDPOINT,
         },
         revoke,
     ];

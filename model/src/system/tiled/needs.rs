@@ -94,11 +94,10 @@ impl App {
         }
     }
 
-    /// Pages for page tables that it may use.
+    /// Pages for page tables that it may use: a limit sets so many aside, for activities that it makes itself.
     pub fn tables(&self) -> u64 {
-        self.quotas
-            .page_tables
-            .unwrap_or_else(|| self.least_tables())
+        let least = self.least_tables();
+        self.quotas.page_tables.unwrap_or(0).max(least)
     }
 
     /// Kernel memory that it may use.
@@ -279,6 +278,17 @@ impl System {
         sum
     }
 
+    /// Pages that the limits of a manager set aside for page tables beyond what is needed below it.
+    fn spare_tables(&self, manager: usize) -> u64 {
+        let tiles = self.tiles_below(manager).into_iter();
+        let spare = tiles.map(|tile| {
+            let limit = self.managers[manager].limit(tile);
+            let limit = limit.and_then(|limit| limit.page_tables).unwrap_or(0);
+            limit.saturating_sub(self.on_tile(manager, tile).tables)
+        });
+        spare.fold(0, u64::saturating_add)
+    }
+
     /// Kernel memory that a manager must have for what is below it.
     pub fn kernel_memory_below(&self, manager: usize) -> u64 {
         let apps = self.apps_of(manager);
@@ -322,13 +332,15 @@ impl System {
         let mut sum = 0u64;
         for (index, app) in self.apps.iter().enumerate() {
             if self.is_within(self.manager_of(index), manager) {
-                sum = sum.saturating_add(activity(app.memory.0, app.least_tables()));
+                sum = sum.saturating_add(activity(app.memory.0, app.tables()));
                 sum = sum.saturating_add(app.region_bytes());
             }
         }
         for below in managers {
             let memory = self.managers[below].memory.0;
             sum = sum.saturating_add(activity(memory, table_pages(memory)));
+            let tables = self.spare_tables(below).saturating_mul(PAGE * levels);
+            sum = sum.saturating_add(tables);
             sum = sum.saturating_add(self.spare_memory(below));
         }
         sum
@@ -359,7 +371,7 @@ impl System {
             need(
                 app.tile,
                 app.memory_tile,
-                with_tables(app.memory.0, app.least_tables()),
+                with_tables(app.memory.0, app.tables()),
             );
         }
         let below: Vec<usize> = self.managers_below(manager).collect();
@@ -372,12 +384,19 @@ impl System {
             );
         }
         let tiles: Vec<Vec<u16>> = below.iter().map(|m| self.tiles_below(*m)).collect();
-        for tile in tiles.iter().flatten() {
-            let sharers = tiles.iter().filter(|all| all.contains(tile)).count();
-            // What managers below share is lit by the one above.
-            if sharers > 1 {
-                let own = self.apps_of(manager).find(|app| app.tile == *tile);
-                need(*tile, own.map_or(first, |app| app.memory_tile), 0);
+        for (index, tile) in
+            (below.iter().zip(&tiles)).flat_map(|(m, all)| all.iter().map(|t| (*m, *t)))
+        {
+            let sharers = tiles.iter().filter(|all| all.contains(&tile)).count();
+            let own = self.apps_of(manager).find(|app| app.tile == tile);
+            let is_own = own.is_some() || below.iter().any(|m| self.managers[*m].tile == tile);
+            // What managers below share, with each other or with the one above, is lit by the one above, with pages for all page tables.
+            if sharers > 1 || is_own {
+                let limit = self.managers[index].limit(tile);
+                let inner = self.on_tile(index, tile).tables;
+                let tables = limit.and_then(|limit| limit.page_tables).unwrap_or(inner);
+                let memory = own.map_or(first, |app| app.memory_tile);
+                need(tile, memory, with_tables(0, tables));
             }
         }
         windows.extend(self.shared_windows_of(manager));

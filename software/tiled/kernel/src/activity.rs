@@ -17,6 +17,17 @@ use core::cell::Cell;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 
+/// What an activity that has stopped has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Withdrawn {
+    /// Nothing.
+    No,
+    /// It neither waits nor has jobs that have not begun.
+    Calls,
+    /// It has nothing to say, no device and no processor time either.
+    All,
+}
+
 /// Where an activity is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -75,10 +86,12 @@ pub struct Activity {
     pub(crate) parked: Option<Right>,
     /// What its call waits for, if that is something that others do.
     pub(crate) waits: Option<Waiting>,
+    /// It has stopped, and that is still to be said: its path is there as long.
+    pub(crate) is_unsaid: bool,
+    /// What it has left already, when it has stopped.
+    pub(crate) withdrawn: Withdrawn,
     /// Its name is looked up.
     pub(crate) is_listed: bool,
-    /// It has stopped, and neither waits nor has jobs that have not begun.
-    pub(crate) is_withdrawn: bool,
 }
 
 /// Bytes that the kernel keeps of an activity, beside its place among the holders. Whoever creates it pays for them.
@@ -321,8 +334,9 @@ mod tests {
             post: Box::default(),
             parked: None,
             waits: None,
+            is_unsaid: false,
+            withdrawn: Withdrawn::No,
             is_listed: false,
-            is_withdrawn: false,
         }
     }
 

@@ -1,57 +1,196 @@
-//! What goes to the console: whole lines, each with the name of who wrote it.
+//! What goes to the console: whole lines, each with the name of who wrote it, a few bytes at a time.
 //!
 //! Why it exists: people and the runner believe what stands there, so nobody may write in another's name. Text comes in
-//! pieces from many tiles and is not trusted; the name is the kernel's own. What it deliberately does not know: the device.
+//! pieces from many tiles and is not trusted; the name is the kernel's own. A text of many lines with a long name is much longer than it
+//! came, so nobody waits for all of it: it is written in pieces of [`PIECE`] bytes. What it deliberately does not know: the device.
 
+use bulkhead_abi::syscall::LINEAGE_MAX;
+use bulkhead_abi::tilemux::PRINT_TEXT;
+use bulkhead_abi::words::NAME;
 use core::fmt::{self, Write};
 
-/// The console with its open line.
+/// Bytes that are written in one piece of work: a line of a program with its name takes two or three.
+pub const PIECE: usize = 32;
+/// Bytes of a path at most: names, and numbers of namesakes behind them.
+const PATH: usize = LINEAGE_MAX * (NAME + "/:65535".len());
+/// Bytes of a line of the kernel's own at most: who, where, and how he stopped.
+const OWN: usize = PATH + 160;
+
+/// Bytes that are to be written. What does not fit is left out.
+#[derive(Clone, Copy, Debug)]
+struct Buffer<const N: usize> {
+    bytes: [u8; N],
+    length: usize,
+    /// How many are written.
+    at: usize,
+}
+
+impl<const N: usize> Default for Buffer<N> {
+    fn default() -> Self {
+        Self {
+            bytes: [0; N],
+            length: 0,
+            at: 0,
+        }
+    }
+}
+
+impl<const N: usize> Buffer<N> {
+    fn set(&mut self, text: impl fmt::Display) {
+        (self.length, self.at) = (0, 0);
+        // What is too long is cut off.
+        let _ = write!(self, "{text}");
+    }
+
+    /// The whole characters of what is left, at most `room` bytes.
+    fn rest(&self, room: usize) -> &str {
+        let rest = &self.bytes[self.at..self.length];
+        let mut end = rest.len().min(room);
+        while end < rest.len() && rest[end] & 0xC0 == 0x80 {
+            end -= 1;
+        }
+        // Only whole characters come in and go out.
+        core::str::from_utf8(&rest[..end]).unwrap_or_default()
+    }
+
+    fn is_written(&self) -> bool {
+        self.at == self.length
+    }
+}
+
+impl<const N: usize> Write for Buffer<N> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut end = text.len().min(N - self.length);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.bytes[self.length..self.length + end].copy_from_slice(&text.as_bytes()[..end]);
+        self.length += end;
+        match end == text.len() {
+            true => Ok(()),
+            false => Err(fmt::Error),
+        }
+    }
+}
+
+/// Writes what is left of a buffer, whole characters, at most `room` bytes; whether all is written.
+fn pour<const N: usize>(from: &mut Buffer<N>, room: &mut usize, out: &mut impl Write) -> bool {
+    let rest = from.rest(*room);
+    let end = rest.len();
+    // The console never fails.
+    let _ = out.write_str(rest);
+    from.at += end;
+    *room -= end;
+    from.is_written()
+}
+
+/// The console with its open line, and what is not written yet: one text, and one line of the kernel's own.
 #[derive(Debug, Default)]
 pub struct Lines {
     /// Tile and activity whose text has not ended its line.
     open: Option<(u16, u16)>,
+    /// Who wrote the text, what stands before each of its lines, and the text.
+    writer: (u16, u16),
+    head: Buffer<{ PATH + 4 }>,
+    text: Buffer<PRINT_TEXT>,
+    /// Whether the head of a line of it is being written: nothing comes between.
+    is_heading: bool,
+    own: Buffer<OWN>,
 }
 
 impl Lines {
-    /// Writes a piece of an activity's text. Each line begins with the name; control characters become `?`, so a text neither
-    /// moves the cursor nor begins a line without a name.
-    pub fn text(
-        &mut self,
-        writer: (u16, u16),
-        name: impl fmt::Display,
-        text: &[u8],
-        out: &mut impl Write,
-    ) -> fmt::Result {
-        if self.open.is_some_and(|open| open != writer) {
-            self.end(out)?;
-        }
+    /// Whether a text is not written whole.
+    pub fn has_text(&self) -> bool {
+        !self.text.is_written()
+    }
+
+    /// Whether a line of the kernel's own is not written whole.
+    pub fn has_line(&self) -> bool {
+        !self.own.is_written()
+    }
+
+    /// Begins a piece of an activity's text, when the last one is written. Each line begins with the name; control characters become `?`, so a
+    /// text neither moves the cursor nor begins a line without a name.
+    pub fn text(&mut self, writer: (u16, u16), name: impl fmt::Display, text: &[u8]) {
+        self.writer = writer;
+        self.head.set(format_args!("[{name}] "));
+        (self.text.length, self.text.at) = (0, 0);
         for chunk in text.utf8_chunks() {
-            let broken = chunk.invalid().iter().map(|_| '?');
-            for character in chunk.valid().chars().chain(broken) {
-                if self.open.replace(writer).is_none() {
-                    write!(out, "[{name}] ")?;
-                }
-                match character {
-                    '\n' => self.end(out)?,
-                    _ if character.is_control() => out.write_char('?')?,
-                    _ => out.write_char(character)?,
-                }
+            // It does not become longer, and a longer one does not come.
+            let _ = self.text.write_str(chunk.valid());
+            for _ in chunk.invalid() {
+                let _ = self.text.write_str("?");
             }
         }
-        Ok(())
-    }
-
-    /// Writes a line of the kernel's own, never inside a line of others.
-    pub fn line(&mut self, line: impl fmt::Display, out: &mut impl Write) -> fmt::Result {
-        if self.open.is_some() {
-            self.end(out)?;
+        let bytes = &mut self.text.bytes[..self.text.length];
+        for at in 0..bytes.len() {
+            // Control characters of one byte and of two.
+            match bytes[at] {
+                b'\n' => {}
+                0..0x20 | 0x7F => bytes[at] = b'?',
+                0x80..0xA0 if at > 0 && bytes[at - 1] == 0xC2 => {
+                    (bytes[at - 1], bytes[at]) = (b'?', b'?')
+                }
+                _ => {}
+            }
         }
-        writeln!(out, "kernel: {line}")
     }
 
-    fn end(&mut self, out: &mut impl Write) -> fmt::Result {
+    /// Begins a line of the kernel's own, when the last one is written; it never stands inside a line of others.
+    pub fn line(&mut self, line: impl fmt::Display) {
+        self.own.set(format_args!("kernel: {line}"));
+        // However long it is, it ends.
+        self.own.length = self.own.length.min(OWN - 1);
+        let _ = self.own.write_char('\n');
+    }
+
+    /// Writes one piece of what there is: of the kernel's own line first, unless the name of a writer has begun.
+    pub fn step(&mut self, out: &mut impl Write) {
+        let mut room = PIECE;
+        while room > 0 && (self.has_line() || self.has_text()) {
+            if self.has_line() && !self.is_heading {
+                if self.open.is_some() {
+                    self.end(&mut room, out);
+                } else if !pour(&mut self.own, &mut room, out) {
+                    // A character that does not fit is the first of the next piece.
+                    return;
+                }
+            } else if self.open.is_some_and(|open| open != self.writer) {
+                self.end(&mut room, out);
+            } else if self.open.is_none() {
+                self.is_heading = true;
+                if !pour(&mut self.head, &mut room, out) {
+                    return;
+                }
+                (self.is_heading, self.head.at) = (false, 0);
+                self.open = Some(self.writer);
+            } else if !self.words(&mut room, out) {
+                return;
+            }
+        }
+    }
+
+    /// Writes what is left of a line of the text; false if not all of that fits.
+    fn words(&mut self, room: &mut usize, out: &mut impl Write) -> bool {
+        let rest = self.text.rest(*room);
+        let line = rest.find('\n').unwrap_or(rest.len());
+        if rest.starts_with('\n') {
+            self.text.at += 1;
+            self.end(room, out);
+            return true;
+        }
+        // The console never fails.
+        let _ = out.write_str(&rest[..line]);
+        self.text.at += line;
+        *room -= line;
+        line > 0
+    }
+
+    fn end(&mut self, room: &mut usize, out: &mut impl Write) {
         self.open = None;
-        out.write_char('\n')
+        *room -= 1;
+        // The console never fails.
+        let _ = out.write_char('\n');
     }
 }
 
@@ -60,12 +199,61 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn all(lines: &mut Lines, out: &mut String) {
+        while lines.has_text() || lines.has_line() {
+            let before = out.len();
+            lines.step(out);
+            assert!((1..=PIECE).contains(&(out.len() - before)));
+        }
+    }
+
     fn show(pieces: &[((u16, u16), &str, &[u8])]) -> String {
         let (mut lines, mut out) = (Lines::default(), String::new());
         for (writer, name, text) in pieces {
-            lines.text(*writer, name, text, &mut out).unwrap();
+            lines.text(*writer, name, text);
+            all(&mut lines, &mut out);
         }
         out
+    }
+
+    /// A hostile program sends lines without end, with the longest name that there can be: each piece of work is short all the same, and what the
+    /// kernel has to say comes between.
+    #[test]
+    fn many_lines_with_a_long_name_keep_nobody_waiting() {
+        let name = "n".repeat(PATH);
+        let (mut lines, mut out) = (Lines::default(), String::new());
+        lines.text((1, 1), &name, &[b'\n'; PRINT_TEXT]);
+        lines.step(&mut out);
+        assert_eq!(out.len(), PIECE);
+        lines.line("mine");
+        let mut steps = 1;
+        while lines.has_line() {
+            lines.step(&mut out);
+            steps += 1;
+        }
+        assert!(
+            steps <= (PATH + 4 + "\nkernel: mine\n".len()).div_ceil(PIECE),
+            "{steps}"
+        );
+        all(&mut lines, &mut out);
+        let mut seen = out.lines();
+        let head = format!("[{name}] ");
+        assert_eq!(
+            (seen.next(), seen.next()),
+            (Some(&*head), Some("kernel: mine"))
+        );
+        // The line that the kernel's own has interrupted begins again.
+        assert!(seen.clone().all(|line| line == head));
+        assert_eq!(seen.count(), PRINT_TEXT);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_ends_all_the_same() {
+        let (mut lines, mut out) = (Lines::default(), String::new());
+        lines.line("x".repeat(5000));
+        all(&mut lines, &mut out);
+        assert_eq!(out.len(), OWN);
+        assert!(out.ends_with("x\n"));
     }
 
     #[test]
@@ -94,16 +282,20 @@ mod tests {
         #[test]
         fn every_line_begins_with_a_name(
             pieces in proptest::collection::vec(
-                (0u16..3, proptest::collection::vec(any::<u8>(), 0..40)), 0..20),
+                (0u16..3, proptest::collection::vec(any::<u8>(), 0..PRINT_TEXT), 0usize..4), 0..20),
         ) {
             let (mut lines, mut out) = (Lines::default(), String::new());
-            for (writer, text) in &pieces {
-                lines.text((*writer, 1), format_args!("w{writer}"), text, &mut out).unwrap();
+            for (writer, text, steps) in &pieces {
+                lines.text((*writer, 1), format_args!("w{writer}"), text);
+                (0..*steps).for_each(|_| lines.step(&mut out));
+                lines.line("here");
+                all(&mut lines, &mut out);
             }
-            lines.line("mine", &mut out).unwrap();
+            lines.line("mine");
+            all(&mut lines, &mut out);
             for line in out.lines() {
                 prop_assert!(
-                    line == "kernel: mine" || ["[w0] ", "[w1] ", "[w2] "].iter().any(|w| line.starts_with(w)),
+                    ["kernel: mine", "kernel: here"].contains(&line) || ["[w0] ", "[w1] ", "[w2] "].iter().any(|w| line.starts_with(w)),
                     "{line:?}"
                 );
                 prop_assert!(!line.chars().any(char::is_control));

@@ -58,6 +58,18 @@ impl EndpointTable {
         None
     }
 
+    /// Whether these endpoints are there and free.
+    pub fn are_free(&self, first: u16, count: u16) -> bool {
+        let end = first.checked_add(count.max(1));
+        end.is_some_and(|end| {
+            end <= self.count && (first..end).all(|endpoint| self.is_free(endpoint))
+        })
+    }
+
+    fn is_free(&self, endpoint: u16) -> bool {
+        self.used[usize::from(endpoint / WORD)] & 1 << (endpoint % WORD) == 0
+    }
+
     /// Takes endpoints.
     pub fn take(&mut self, first: u16, count: u16) {
         for endpoint in first..first.saturating_add(count) {

@@ -32,6 +32,10 @@ use unit::Unit;
 /// Nanoseconds that closing the books takes at most: some tiles that do not answer.
 const CLOSING: u64 = 1_000_000_000;
 
+/// Pieces of texts that are written before it is said that somebody stopped, at most: what comes later is not what he said before, or far too
+/// long.
+const PIECES: usize = 48;
+
 /// Called by `arch` with what the boot ROM gave.
 fn boot(own_tile: u16, table: &arch::BootTable) -> ! {
     let header = table.header;
@@ -126,7 +130,7 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
     let mut ear = 0;
     let mut reply = Aligned(Reply::new());
     loop {
-        let is_busy = system.is_busy();
+        let is_busy = system.is_busy() || unit.is_printing();
         let (unread, waiting) = unit.look();
         let (mut level, of_level) = match waiting {
             [lowest, 0, 0] => (0, lowest),
@@ -232,11 +236,10 @@ fn hear(system: &mut System, unit: &mut Unit, ear: usize) -> bool {
     true
 }
 
-/// Not a step of the priority that took one last if there is a call, and none before it is said who stopped: he may be gone after it.
+/// Not a step of the priority that took one last if there is a call.
 fn choose(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> Work {
-    let may_step = !system.has_reports();
     for level in (0..PRIORITIES).rev() {
-        let has_step = may_step && system.has_step(level);
+        let has_step = system.has_step(level);
         let is_first = has_step && stepped != Some(level);
         if !is_first && unit.has_call(level) {
             return Work::Call(level);
@@ -287,10 +290,6 @@ fn conclude(
     worked: Option<usize>,
     next: Option<u64>,
 ) {
-    let mut said = false;
-    while !is_wanted_above(unit, worked) && report(system, unit) {
-        said = true;
-    }
     // Each is a piece of its own: whoever calls in a higher priority comes between.
     while !is_wanted_above(unit, worked) && system.has_replies() {
         measured(REPLY, || {
@@ -299,6 +298,7 @@ fn conclude(
     }
     if let Some(cause) = system.root_cause(*root) {
         while report(system, unit) {}
+        unit.flush();
         let code = match cause {
             StopCause::Exit(code) => code as u16,
             _ => 1,
@@ -308,13 +308,17 @@ fn conclude(
             Some(then) => arch::exit(if close(system, unit, then) { code } else { 2 }),
         }
     }
+    // Whatever is written is the least important, and a piece of it at most.
     if worked.is_none_or(|level| level == 0) && !is_wanted_above(unit, worked) {
+        if report(system, unit) {
+            return;
+        }
+        if unit.is_printing() {
+            return measured(TEXT, || unit.print_more());
+        }
         match unit.text() {
             Some(offset) => measured(TEXT, || unit.print(system, offset)),
-            // Steps may have waited for what was said.
-            None if worked.is_none() && !said => {
-                unit.sleep(next);
-            }
+            None if worked.is_none() => unit.sleep(next),
             None => {}
         }
     }
@@ -357,6 +361,7 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         // Nobody is there any more to whom an answer would matter.
         while system.take_reply().is_some() {}
         while report(system, unit) {}
+        unit.flush();
     }
     let now = system.books();
     match now == *then {
@@ -374,16 +379,24 @@ fn measured(what: u64, work: impl FnOnce()) {
     marker::custom::<WORK_ENDS>(what);
 }
 
-/// Says which activity stopped, after what it said last: at most one text of each tile is waiting. One text or the line; false if there
-/// is nothing to say.
+/// Says which activity stopped, after what it said last: at most one text of each tile is waiting. One piece of a text or of a line; false if
+/// there is nothing to say.
 fn report(system: &mut System, unit: &mut Unit) -> bool {
     if !system.has_reports() {
         return false;
     }
-    if unit.said < unit.texts()
-        && let Some(offset) = unit.text()
-    {
-        unit.said += 1;
+    // As long as there is a line, it comes before texts.
+    if !unit.can_say() {
+        measured(TEXT, || unit.print_more());
+        return true;
+    }
+    let may_wait = unit.said < PIECES;
+    unit.said += 1;
+    if may_wait && unit.is_printing() {
+        measured(TEXT, || unit.print_more());
+        return true;
+    }
+    if may_wait && let Some(offset) = unit.text() {
         measured(TEXT, || unit.print(system, offset));
         return true;
     }
@@ -398,7 +411,7 @@ fn report(system: &mut System, unit: &mut Unit) -> bool {
             tile: tile.id,
             cause,
         };
-        measured(TEXT, || unit.line(line));
+        measured(TEXT, || unit.begin_line(line));
     }
     true
 }

@@ -65,6 +65,12 @@ pub struct Tile {
 }
 
 impl Tile {
+    /// Whether activities live on it.
+    pub fn is_inhabited(&self) -> bool {
+        // Each has a bucket, if only the one that does not regulate.
+        self.bucket_users.iter().any(|users| *users > 0)
+    }
+
     /// A tile that is not configured, with time slices of 1 ms.
     pub fn new(id: u16, frequency: u64, endpoints: u16) -> Self {
         // TileMux takes no more, so it grows only for a moment, when several create there at once.

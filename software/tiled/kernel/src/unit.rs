@@ -63,7 +63,9 @@ pub struct Unit {
     turns: (u16, u16),
     buffers: arch::Buffers,
     console: Lines,
-    /// Texts that were printed since it was said last that somebody stopped.
+    /// The message whose text is being printed: the group of its tile, and where it is.
+    printed: Option<(u16, u32)>,
+    /// Pieces of texts that were printed since it was said last that somebody stopped.
     pub said: usize,
 }
 
@@ -94,6 +96,7 @@ impl Unit {
             turns: (0, 0),
             buffers,
             console: Lines::default(),
+            printed: None,
             said: 0,
         };
         let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
@@ -283,7 +286,17 @@ impl Unit {
         }
     }
 
-    /// Prints text and lets its tile send more.
+    /// Whether something is to be written to the console.
+    pub fn is_printing(&self) -> bool {
+        self.printed.is_some() || self.console.has_line()
+    }
+
+    /// Whether a line of the kernel's own can begin.
+    pub fn can_say(&self) -> bool {
+        !self.console.has_line()
+    }
+
+    /// Begins to print text.
     pub fn print(&mut self, system: &System, (group, offset): (u16, u32)) {
         let buffer = self.text_buffer(group);
         let (tile, payload) = self.buffers.message(buffer, offset);
@@ -291,25 +304,46 @@ impl Unit {
             // A tile can name its own activities only; what is long gone has no name any more.
             let tile = tile as u16;
             let writer = (tile, activity);
-            // The console never fails.
-            let _ = match system.name_on(activity, tile) {
-                Some(name) => self.console.text(writer, name, text, &mut arch::Console),
+            match system.name_on(activity, tile) {
+                Some(name) => self.console.text(writer, name, text),
                 None => {
                     let name = format_args!("activity {activity} of tile {tile}");
-                    self.console.text(writer, name, text, &mut arch::Console)
+                    self.console.text(writer, name, text)
                 }
-            };
+            }
         }
-        let data = self.buffers.fill(&[0]);
-        if dtu::reply(PRINTS + group, offset, data).is_err() {
-            check(dtu::acknowledge(PRINTS + group, offset));
+        self.printed = Some((group, offset));
+    }
+
+    /// Writes a piece of what is to be printed. When a text is there, its tile may send more.
+    pub fn print_more(&mut self) {
+        self.console.step(&mut arch::Console);
+        if let Some((group, offset)) = self.printed.filter(|_| !self.console.has_text()) {
+            self.printed = None;
+            let data = self.buffers.fill(&[0]);
+            if dtu::reply(PRINTS + group, offset, data).is_err() {
+                check(dtu::acknowledge(PRINTS + group, offset));
+            }
         }
     }
 
-    /// Prints a line of the kernel's own, never inside a line of others.
+    /// Begins a line of the kernel's own, never inside a line of others.
+    pub fn begin_line(&mut self, line: impl core::fmt::Display) {
+        self.console.line(line);
+    }
+
+    /// Prints a line of the kernel's own at once, and all that was begun.
     pub fn line(&mut self, line: impl core::fmt::Display) {
-        // The console never fails.
-        let _ = self.console.line(line, &mut arch::Console);
+        self.flush();
+        self.begin_line(line);
+        self.flush();
+    }
+
+    /// Writes all that was begun.
+    pub fn flush(&mut self) {
+        while self.is_printing() {
+            self.print_more();
+        }
     }
 
     /// Writes registers of a tile's unit.

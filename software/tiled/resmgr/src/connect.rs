@@ -5,7 +5,7 @@
 
 use crate::calls::{Failure, call};
 use crate::create::{Draft, entry};
-use crate::gates::{Selectors, activate, deactivate};
+use crate::gates::{Selectors, activate, activate_again};
 use crate::load::{self, Modules};
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -310,9 +310,6 @@ pub fn attach(app: &App, draft: &mut Draft) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Endpoints that are tried at most until one has the number that an application knows.
-const TRIES: usize = 64;
-
 /// Puts the gates of a client to a receiver that has come back on the endpoints where they were: the client knows their numbers.
 pub fn reattach(app: &App, draft: &Draft, receiver: Source) -> Result<(), Failure> {
     for (number, (gate, capability)) in app.send.iter().zip(&draft.send).enumerate() {
@@ -323,30 +320,7 @@ pub fn reattach(app: &App, draft: &Draft, receiver: Source) -> Result<(), Failur
         let Some(wanted) = draft.ends.get(number).copied().flatten() else {
             continue;
         };
-        let mut others = Vec::new();
-        let mut done = Ok(false);
-        while others.len() < TRIES {
-            match activate(*capability, draft.selector, None, false) {
-                Ok(endpoint) if endpoint == wanted => {
-                    done = Ok(true);
-                    break;
-                }
-                Ok(endpoint) => others.push(endpoint),
-                Err(failure) => {
-                    done = Err(failure);
-                    break;
-                }
-            }
-        }
-        for endpoint in &others {
-            deactivate(*capability, *endpoint)?;
-        }
-        if !done? {
-            return Err(Failure::Call(
-                "connect a client again",
-                SyscallError::NoEndpoint,
-            ));
-        }
+        activate_again(*capability, draft.selector, wanted)?;
     }
     Ok(())
 }

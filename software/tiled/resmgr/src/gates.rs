@@ -4,7 +4,7 @@
 //! description.
 
 use crate::calls::{Failure, call};
-use bulkhead_abi::syscall::{NO_SELECTOR, SEL_FREE, SEL_SHARED, Syscall};
+use bulkhead_abi::syscall::{ANY_ENDPOINT, NO_SELECTOR, SEL_FREE, SEL_SHARED, Syscall};
 
 /// Free selectors, given out in order.
 pub struct Selectors(u16);
@@ -90,12 +90,20 @@ pub fn activate(
         memory,
         offset,
         replies: replies.into(),
+        endpoint: ANY_ENDPOINT,
     };
     call("activate a gate", &request).map(|[endpoint, ..]| endpoint as u16)
 }
 
-/// Takes a gate or memory from an endpoint.
-pub fn deactivate(gate: u16, endpoint: u16) -> Result<(), Failure> {
-    let request = Syscall::Deactivate { gate, endpoint };
-    call("give back an endpoint", &request).map(|_| ())
+/// Makes a gate to send through usable again on the endpoint that an activity knows.
+pub fn activate_again(gate: u16, activity: u16, endpoint: u16) -> Result<(), Failure> {
+    let request = Syscall::Activate {
+        gate,
+        activity,
+        memory: NO_SELECTOR,
+        offset: 0,
+        replies: 0,
+        endpoint,
+    };
+    call("connect a client again", &request).map(|_| ())
 }

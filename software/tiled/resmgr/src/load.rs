@@ -13,8 +13,8 @@ use bulkhead_abi::environment::{
     ArgumentEntry, ENVIRONMENT_BASE, ENVIRONMENT_SIZE, Environment, GateEntry,
 };
 use bulkhead_abi::syscall::{
-    MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, ObjectKind, SEL_ACTIVITY, SEL_MODULES, Syscall,
-    SyscallError, module_key,
+    ANY_ENDPOINT, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, ObjectKind, SEL_ACTIVITY, SEL_MODULES,
+    Syscall, SyscallError, module_key,
 };
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_loader::environment;
@@ -41,6 +41,7 @@ impl Opened {
             memory: NO_SELECTOR,
             offset: 0,
             replies: 0,
+            endpoint: ANY_ENDPOINT,
         };
         let [endpoint, size, ..] = call("open memory", &request)?;
         Ok(Self {

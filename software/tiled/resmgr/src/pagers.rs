@@ -16,14 +16,15 @@ use bulkhead_abi::tilemux::table_pages;
 use bulkhead_loader::layout::{Layout, PAGE};
 use bulkhead_resmgr::description::{App, Subsystem};
 
-/// Pages for the page tables of an application.
+/// Pages for the page tables of an application: what it needs itself, and what its limit lets it have for activities that it makes.
 pub fn tables(app: &App) -> u64 {
     let memory = app.memory.next_multiple_of(PAGE);
-    match app.pager {
+    let own = match app.pager {
         None => table_pages(memory),
         // Its own memory, and whatever its pager may map.
         Some(_) => table_pages(memory) + table_pages(memory + 2 * AREA),
-    }
+    };
+    app.tables.unwrap_or(0).max(own)
 }
 
 /// Bytes of memory that go to the pager of an application: for its heap.

@@ -24,6 +24,21 @@ struct Window {
     tables: u64,
 }
 
+/// Pages for the page tables of what is below a manager on a tile.
+fn needed_tables(manager: &Manager, tile: u16) -> u64 {
+    let apps = manager.inner.iter().filter(|a| a.tile == tile);
+    let below = manager.managers.iter().filter(|m| m.0 == tile);
+    let below = below.map(|m| table_pages(pages(m.1)));
+    apps.map(pagers::tables).chain(below).sum()
+}
+
+/// The same, and what its limit lets it have besides.
+fn manager_tables(manager: &Manager, tile: u16) -> u64 {
+    let limit = manager.limits.iter().find(|limit| limit.tile == tile);
+    let limit = limit.and_then(|limit| limit.tables).unwrap_or(0);
+    limit.max(needed_tables(manager, tile))
+}
+
 /// Which memory each tile needs, by tile and memory tile.
 fn windows(system: &Subsystem, first_memory: u16) -> BTreeMap<(u16, u16), Window> {
     let mut all: BTreeMap<(u16, u16), Window> = BTreeMap::new();
@@ -64,10 +79,7 @@ fn windows(system: &Subsystem, first_memory: u16) -> BTreeMap<(u16, u16), Window
             if !is_own && sharers.count() < 2 {
                 continue;
             }
-            let inner = manager.inner.iter().filter(|a| a.tile == tile);
-            let apps = inner.map(pagers::tables);
-            let below = manager.managers.iter().filter(|m| m.0 == tile);
-            let tables: u64 = apps.chain(below.map(|m| table_pages(pages(m.1)))).sum();
+            let tables = manager_tables(manager, tile);
             let place = all.keys().find(|place| place.0 == tile).copied();
             let window = all.entry(place.unwrap_or((tile, first_memory)));
             window

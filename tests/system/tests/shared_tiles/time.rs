@@ -1,39 +1,93 @@
 //! Processor time as a capability, on the machine: whoever may start children starts them with all that he can get.
 
-use bulkhead_system_tests::shared_tiles::{boot_heard, spans, system, variant};
+use bulkhead_abi::marker::MarkerKind;
+use bulkhead_system_tests::{Report, boot_text};
+
+/// Jobs of the loop.
+const JOBS: usize = 60;
+/// Tile of the loop and of all children.
+const TILE: u16 = 2;
+
+/// The controller beside an application without `<cpu>` that starts children, beside a manager that may take 10 % of each millisecond and
+/// starts children instead of what it was given, and beside both, each with this wish.
+fn boot(wish: &str) -> Vec<Report> {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/systems/heirs.xml");
+    let text = std::fs::read_to_string(file).expect("the system is there");
+    let wished = text.replace("value=\"any\"", &format!("value=\"{wish}\""));
+    assert!(wish == "any" || wished != text);
+    boot_text(&wished, &[])
+}
+
+/// The numbers of the children that ran: each says its own when it gets the processor.
+fn ran(report: &Report) -> Vec<u64> {
+    let all = report.values(MarkerKind::Check, TILE);
+    // Theirs is their stack pointer; the loop has a check of its own at its end.
+    let numbers = all.iter().map(|check| check / 16);
+    let is_child = |number: &u64| (1..100).contains(number) || (201..300).contains(number);
+    numbers.filter(is_child).collect()
+}
+
+fn unharmed(wish: &str) {
+    let names = ["alone", "timeless", "manager", "both"];
+    let reports = boot(wish);
+    assert_eq!(reports.len(), names.len());
+    for (name, report) in names.into_iter().zip(&reports) {
+        let children = ran(report);
+        let worst = report.spans(TILE).iter().copied().max().unwrap_or(0);
+        let jobs = report.spans(TILE).len();
+        println!("{wish}, {name}: {jobs} jobs, worst {worst} cycles, children {children:?}");
+        // A loop beside nobody shows nothing.
+        for (variants, first, last) in [
+            (["timeless", "both"], 1, 99),
+            (["manager", "both"], 201, 299),
+        ] {
+            let is_here = children
+                .iter()
+                .any(|number| (first..=last).contains(number));
+            assert_eq!(
+                is_here,
+                variants.contains(&name),
+                "{name}: {children:?}\n{}",
+                report.console
+            );
+        }
+        // The manager tries each wish by itself, whatever the application's is.
+        let wishes = (201..=205).all(|number| children.contains(&number));
+        assert_eq!(
+            wishes,
+            ["manager", "both"].contains(&name),
+            "{name}: {children:?}\n{}",
+            report.console
+        );
+        assert_eq!(jobs, JOBS, "{name}\n{}", report.console);
+        let missed = report.values(MarkerKind::DeadlineMiss, TILE);
+        assert!(missed.is_empty(), "{name}: {missed:?}\n{}", report.console);
+        assert_eq!(report.stopped("controller"), Some("exit 0"), "{name}");
+    }
+}
 
 #[test]
 fn a_control_loop_meets_every_deadline_beside_children_that_anyone_starts() {
-    let (result, consoles) = boot_heard(system("heirs"), &[]);
-    assert_eq!(result.variants.len(), consoles.len());
-    for (index, name) in ["alone", "timeless", "manager", "both"]
-        .into_iter()
-        .enumerate()
-    {
-        let seen = variant(&result, name);
-        assert_eq!(result.variants[index].name, name);
-        let console = &consoles[index];
-        println!("{name}: {:?} {:?}", seen.end, seen.incidents);
-        let jobs = &spans(seen, "controller").samples;
-        let worst = jobs.iter().map(|job| job.latency).max().unwrap_or(0);
-        println!("{} jobs, worst {}", jobs.len(), result.microseconds(worst));
-        // A loop beside nobody shows nothing: each hostile program says how many children run before it loops for ever.
-        let started = |who: &str| {
-            let mine = format!("[{who}] started ");
-            let lines = console.lines().filter_map(|line| line.strip_prefix(&mine));
-            let counts = lines.filter_map(|line| line.split(' ').next()?.parse::<u64>().ok());
-            counts.sum::<u64>()
-        };
-        for (hostile, variants) in [
-            ("heir", ["timeless", "both"]),
-            ("greedy", ["manager", "both"]),
-        ] {
-            // How many run is not judged: page tables of a tile are exactly as many as the description needs, so the kernel refuses
-            // most children before their priority matters (see the open points).
-            println!("{hostile} started {} children", started(hostile));
-            assert!(variants.contains(&name) || started(hostile) == 0, "{name}");
-        }
-        assert_eq!(jobs.len(), 60, "{name}");
-        assert!(result.microseconds(worst) <= 900.0, "{name}");
-    }
+    unharmed("any");
+}
+
+/// 800 s of 1000 s: the rate is a fifth less than all, and the budget longer than the run.
+#[test]
+fn a_long_period_is_no_way_to_all_the_time() {
+    unharmed("period");
+}
+
+#[test]
+fn a_tenth_of_each_millisecond_is_not_more() {
+    unharmed("tenth");
+}
+
+#[test]
+fn the_highest_priority_is_nobodys_to_take() {
+    unharmed("urgent");
+}
+
+#[test]
+fn children_of_children_come_from_the_same_time() {
+    unharmed("grandchild");
 }

@@ -7,9 +7,9 @@ use super::making::{Equipping, Making};
 use super::requests::{Creating, Then};
 use super::tiles::PAGE;
 use super::{Outcome, System, Ticket, caller_label, done};
-use crate::activity::{Activity, State};
+use crate::activity::{Activity, State, Withdrawn};
 use crate::hardware::{Hardware, Region};
-use crate::post::{self, Post};
+use crate::post;
 use alloc::boxed::Box;
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEndpoint};
 use bulkhead_abi::marker::Begins;
@@ -42,7 +42,7 @@ pub struct Creation {
     pub name: Name,
 }
 
-/// What an activity can begin with: where it is, what it computes with, and whether its creator has another one of its name.
+/// What an activity can begin with: where it is, and what it computes with.
 pub(super) struct Admitted {
     caller: HolderId,
     index: usize,
@@ -51,28 +51,90 @@ pub(super) struct Admitted {
     cpu_owner: NodeId,
     cpu: Option<(u64, u64)>,
     regulated: Option<super::tiles::Regulated>,
-    is_namesake: bool,
 }
 
 /// Numbers of activities end here; larger ones are the unit's own.
 pub const NUMBERS_END: u16 = 0x8000;
 
 impl System {
-    /// Creates an activity with its channel to the kernel. Nobody can use it before its TileMux knows it.
+    /// Creates an activity with its channel to the kernel, in steps: whoever is refused hears that from the first one. Nobody can use it
+    /// before its TileMux knows it.
+    pub fn create(&mut self, ticket: Ticket, plan: Creation) -> Outcome {
+        let making = Making::Place(ticket, Box::new(plan));
+        self.jobs.make(ticket.level, making);
+        Outcome::Later
+    }
+
+    /// What the next step needs to enter an activity, if nothing speaks against it now.
+    pub(super) fn prepare(
+        &mut self,
+        ticket: Ticket,
+        plan: Creation,
+    ) -> Result<Box<Equipping>, SyscallError> {
+        let Admitted {
+            caller,
+            index,
+            region,
+            physical,
+            ..
+        } = self.admit(ticket, &plan)?;
+        let (id, generation) = self.number_for_new();
+        let draft = Activity {
+            name: plan.name,
+            // Who creates makes one call at a time, so that stays.
+            is_namesake: self.activities.has_namesake(ticket.caller, &plan.name),
+            holder: caller,
+            node: NodeId::NONE,
+            tile: index,
+            creator: ticket.caller,
+            is_known: false,
+            generation,
+            selector: plan.target,
+            priority: plan.priority,
+            state: State::Creating,
+            region,
+            physical,
+            cpu: None,
+            bucket: 0,
+            paged: None,
+            syscalls: (NO_ENDPOINT, NO_ENDPOINT),
+            post: Box::default(),
+            parked: None,
+            waits: None,
+            is_unsaid: false,
+            is_listed: false,
+            withdrawn: Withdrawn::No,
+        };
+        Ok(Box::new(Equipping {
+            ticket,
+            caller,
+            plan,
+            id,
+            node: NodeId::NONE,
+            birth: 0,
+            holder: caller,
+            rest: [None; 2],
+            draft: Some(Box::new(draft)),
+            stage: 0,
+            pool: 0,
+            tables: None,
+        }))
+    }
+
+    /// The activity is entered, and gets in further steps what it begins with.
     ///
     /// # Errors
     /// See `CreateActivity`.
-    pub fn create(
+    pub(super) fn found(
         &mut self,
         hardware: &mut impl Hardware,
-        ticket: Ticket,
-        plan: Creation,
-        post: Option<Box<Post>>,
-    ) -> Result<Outcome, SyscallError> {
+        e: &mut Equipping,
+    ) -> Result<(), SyscallError> {
+        let (ticket, plan, id) = (e.ticket, e.plan, e.id);
         if !self.space.has_place() {
-            let making = Making::Place(ticket, Box::new(plan), post);
-            self.jobs.make(ticket.level, making);
-            return Ok(Outcome::Later);
+            // Somebody else came first.
+            self.space.make_place();
+            return Ok(());
         }
         let Admitted {
             caller,
@@ -82,55 +144,30 @@ impl System {
             cpu_owner,
             cpu,
             regulated,
-            is_namesake,
         } = self.admit(ticket, &plan)?;
-        let creator = ticket.caller;
-
         let (node, holder) =
             self.space
                 .create_activity(caller, plan.target, plan.tile, plan.purse, plan.memory)?;
         // From here on nothing fails.
         let bucket = self.take_bucket(hardware, index, regulated);
-        let (id, generation) = self.number_for_new();
-        let users = &self.tiles[index].bucket_users;
-        if !self.tiles[index].is_shared && users.iter().any(|users| *users > 0) {
+        let Some(mut draft) = e.draft.take() else {
+            return Ok(());
+        };
+        if !self.tiles[index].is_shared && self.tiles[index].is_inhabited() {
             self.tiles[index].is_shared = true;
             hardware.set_borrowed(self.tiles[index].id, PRIVILEGED_CREDIT.into());
         }
         let begins = Begins {
             activity: id,
-            creator,
+            creator: ticket.caller,
             tile: self.tiles[index].id,
-            is_namesake,
+            is_namesake: draft.is_namesake,
         };
         hardware.announce(begins, &plan.name);
-        self.enter(
-            id,
-            Box::new(Activity {
-                name: plan.name,
-                is_namesake,
-                holder,
-                node,
-                tile: index,
-                creator,
-                is_known: false,
-                generation,
-                selector: plan.target,
-                priority: plan.priority,
-                state: State::Creating,
-                region,
-                physical,
-                cpu: cpu.map(|_| cpu_owner),
-                bucket,
-                paged: None,
-                syscalls: (NO_ENDPOINT, NO_ENDPOINT),
-                post: post.unwrap_or_default(),
-                parked: None,
-                waits: None,
-                is_listed: false,
-                is_withdrawn: false,
-            }),
-        );
+        (draft.holder, draft.node, draft.tile) = (holder, node, index);
+        (draft.region, draft.physical) = (region, physical);
+        (draft.cpu, draft.bucket) = (cpu.map(|_| cpu_owner), bucket);
+        self.enter(id, draft);
         let bucket = (bucket != 0).then_some(Request::SetBucket {
             activity: id,
             bucket,
@@ -142,22 +179,9 @@ impl System {
             priority: plan.tile_priority,
             start: self.space.fresh_from(cpu_owner),
         });
-        let equipping = Equipping {
-            ticket,
-            caller,
-            plan,
-            id,
-            node,
-            birth: self.space.birth(node),
-            holder,
-            rest: [budget, bucket],
-            stage: 0,
-            pool: 0,
-            tables: None,
-        };
-        self.jobs
-            .make(ticket.level, Making::Activity(Box::new(equipping)));
-        Ok(Outcome::Later)
+        (e.id, e.node, e.birth) = (id, node, self.space.birth(node));
+        (e.holder, e.rest) = (holder, [budget, bucket]);
+        Ok(())
     }
 
     /// What an activity can begin with. Nothing is changed, so it can be asked before anything is made ready.
@@ -219,7 +243,6 @@ impl System {
             cpu_owner,
             cpu,
             regulated,
-            is_namesake: self.activities.has_namesake(creator, &plan.name),
         })
     }
 
@@ -481,11 +504,13 @@ impl System {
             State::Stopping => {
                 found.state = State::Stopped(cause);
                 if found.is_known {
+                    found.is_unsaid = true;
                     self.reports.push_back((activity, cause));
                 }
             }
             State::Created | State::Running => {
                 found.state = State::Stopped(cause);
+                found.is_unsaid = true;
                 let (level, node) = (usize::from(found.priority), found.node);
                 self.reports.push_back((activity, cause));
                 self.jobs.end(level, node, self.space.birth(node));
@@ -499,8 +524,6 @@ impl System {
         let Some(id) = self.number(holder) else {
             return;
         };
-        self.withdraw(id);
-        self.activities.hush(id);
         let Some(mut activity) = self.leave(id) else {
             return;
         };
@@ -517,18 +540,37 @@ impl System {
             let words = post::ended(activity.selector, id, last, Event::Stopped(cause));
             self.notify_end(activity.creator, removed, words);
         }
+        // What it takes to give its memory back is another step's.
+        self.jobs.dead = Some(activity);
     }
 
-    /// An activity that has stopped waits no more, and what it asked for and what has not begun is not done. Whether that was to do.
-    pub(super) fn withdraw(&mut self, id: u16) -> bool {
-        let Some(activity) = self.activities.quiet(id).filter(|a| !a.is_withdrawn) else {
+    /// An activity that has stopped waits no more, and what it asked for and what has not begun is not done; then it says nothing more, and has
+    /// no device and no processor time. Whether one of the two was to do.
+    pub(super) fn withdraw(&mut self, hardware: &mut impl Hardware, id: u16) -> bool {
+        let Some(activity) = self.activities.quiet(id) else {
             return false;
         };
-        activity.is_withdrawn = true;
         let level = activity.priority.into();
-        self.wait_no_more(id);
-        self.jobs.forget(id, level);
-        self.unlist(id);
+        let before = activity.withdrawn;
+        activity.withdrawn = match before {
+            Withdrawn::No => Withdrawn::Calls,
+            _ => Withdrawn::All,
+        };
+        match before {
+            Withdrawn::No => {
+                self.wait_no_more(id);
+                self.jobs.forget(id, level);
+                self.unlist(id);
+            }
+            Withdrawn::Calls => {
+                self.activities.hush(id);
+                self.take_device(hardware, id);
+                if let Some(owner) = self.activities.get(&id).and_then(|a| a.cpu) {
+                    self.space.stop_using(owner, hardware.time());
+                }
+            }
+            Withdrawn::All => return false,
+        }
         true
     }
 

@@ -57,7 +57,7 @@ impl System {
         Ok(())
     }
 
-    /// An activity has ended. Whoever created it hears that, in the node that the activity was.
+    /// An activity has ended. Whoever created it is to hear that, in the node that the activity was; whoever ends himself hears nothing.
     pub(super) fn notify_end(
         &mut self,
         creator: u16,
@@ -69,13 +69,10 @@ impl System {
         };
         let notices = &mut hearer.post.notices;
         let holder = hearer.holder;
-        // Whoever ends himself hears nothing.
-        let left = self
+        // The end of all kernel memory would be no reason to keep what has ended.
+        let _ = self
             .space
             .leave_instead(notices, holder, removed.purse, None, words);
-        if left.is_ok() {
-            self.deliver(creator);
-        }
     }
 
     /// What an activity hears next, as a reply.
@@ -106,7 +103,7 @@ impl System {
     }
 
     /// Answers an activity that waits for an event, if there is one.
-    fn deliver(&mut self, id: u16) {
+    pub(super) fn deliver(&mut self, id: u16) {
         let waits = self.activities.get(&id).and_then(|a| a.waits);
         let Some(waiting) = waits.filter(|w| matches!(w.why, Why::Event)) else {
             return;

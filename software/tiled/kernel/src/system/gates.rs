@@ -10,8 +10,8 @@ use bulkhead_abi::dtu::{
     Endpoint, MESSAGE_MAX, NO_ENDPOINT, ReceiveEndpoint, SLOTS_MAX, SendEndpoint,
 };
 use bulkhead_abi::memory_map::PMP_WINDOWS;
-use bulkhead_abi::syscall::SyscallError;
-use bulkhead_capabilities::{HolderId, Object};
+use bulkhead_abi::syscall::{ANY_ENDPOINT, SyscallError};
+use bulkhead_capabilities::{HolderId, NodeId, Object};
 
 /// Endpoints of one capability that `Deactivate` looks at, at most.
 const ACTIVE_MAX: usize = 64;
@@ -35,12 +35,13 @@ impl System {
         Ok(())
     }
 
-    /// Makes a gate or memory usable. Results: endpoint, bytes.
+    /// Makes a gate or memory usable on an endpoint, perhaps a certain one; if it is there already, that is all (and no
+    /// bytes are said). Results: endpoint, bytes.
     pub(super) fn activate(
         &mut self,
         hardware: &mut impl Hardware,
         caller: HolderId,
-        gate: u16,
+        (gate, wanted): (u16, u16),
         activity: u16,
         (buffer, offset, replies): (u16, u64, bool),
     ) -> Result<[u64; 2], SyscallError> {
@@ -51,8 +52,16 @@ impl System {
             (target.holder, target.tile)
         };
         let (node, object) = self.space.look(caller, gate)?;
+        if wanted != ANY_ENDPOINT && self.is_active(node, holder, wanted) {
+            // Whoever connects somebody again cannot know whether he has been connected already.
+            return Ok([wanted.into(), 0]);
+        }
         let row = |count: u16| {
-            let found = self.tiles[index].endpoints.find(count);
+            let endpoints = &self.tiles[index].endpoints;
+            let found = match wanted {
+                ANY_ENDPOINT => endpoints.find(count),
+                wanted => Some(wanted).filter(|first| endpoints.are_free(*first, count)),
+            };
             found.ok_or(SyscallError::NoEndpoint)
         };
         let (endpoint, count, value, bytes) = match object {
@@ -128,6 +137,15 @@ impl System {
         tile.endpoints.take(endpoint, count);
         hardware.set_endpoint(tile.id, endpoint, value);
         Ok([endpoint.into(), bytes])
+    }
+
+    /// Whether a gate is active for an activity on this endpoint.
+    fn is_active(&self, gate: NodeId, holder: HolderId, wanted: u16) -> bool {
+        let mut active = self.space.dependents(gate, ACTIVE_MAX);
+        active.any(|id| {
+            matches!(*self.space.object(id), Object::Endpoint { endpoint, .. } if endpoint == wanted)
+                && self.space.holder_of(id) == holder
+        })
     }
 
     /// Who can send to a receive endpoint of the caller: how many endpoints lead there, and how many did that are gone.

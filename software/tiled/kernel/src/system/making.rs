@@ -5,14 +5,14 @@
 //! whether what it works on is still there.
 
 use super::activities::Creation;
+use super::paging::Paging;
 use super::requests::{Creating, Then};
 use super::revoke::Job;
 use super::tiles::PAGE;
 use super::{System, Ticket, done};
-use crate::activity::State;
+use crate::activity::{Activity, State};
 use crate::hardware::{Hardware, Region};
 use crate::load::{self, Loading};
-use crate::post::Post;
 use alloc::boxed::Box;
 use bulkhead_abi::syscall::{
     NO_SELECTOR, SEL_ACTIVITY, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, SyscallError,
@@ -23,10 +23,14 @@ use bulkhead_capabilities::{HolderId, NodeId, Object, Space};
 /// Something that is being made.
 #[derive(Clone, Debug)]
 pub(super) enum Making {
-    /// An activity for which no place is ready yet; where it hears and says, once that is there.
-    Place(Ticket, Box<Creation>, Option<Box<Post>>),
-    /// An activity gets what every activity begins with.
+    /// An activity for which nothing has been done yet.
+    Place(Ticket, Box<Creation>),
+    /// An activity gets a pager.
+    Pager(Box<Paging>),
+    /// An activity is entered, and gets what every activity begins with.
     Activity(Box<Equipping>),
+    /// One that cannot be made goes, for this reason.
+    Undo(Box<Equipping>, SyscallError),
     /// Its TileMux knows it; its channel to the kernel is opened, where it receives first. Whether that is done.
     Channel(u16, Creating, bool),
     /// A window, and TileMux with the first.
@@ -45,6 +49,8 @@ pub(super) struct Equipping {
     pub holder: HolderId,
     /// What TileMux must be told besides, the last first.
     pub rest: [Option<Request>; 2],
+    /// What is to be entered, as far as it is known before.
+    pub draft: Option<Box<Activity>>,
     /// How far it is, and which memory for page tables is tried.
     pub stage: u8,
     pub pool: usize,
@@ -92,22 +98,15 @@ impl System {
         making: Making,
     ) -> Option<Making> {
         let (ticket, outcome, rest) = match making {
-            Making::Place(ticket, plan, post) => {
+            Making::Place(ticket, plan) => {
                 if !self.space.has_place() {
                     self.space.make_place();
                     // Perhaps somebody else comes first; then it begins again.
-                    return Some(Making::Place(ticket, plan, post));
+                    return Some(Making::Place(ticket, plan));
                 }
-                let outcome = match post {
-                    // Whoever is refused is refused here; the next step looks again.
-                    None => self.admit(ticket, &plan).map(|_| None),
-                    Some(post) => self.create(hardware, ticket, *plan, Some(post)).map(Some),
-                };
-                match outcome {
-                    Ok(None) => {
-                        return Some(Making::Place(ticket, plan, Some(Box::default())));
-                    }
-                    Ok(Some(_)) => {}
+                // Whoever is refused is refused here; the next step looks again.
+                match self.prepare(ticket, *plan) {
+                    Ok(equipping) => return Some(Making::Activity(equipping)),
                     Err(error) => self.answer(ticket, Err(error)),
                 }
                 return None;
@@ -118,10 +117,24 @@ impl System {
             }
             Making::Activity(mut equipping) => {
                 let outcome = self.equip_step(hardware, &mut equipping);
-                if outcome.is_err() {
-                    self.undo_activity(&equipping);
+                match (outcome, equipping.draft.is_some()) {
+                    (Err(error), false) => return Some(Making::Undo(equipping, error)),
+                    _ => (equipping.ticket, outcome, Making::Activity(equipping)),
                 }
-                (equipping.ticket, outcome, Making::Activity(equipping))
+            }
+            Making::Undo(equipping, error) => {
+                if self.undo_activity(&equipping) {
+                    return Some(Making::Undo(equipping, error));
+                }
+                let ticket = equipping.ticket;
+                (ticket, Err(error), Making::Activity(equipping))
+            }
+            Making::Pager(mut paging) => {
+                let outcome = self.pager_step(hardware, &mut paging);
+                if outcome.is_err() {
+                    self.undo_pager(&paging);
+                }
+                (paging.ticket, outcome, Making::Pager(paging))
             }
             Making::Tile(mut lighting) => {
                 let outcome = self.light_step(hardware, &mut lighting);
@@ -144,6 +157,9 @@ impl System {
         hardware: &mut impl Hardware,
         e: &mut Equipping,
     ) -> Result<bool, SyscallError> {
+        if e.draft.is_some() {
+            return self.found(hardware, e).map(|()| true);
+        }
         let target = self.activities.get(&e.id);
         let target = target.filter(|a| a.node == e.node && a.state == State::Creating);
         let is_there = self.space.is(e.node, e.birth);
@@ -213,10 +229,15 @@ impl System {
         Ok(true)
     }
 
-    /// An activity that cannot be made leaves nothing, unless somebody is removing it already.
-    fn undo_activity(&mut self, e: &Equipping) {
+    /// An activity that cannot be made leaves nothing, unless somebody is removing it already. Whether there is another step.
+    fn undo_activity(&mut self, e: &Equipping) -> bool {
         if !self.space.is(e.node, e.birth) {
-            return;
+            return false;
+        }
+        let entered = self.activities.get(&e.id);
+        if entered.is_none_or(|activity| activity.node != e.node) {
+            self.discard(e.node);
+            return false;
         }
         if let Some(activity) = self.leave(e.id) {
             // Those that do not exist are not given back either.
@@ -224,7 +245,7 @@ impl System {
                 self.tiles[activity.tile].endpoints.free(endpoint);
             }
         }
-        self.discard(e.node);
+        true
     }
 
     /// One step; whether there is another one.

@@ -296,7 +296,11 @@ impl System {
 
     /// The next activity that stopped, to be reported.
     pub fn take_report(&mut self) -> Option<(u16, StopCause)> {
-        self.reports.pop_front()
+        let report = self.reports.pop_front()?;
+        if let Some(said) = self.activities.quiet(report.0) {
+            said.is_unsaid = false;
+        }
+        Some(report)
     }
 
     fn answer(&mut self, ticket: Ticket, outcome: Result<Reply, SyscallError>) {
@@ -435,7 +439,7 @@ impl System {
                     tile_priority,
                     name,
                 };
-                return settle(self.create(hardware, ticket, creation, None), reply);
+                return settle(Ok(self.create(ticket, creation)), reply);
             }
             Syscall::Map {
                 activity,
@@ -496,9 +500,10 @@ impl System {
                 memory,
                 offset,
                 replies,
+                endpoint,
             } => {
                 let buffer = (memory, offset, replies != 0);
-                let made = self.activate(hardware, caller, gate, activity, buffer)?;
+                let made = self.activate(hardware, caller, (gate, endpoint), activity, buffer)?;
                 reply.push(&made);
             }
             Syscall::Deactivate { gate, endpoint } => {
@@ -585,7 +590,7 @@ impl System {
             } => {
                 let activity = self.named(caller, activity)?;
                 return settle(
-                    self.set_pager(hardware, ticket, caller, activity, gate, (address, pages)),
+                    self.set_pager(ticket, caller, activity, gate, (address, pages)),
                     reply,
                 );
             }
@@ -642,31 +647,6 @@ impl System {
         {
             self.answer(waiting.ticket, Ok(done()));
         }
-    }
-
-    /// Derives access to a module, if the caller's memory covers it.
-    fn open_module(
-        &mut self,
-        caller: HolderId,
-        modules: u16,
-        target: u16,
-        key: u64,
-    ) -> Result<u64, SyscallError> {
-        let (_, object) = self.space.look(caller, modules)?;
-        let Object::Memory(memory) = object else {
-            return Err(SyscallError::WrongKind);
-        };
-        let mut all = self.modules.iter();
-        let module = all.find(|m| m.key == key).copied();
-        let Region { tile, base, size } = module.ok_or(SyscallError::NoModule)?.region;
-        if tile != memory.tile {
-            return Err(SyscallError::OutOfBounds);
-        }
-        let offset = base.checked_sub(memory.base);
-        let offset = offset.ok_or(SyscallError::OutOfBounds)?;
-        self.space
-            .derive_memory(caller, modules, target, (offset, size), 1)?;
-        Ok(size)
     }
 
     fn query(&self, object: &Object, reply: &mut Reply) {

@@ -7,11 +7,13 @@
 //! hangs on its memory: when that is revoked, which is so when the pager ends, the client is stopped before
 //! anybody else can get the memory.
 
+use super::making::Making;
 use super::requests::Then;
 use super::tiles::PAGE;
 use super::{Outcome, System, Ticket};
 use crate::activity::State;
 use crate::hardware::{Hardware, Region};
+use alloc::boxed::Box;
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, SendEndpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::syscall::{MAP_PAGES_MAX, MAP_WRITE, PAGED_PAGES_MAX, SEL_MEMORY, SyscallError};
 use bulkhead_abi::tilemux::{Request, table_pages};
@@ -20,14 +22,35 @@ use bulkhead_capabilities::{HolderId, NodeId, Object};
 /// Mappings that hang on one memory and are looked at, at most: a pager has one memory for each client.
 const MAPPINGS_MAX: usize = 64;
 
+/// An activity that gets a pager.
+#[derive(Clone, Debug)]
+pub(super) struct Paging {
+    pub ticket: Ticket,
+    caller: HolderId,
+    activity: u16,
+    /// The activity's node and its birth.
+    node: (NodeId, u64),
+    gate: u16,
+    address: u64,
+    pages: u64,
+    /// The mapping and the pages for tables, with their births.
+    made: [Option<(NodeId, u64)>; 2],
+}
+
+impl Paging {
+    /// Nothing has been made for it.
+    pub fn has_not_begun(&self) -> bool {
+        self.made == [None; 2]
+    }
+}
+
 impl System {
-    /// Gives an activity a pager.
+    /// Gives an activity a pager, in steps.
     ///
     /// # Errors
     /// See `SetPager`.
     pub(super) fn set_pager(
         &mut self,
-        hardware: &mut impl Hardware,
         ticket: Ticket,
         caller: HolderId,
         activity: u16,
@@ -35,40 +58,71 @@ impl System {
         (address, pages): (u64, u64),
     ) -> Result<Outcome, SyscallError> {
         let target = self.created(activity)?;
-        let (holder, index) = (target.holder, target.tile);
+        let node = target.node;
         if target.paged.is_some() {
             return Err(SyscallError::WrongState);
         }
         if !address.is_multiple_of(PAGE) || !(1..=PAGED_PAGES_MAX).contains(&pages) {
             return Err(SyscallError::BadArgument);
         }
-        let (node, Object::Send { label, credits }) = self.space.look(caller, gate)? else {
+        let paging = Paging {
+            ticket,
+            caller,
+            activity,
+            node: (node, self.space.birth(node)),
+            gate,
+            address,
+            pages,
+            made: [None; 2],
+        };
+        let making = Making::Pager(Box::new(paging));
+        self.jobs.make(ticket.level, making);
+        Ok(Outcome::Later)
+    }
+
+    /// One step: what the range takes of the activity's quota, pages for its tables, the endpoint. Whether there is another one.
+    pub(super) fn pager_step(
+        &mut self,
+        hardware: &mut impl Hardware,
+        p: &mut Paging,
+    ) -> Result<bool, SyscallError> {
+        if !self.space.is(p.node.0, p.node.1) {
+            return Err(SyscallError::Revoked);
+        }
+        // Meanwhile somebody else may have given it a pager, or started it.
+        let target = self.created(p.activity)?;
+        let (holder, index) = (target.holder, target.tile);
+        if target.paged.is_some() {
+            return Err(SyscallError::WrongState);
+        }
+        let needed = table_pages(p.pages * PAGE);
+        let [mapping, tables] = p.made;
+        if mapping.is_none() {
+            // What is made belongs to the client; it is removed again if something fails.
+            let range = (p.address / PAGE, p.pages);
+            let made = self.space.map(holder, SEL_MEMORY, holder, range, needed)?;
+            p.made[0] = Some((made, self.space.birth(made)));
+            return Ok(true);
+        }
+        let Some((tables, birth)) = tables else {
+            let made = self.cut_tables(p.caller, holder, index, needed)?;
+            p.made[1] = Some((made, self.space.birth(made)));
+            return Ok(true);
+        };
+        if !self.space.is(tables, birth) {
+            return Err(SyscallError::Revoked);
+        }
+        let place = self.region(tables)?;
+        let place = self.tiles[index].physical(place, true);
+        let tables = place.ok_or(SyscallError::WrongState)?;
+        let (node, Object::Send { label, credits }) = self.space.look(p.caller, p.gate)? else {
             return Err(SyscallError::WrongKind);
         };
         let (receive, place) = self.space.receiver(node).ok_or(SyscallError::WrongState)?;
         let endpoint = self.tiles[index].endpoints.find(1);
         let endpoint = endpoint.ok_or(SyscallError::NoEndpoint)?;
-        let needed = table_pages(pages * PAGE);
-        // What is made belongs to the client; it is removed again if something fails.
-        let range = (address / PAGE, pages);
-        let mapping = self.space.map(holder, SEL_MEMORY, holder, range, needed)?;
-        let made = self.tables_for(caller, holder, index, needed);
-        let made = made.and_then(|(tables, physical)| {
-            let active = self
-                .space
-                .activate(caller, gate, holder, (endpoint, 1), None);
-            active.map(|_| physical).map_err(|error| {
-                self.discard(tables);
-                error.into()
-            })
-        });
-        let physical = match made {
-            Ok(physical) => physical,
-            Err(error) => {
-                self.discard(mapping);
-                return Err(error);
-            }
-        };
+        self.space
+            .activate(p.caller, p.gate, holder, (endpoint, 1), None)?;
         self.tiles[index].endpoints.take(endpoint, 1);
         let send = SendEndpoint {
             activity: TILEMUX_ACTIVITY,
@@ -83,37 +137,26 @@ impl System {
             epoch: 0,
         };
         hardware.set_endpoint(self.tiles[index].id, endpoint, Endpoint::Send(send));
-        if let Some(target) = self.activities.get_mut(&activity) {
-            target.paged = Some((address, pages, endpoint));
+        if let Some(target) = self.activities.get_mut(&p.activity) {
+            target.paged = Some((p.address, p.pages, endpoint));
         }
         let request = Request::SetPager {
-            activity,
+            activity: p.activity,
             endpoint,
-            address,
-            pages,
-            tables: physical,
+            address: p.address,
+            pages: p.pages,
+            tables,
             table_pages: needed,
         };
-        self.ask_tile(hardware, activity, request, Then::Reply(ticket));
-        Ok(Outcome::Later)
+        self.ask_tile(hardware, p.activity, request, Then::Reply(p.ticket));
+        Ok(false)
     }
 
-    /// More pages for page tables of an activity: their node, and where its tile sees them.
-    fn tables_for(
-        &mut self,
-        caller: HolderId,
-        holder: HolderId,
-        index: usize,
-        pages: u64,
-    ) -> Result<(NodeId, u64), SyscallError> {
-        let tables = self.cut_tables(caller, holder, index, pages)?;
-        let place = self.region(tables);
-        let place = place.map(|region| self.tiles[index].physical(region, true));
-        match place {
-            Ok(Some(physical)) => Ok((tables, physical)),
-            _ => {
-                self.discard(tables);
-                Err(SyscallError::WrongState)
+    /// A pager that cannot be given leaves nothing.
+    pub(super) fn undo_pager(&mut self, p: &Paging) {
+        for (made, birth) in p.made.into_iter().flatten() {
+            if self.space.is(made, birth) {
+                self.discard(made);
             }
         }
     }

@@ -242,6 +242,7 @@ impl System {
             let revoked = activity.state == State::Stopping;
             activity.state = State::Stopped(cause);
             if activity.is_known {
+                activity.is_unsaid = true;
                 self.reports.push_back((id, cause));
             }
             if !revoked {
@@ -299,6 +300,7 @@ impl System {
                 {
                     target.state = State::Stopped(StopCause::Killed);
                     if target.is_known {
+                        target.is_unsaid = true;
                         self.reports.push_back((activity, StopCause::Killed));
                     }
                 }

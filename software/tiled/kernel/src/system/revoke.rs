@@ -14,7 +14,7 @@ use super::closing::Closing;
 use super::making::Making;
 use super::requests::Then;
 use super::{Outcome, System, Ticket, done};
-use crate::activity::State;
+use crate::activity::{Activity, State};
 use crate::hardware::Hardware;
 use crate::load::Loading;
 use alloc::boxed::Box;
@@ -65,6 +65,8 @@ pub(super) struct Jobs {
     turn: [bool; PRIORITIES],
     /// What each revocation closes at the capability where it stands, and whom it wakes afterwards.
     pub(super) closing: [Closing; PRIORITIES],
+    /// Who ended in the last step; the next one gives its memory back, and its creator hears of it.
+    pub(super) dead: Option<Box<Activity>>,
     /// Why the root manager ended.
     pub(super) root: Option<StopCause>,
 }
@@ -90,8 +92,11 @@ impl Jobs {
             Job::Clear(clearing) => !is_his(clearing.ticket()),
             _ => true,
         });
-        self.making[level]
-            .retain(|making| !matches!(making, Making::Place(ticket, ..) if is_his(ticket)));
+        self.making[level].retain(|making| match making {
+            Making::Place(ticket, ..) => !is_his(ticket),
+            Making::Pager(paging) => !(paging.has_not_begun() && is_his(&paging.ticket)),
+            _ => true,
+        });
         self.count -= before - self.waiting[level].len() - self.making[level].len();
     }
 
@@ -131,14 +136,17 @@ impl System {
         first.is_some()
     }
 
-    /// Whether the revocation of a priority stands at an activity that is being stopped.
+    /// Whether the revocation of a priority stands at an activity that is being stopped, or of which it is still to be said that it has stopped.
     fn is_stalled(&self, level: usize) -> bool {
         let Some(node) = self.space.at(level) else {
             return false;
         };
         let activity = self.living_from(node);
-        let state = activity.and_then(|id| Some(self.activities.get(&id)?.state));
-        self.jobs.closing[level].is_idle() && state == Some(State::Stopping)
+        let found = activity.and_then(|id| self.activities.get(&id));
+        // All that it had goes at once, so that nobody takes it for alive.
+        let is_last = self.space.dependents(node, 1).next().is_none();
+        let waits = found.is_some_and(|a| a.state == State::Stopping || a.is_unsaid && is_last);
+        self.jobs.closing[level].is_idle() && waits
     }
 
     /// Begins to revoke a capability with all that depends on it.
@@ -182,6 +190,11 @@ impl System {
 
     /// Does one step of a job of a priority: of what runs and of what is being made in turn.
     pub fn step(&mut self, hardware: &mut impl Hardware, level: usize) {
+        if let Some(dead) = self.jobs.dead.take() {
+            // Perhaps somebody waits for just that.
+            self.deliver(dead.creator);
+            return;
+        }
         let turn = core::mem::take(&mut self.jobs.turn[level]);
         if self.can_make(level) && (turn || !self.can_run(level)) {
             if let Some(making) = self.jobs.making[level].pop_front() {
@@ -262,7 +275,7 @@ impl System {
         }
         if let Some(node) = self.space.at(level)
             && (self.silence(hardware, node)
-                || self.withdraw_from(node)
+                || self.withdraw_from(hardware, node)
                 || self.space.owner(node) == node && self.dismiss(node)
                 || self.close_endpoint(hardware, level, node))
         {
@@ -289,11 +302,11 @@ impl System {
     }
 
     /// If the node is an activity that has stopped, it waits for nothing any more. Whether there was something to do.
-    fn withdraw_from(&mut self, node: NodeId) -> bool {
+    fn withdraw_from(&mut self, hardware: &mut impl Hardware, node: NodeId) -> bool {
         match *self.space.object(node) {
             Object::Activity { holder } if self.space.owner(node) == node => {
                 let id = self.number(HolderId(holder));
-                id.is_some_and(|id| self.withdraw(id))
+                id.is_some_and(|id| self.withdraw(hardware, id))
             }
             _ => false,
         }
@@ -350,17 +363,8 @@ impl System {
                     self.jobs.closing[level].wakes(activity);
                 }
             }
-            Object::Activity { .. } => {
-                if let Object::Activity { holder } = removed.object {
-                    if let Some(id) = self.number(HolderId(holder)) {
-                        self.take_device(hardware, id);
-                        if let Some(owner) = self.activities.get(&id).and_then(|a| a.cpu) {
-                            self.space.stop_using(owner, hardware.time());
-                        }
-                    }
-                    self.ended(HolderId(holder), removed);
-                }
-            }
+            // Its device and its processor time went in a step before.
+            Object::Activity { holder } => self.ended(HolderId(holder), removed),
             Object::Tile(tile) => {
                 if let Ok(index) = self.tile_index(tile.tile) {
                     let buckets = &mut self.tiles[index].buckets;

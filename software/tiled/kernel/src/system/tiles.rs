@@ -212,6 +212,31 @@ impl System {
         hardware.start_hart(self.tiles[index].id, entry);
     }
 
+    /// Derives access to a module, if the caller's memory covers it.
+    pub(super) fn open_module(
+        &mut self,
+        caller: HolderId,
+        modules: u16,
+        target: u16,
+        key: u64,
+    ) -> Result<u64, SyscallError> {
+        let (_, object) = self.space.look(caller, modules)?;
+        let Object::Memory(memory) = object else {
+            return Err(SyscallError::WrongKind);
+        };
+        let mut all = self.modules.iter();
+        let module = all.find(|m| m.key == key).copied();
+        let Region { tile, base, size } = module.ok_or(SyscallError::NoModule)?.region;
+        if tile != memory.tile {
+            return Err(SyscallError::OutOfBounds);
+        }
+        let offset = base.checked_sub(memory.base);
+        let offset = offset.ok_or(SyscallError::OutOfBounds)?;
+        self.space
+            .derive_memory(caller, modules, target, (offset, size), 1)?;
+        Ok(size)
+    }
+
     /// A boot module by the first of its names that is there.
     pub fn module(&self, names: &[&str]) -> Option<Region> {
         let mut keys = names.iter().map(|name| module_key(name.as_bytes()));

@@ -22,8 +22,8 @@ use bulkhead_abi::dtu::Endpoint;
 use bulkhead_abi::environment::PROGRAM_BASE;
 use bulkhead_abi::marker::Begins;
 use bulkhead_abi::syscall::{
-    NO_SELECTOR, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, SHARE, Syscall, SyscallError,
-    module_key,
+    ANY_ENDPOINT, NO_SELECTOR, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, SHARE, StopCause,
+    Syscall, SyscallError, module_key,
 };
 use bulkhead_abi::tilemux::{Request, TILEMUX_BASE, TileMuxError};
 use bulkhead_abi::words::Name;
@@ -50,6 +50,8 @@ pub struct Chip {
     pub buckets: BTreeMap<(u16, u8), (u64, u64)>,
     pub memory: BTreeMap<u64, u8>,
     pub started: Vec<(u16, u64)>,
+    /// Of whom it was said that he stopped.
+    pub said: Vec<(u16, StopCause)>,
     pub stopped: Vec<u16>,
     pub requests: Vec<(u16, Request)>,
     /// Answers of TileMuxes that the kernel has not heard.
@@ -271,7 +273,12 @@ pub fn finish(system: &mut System, chip: &mut Chip) -> u32 {
             system.tile_answered(chip, number, answer);
         }
         let Some(level) = (0..3).rev().find(|level| system.has_step(*level)) else {
-            return steps;
+            // A revocation waits until it is said who has stopped.
+            match system.take_report() {
+                Some(report) => chip.said.push(report),
+                None => return steps,
+            }
+            continue;
         };
         system.step(chip, level);
         steps += 1;
@@ -404,6 +411,7 @@ pub fn activate(gate: u16, activity: u16, buffer: Option<(u16, u64)>) -> Syscall
         memory,
         offset,
         replies: buffer.is_some().into(),
+        endpoint: ANY_ENDPOINT,
     }
 }
 

@@ -5,8 +5,9 @@ use super::*;
 use bulkhead_abi::syscall::{Number, SYSCALL_WORDS};
 use std::collections::BTreeSet;
 
-/// Counters that only say how often something was done, and marks of what was least or seen once: nobody decides by them.
-const HISTORY: [&str; 7] = [
+/// Counters that only say how often something was done, and marks of what was least or seen once: nobody decides by them. And whose turn
+/// it is among what is done in steps.
+const HISTORY: [&str; 8] = [
     "births: ",
     "steps: ",
     "requests: ",
@@ -14,6 +15,7 @@ const HISTORY: [&str; 7] = [
     "next_activity: ",
     "least: ",
     "until: ",
+    "turn: ",
 ];
 
 /// The whole state of the kernel as text, without [`HISTORY`].

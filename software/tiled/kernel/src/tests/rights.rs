@@ -2,7 +2,8 @@
 
 use super::making::left;
 use super::*;
-use bulkhead_abi::syscall::SEL_MEMORY;
+use bulkhead_abi::syscall::{ANY_ENDPOINT, NO_SELECTOR, SEL_MEMORY};
+use bulkhead_abi::tilemux::FIRST_ENDPOINT;
 
 fn pair() -> (System, Chip, u16, u16) {
     let (mut system, mut chip) = boot();
@@ -177,7 +178,8 @@ fn a_step_has_few_effects_and_higher_priorities_come_between() {
     assert!(made > 5);
     system.notified(&mut chip, 2, a, bulkhead_abi::syscall::StopCause::Panic);
     let mut steps = 0;
-    while system.has_step(0) {
+    // It stays until that is said.
+    while system.has_step(0) || system.take_report().is_some() {
         chip.effects = 0;
         let before = system.space().steps();
         system.step(&mut chip, 0);
@@ -450,4 +452,55 @@ fn the_kernel_writes_nothing_for_who_may_only_read() {
         call(&mut system, &mut chip, a, clean).unwrap();
         call(&mut system, &mut chip, a, all).unwrap();
     }
+}
+
+/// Who knows an endpoint's number gets that one or none: he need not take others meanwhile, which his quota may not allow.
+#[test]
+fn a_certain_endpoint_is_had_if_it_is_free() {
+    let (mut system, mut chip, a, b) = pair();
+    let on = |endpoint: u16| Syscall::Activate {
+        gate: SEL_MEMORY,
+        activity: 0,
+        memory: NO_SELECTOR,
+        offset: 0,
+        replies: 0,
+        endpoint,
+    };
+    let any = call(&mut system, &mut chip, a, on(ANY_ENDPOINT)).unwrap()[0] as u16;
+    let high = call(&mut system, &mut chip, a, on(any + 40)).unwrap();
+    assert_eq!(high[0] as u16, any + 40);
+    assert!(matches!(
+        chip.endpoints[&(2, any + 40)],
+        Endpoint::Memory(_)
+    ));
+    let before = (system.books(), chip.endpoints.clone());
+    // It is there already.
+    assert_eq!(
+        call(&mut system, &mut chip, a, on(any)),
+        Ok(vec![any.into(), 0])
+    );
+    // Taken by others, the system's own, and those that are not there.
+    for endpoint in [any, any + 40, 0, FIRST_ENDPOINT - 1, 192, u16::MAX - 1] {
+        for caller in [a, b] {
+            if caller == a && [any, any + 40].contains(&endpoint) {
+                continue;
+            }
+            assert_eq!(
+                call(&mut system, &mut chip, caller, on(endpoint)),
+                Err(SyscallError::NoEndpoint),
+                "{endpoint}"
+            );
+        }
+    }
+    assert_eq!((system.books(), chip.endpoints.clone()), before);
+    // Given up, it is the next one's.
+    let undo = Syscall::Deactivate {
+        gate: SEL_MEMORY,
+        endpoint: any + 40,
+    };
+    call(&mut system, &mut chip, a, undo).unwrap();
+    assert_eq!(
+        call(&mut system, &mut chip, b, on(any + 40)).unwrap()[0] as u16,
+        any + 40
+    );
 }

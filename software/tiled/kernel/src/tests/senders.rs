@@ -173,6 +173,8 @@ fn many_sleepers_hear_it_one_in_each_step() {
         while let Some((number, answer)) = chip.answer() {
             system.tile_answered(&mut chip, number, answer);
         }
+        // Who has stopped stays until that is said.
+        system.take_report();
         let mut all = 0..3;
         let level = all.find(|level| system.has_step(*level));
         let level = level.expect("somebody is left");

@@ -1,0 +1,346 @@
+//! Hostile programs beside honest ones: a control loop, the most important caller of the kernel, a file service and its client, and somebody who
+//! has what the finding stole. Whatever the hostile do, the honest do all that they do alone, nobody who is trusted panics, and everything is
+//! back at the end. A test of an attack begins with whether it took place: children that ran, calls that were refused, messages that were sent.
+
+use bulkhead_abi::marker::MarkerKind;
+use bulkhead_system_tests::{Report, boot_booked};
+
+/// The kernel's markers of its pieces of work, and its tile.
+const WORK: (u16, u16, u16) = (0x100, 0x101, 0);
+/// Cycles of a piece of the kernel's work at most.
+const LONGEST: u64 = 8000;
+/// Jobs of the loop, rounds of the important one.
+const JOBS: usize = 12;
+const CALLS: usize = 400;
+/// Rounds in which the others still start.
+const STARTS: usize = 100;
+/// Where the hostile ones are, and the loop of the pairs that share a tile with it.
+const HOSTILE: u16 = 7;
+
+/// The honest ones, and what stands beside them in the domain of the service (`sharing`) and elsewhere (`others`).
+fn system(others: &str, sharing: &str) -> String {
+    format!(
+        r#"<system name="attacks" platform="./shared.xml" duration="200ms" manager-tile="1">
+  <domain name="control" criticality="A">
+    <app name="sensor" tile="2" program="control/sensor">
+      <argument name="samples" value="{JOBS}"/><task period="1ms" deadline="400us"/>
+      <sgate name="controller" to="controller" credits="2"/><mgate name="frame" size="64KiB" rights="r"/>
+    </app>
+    <app name="controller" tile="3" program="control/controller">
+      <rgate name="input" slots="4" slot-size="256B"/><sgate name="actuator" to="actuator" credits="2"/>
+    </app>
+    <app name="actuator" tile="4" program="control/actuator"><rgate name="input" slots="4" slot-size="256B"/></app>
+    <app name="high" tile="5" program="latency/syscall"><argument name="kind" value="memory"/><argument name="runs" value="{CALLS}"/><argument name="pause" value="10us"/></app>
+  </domain>
+  <domain name="service" criticality="C">
+    <app name="files" tile="6" program="tiled/files" memory="1MiB" background="true"><argument name="limit" value="1ms"/>
+      <rgate name="priority-0" slot-size="320B"/><rgate name="priority-1" slots="8" slot-size="320B"/><mgate name="disk" size="2MiB"/></app>
+    <app name="client" tile="6" program="service/file-client"><argument name="folder" value="honest"/><argument name="rounds" value="2"/><argument name="session" value="yes"/><sgate name="files" to="files" gate="priority-0"/></app>{sharing}
+  </domain>
+  {others}
+</system>"#
+    )
+}
+
+/// A hostile application on tile 7.
+fn hostile(name: &str, kind: &str, seed: u64, purse: &str) -> String {
+    format!(
+        r#"<app name="{name}" tile="{HOSTILE}" program="attack/raider" background="true"><argument name="kind" value="{kind}"/><argument name="seed" value="{seed}"/><argument name="say" value="20"/><limit endpoints="24" page-tables="40" kernel-memory="{purse}"/><sgate name="files" to="files" gate="priority-1"/></app>"#
+    )
+}
+
+fn below(apps: &str) -> String {
+    format!(r#"<domain name="hostile" criticality="E">{apps}</domain>"#)
+}
+
+/// What a run showed.
+struct Seen {
+    /// Kind and cycles of the longest piece of work.
+    what: u64,
+    longest: u64,
+    /// Worst of the important one's calls: to derive memory, to make it active, to revoke it.
+    worst: [u64; 3],
+    /// Rounds of the hostile ones, children that they made, calls that were refused as they were meant to be.
+    done: [u64; 3],
+    /// Children that ran.
+    ran: usize,
+    report: Report,
+}
+
+/// Nobody honest noticed anything, `others` among them.
+fn unharmed(text: &str, others: &[&str]) -> Result<Seen, String> {
+    let report = boot_booked(text);
+    let console = &report.console;
+    let fail = |what: String| Err(format!("{what}\n{console}"));
+    // A hostile manager may say that what is below it has failed.
+    if !matches!(report.code, Some(0 | 3)) || console.contains("kernel: panicked") {
+        return fail(format!("ended with {:?}", report.code));
+    }
+    let honest = ["sensor", "controller", "actuator", "high", "client"];
+    for name in honest.iter().chain(others) {
+        if report.stopped(name) != Some("exit 0") {
+            return fail(format!("{name}: {:?}", report.stopped(name)));
+        }
+    }
+    let run = console.split("kernel: books: ").next().unwrap_or_default();
+    for name in ["(files)", "(root)"] {
+        let dead = |line: &&str| {
+            line.contains(name) && line.contains(" stopped: ") && !line.contains("exit 0")
+        };
+        if let Some(line) = run.lines().find(dead) {
+            return fail(line.to_owned());
+        }
+    }
+    if console.contains("its tile was lost") {
+        return fail("a tile was lost".to_owned());
+    }
+    if let Some(line) = console.lines().find(|line| line.contains("] won: ")) {
+        return fail(line.to_owned());
+    }
+    if report.flows().len() != JOBS || !report.values(MarkerKind::DeadlineMiss, 4).is_empty() {
+        return fail("the loop missed something".to_owned());
+    }
+    if !console.contains("kernel: books: all is there that was there at boot") {
+        return fail("something is missing at the end".to_owned());
+    }
+    // When the last of them ends, the kernel closes its books, which is no piece of work for anybody.
+    let last = (2..6).filter_map(|tile| report.last(tile)).max();
+    let work = report.work_until(WORK.0, WORK.1, WORK.2, last.unwrap_or(0));
+    let longest = work.iter().max_by_key(|(_, cycles)| *cycles);
+    let (what, longest) = longest.copied().unwrap_or_default();
+    let calls = report.spans(5);
+    let worst = [0, 1, 2].map(|call| {
+        let calls = calls.iter().skip(3 * STARTS + call).step_by(3);
+        calls.copied().max().unwrap_or(0)
+    });
+    let mut done = [0; 3];
+    for name in ["h1", "h2", "greedy"] {
+        let said = report.printed(name);
+        let last = said.iter().rfind(|line| line.contains(" rounds, "));
+        let numbers = last.into_iter().flat_map(|line| line.split(' '));
+        let numbers = numbers.filter_map(|word| word.parse::<u64>().ok());
+        done.iter_mut().zip(numbers).for_each(|(sum, n)| *sum += n);
+    }
+    let ran = report.values(MarkerKind::Check, HOSTILE);
+    let ran = ran.iter().filter(|check| **check % 16 == 0 && **check > 0);
+    Ok(Seen {
+        what,
+        longest,
+        worst,
+        done,
+        ran: ran.count(),
+        report,
+    })
+}
+
+/// Runs one of these; what went wrong, if anything did. `alone` are the important one's worst calls beside nobody.
+fn judge(name: &str, text: &str, others: &[&str], alone: [u64; 3]) -> Result<Seen, String> {
+    let seen = unharmed(text, others).map_err(|error| format!("{name}: {error}\n"))?;
+    println!(
+        "{name}: longest {} (kind {}), worst {:?}, alone {alone:?}; rounds, children, refused {:?}, {} ran",
+        seen.longest, seen.what, seen.worst, seen.done, seen.ran
+    );
+    // Its own work, and two pieces of others'.
+    let mut calls = seen.worst.iter().zip(&alone);
+    if calls.any(|(worst, alone)| *worst > alone + 2 * LONGEST) || seen.longest > LONGEST {
+        let (what, longest, worst) = (seen.what, seen.longest, seen.worst);
+        return Err(format!(
+            "{name}: a piece of kind {what} took {longest} cycles, a call {worst:?}\n"
+        ));
+    }
+    Ok(seen)
+}
+
+/// The worst calls of the important one beside nobody.
+fn alone() -> [u64; 3] {
+    match unharmed(&system("", ""), &[]) {
+        Ok(seen) => seen.worst,
+        Err(error) => panic!("alone: {error}"),
+    }
+}
+
+/// Two of a kind of attack, beside an honest one that has what they are after (`victim`, called `others`). `took` says whether the attack took
+/// place at all.
+fn attack(kind: &str, purse: &str, victim: &str, others: &[&str], took: impl Fn(&Seen) -> bool) {
+    let two = hostile("h1", kind, 1, purse) + &hostile("h2", kind, 2, purse);
+    match judge(kind, &system(&below(&two), victim), others, alone()) {
+        Ok(seen) => assert!(took(&seen), "{kind}: no attack\n{}", seen.report.console),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Finding 1: who makes and stops children without listening pays for every end that he did not hear, and the kernel goes on.
+#[test]
+fn ends_that_nobody_hears_are_paid_for() {
+    attack("children", "8KiB", "", &[], |seen| seen.done[1] > 4);
+}
+
+/// Finding 2 in another form, and what children can do to TileMux: see `shared_tiles::time` for processor time.
+#[test]
+fn children_that_live_and_call_harm_nobody() {
+    attack("living", "32KiB", "", &[], |seen| seen.ran >= 2);
+}
+
+/// Finding 3: a neighbour receives at endpoints that were given up while a right to reply to them was kept.
+#[test]
+fn nobody_answers_at_an_endpoint_that_is_somebody_elses() {
+    let neighbour = r#"<app name="neighbour" tile="7" program="attack/neighbour"><limit kernel-memory="4KiB"/></app>"#;
+    attack("replies", "8KiB", neighbour, &["neighbour"], |seen| {
+        seen.done[0] >= 40
+    });
+}
+
+/// Finding 4: names that once meant other files, or made the service panic. The client of the honest compares all that it reads.
+#[test]
+fn names_of_files_mean_what_they_say() {
+    attack("files", "16KiB", "", &[], |seen| seen.done[0] >= 20);
+}
+
+/// Finding 5: the most important one makes memory active beside others who revoke many endpoints.
+#[test]
+fn revocations_of_others_delay_nobody_important() {
+    attack("revoke", "64KiB", "", &[], |seen| {
+        let steps = seen.report.work(WORK.0, WORK.1, WORK.2);
+        steps.iter().filter(|(kind, _)| *kind == 64).count() > 500
+    });
+}
+
+/// A service that offers itself when the hostile ones are long there, and its client, on a tile where nobody takes endpoints while the service is away
+/// (it would not be connected again, see the open points); below a manager of their own, because the root manager is as
+/// important as the most important one, and what it does for others when they come back would count.
+const LATE: &str = r#"</domain><manager name="m" tile="6"><domain name="late" criticality="C">
+    <app name="late" tile="6" program="service/fragile" background="true"><argument name="delay" value="4ms"/>
+      <service restart="on-failure"/><rgate name="priority-0" slots="4"/></app>
+    <app name="asker" tile="4" program="service/persistent"><argument name="stops" value="2"/><argument name="losses" value="5"/>
+      <session name="service" to="late"/></app></domain></manager><domain name="more">"#;
+
+/// Finding 6: whoever offers services pays for them, so another one is offered all the same, and again after its failures.
+#[test]
+fn services_of_others_leave_room_for_one_that_comes_late() {
+    attack("services", "8KiB", LATE, &["asker"], |seen| {
+        seen.done[0] >= 20
+    });
+}
+
+/// Finding 8: calls that are refused keep no token bucket, so a limited service of the same tile comes back after its failures.
+#[test]
+fn refused_calls_keep_no_bucket() {
+    let late = LATE.replace(r#"name="late" tile="6""#, r#"name="late" tile="7""#);
+    let late = late.replace(
+        "<service restart",
+        r#"<limit noc="50MB/s"/><service restart"#,
+    );
+    attack("refusals", "16KiB", &late, &["asker"], |seen| {
+        seen.done[2] > 6
+    });
+}
+
+/// Finding 10: what a pager shows with a capability to read is written by nobody, TileMux among them.
+#[test]
+fn nothing_is_written_through_a_capability_to_read() {
+    attack("pager", "16KiB", "", &[], |seen| seen.done[1] > 4);
+}
+
+/// The other kinds of the library, which belong to no single finding.
+#[test]
+fn further_attacks_leave_the_honest_alone() {
+    let alone = alone();
+    let mut wrong = String::new();
+    for (kind, purse) in [
+        ("buckets", "16KiB"),
+        ("waits", "16KiB"),
+        ("tells", "16KiB"),
+        ("copies", "8KiB"),
+        ("lines", "8KiB"),
+        ("calls", "32KiB"),
+    ] {
+        let two = hostile("h1", kind, 1, purse) + &hostile("h2", kind, 2, purse);
+        match judge(kind, &system(&below(&two), ""), &[], alone) {
+            Ok(seen) => {
+                let texts = seen.report.work(WORK.0, WORK.1, WORK.2);
+                let texts = texts.iter().filter(|(kind, _)| *kind == 69).count();
+                let took = seen.done[0] >= 20 || kind == "lines" && texts > 500;
+                assert!(took, "{kind}: {}", seen.report.console);
+            }
+            Err(error) => wrong += &error,
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Finding 9: who waits in the kernel takes no place from others.
+#[test]
+fn many_that_wait_leave_room_for_a_manager() {
+    for sleepers in [14, 26] {
+        let apps: String = (0..sleepers)
+            .map(|n| {
+                let tile = 5 + n % 3;
+                format!(
+                    r#"<app name="s{n}" tile="{tile}" program="attack/raider" background="true"><argument name="kind" value="sleeps"/><limit kernel-memory="1KiB"/></app>"#
+                )
+            })
+            .collect();
+        let text = format!(
+            r#"<system name="sleepers" platform="./shared.xml" duration="150ms" manager-tile="1">{}
+<manager name="unrelated" tile="2"><domain name="e">
+  <app name="ping" tile="3" program="latency/ping"><argument name="runs" value="2000"/><sgate name="pong" to="pong"/></app>
+  <app name="pong" tile="4" program="latency/pong" background="true"><rgate name="input"/></app>
+</domain></manager></system>"#,
+            below(&apps)
+        );
+        let report = boot_booked(&text);
+        assert_eq!(report.code, Some(0), "{}", report.console);
+        assert_eq!(report.stopped("ping"), Some("exit 0"), "{}", report.console);
+        let closed = "kernel: books: all is there that was there at boot";
+        assert!(report.console.contains(closed), "{}", report.console);
+    }
+}
+
+/// The pair of hostile programs that a seed says: two applications of one tile, one of them beside the file service, or one and a
+/// manager that has the memory and the tile for children, windows and pagers of its own.
+fn pair(seed: u64) -> String {
+    let purse = ["4KiB", "16KiB", "64KiB", "48KiB"][(seed / 3 % 4) as usize];
+    let first = hostile("h1", "random", 2 * seed + 1, purse);
+    let second = hostile("h2", "random", 2 * seed + 2, "16KiB");
+    match seed % 3 {
+        0 => system(&below(&(first + &second)), ""),
+        1 => {
+            let beside = second.replace(r#"tile="7""#, r#"tile="6""#);
+            system(&below(&first), &beside)
+        }
+        _ => system(
+            &format!(
+                r#"{}<manager name="greedy" tile="7" program="attack/raider"><limit endpoints="60" page-tables="80" kernel-memory="64KiB" memory="4MiB"/><domain name="nobody" criticality="E"><app name="nobody" tile="7" program="adversary/spin" background="true"/></domain></manager>"#,
+                below(&first)
+            ),
+            "",
+        ),
+    }
+}
+
+/// `./bulkhead test --fuzz` runs many; `BULKHEAD_PAIRS=1000 cargo test --release -p bulkhead-system-tests attacks::pairs -- --nocapture` so many, from
+/// the seed `BULKHEAD_PAIRS_SEED` (1) on.
+#[test]
+fn pairs_of_hostile_programs_leave_the_honest_alone() {
+    let number = |name, otherwise| {
+        std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number"))
+    };
+    let first: u64 = number("BULKHEAD_PAIRS_SEED", 1);
+    let (count, alone) = (number("BULKHEAD_PAIRS", 6), alone());
+    let (mut longest, mut worst, mut ran) = (0, [0; 3], 0);
+    let mut wrong = String::new();
+    for seed in first..first + count {
+        match judge(&format!("pair {seed}"), &pair(seed), &[], alone) {
+            Ok(seen) => {
+                longest = longest.max(seen.longest);
+                worst = [0, 1, 2].map(|call| seen.worst[call].max(worst[call]));
+                ran += seen.ran;
+            }
+            Err(error) => wrong += &error,
+        }
+    }
+    println!(
+        "{count} pairs from {first} on: longest piece {longest} cycles, worst calls {worst:?}, alone {alone:?}; {ran} children ran"
+    );
+    assert!(wrong.is_empty(), "{wrong}");
+}

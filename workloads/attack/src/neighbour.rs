@@ -1,0 +1,80 @@
+//! Who gets endpoints that others have just given up, and expects no message there: it receives at new endpoints of its own, over and over,
+//! and nobody ever had a right to send to them.
+//!
+//! Arguments: `rounds` (200), `pause` (20us) that each endpoint is there. Ends with 1 if a message came.
+#![no_std]
+#![no_main]
+
+use bulkhead_lib::abi::environment::ENVIRONMENT_BASE;
+use bulkhead_lib::abi::syscall::{
+    ANY_ENDPOINT, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, Syscall, SyscallError,
+};
+use bulkhead_lib::hal::dtu;
+use bulkhead_lib::{argument, println, syscall, time};
+use core::sync::atomic::AtomicU64;
+
+bulkhead_lib::main!(main);
+
+/// Slots, and bytes of each.
+const SLOTS: u8 = 2;
+const SLOT: u16 = 192;
+
+#[repr(C, align(64))]
+struct Buffer([AtomicU64; SLOTS as usize * SLOT as usize / 8]);
+static BUFFER: Buffer = Buffer([const { AtomicU64::new(0) }; SLOTS as usize * SLOT as usize / 8]);
+
+/// One endpoint, from its begin to its end; how many messages came.
+fn round(pause: u64) -> Result<u64, SyscallError> {
+    let buffer = BUFFER.0.as_ptr() as u64;
+    syscall::call(&Syscall::CreateReceive {
+        target: SEL_FREE,
+        slots: SLOTS,
+        slot_size: SLOT,
+    })?;
+    let [endpoint, ..] = syscall::call(&Syscall::Activate {
+        gate: SEL_FREE,
+        activity: SEL_ACTIVITY,
+        memory: SEL_MEMORY,
+        offset: buffer - ENVIRONMENT_BASE,
+        replies: 1,
+        endpoint: ANY_ENDPOINT,
+    })?;
+    time::sleep_until(time::now() + pause);
+    let mut came = 0;
+    while let Ok(Some(place)) = dtu::fetch(endpoint as u16) {
+        println!("stolen: a message at endpoint {endpoint}");
+        let _ = dtu::acknowledge(endpoint as u16, place);
+        came += 1;
+    }
+    syscall::call(&Syscall::Revoke {
+        selector: SEL_FREE,
+        keep: 0,
+    })?;
+    Ok(came)
+}
+
+fn main() -> u64 {
+    let rounds: u64 = argument::value("rounds", 200);
+    let pause = argument::time("pause", 20_000);
+    let (mut came, mut tried) = (0, 0);
+    for _ in 0..rounds {
+        match round(pause) {
+            Ok(messages) => {
+                came += messages;
+                tried += 1;
+            }
+            // Others may have all endpoints at the moment.
+            Err(SyscallError::NoEndpoint) => {}
+            Err(error) => {
+                println!("{error:?}");
+                return 2;
+            }
+        }
+        let _ = syscall::call(&Syscall::Revoke {
+            selector: SEL_FREE,
+            keep: 0,
+        });
+    }
+    println!("{came} messages at {tried} endpoints");
+    u64::from(came > 0 || tried < rounds / 2)
+}
