@@ -42,6 +42,64 @@ codes! {
         ActivityBegins = 12,
         /// A word of the name of the activity that begins (value: 8 bytes, the first one lowest).
         ActivityName = 13,
+        /// TileMux takes the hart: the first instruction of a trap. No value.
+        MuxEnters = 14,
+        /// The trap that TileMux works on is an interrupt: the one that ran did not ask for it. No value.
+        MuxInterrupts = 15,
+        /// TileMux leaves the hart to the activity that it chose last: the last instruction before that one's. No value.
+        MuxLeaves = 16,
+        /// TileMux chose who runs next (value: its number, [`crate::dtu::IDLE_ACTIVITY`] for nobody).
+        MuxRuns = 17,
+        /// An activity is on this tile from now on, not ready ([`Since`] with any moment), or is not any more ([`Since::NEVER`]).
+        MuxMember = 18,
+        /// An activity of this tile is ready from a moment on (value: [`Since`]).
+        MuxReady = 19,
+        /// The budget of an activity of this tile lets it run again from a moment on (value: [`Since`]).
+        MuxBudget = 20,
+    }
+}
+
+impl MarkerKind {
+    /// Whether only software in machine mode may say so: it is about others.
+    pub const fn is_privileged(self) -> bool {
+        matches!(
+            self,
+            Self::ActivityFault | Self::ActivityBegins | Self::ActivityName
+        ) || self.is_schedule()
+    }
+
+    /// Whether it tells who has the hart of a tile and who wants it.
+    pub const fn is_schedule(self) -> bool {
+        self as u16 >= Self::MuxEnters as u16
+    }
+}
+
+/// An activity and a moment, as one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Since {
+    /// Its number.
+    pub activity: u16,
+    /// Nanoseconds since reset, below 2^48 (78 hours); 0 is now.
+    pub moment: u64,
+}
+
+impl Since {
+    /// No moment: it does not come.
+    pub const NEVER: u64 = (1 << 48) - 1;
+    /// The moment of the marker.
+    pub const NOW: u64 = 0;
+
+    /// As one word.
+    pub const fn pack(self) -> u64 {
+        self.activity as u64 | self.moment << 16
+    }
+
+    /// From one word.
+    pub const fn unpack(word: u64) -> Self {
+        Self {
+            activity: word as u16,
+            moment: word >> 16,
+        }
     }
 }
 
@@ -81,6 +139,24 @@ impl Begins {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_activity_and_a_moment_are_one_word() {
+        for (activity, moment) in [(0, Since::NOW), (u16::MAX, Since::NEVER), (7, 1 << 47)] {
+            let since = Since { activity, moment };
+            assert_eq!(Since::unpack(since.pack()), since);
+        }
+    }
+
+    #[test]
+    fn what_is_about_others_takes_machine_mode() {
+        assert!(MarkerKind::MuxRuns.is_privileged() && MarkerKind::MuxRuns.is_schedule());
+        assert!(
+            MarkerKind::ActivityBegins.is_privileged() && !MarkerKind::ActivityName.is_schedule()
+        );
+        assert!(MarkerKind::ActivityFault.is_privileged());
+        assert!(!MarkerKind::JobRelease.is_privileged() && !MarkerKind::Check.is_schedule());
+    }
 
     #[test]
     fn who_begins_is_one_word() {

@@ -67,13 +67,43 @@ pub enum Command {
     New {
         /// Folder to make; its last part is the application's name
         folder: PathBuf,
+        /// Language of the programs
+        #[arg(long, value_enum, default_value = "rust")]
+        language: Language,
+        /// 1: one periodic task. 2: a sender and a receiver on two tiles, with a flow and its deadline
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+        tiles: u8,
     },
+    /// Print what a shell needs to complete commands; source it from the shell's start-up file
+    Completions {
+        /// Which shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Write a manual page for each command into a folder
+    Man {
+        /// The folder, such as ~/.local/share/man/man1
+        folder: PathBuf,
+    },
+}
+
+impl Command {
+    /// The description that the command reads, if it reads one.
+    pub fn description(&mut self) -> Option<&mut PathBuf> {
+        match self {
+            Self::Run(run) => Some(&mut run.system),
+            Self::Check(check) => Some(&mut check.system),
+            Self::Audit(audit) => Some(&mut audit.system),
+            Self::Plan(plan) => Some(&mut plan.system),
+            _ => None,
+        }
+    }
 }
 
 /// Arguments of `run`.
 #[derive(Args)]
 pub struct Run {
-    /// A description (a file that ends in .xml), or the name of a system of the catalog
+    /// A description (a file that ends in .xml, or a folder with a system.xml), or the name of a system of the catalog
     #[arg(default_value = "quickstart")]
     pub system: PathBuf,
     /// Folder for result.json, report.html, traces and consoles [default: out/NAME]
@@ -88,6 +118,9 @@ pub struct Run {
     /// Write no traces (they are large)
     #[arg(long)]
     pub no_trace: bool,
+    /// Print what the programs said, too; without it, only the end of it where something went wrong
+    #[arg(long)]
+    pub console: bool,
     /// Print the whole result for machines instead of a table
     #[arg(long)]
     pub json: bool,
@@ -96,7 +129,8 @@ pub struct Run {
 /// Arguments of `check`.
 #[derive(Args)]
 pub struct Check {
-    /// A description of a system or task system, or a task set of SchedCAT (a file that ends in .xml); or a name of the catalog
+    /// A description of a system, task system or platform, or a task set of SchedCAT (a file that ends in .xml); a folder with a
+    /// system.xml; or a name of the catalog
     pub system: PathBuf,
     /// Change the description; may come again
     #[arg(long, value_name = "PATH=VALUE")]
@@ -335,6 +369,15 @@ pub struct Reproduce {
     /// For machines
     #[arg(long)]
     pub json: bool,
+}
+
+/// Languages of new applications.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Language {
+    /// Rust, without the standard library
+    Rust,
+    /// C11, freestanding
+    C,
 }
 
 /// Papers.

@@ -14,8 +14,11 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let outcome = match arguments.command {
+    let mut command = Arguments::parse().command;
+    if let Some(named) = command.description() {
+        *named = bulkhead_runner::place::description(named);
+    }
+    let outcome = match command {
         Command::Run(options) => commands::run::run(&options),
         Command::Audit(options) => commands::audit::audit(&options),
         Command::Check(options) => commands::check::check(&options),
@@ -26,7 +29,13 @@ fn main() -> ExitCode {
         Command::Platforms { json } => commands::list::platforms(json),
         Command::Systems { json } => commands::list::systems(json),
         Command::Programs { json } => commands::list::programs(json),
-        Command::New { folder } => commands::new::new(&folder),
+        Command::New {
+            folder,
+            language,
+            tiles,
+        } => commands::new::new(&folder, language, tiles),
+        Command::Completions { shell } => commands::shell::completions(shell),
+        Command::Man { folder } => commands::shell::manual(&folder),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

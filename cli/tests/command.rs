@@ -112,22 +112,46 @@ fn bad_input_is_explained_and_nothing_runs() {
     assert!(!folder.path().join("out").exists(), "nothing was run");
 }
 
-#[test]
-fn a_new_application_builds_and_runs() {
+/// Makes an application with these options and runs it; gives the output and the console.
+fn made_and_run(options: &[&str]) -> (String, String) {
     let folder = tempfile::tempdir().expect("a folder");
-    assert!(bulkhead(folder.path(), &["new", "blink"]).status.success());
+    let new = [&["new", "blink"], options].concat();
+    let made = bulkhead(folder.path(), &new);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    // The command that it prints works as it is.
+    let printed = text(&made.stdout);
+    let command = printed.lines().last().expect("a line");
+    let command = command.split_once(" run ").expect("a command").1;
     let output = bulkhead(
         folder.path(),
-        &["run", "blink/system.xml", "--out", "result", "--no-trace"],
+        &["run", command, "--out", "result", "--no-trace", "--console"],
     );
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{shown}{}",
+        text(&output.stderr)
+    );
+    let console = folder.path().join("result/blink.console.txt");
+    let console = std::fs::read_to_string(console).expect("written");
+    for line in console.lines() {
+        assert!(shown.contains(line), "{line}");
+    }
+    let result = folder.path().join("result/result.json");
+    let result = std::fs::read_to_string(result).expect("written");
+    let folder_name = folder.path().display().to_string();
     assert!(
-        text(&output.stdout).contains("blink"),
-        "{}",
-        text(&output.stdout)
+        !result.contains(&folder_name),
+        "a folder of the host stands in the result"
     );
-    let console =
-        std::fs::read_to_string(folder.path().join("result/blink.console.txt")).expect("written");
+    (shown, console)
+}
+
+#[test]
+fn a_new_application_builds_and_runs() {
+    let (shown, console) = made_and_run(&[]);
+    assert!(shown.contains("blink"), "{shown}");
     assert!(
         console.contains("[blink] hello from blink: 10 jobs"),
         "{console}"
@@ -136,12 +160,58 @@ fn a_new_application_builds_and_runs() {
         console.contains("[blink] done, 0 deadlines missed"),
         "{console}"
     );
-    let result =
-        std::fs::read_to_string(folder.path().join("result/result.json")).expect("written");
-    let folder_name = folder.path().display().to_string();
+}
+
+#[test]
+fn two_new_applications_talk() {
+    let (shown, console) = made_and_run(&["--tiles", "2"]);
+    assert!(shown.contains("message        20"), "{shown}");
+    assert!(console.contains("[sender] sent 20 numbers"), "{console}");
+}
+
+#[test]
+fn new_applications_in_c_do_the_same() {
+    if bulkhead_runner::c_programs::compiler().is_none() {
+        eprintln!("skipped: no C compiler for RISC-V");
+        return;
+    }
+    let (shown, console) = made_and_run(&["--language", "c"]);
+    assert!(shown.contains("blink     blink"), "{shown}");
+    assert!(console.contains("[blink] done"), "{console}");
+    let (shown, _) = made_and_run(&["--language", "c", "--tiles", "2"]);
+    assert!(shown.contains("message        20"), "{shown}");
+}
+
+#[test]
+fn a_shell_and_a_manual_know_the_commands() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = bulkhead(folder.path(), &["completions", "bash"]);
+    assert!(text(&script.stdout).contains("reproduce"));
+    assert!(bulkhead(folder.path(), &["man", "pages"]).status.success());
+    let page = std::fs::read_to_string(folder.path().join("pages/bulkhead-run.1"));
+    assert!(page.expect("a page").contains("\\-\\-variant"));
+}
+
+#[test]
+fn platforms_can_be_checked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = bulkhead(folder.path(), &["check", "tiled-gem5"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    insta::assert_snapshot!(text(&output.stdout));
+    let file = folder.path().join("chip.xml");
+    std::fs::write(&file, "<platform name=\"chip\" kind=\"tiled\"/>\n").expect("writes");
+    let output = bulkhead(folder.path(), &["check", "chip.xml"]);
+    assert_eq!(output.status.code(), Some(2));
     assert!(
-        !result.contains(&folder_name),
-        "a folder of the host stands in the result"
+        text(&output.stderr).contains("chip.xml:1:2"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!(
+        bulkhead(folder.path(), &["plan", "tiled-gem5"])
+            .status
+            .code(),
+        Some(2)
     );
 }
 

@@ -105,7 +105,7 @@ impl Bus for SmallBus {
     fn timer(&self, now: u64) -> u64 {
         now
     }
-    fn marker(&mut self, _: u64, _: u16, _: u64) {}
+    fn marker(&mut self, _: u64, _: u16, _: u64, _: bool) {}
 }
 
 /// Runs a program to its end; gives the number of instructions.

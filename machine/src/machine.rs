@@ -20,7 +20,7 @@ use crate::config::{ConfigError, PlatformConfig, PlatformKind};
 use crate::dtu::{Dtu, TileKind};
 use crate::fabric::Fabric;
 use crate::hart::{Hart, UnhandledTrap};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, ProcessorTime, Resource};
 use crate::observe::{Marker, Observer};
 use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
 use crate::tile::{End, Tile};
@@ -425,7 +425,40 @@ impl Machine {
 
     /// Forgets all bookings and latencies: measurements start here.
     pub fn clear_ledger(&mut self) {
+        self.settle_processors();
+        for tile in &mut self.tiles {
+            tile.forget_processor();
+        }
         self.fabric.ledger.clear();
+    }
+
+    /// How long each activity of a tile with a multiplexer had the hart and wanted it.
+    pub fn processor_times(&self) -> Vec<ProcessorTime> {
+        self.tiles
+            .iter()
+            .flat_map(|t| t.processor().times())
+            .collect()
+    }
+
+    /// Books who waited for a hart up to now, on every tile.
+    fn settle_processors(&mut self) {
+        for tile in &mut self.tiles {
+            tile.settle_processor(self.now, &mut self.fabric.ledger);
+        }
+        debug_assert!(self.all_waits_are_booked(), "{:?}", self.processor_times());
+    }
+
+    /// For every activity, the time that it was ready and did not have the hart is what is booked.
+    fn all_waits_are_booked(&self) -> bool {
+        let bookings = self.fabric.ledger.bookings();
+        let booked = |owner| {
+            let own = bookings.iter().filter(|b| b.victim == owner);
+            let hart = own
+                .filter(|b| matches!(b.resource, Resource::Processor | Resource::ProcessorBudget));
+            hart.map(|b| b.ticks).sum::<Tick>()
+        };
+        let times = self.processor_times();
+        times.iter().all(|time| booked(time.owner) == time.waited)
     }
 
     /// Who takes reports from now on.
@@ -544,6 +577,7 @@ impl Machine {
                 progress(self.now);
             }
             if let Some(outcome) = self.window(limit.ticks) {
+                self.settle_processors();
                 return outcome;
             }
         }

@@ -21,7 +21,7 @@ use crate::dtu::{Dtu, DtuEvent, TileKind};
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, InterruptLine, Stop, UnhandledTrap};
-use crate::ledger::Resource;
+use crate::ledger::{Ledger, Processor, Resource};
 use crate::noc::{Account, Packet, Transaction};
 use crate::observe::{HartState, Marker};
 use crate::timeline::{Event, Timeline};
@@ -144,6 +144,8 @@ struct Local {
     end: Option<(Tick, End)>,
     markers: Vec<Marker>,
     markers_lost: u64,
+    /// Who has the hart and who wants it, as TileMux says.
+    processor: Processor,
     /// What the tile sees, if somebody wants to compare it.
     timeline: Option<Box<Timeline>>,
 }
@@ -251,6 +253,7 @@ impl Tile {
                 end: None,
                 markers: Vec::new(),
                 markers_lost: 0,
+                processor: Processor::new(config.id, platform.ticks_per_second),
                 timeline: None,
             },
             unit,
@@ -321,6 +324,21 @@ impl Tile {
     /// Markers that were not kept, because there were too many.
     pub fn markers_lost(&self) -> u64 {
         self.local.markers_lost
+    }
+
+    /// Books who waited for the hart up to now.
+    pub fn settle_processor(&mut self, now: Tick, ledger: &mut Ledger) {
+        self.local.processor.settle(now, ledger);
+    }
+
+    /// Times of the hart begin here.
+    pub fn forget_processor(&mut self) {
+        self.local.processor.forget();
+    }
+
+    /// Who had the hart and who wanted it.
+    pub fn processor(&self) -> &Processor {
+        &self.local.processor
     }
 
     /// Begins to keep the tile's timeline; of one stride every event, if that is wanted.
@@ -690,11 +708,13 @@ impl Tile {
                 Signal::Wake => self.hart.wake(now),
                 Signal::Start(pc) => {
                     self.local.forget_asked();
+                    self.local.processor.stop(now);
                     self.hart.reset(pc, now);
                     self.stop_second();
                 }
                 Signal::Stop => {
                     self.local.forget_asked();
+                    self.local.processor.stop(now);
                     self.hart.stop();
                     self.stop_second();
                 }

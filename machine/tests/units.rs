@@ -3,6 +3,7 @@
 mod common;
 
 use bulkhead_abi::dtu::*;
+use bulkhead_abi::marker::{MarkerKind, Since};
 use bulkhead_abi::memory_map::{CLINT_BASE, CLINT_MTIMECMP, DTU_BASE, DTU_SIZE, MEMORY_BASE};
 use bulkhead_machine::ledger::Resource;
 use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
@@ -463,4 +464,61 @@ fn a_trace_is_valid_repeatable_and_free() {
             _ => 0,
         });
     assert_eq!(depth.sum::<i32>(), 0);
+}
+
+/// Says all that TileMux and the kernel say.
+fn schedule(program: &mut Program) {
+    let since = Since {
+        activity: 7,
+        moment: Since::NOW,
+    };
+    program.li(A1, since.pack());
+    for kind in [
+        MarkerKind::MuxMember,
+        MarkerKind::MuxReady,
+        MarkerKind::MuxBudget,
+        MarkerKind::ActivityBegins,
+        MarkerKind::ActivityName,
+        MarkerKind::ActivityFault,
+        MarkerKind::Check,
+    ] {
+        program.marker(A1, kind as u32);
+    }
+    program.li(A1, 9).marker(A1, MarkerKind::MuxRuns as u32);
+    program.marker(ZERO, MarkerKind::MuxLeaves as u32).spin();
+}
+
+#[test]
+fn only_machine_mode_is_believed_about_others() {
+    let of = |user: bool| {
+        let mut machine = chip(1);
+        let mut program = Program::default();
+        if user {
+            program.user();
+        }
+        schedule(&mut program);
+        program.start(&mut machine, 0);
+        run(&mut machine, 100_000);
+        machine
+    };
+    let kinds = |machine: &Machine| {
+        let all = machine.markers();
+        all.iter().map(|marker| marker.kind).collect::<Vec<_>>()
+    };
+    let waits = |machine: &Machine| {
+        let all = machine.ledger().bookings().into_iter();
+        let hart = all.filter(|b| b.resource == Resource::Processor);
+        hart.map(|b| (b.victim.activity, b.culprit.activity))
+            .collect::<Vec<_>>()
+    };
+    let (told, forged) = (of(false), of(true));
+    use MarkerKind::{ActivityBegins, ActivityFault, ActivityName, Check};
+    assert_eq!(
+        kinds(&told),
+        [ActivityBegins, ActivityName, ActivityFault, Check].map(|kind| kind as u16)
+    );
+    assert_eq!(waits(&told), [(7, 9), (7, TILEMUX_ACTIVITY)]);
+    assert_eq!(told.processor_times().len(), 1);
+    assert_eq!(kinds(&forged), [Check as u16]);
+    assert!(waits(&forged).is_empty() && forged.processor_times().is_empty());
 }

@@ -139,20 +139,24 @@ pub enum Root {
     System,
     /// `<task-system>`.
     Tasks,
+    /// `<platform>`.
+    Platform,
     /// `<taskset>` or `<testpoint>`, formats of SchedCAT: name and text.
     Schedcat(String, String),
 }
 
-/// Looks at the outermost element of a file, or of an entry of the catalog: systems go before task systems.
+/// Looks at the outermost element of a file, or of an entry of the catalog: systems go before task systems, and those before platforms.
 pub fn root(path: impl AsRef<Path>, options: &LoadOptions<'_>) -> Root {
     let path = path.as_ref();
     let found = find(path, "system", catalog::SYSTEMS, options)
-        .or_else(|_| find(path, "task", catalog::TASKS, options));
+        .or_else(|_| find(path, "task", catalog::TASKS, options))
+        .or_else(|_| find(path, "platform", catalog::PLATFORMS, options));
     let Ok((source, _)) = found else {
         return Root::System;
     };
     match tree::parse(&source) {
         Ok(tree) if tree.name == "task-system" => Root::Tasks,
+        Ok(tree) if tree.name == "platform" => Root::Platform,
         Ok(tree) if matches!(tree.name.as_str(), "taskset" | "testpoint") => {
             Root::Schedcat(source.name.clone(), source.text.clone())
         }

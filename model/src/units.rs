@@ -176,6 +176,11 @@ impl Dimension {
     }
 
     fn factor(self, unit: &str) -> Option<u64> {
+        // The micro sign and the Greek letter, which look the same.
+        let unit = match unit {
+            "\u{b5}s" | "\u{3bc}s" => "us",
+            other => other,
+        };
         self.units()
             .iter()
             .find(|known| known.0 == unit)
@@ -353,6 +358,11 @@ mod tests {
         assert_eq!(parse("2GHz", Dimension::Frequency), Ok(2_000_000_000));
         assert_eq!(parse("12.5%", Dimension::Share), Ok(125_000));
         assert_eq!(parse("0.5KiB", Dimension::Size), Ok(512));
+        assert_eq!(
+            parse("400µs", Dimension::Time),
+            parse("400us", Dimension::Time)
+        );
+        assert_eq!(parse("4 \u{3bc}s", Dimension::Time), Ok(4_000_000));
         assert_eq!(parse("7cycles", Dimension::Cycles), Ok(7));
         assert_eq!(
             parse("1.000000000000000000000000s", Dimension::Time),

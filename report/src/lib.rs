@@ -13,6 +13,7 @@ mod error;
 pub mod format;
 mod lanes;
 pub mod page;
+pub mod placement;
 pub mod plan;
 pub mod plan_page;
 #[cfg(test)]

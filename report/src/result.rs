@@ -6,6 +6,7 @@
 //! (`ticks_per_second`), the exact unit of the machine; `cycle_ticks` converts to cycles of the reference clock.
 
 use crate::format::span;
+use crate::placement::Placement;
 use crate::verdict::{Promise, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,9 @@ pub struct RunResult {
     pub cycle_ticks: u64,
     /// What went in.
     pub provenance: Provenance,
+    /// Who is where, before the changes of variants.
+    #[serde(default)]
+    pub placement: Placement,
     /// Variants in the order of the description.
     pub variants: Vec<VariantResult>,
     /// Runs that were made besides, because no variant ran a flow's applications alone.
@@ -268,12 +272,13 @@ pub struct RequestResult {
     pub unbounded: Option<String>,
 }
 
-/// Time that one application's requests waited for another's, at one kind of resource.
+/// Time that one application's requests waited for another's at one kind of resource, or that it was ready and another one had the
+/// processor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interference {
     /// Who waited.
     pub victim: String,
-    /// Whom it waited for; `refresh` and `bucket` are hardware and its own budget.
+    /// Whom it waited for; `refresh` and `own limit` are hardware and its own budgets.
     pub culprit: String,
     /// Where.
     pub resource: String,
@@ -383,9 +388,10 @@ impl RunResult {
             .collect()
     }
 
-    /// Something ended as it must not: every incident is such an end.
+    /// Something ended as it must not: every incident is such an end. That nothing can happen any more is one only for who had to
+    /// finish, and then there is an incident.
     pub fn has_accident(&self) -> bool {
-        let ended = |end: &End| matches!(end, End::Duration | End::Exit { code: 0 });
+        let ended = |end: &End| matches!(end, End::Duration | End::Idle | End::Exit { code: 0 });
         let bad = |variant: &VariantResult| !variant.incidents.is_empty() || !ended(&variant.end);
         self.variants.iter().any(bad)
     }

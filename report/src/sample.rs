@@ -90,6 +90,7 @@ pub fn sample() -> RunResult {
         platform: "tiled-gem5".to_owned(),
         ticks_per_second: 4_000_000_000,
         cycle_ticks: 2,
+        placement: Default::default(),
         provenance: Provenance {
             version: "0.1.0".to_owned(),
             inputs: vec![Input {

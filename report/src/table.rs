@@ -4,7 +4,9 @@
 
 use super::format::{grouped, share};
 use crate::distribution::{note, shown};
+use crate::placement::Placement;
 use crate::result::{AddedRun, Distribution, FlowResult, RequestResult, RunResult, VariantResult};
+use bulkhead_model::units::Size;
 use comfy_table::{CellAlignment, Table};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,6 +25,10 @@ const TEXTS: &[&str] = &[
     "constraint",
     "of",
     "verdict",
+    "domain",
+    "program",
+    "pipeline",
+    "controller",
 ];
 
 /// An empty table in the style of all our tables.
@@ -53,7 +59,9 @@ pub fn render(table: &Table) -> String {
 pub fn culprits(variant: &VariantResult, victims: &[&str]) -> Vec<(String, u64)> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for entry in &variant.interference {
-        if victims.contains(&entry.victim.as_str()) && !victims.contains(&entry.culprit.as_str()) {
+        // The TileMux of a tile of its own works for nobody else.
+        let culprit = entry.culprit.trim_end_matches(" (TileMux)");
+        if victims.contains(&entry.victim.as_str()) && !victims.contains(&culprit) {
             *sums.entry(&entry.culprit).or_default() += entry.ticks;
         }
     }
@@ -88,6 +96,49 @@ pub(crate) fn percentile(result: &RunResult, percent: u64, of: &Distribution) ->
 /// What a bound of a flow is.
 pub(crate) const FLOW_BOUND: &str =
     "A bound is the worst latency measured alone + the analysed interference of all others.";
+
+/// Who is where, a line for each resident; tiles with nobody are in one line at its end.
+pub fn placement(placement: &Placement) -> String {
+    let mut table = plain(&[
+        "tile",
+        "application",
+        "domain",
+        "program",
+        "memory",
+        "of tile",
+        "traffic",
+    ]);
+    for place in &placement.tiles {
+        for one in &place.residents {
+            let text = |value: &Option<String>| value.clone().unwrap_or_default();
+            table.add_row(vec![
+                place.tile.to_string(),
+                one.name.clone(),
+                text(&one.domain),
+                text(&one.program),
+                one.memory
+                    .map_or(String::new(), |(_, bytes)| Size(bytes).to_string()),
+                one.memory
+                    .map_or(String::new(), |(tile, _)| tile.to_string()),
+                match (&one.limit, &one.program) {
+                    (Some(limit), _) => limit.clone(),
+                    (None, Some(_)) => "unlimited".to_owned(),
+                    (None, None) => String::new(),
+                },
+            ]);
+        }
+    }
+    let nobody = placement
+        .tiles
+        .iter()
+        .filter(|place| place.residents.is_empty() && place.memory.is_none());
+    let nobody: Vec<String> = nobody.map(|place| place.tile.to_string()).collect();
+    let mut text = render(&table);
+    if !nobody.is_empty() {
+        text.push_str(&format!("nobody on {}\n", nobody.join(", ")));
+    }
+    text
+}
 
 /// What a user sees after a run: first what failed, happened, was not judged and held, then one line a variant and flow, with those who
 /// caused the delays.
@@ -392,5 +443,17 @@ fn quotas(result: &RunResult, out: &mut String) {
                 variant.name, quota.quota, quota.of, quota.used, quota.limit
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod placement_tests {
+    use super::*;
+    use bulkhead_model::{LoadOptions, load_system};
+
+    #[test]
+    fn everybody_has_a_place() {
+        let system = load_system("quickstart", &LoadOptions::default()).expect("valid");
+        insta::assert_snapshot!(placement(&Placement::of(&system)));
     }
 }

@@ -138,7 +138,7 @@ pub fn interference(names: &Names, ledger: &Ledger) -> Vec<Interference> {
         let culprit = match booking.resource {
             // Nobody but the hardware, or the victim's own budget, is to blame.
             Resource::Refresh(_) => "refresh".to_owned(),
-            Resource::Bucket => "own limit".to_owned(),
+            Resource::Bucket | Resource::ProcessorBudget => "own limit".to_owned(),
             _ => names.owner(booking.culprit),
         };
         let key = (victim, culprit, group(booking.resource));
@@ -292,6 +292,15 @@ pub fn marker_words(marker: &MarkerEvent) -> String {
         Some(MarkerKind::Check) => "check value",
         Some(MarkerKind::ActivityBegins) => "begin of activity",
         Some(MarkerKind::ActivityName) => "name of activity",
+        Some(
+            MarkerKind::MuxEnters
+            | MarkerKind::MuxInterrupts
+            | MarkerKind::MuxLeaves
+            | MarkerKind::MuxRuns
+            | MarkerKind::MuxMember
+            | MarkerKind::MuxReady
+            | MarkerKind::MuxBudget,
+        ) => "schedule of a tile",
         None => return format!("{:#x} with {}", marker.kind, marker.value),
     };
     format!("{what} {}", marker.value)

@@ -13,6 +13,7 @@ pub mod collect;
 pub mod convert;
 pub mod counters;
 pub mod error;
+mod finished;
 pub mod image;
 pub mod measure;
 pub mod modules;

@@ -1,18 +1,96 @@
-//! A new application: a crate that builds and a system that runs it.
+//! A new application: programs that build and a system that runs them.
 //!
-//! What it deliberately does not know: how the crate is built later.
+//! What it deliberately does not know: how the programs are built later.
 
 use crate::error::Error;
 use crate::place;
 use std::path::{Path, PathBuf};
 
-const MANIFEST: &str = include_str!("../template/Cargo.toml.in");
-const BUILD: &str = include_str!("../template/build.rs.in");
-const MAIN: &str = include_str!("../template/main.rs.in");
-const SYSTEM: &str = include_str!("../template/system.xml.in");
+/// A file of a template: its place in the folder, and its text.
+type File = (&'static str, &'static str);
 
-/// Makes the crate `folder` with an application of the same name, against the library of the checkout `root`.
-pub fn create(folder: &Path, root: &Path) -> Result<Vec<PathBuf>, Error> {
+const PACKAGE: [File; 2] = [
+    ("Cargo.toml", include_str!("../template/rust/Cargo.toml.in")),
+    ("build.rs", include_str!("../template/rust/build.rs.in")),
+];
+
+/// Language of a new application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// A Cargo package.
+    Rust,
+    /// Files in C.
+    C,
+}
+
+/// What is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A periodic task on one tile.
+    One,
+    /// A sender and a receiver on two tiles, and a flow between them.
+    Two,
+}
+
+/// Sources, and what the description names: the files, then the words of its template.
+fn sources(
+    language: Language,
+    kind: Kind,
+) -> (&'static [File], &'static [(&'static str, &'static str)]) {
+    match (language, kind) {
+        (Language::Rust, Kind::One) => (
+            &[("src/main.rs", include_str!("../template/rust/main.rs.in"))],
+            &[
+                ("ONE", "."),
+                ("WHAT", "this folder, which is a Cargo package"),
+            ],
+        ),
+        (Language::Rust, Kind::Two) => (
+            &[
+                (
+                    "src/bin/sender.rs",
+                    include_str!("../template/rust/sender.rs.in"),
+                ),
+                (
+                    "src/bin/receiver.rs",
+                    include_str!("../template/rust/receiver.rs.in"),
+                ),
+            ],
+            &[
+                ("SENDER", "src/bin/sender.rs"),
+                ("RECEIVER", "src/bin/receiver.rs"),
+            ],
+        ),
+        (Language::C, Kind::One) => (
+            &[("main.c", include_str!("../template/c/main.c.in"))],
+            &[
+                ("ONE", "main.c"),
+                (
+                    "WHAT",
+                    "a file in C, which is compiled and linked with the library",
+                ),
+            ],
+        ),
+        (Language::C, Kind::Two) => (
+            &[
+                ("sender.c", include_str!("../template/c/sender.c.in")),
+                ("receiver.c", include_str!("../template/c/receiver.c.in")),
+            ],
+            &[("SENDER", "sender.c"), ("RECEIVER", "receiver.c")],
+        ),
+    }
+}
+
+/// Makes `folder` with applications and a system that runs them, against the library of the checkout `root`.
+///
+/// # Errors
+/// If the folder's name is no name, it is there already, or it cannot be written.
+pub fn create(
+    folder: &Path,
+    root: &Path,
+    language: Language,
+    kind: Kind,
+) -> Result<Vec<PathBuf>, Error> {
     let name = folder
         .file_name()
         .and_then(|name| name.to_str())
@@ -35,27 +113,39 @@ pub fn create(folder: &Path, root: &Path) -> Result<Vec<PathBuf>, Error> {
             "choose another name, or remove it",
         ));
     }
-    let library = root.join("software").join("lib");
-    let files = [
-        ("Cargo.toml", MANIFEST),
-        ("build.rs", BUILD),
-        ("src/main.rs", MAIN),
-        ("system.xml", SYSTEM),
+    let (files, words) = sources(language, kind);
+    let system = match kind {
+        Kind::One => include_str!("../template/one.xml.in"),
+        Kind::Two => include_str!("../template/two.xml.in"),
+    };
+    let package = match language {
+        Language::Rust => &PACKAGE[..],
+        Language::C => &[],
+    };
+    let library = root.join("software").join("lib").display().to_string();
+    let schema = root.join("model/schema/system.xsd").display().to_string();
+    let always = [
+        ("NAME", name.as_str()),
+        ("LIBRARY", &library),
+        ("SCHEMA", &schema),
     ];
     let mut made = Vec::new();
-    for (path, text) in files {
-        let text = text
-            .replace("@NAME@", &name)
-            .replace("@LIBRARY@", &library.display().to_string());
+    for (path, text) in package.iter().chain(files).chain(&[("system.xml", system)]) {
+        let mut text = (*text).to_owned();
+        for (word, value) in always.iter().chain(words) {
+            text = text.replace(&format!("@{word}@"), value);
+        }
         let path = folder.join(path);
         place::write(&path, text)?;
         made.push(path);
     }
-    // The compiler that the library is made for; its version must not depend on the folder.
-    let toolchain = place::read(&root.join("rust-toolchain.toml"))?;
-    let path = folder.join("rust-toolchain.toml");
-    place::write(&path, toolchain)?;
-    made.push(path);
+    if language == Language::Rust {
+        // The compiler that the library is made for; its version must not depend on the folder.
+        let toolchain = place::read(&root.join("rust-toolchain.toml"))?;
+        let path = folder.join("rust-toolchain.toml");
+        place::write(&path, toolchain)?;
+        made.push(path);
+    }
     let path = folder.join(".gitignore");
     place::write(&path, "/target\n/out\n")?;
     made.push(path);
@@ -74,25 +164,40 @@ mod tests {
     #[test]
     fn a_new_application_has_a_valid_system() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("blink");
-        create(&path, &root()).expect("writes");
-        let system = load_system(path.join("system.xml"), &LoadOptions::default()).expect("valid");
-        assert_eq!(system.apps[0].name, "blink");
-        let manifest = std::fs::read_to_string(path.join("Cargo.toml")).expect("there");
-        assert!(!manifest.contains('@'), "{manifest}");
+        for language in [Language::Rust, Language::C] {
+            for kind in [Kind::One, Kind::Two] {
+                let path = folder
+                    .path()
+                    .join(format!("{language:?}-{kind:?}").to_lowercase());
+                let made = create(&path, &root(), language, kind).expect("writes");
+                let system = load_system(path.join("system.xml"), &LoadOptions::default());
+                let system = system.expect("valid");
+                assert_eq!(system.apps.len(), if kind == Kind::One { 1 } else { 2 });
+                for app in &system.apps {
+                    assert!(path.join(&app.program).exists(), "{}", app.program);
+                }
+                for file in made {
+                    let text = std::fs::read_to_string(&file).expect("there");
+                    assert!(!text.contains('@'), "{}", file.display());
+                }
+            }
+        }
     }
 
     #[test]
     fn nothing_is_overwritten() {
         let folder = tempfile::tempdir().expect("a folder");
-        let error = create(folder.path(), &root()).expect_err("it exists");
+        let error = create(folder.path(), &root(), Language::C, Kind::One).expect_err("it exists");
         assert_eq!(error.code(), crate::error::exit::BAD_INPUT);
     }
 
     #[test]
     fn odd_names_are_refused() {
         for name in ["", "Upper", "a b", "a/..", "0day"] {
-            assert!(create(Path::new(name), &root()).is_err(), "{name}");
+            assert!(
+                create(Path::new(name), &root(), Language::C, Kind::One).is_err(),
+                "{name}"
+            );
         }
     }
 }

@@ -40,6 +40,27 @@ pub fn root() -> Result<PathBuf, Error> {
         })
 }
 
+/// What a name on the command line means: a folder with a `system.xml` is that file, everything else is itself. A name of the catalog
+/// goes before a folder of this name, which is written `./NAME` then.
+pub fn description(named: &Path) -> PathBuf {
+    let inside = named.join("system.xml");
+    let known = bulkhead_model::system_names(&bulkhead_model::LoadOptions::default());
+    if inside.is_file() && !known.iter().any(|name| Path::new(name) == named) {
+        return inside;
+    }
+    named.to_path_buf()
+}
+
+/// A path as a shell reads it: in quotes where that needs to be.
+pub fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+".contains(c);
+    match text.chars().all(plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
 /// Reads a file that somebody named: one of at most [`input::BINARY_LIMIT`] bytes.
 ///
 /// # Errors

@@ -57,6 +57,8 @@ enum Own {
     Elf(PathBuf),
     C(PathBuf),
     Package(PathBuf),
+    /// One of a package's binaries: the package, and the binary's name.
+    Binary(PathBuf, String),
 }
 
 fn cargo() -> Command {
@@ -98,6 +100,8 @@ impl Library {
             Some(Own::C(path))
         } else if name.starts_with("c/") && in_workloads.is_file() {
             Some(Own::C(in_workloads))
+        } else if let Some((package, binary)) = binary_of(&path) {
+            Some(Own::Binary(package, binary))
         } else if path.is_file() {
             Some(Own::Elf(path))
         } else {
@@ -146,7 +150,10 @@ impl Library {
                     .ok_or_else(|| missing(name))?,
                 (None, Some(Own::Elf(path))) => path,
                 (None, Some(Own::C(source))) => self.build_c(&source)?,
-                (None, Some(Own::Package(folder))) => one_binary(&folder, name, &self.root)?,
+                (None, Some(Own::Package(folder))) => built_of(&folder, None, name, &self.root)?,
+                (None, Some(Own::Binary(folder, binary))) => {
+                    built_of(&folder, Some(&binary), name, &self.root)?
+                }
                 (None, None) => {
                     return Err(Error::input(
                         format!("there is no program `{name}`"),
@@ -161,6 +168,15 @@ impl Library {
         }
         Ok(programs)
     }
+}
+
+/// Package and name of the binary that `PACKAGE/src/bin/NAME.rs` is the source of.
+fn binary_of(source: &Path) -> Option<(PathBuf, String)> {
+    let name = source.file_name()?.to_str()?.strip_suffix(".rs")?;
+    let package = source.parent()?.parent()?.parent()?;
+    let is_source = source.parent()?.ends_with("src/bin") && source.is_file();
+    (is_source && package.join("Cargo.toml").is_file())
+        .then(|| (package.to_owned(), name.to_owned()))
 }
 
 impl Library {
@@ -362,8 +378,19 @@ fn package_name(identifier: &str) -> String {
     }
 }
 
-/// Builds a user's package, which must have exactly one binary.
-fn one_binary(folder: &Path, name: &str, root: &Path) -> Result<PathBuf, Error> {
+/// Builds a user's package; gives the binary with this name, or the only one that there is.
+fn built_of(
+    folder: &Path,
+    binary: Option<&str>,
+    name: &str,
+    root: &Path,
+) -> Result<PathBuf, Error> {
+    // A package beside the description has an empty name here.
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
     let folder = std::fs::canonicalize(folder).map_err(|error| Error::file(folder, error))?;
     let mut command = cargo();
     command.current_dir(&folder);
@@ -374,13 +401,17 @@ fn one_binary(folder: &Path, name: &str, root: &Path) -> Result<PathBuf, Error> 
         name,
         &[(&home, "cargo"), (root, "bulkhead"), (&folder, ".")],
     )?;
-    let mut paths = built.into_values();
+    let wanted = |name: &str| binary.is_none_or(|binary| binary == name);
+    let mut paths = built
+        .into_iter()
+        .filter(|((_, name), _)| wanted(name))
+        .map(|(_, path)| path);
     match (paths.next(), paths.next()) {
         (Some(path), None) => Ok(path),
         (None, _) => Err(missing(name)),
         (Some(_), Some(_)) => Err(Error::input(
             format!("the package {name} has more than one binary"),
-            "name the ELF file of one of them instead of the folder",
+            "name the source of one of them, such as src/bin/NAME.rs, instead of the folder",
         )),
     }
 }

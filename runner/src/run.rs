@@ -6,6 +6,7 @@
 use crate::chips::images;
 use crate::collect;
 use crate::error::Error;
+pub use crate::finished::Finished;
 use crate::image::BootImage;
 use crate::names::Names;
 use crate::observed::{Counts, Observed, OtherSeen};
@@ -14,14 +15,14 @@ use crate::parallel::in_parallel;
 use crate::place;
 use crate::programs::{Library, Program, source};
 use crate::progress::{Progress, Stage};
-use crate::session::{self, Plan};
+use crate::session::{self, Beside, Plan, Strike};
 use crate::watch::{Log, Watcher};
 use bulkhead_machine::image::{Location, Resolver};
 use bulkhead_machine::machine::Outcome;
 use bulkhead_model::platform::PlatformKind;
 use bulkhead_model::system::Peer;
 use bulkhead_model::{LoadOptions, System, canonical, load_system};
-use bulkhead_report as report;
+use bulkhead_report::placement::Placement;
 use bulkhead_report::result::{
     End, Incident, IncidentKind, Input, Provenance, RunResult, SCHEMA, TileResult, VariantResult,
 };
@@ -42,75 +43,15 @@ pub struct Options {
     pub traces: bool,
 }
 
-/// A run that is over.
-pub struct Finished {
-    /// What is written to `result.json`.
-    pub result: RunResult,
-    /// Console of each variant.
-    pub consoles: Vec<String>,
-    /// Trace of each variant.
-    pub traces: Vec<Option<Vec<u8>>>,
-    /// Events that each trace had no room for.
-    pub missing: Vec<u64>,
-}
-
-impl Finished {
-    /// Exit code of the command.
-    pub fn code(&self) -> u8 {
-        self.result.code()
-    }
-
-    /// Which traces are not complete, a line each. A trace is no result, so this is no incident.
-    pub fn truncations(&self) -> Vec<String> {
-        let all = self.result.variants.iter().zip(&self.missing);
-        all.filter(|(_, missing)| **missing > 0)
-            .map(|(variant, missing)| {
-                format!(
-                    "{}.pftrace is truncated: {} events had no room",
-                    variant.name,
-                    report::format::grouped(*missing)
-                )
-            })
-            .collect()
-    }
-
-    /// Writes all files into `folder`; gives their paths.
-    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
-        let mut written = Vec::new();
-        let mut add = |name: String, contents: &[u8]| -> Result<(), Error> {
-            let path = folder.join(name);
-            place::write(&path, contents)?;
-            written.push(path);
-            Ok(())
-        };
-        add(
-            "report.html".to_owned(),
-            report::page::report(&self.result)?.as_bytes(),
-        )?;
-        let json = serde_json::to_string_pretty(&self.result)
-            .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
-        add("result.json".to_owned(), json.as_bytes())?;
-        for (index, variant) in self.result.variants.iter().enumerate() {
-            add(
-                format!("{}.console.txt", variant.name),
-                self.consoles[index].as_bytes(),
-            )?;
-            if let Some(trace) = &self.traces[index] {
-                add(format!("{}.pftrace", variant.name), trace)?;
-            }
-        }
-        Ok(written)
-    }
-}
-
 /// One run to be made.
-struct Job {
+struct Job<'a> {
     name: String,
     system: System,
     image: BootImage,
     peer_image: Option<BootImage>,
     plan: Plan,
     watcher: Option<Watcher>,
+    strike: Option<Strike<'a>>,
 }
 
 /// Loads and validates a description; programs are checked against the checkout.
@@ -237,10 +178,28 @@ pub fn watched(options: &Options, progress: &dyn Progress) -> Result<(Finished, 
     Ok((finished, seen.into_iter().filter_map(|s| s.log).collect()))
 }
 
+/// Runs a system, in every variant of which something happens to the machine; runs that its bounds need besides are spared.
+pub fn struck(
+    options: &Options,
+    strike: Strike<'_>,
+    progress: &dyn Progress,
+) -> Result<Finished, Error> {
+    whole(options, Look::default(), Some(strike), progress).map(|(finished, _)| finished)
+}
+
 /// Runs a system and looks at more of it; gives what was seen of each variant.
 pub fn looked_at(
     options: &Options,
     look: Look<'_>,
+    progress: &dyn Progress,
+) -> Result<(Finished, Vec<Seen>), Error> {
+    whole(options, look, None, progress)
+}
+
+fn whole(
+    options: &Options,
+    look: Look<'_>,
+    strike: Option<Strike<'_>>,
     progress: &dyn Progress,
 ) -> Result<(Finished, Vec<Seen>), Error> {
     let root = place::root()?;
@@ -264,9 +223,10 @@ pub fn looked_at(
     progress.stage(Stage::Done { name: what });
     let mut programs = programs?;
     programs.extend(library.modules(&system)?);
-    let mut jobs = Vec::new();
+    let mut jobs: Vec<Job<'_>> = Vec::new();
     for (name, variant) in variants {
         let mut job = job(paradigm, name, variant, &programs, options.traces)?;
+        job.strike = strike;
         job.watcher = look.harts.then(Watcher::default);
         job.plan.looks = look.chips.max(1);
         if let Some((nanoseconds, wanted)) = look.slices
@@ -286,19 +246,23 @@ pub fn looked_at(
         jobs.push(job);
     }
     let mut observed = in_parallel(&jobs, |job| {
-        session::execute_watched(
+        let beside = Beside {
+            watcher: job.watcher.clone(),
+            strike: job.strike,
+        };
+        session::execute_beside(
             paradigm,
             &job.system,
             (&job.image, job.peer_image.as_ref()),
             job.plan,
             &job.name,
             progress,
-            job.watcher.clone(),
+            beside,
         )
     })
     .into_iter()
     .collect::<Result<Vec<Observed>, Error>>()?;
-    let besides: Vec<(BesideRun, Job, Observed)> = besides
+    let besides: Vec<(BesideRun, Job<'_>, Observed)> = besides
         .into_iter()
         .zip(jobs.split_off(wanted))
         .zip(observed.split_off(wanted))
@@ -326,7 +290,7 @@ fn job(
     system: System,
     programs: &[Program],
     traces: bool,
-) -> Result<Job, Error> {
+) -> Result<Job<'static>, Error> {
     let (image, peer_image) = images(paradigm, &system, programs)?;
     let per_second = system.platform.ticks_per_second();
     let plan = Plan {
@@ -342,6 +306,7 @@ fn job(
         peer_image,
         plan,
         watcher: None,
+        strike: None,
     })
 }
 
@@ -350,9 +315,9 @@ fn finish(
     system: &System,
     options: &Options,
     programs: &[Program],
-    jobs: &[Job],
+    jobs: &[Job<'_>],
     observed: Vec<Observed>,
-    besides: Vec<(BesideRun, Job, Observed)>,
+    besides: Vec<(BesideRun, Job<'_>, Observed)>,
 ) -> Result<Finished, Error> {
     let mut variants = Vec::new();
     let mut peers = Vec::new();
@@ -374,7 +339,7 @@ fn finish(
         .iter()
         .map(|(_, job, seen)| paradigm.names(&job.system, &seen.markers))
         .collect();
-    let ran = |job: &'_ Job| job.plan.slice.map_or(0, |slice| slice.0);
+    let ran = |job: &Job<'_>| job.plan.slice.map_or(0, |slice| slice.0);
     let runs: Vec<Ran<'_>> = jobs
         .iter()
         .zip(&observed)
@@ -422,6 +387,7 @@ fn finish(
             ticks_per_second: system.platform.ticks_per_second(),
             cycle_ticks: cycle,
             provenance: provenance(system, options, programs),
+            placement: Placement::of(system),
             variants,
             added,
             verdict: Verdict::of(promises),
@@ -496,14 +462,13 @@ fn read(
     programs: &[Program],
     seen: &Observed,
 ) -> VariantResult {
+    let kernel = paradigm.programs(system).first().copied().unwrap_or("");
     let locate = |application: &str, pc: u64| {
-        let app = system.apps.iter().find(|app| app.name == application)?;
-        let program = programs
-            .iter()
-            .find(|program| program.name == app.program)?;
+        let app = system.apps.iter().find(|app| app.name == application);
+        let name = app.map_or(kernel, |app| &app.program);
+        let program = programs.iter().find(|program| program.name == name)?;
         Some(place_of(program, pc))
     };
-    let kernel = paradigm.programs(system).first().copied().unwrap_or("");
     let end = end(kernel, programs, seen.outcome);
     let said = Said {
         names,
@@ -513,6 +478,7 @@ fn read(
     };
     let mut incidents = paradigm.incidents(system, &said, &locate);
     incidents.extend(trapped(names, seen.outcome, &end));
+    incidents.extend(unexplained(system, &end, &incidents));
     VariantResult {
         name: name.to_owned(),
         ticks: seen.ticks,
@@ -551,6 +517,20 @@ fn trapped(names: &Names, outcome: Outcome, end: &End) -> Option<Incident> {
         tile,
         application: who,
         what: format!("a trap that nobody handles: {what}"),
+    })
+}
+
+/// A run that ended with an error, for a reason that nobody gave: an exit code without an incident would explain nothing.
+fn unexplained(system: &System, end: &End, incidents: &[Incident]) -> Option<Incident> {
+    let End::Exit { code: code @ 1.. } = end else {
+        return None;
+    };
+    incidents.is_empty().then(|| Incident {
+        kind: IncidentKind::KernelStopped,
+        at: None,
+        tile: system.kernel_tile,
+        application: "kernel".to_owned(),
+        what: format!("ended the system with code {code}, and nobody said why"),
     })
 }
 
@@ -636,6 +616,7 @@ fn peer_result(
         ticks_per_second: system.platform.ticks_per_second(),
         cycle_ticks: cycle,
         provenance: provenance(system, options, programs),
+        placement: Placement::of(system),
         variants: peers.into_iter().map(|(_, variant)| variant).collect(),
         added: Vec::new(),
         verdict: Verdict::of(promises),

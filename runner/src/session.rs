@@ -29,6 +29,24 @@ pub struct Plan {
     pub looks: u64,
 }
 
+/// Something that an experiment does to the machine in the middle of a run, which no description can say: a fault.
+#[derive(Clone, Copy)]
+pub struct Strike<'a> {
+    /// When, in nanoseconds since reset.
+    pub at: u64,
+    /// What.
+    pub deed: &'a (dyn Fn(&mut Machine) + Sync),
+}
+
+/// What goes beside a run.
+#[derive(Default)]
+pub struct Beside<'a> {
+    /// Who watches in place of a trace.
+    pub watcher: Option<Watcher>,
+    /// What happens to the machine.
+    pub strike: Option<Strike<'a>>,
+}
+
 /// Boots `system` from `image`.
 pub fn execute(
     paradigm: &dyn Paradigm,
@@ -38,18 +56,27 @@ pub fn execute(
     name: &str,
     progress: &dyn Progress,
 ) -> Result<Observed, Error> {
-    execute_watched(paradigm, system, (image, None), plan, name, progress, None)
+    let beside = Beside::default();
+    execute_beside(
+        paradigm,
+        system,
+        (image, None),
+        plan,
+        name,
+        progress,
+        beside,
+    )
 }
 
-/// As [`execute`], with a watcher in place of a trace, and with an image for the peer's chip.
-pub fn execute_watched(
+/// As [`execute`], with what goes beside the run, and with an image for the peer's chip.
+pub fn execute_beside(
     paradigm: &dyn Paradigm,
     system: &System,
     (image, peer_image): (&BootImage, Option<&BootImage>),
     plan: Plan,
     name: &str,
     progress: &dyn Progress,
-    watcher: Option<Watcher>,
+    Beside { watcher, strike }: Beside<'_>,
 ) -> Result<Observed, Error> {
     let machine_error = |error: &dyn std::fmt::Display| Error::Machine(error.to_string());
     let mut chips = Chips::boot(paradigm, system, image, peer_image)?;
@@ -88,7 +115,14 @@ pub fn execute_watched(
     report(0);
     let mut slices = Vec::new();
     let mut before = Counts::new();
+    let mut strike = strike.map(|strike| {
+        let ticks = u128::from(strike.at) * u128::from(config.ticks_per_second) / 1_000_000_000;
+        (u64::try_from(ticks).unwrap_or(u64::MAX), strike.deed)
+    });
     let outcome = loop {
+        if let Some((_, deed)) = strike.take_if(|(at, _)| *at <= chips.first.now()) {
+            deed(&mut chips.first);
+        }
         let until = match plan.slice {
             Some((length, early)) => {
                 let next = ((chips.first.now() + early) / length + 1) * length - early;
@@ -96,6 +130,7 @@ pub fn execute_watched(
             }
             None => plan.ticks,
         };
+        let until = strike.map_or(until, |(at, _)| until.min(at));
         let begin = chips.first.now();
         let outcome = chips.run(RunLimit { ticks: until }, &mut report);
         if plan.slice.is_some() {

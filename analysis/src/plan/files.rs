@@ -87,6 +87,13 @@ pub fn load(
             }
             Ok(None)
         }
+        Root::Platform => Err(InputError::new(
+            format!(
+                "{} is a platform, and nothing runs on it yet",
+                path.display()
+            ),
+            "name a system or a task system; `bulkhead check` shows a platform",
+        )),
         Root::Tasks => {
             let mut options = options;
             // The options are overrides of the description, so every rule holds for them.

@@ -5,10 +5,12 @@ use super::{Outcome, page_written, print_json, say, write_page};
 use crate::arguments::Check;
 use bulkhead_analysis::plan::files as plan;
 use bulkhead_analysis::plan::system::complete as system_plan;
-use bulkhead_model::{System, TaskSystem};
+use bulkhead_model::platform::{Cache, Origin, Platform};
+use bulkhead_model::{LoadOptions, Root, System, TaskSystem, load_platform};
 use bulkhead_report::format::grouped;
+use bulkhead_report::placement::Placement;
 use bulkhead_report::result::Bound;
-use bulkhead_report::table::{plain, render};
+use bulkhead_report::table::{placement as placement_table, plain, render};
 use bulkhead_report::{plan as report, plan_page};
 use bulkhead_runner::Error;
 use bulkhead_runner::tiled::{admission, requests};
@@ -17,11 +19,70 @@ use serde_json::json;
 
 /// Validates a description and says what is in it.
 pub fn check(options: &Check) -> Outcome {
+    let load = LoadOptions {
+        overrides: options.set.clone(),
+        ..LoadOptions::default()
+    };
+    if bulkhead_model::root(&options.system, &load) == Root::Platform {
+        return check_platform(&load_platform(&options.system, &load)?, options.json);
+    }
     let meaning = meaning(&options.meaning);
     match plan::load(&options.system, &options.set, &meaning)? {
         Some(tasks) => check_tasks(&tasks, options),
         None => check_system(options),
     }
+}
+
+/// Shows what a platform has. That it was loaded says that it is valid.
+fn check_platform(platform: &Platform, as_json: bool) -> Outcome {
+    if as_json {
+        print_json(platform)?;
+        return Ok(0);
+    }
+    let mut table = plain(&[
+        "tile",
+        "pipeline",
+        "clock",
+        "first level",
+        "second level",
+        "unit",
+    ]);
+    for tile in &platform.tiles {
+        let cache = |cache: &Option<Cache>| cache.as_ref().map(|cache| cache.size.to_string());
+        let first = [&tile.l1i, &tile.l1d].into_iter().filter_map(cache);
+        table.add_row(vec![
+            tile.id.to_string(),
+            tile.pipeline.name.clone(),
+            tile.pipeline.clock.frequency.to_string(),
+            first.collect::<Vec<_>>().join(" + "),
+            cache(&tile.l2).unwrap_or_default(),
+            match (&tile.dtu, &tile.accelerator) {
+                (Some(unit), None) => format!("{} endpoints", unit.endpoints),
+                (Some(unit), Some(_)) => format!("{} endpoints, streaming", unit.endpoints),
+                (None, _) => String::new(),
+            },
+        ]);
+    }
+    let mut memories = plain(&["memory tile", "controller", "clock", "banks", "size"]);
+    for memory in &platform.memories {
+        memories.add_row(vec![
+            memory.id.to_string(),
+            memory.dram.name.clone(),
+            memory.dram.clock.frequency.to_string(),
+            memory.dram.banks.to_string(),
+            memory.size.to_string(),
+        ]);
+    }
+    let assumed = |origin: &&Origin| origin.source.starts_with("assumption");
+    say(&format!(
+        "{}: valid\n\n{}\n{}\nSources: {} of values, {} of them assumptions",
+        platform.name,
+        render(&table),
+        render(&memories),
+        platform.origins.len(),
+        platform.origins.iter().filter(assumed).count()
+    ));
+    Ok(0)
 }
 
 /// Judges a task system.
@@ -64,7 +125,7 @@ fn check_system(options: &Check) -> Outcome {
             "shared_tiles": tiles,
             "system": system.name, "platform": system.platform.name, "applications": system.apps.len(),
             "flows": system.flows.len(), "variants": names,
-            "verdict": verdict,
+            "verdict": verdict, "placement": Placement::of(&system),
             "tasks": runs.iter().flat_map(|run| run.verdict.tasks.iter().map(|plan| json!({
                 "variant": run.variant, "policy": plan.system.policy, "constraints": plan.constraints,
             }))).collect::<Vec<_>>(),
@@ -76,6 +137,7 @@ fn check_system(options: &Check) -> Outcome {
         }))?;
         return Ok(verdict.code(false));
     }
+    let placement = Placement::of(&system);
     let mut text = format!(
         "{} on {}: {} applications, {} flows, valid\n",
         system.name,
@@ -91,6 +153,7 @@ fn check_system(options: &Check) -> Outcome {
         ));
     }
     text.push_str(&verdict.head(&[]));
+    text.push_str(&format!("\nPlacement:\n{}", placement_table(&placement)));
     let cycle = run::reference_cycle(&system).max(1);
     let mut table = plain(&[
         "variant",

@@ -10,6 +10,7 @@ pub mod new;
 pub mod plan;
 pub mod reproduce;
 pub mod run;
+pub mod shell;
 pub mod study;
 
 use bulkhead_runner::Error;

@@ -1,17 +1,29 @@
 //! `bulkhead new`.
 
 use super::{Outcome, say};
+use crate::arguments::Language;
 use bulkhead_runner::{new, place};
 use std::path::Path;
 
 /// Makes the application.
-pub fn new(folder: &Path) -> Outcome {
-    for path in new::create(folder, &place::root()?)? {
+pub fn new(folder: &Path, language: Language, tiles: u8) -> Outcome {
+    let language = match language {
+        Language::Rust => new::Language::Rust,
+        Language::C => new::Language::C,
+    };
+    let kind = if tiles == 2 {
+        new::Kind::Two
+    } else {
+        new::Kind::One
+    };
+    for path in new::create(folder, &place::root()?, language, kind)? {
         say(&format!("made {}", path.display()));
     }
-    println!(
-        "run it: bulkhead run {}",
-        folder.join("system.xml").display()
-    );
+    // As it was called: by the launcher, or from a folder of the shell's path.
+    let called = std::env::var("BULKHEAD_CALLED").unwrap_or_else(|_| "bulkhead".to_owned());
+    say(&format!(
+        "run it: {called} run {}",
+        place::shell_word(folder)
+    ));
     Ok(0)
 }

@@ -7,6 +7,9 @@ use bulkhead_report::table;
 use bulkhead_runner::run;
 use std::path::PathBuf;
 
+/// Lines of a console that are shown where something went wrong.
+const TAIL: usize = 10;
+
 /// Runs a system, writes the files, prints the table.
 pub fn run(options: &Run) -> Outcome {
     let finished = run::run(
@@ -27,6 +30,7 @@ pub fn run(options: &Run) -> Outcome {
         print_json(&finished.result)?;
     } else {
         let mut text = table::summary(&finished.result);
+        text.push_str(&finished.said((!options.console).then_some(TAIL)));
         for line in finished.truncations() {
             text.push_str(&format!("\n{line}"));
         }

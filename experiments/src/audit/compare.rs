@@ -2,14 +2,14 @@
 //!
 //! What it deliberately does not know: how runs are made and shown.
 
+use bulkhead_abi::dtu::TILEMUX_ACTIVITY;
 use bulkhead_analysis::communication::SystemBounds;
 use bulkhead_model::System;
 use bulkhead_report::audit::result::{Difference, FlowAudit, RequestAudit};
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::result::{FlowResult, Interference, Sample};
 use bulkhead_runner::collect;
-use bulkhead_runner::seen::Resource;
-use bulkhead_runner::seen::{STRIDE, Timeline};
+use bulkhead_runner::seen::{Owner, Resource, STRIDE, Timeline};
 use bulkhead_runner::tiled::alone::{self, Alone};
 use bulkhead_runner::tiled::attacked::{Seen, Stand};
 use bulkhead_runner::tiled::bounds;
@@ -87,6 +87,11 @@ impl Facts {
         }
         // Tiles of the domain that nobody else is on: all that happens there is its own.
         let tiles = stand.tiles();
+        // The TileMux of such a tile works for nobody else.
+        let is_own_mux = |owner: Owner| {
+            let all_own = || names.on_tile(owner.tile).iter().all(|name| is_own(name));
+            owner.activity == TILEMUX_ACTIVITY && tiles.contains(&owner.tile) && all_own()
+        };
         let (mut account, mut waited_self) = (BTreeMap::new(), 0);
         for booking in seen.ledger.bookings() {
             if !tiles.contains(&booking.victim.tile) {
@@ -100,8 +105,11 @@ impl Facts {
             };
             let together = if sender.is_some() { ALL_FRAMES } else { "" };
             let itself = sender.is_none()
-                && (matches!(booking.resource, Resource::Refresh(_) | Resource::Bucket)
-                    || is_own(&names.owner(booking.culprit)));
+                && (matches!(
+                    booking.resource,
+                    Resource::Refresh(_) | Resource::Bucket | Resource::ProcessorBudget
+                ) || is_own(&names.owner(booking.culprit))
+                    || is_own_mux(booking.culprit));
             let culprit = match sender {
                 Some(sender) => format!("frames from {sender}"),
                 None => names.owner(booking.culprit),
@@ -212,11 +220,8 @@ impl Facts {
 
 /// What the kernel says if it stops. Only the kernel can begin a line so.
 fn kernel_end(system: &System, console: &str) -> Option<String> {
-    let panic = console::kernel_panic(system, console).map(|incident| incident.what);
-    let mut lines = console.lines();
-    let mut trap = || lines.find_map(|line| line.strip_prefix("kernel: trap "));
-    let what = panic.or_else(|| trap().map(|text| format!("trap {text}")))?;
-    Some(format!("the kernel stopped: {what}"))
+    let stop = console::kernel_stop(system, console, &|_, _| None)?;
+    Some(format!("the kernel stopped: {}", stop.what))
 }
 
 /// Strides in which the timelines of two runs differ first, by tile.

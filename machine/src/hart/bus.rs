@@ -132,6 +132,7 @@ pub trait Bus {
     fn limit(&self) -> Tick {
         Tick::MAX
     }
-    /// The software executed a marker hint (`slti x0, rs1, kind`); must not change anything that software can see.
-    fn marker(&mut self, now: Tick, kind: u16, value: u64);
+    /// The software executed a marker hint (`slti x0, rs1, kind`), in machine mode or not; must not change anything that software
+    /// can see.
+    fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool);
 }

@@ -5,7 +5,7 @@
 
 use super::block::{Block, BlockCache};
 use super::bus::Bus;
-use super::core::{Core, Exception, Exit, Mode, NO_LINE};
+use super::core::{Core, Exception, Exit, Mode, NO_LINE, Privilege};
 use super::isa::{Kind, Op, SINK, Unit, float, m};
 use super::pmp::Need;
 use super::trap::cause;
@@ -208,7 +208,11 @@ pub fn run_blocks<B: Bus>(
             Kind::Sllw => set!(word((a as u32) << (b & 31))),
             Kind::Srlw => set!(word(a as u32 >> (b & 31))),
             Kind::Sraw => set!((a as i32 >> (b & 31)) as i64 as u64),
-            Kind::Marker => bus.marker(core.base + op.cycle as Tick * cycle, op.imm as u16, a),
+            Kind::Marker => {
+                let machine_mode = core.privilege == Privilege::Machine;
+                let now = core.base + op.cycle as Tick * cycle;
+                bus.marker(now, op.imm as u16, a, machine_mode);
+            }
             Kind::Fence => attempt!(core.wait_all(op.cycle as Tick * cycle)),
             Kind::Mul => set!(a.wrapping_mul(b)),
             Kind::Mulh => set!(m::mulh(a, b)),

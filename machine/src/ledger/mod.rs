@@ -6,8 +6,10 @@
 //! that for every request delay = service + booked waits, exactly ([`Ledger::complete`] checks it).
 
 mod histogram;
+mod processor;
 
 pub use histogram::Histogram;
+pub use processor::{Processor, ProcessorTime};
 
 use crate::noc::{Account, Transaction};
 use crate::types::{Owner, Tick, TileId};
@@ -44,6 +46,10 @@ pub enum Resource {
     Cable,
     /// The network card was storing an earlier frame, or its driver had given it no buffer.
     NetworkCard,
+    /// The victim was ready, and the culprit (TileMux for its own work) had the hart.
+    Processor,
+    /// The victim was ready, and had used up its budget of processor time; the culprit is the victim.
+    ProcessorBudget,
 }
 
 /// A cache of a tile.
@@ -81,6 +87,8 @@ impl fmt::Display for Resource {
             Resource::DtuBusy => f.write_str("DTU"),
             Resource::Cable => f.write_str("network cable"),
             Resource::NetworkCard => f.write_str("network card"),
+            Resource::Processor => f.write_str("processor"),
+            Resource::ProcessorBudget => f.write_str("processor budget"),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::ledger::Resource;
 use crate::observe::Marker;
 use crate::timeline::Event;
 use crate::types::{Owner, Tick};
-use bulkhead_abi::marker::MarkerKind;
+use bulkhead_abi::marker::{MarkerKind, Since};
 use bulkhead_abi::memory_map::{
     CLINT_BASE, CLINT_SIZE, DTU_BASE, DTU_SIZE, EXIT_BASE, MEMORY_BASE, UART_BASE, UART_SIZE,
 };
@@ -123,6 +123,22 @@ impl TileBus<'_> {
             (Reach::Below, false) => unit.solvent(now, true, self.local.line),
         };
         self.asked(now, outcome)
+    }
+
+    /// TileMux says who has the hart, or who wants it.
+    fn schedule(&mut self, now: Tick, kind: MarkerKind, value: u64) {
+        let ledger = &mut self.fabric.ledger;
+        self.local.processor.hear(now, kind, value, ledger);
+        if let (Some(observer), MarkerKind::MuxReady) = (&mut self.fabric.observer, kind) {
+            let since = Since::unpack(value);
+            observer.marker(&Marker {
+                tick: now,
+                tile: self.local.id,
+                activity: since.activity,
+                kind: kind as u16,
+                value: since.moment,
+            });
+        }
     }
 
     /// Notes since when the hart waits for tokens, and books the wait when it is over.
@@ -399,7 +415,15 @@ impl Bus for TileBus<'_> {
         self.local.clint.time(now)
     }
 
-    fn marker(&mut self, now: Tick, kind: u16, value: u64) {
+    fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool) {
+        let known = MarkerKind::from_code(kind);
+        // Who could lie about others is not believed: it is a no-op like on any other chip.
+        if known.is_some_and(MarkerKind::is_privileged) && !machine_mode {
+            return;
+        }
+        if let Some(schedule) = known.filter(|kind| kind.is_schedule()) {
+            return self.schedule(now, schedule, value);
+        }
         let marker = Marker {
             tick: now,
             tile: self.local.id,
@@ -408,7 +432,7 @@ impl Bus for TileBus<'_> {
             value,
         };
         self.local.saw(now, Event::Marker { kind, value });
-        let room = match MarkerKind::from_code(kind) {
+        let room = match known {
             Some(_) => MARKERS_MAX,
             None => MARKERS_MAX - MARKERS_KEPT,
         };

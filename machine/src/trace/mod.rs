@@ -26,7 +26,7 @@ use crate::noc::{LinkActivity, Node};
 use crate::observe::{HartState, Marker, Observer};
 use crate::types::{Owner, Tick, TileId};
 use bulkhead_abi::dtu::{DtuError, IDLE_ACTIVITY, Opcode, TILEMUX_ACTIVITY};
-use bulkhead_abi::marker::MarkerKind;
+use bulkhead_abi::marker::{MarkerKind, Since};
 use std::collections::BTreeMap;
 
 /// What to record.
@@ -389,7 +389,7 @@ fn error_name(error: DtuError) -> &'static str {
     }
 }
 
-fn marker_name(kind: u16) -> &'static str {
+fn marker_name(kind: u16, value: u64) -> &'static str {
     match MarkerKind::from_code(kind) {
         Some(MarkerKind::FlowBegin) => "flow begins",
         Some(MarkerKind::FlowEnd) => "flow ends",
@@ -404,6 +404,17 @@ fn marker_name(kind: u16) -> &'static str {
         Some(MarkerKind::Check) => "check value",
         Some(MarkerKind::ActivityBegins) => "activity begins",
         Some(MarkerKind::ActivityName) => "its name",
+        Some(MarkerKind::MuxReady) if value == Since::NEVER => "activity waits",
+        Some(MarkerKind::MuxReady) => "activity ready",
+        // The hart's track shows all this.
+        Some(
+            MarkerKind::MuxEnters
+            | MarkerKind::MuxInterrupts
+            | MarkerKind::MuxLeaves
+            | MarkerKind::MuxRuns
+            | MarkerKind::MuxMember
+            | MarkerKind::MuxBudget,
+        ) => "TileMux",
         None => "marker",
     }
 }
@@ -589,7 +600,7 @@ impl Observer for Tracer {
             _ => None,
         };
         let event = Event {
-            name: marker_name(marker.kind),
+            name: marker_name(marker.kind, marker.value),
             values: &[
                 ("kind", Value::Number(marker.kind.into())),
                 ("value", Value::Number(marker.value)),

@@ -7,6 +7,7 @@
 use super::names::{Notice, notice};
 use crate::collect::of_kind;
 use crate::measure::MarkerEvent;
+use crate::trap::cause;
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_model::System;
 use bulkhead_report::result::{Incident, IncidentKind, QuotaUse};
@@ -57,17 +58,39 @@ pub fn incidents(
         .collect()
 }
 
-/// What the kernel said if it panicked. Only the kernel can begin a line so.
-pub fn kernel_panic(system: &System, console: &str) -> Option<Incident> {
+/// What the kernel said if it panicked or ran into a trap. Only the kernel can begin a line so.
+pub fn kernel_stop(
+    system: &System,
+    console: &str,
+    locate: &dyn Fn(&str, u64) -> Option<String>,
+) -> Option<Incident> {
     let mut lines = console.lines();
-    let place = lines.find_map(|line| line.strip_prefix("kernel: panicked at "))?;
-    let message = lines.next().unwrap_or_default();
+    let panicked = |line: &str, next: Option<&str>| {
+        let place = line.strip_prefix("kernel: panicked at ")?;
+        Some(format!("panicked at {place} {}", next.unwrap_or_default()))
+    };
+    let trapped = |line: &str| {
+        let said = line.strip_prefix("kernel: trap 0x")?;
+        let (number, said) = said.split_once(' ')?;
+        let name = cause(u64::from_str_radix(number, 16).ok()?);
+        let place = address(line).and_then(|pc| locate("kernel", pc));
+        let place = place.map_or(String::new(), |place| format!(" in {place}"));
+        Some(format!(
+            "trap that it does not handle: {name} {said}{place}"
+        ))
+    };
+    let what = loop {
+        let line = lines.next()?;
+        if let Some(what) = panicked(line, lines.clone().next()).or_else(|| trapped(line)) {
+            break what;
+        }
+    };
     Some(Incident {
         kind: IncidentKind::KernelStopped,
         at: None,
         tile: system.kernel_tile,
         application: "kernel".to_owned(),
-        what: format!("panicked at {} {message}", place),
+        what,
     })
 }
 
@@ -200,7 +223,8 @@ mod tests {
     fn a_panic_of_the_kernel_is_an_incident_and_nobody_else_can_say_so() {
         let system = system();
         let said = "[hog-1] kernel: panicked at a lie\nkernel: panicked at src/unit.rs:481:5:\nendpoint 3 of the kernel\n";
-        let found = kernel_panic(&system, said).expect("it panicked");
+        let nowhere = |_: &str, _| None;
+        let found = kernel_stop(&system, said, &nowhere).expect("it panicked");
         assert_eq!(found.kind, IncidentKind::KernelStopped);
         assert_eq!(
             (found.tile, found.application.as_str(), found.what.as_str()),
@@ -211,8 +235,18 @@ mod tests {
             )
         );
         assert_eq!(
-            kernel_panic(&system, "[hog-1] kernel: panicked at a lie\n"),
+            kernel_stop(&system, "[hog-1] kernel: panicked at a lie\n", &nowhere),
             None
+        );
+        let said = "[hog-1] kernel: trap 0x2 at a lie\nkernel: trap 0x1 at 0x0, value 0x0\n";
+        let somewhere = |of: &str, pc| Some(format!("{of}'s {pc}"));
+        let found = kernel_stop(&system, said, &somewhere).expect("it stopped");
+        assert_eq!(
+            (found.kind, found.what.as_str()),
+            (
+                IncidentKind::KernelStopped,
+                "trap that it does not handle: instruction access fault at 0x0, value 0x0 in kernel's 0"
+            )
         );
     }
 

@@ -97,7 +97,8 @@ pub fn measure(
         };
         let images = (&image, peer_image.as_ref());
         let name = format!("{} alone", run.flow);
-        session::execute_watched(&Tiled, &run.system, images, plan, &name, progress, None)
+        let beside = session::Beside::default();
+        session::execute_beside(&Tiled, &run.system, images, plan, &name, progress, beside)
     });
     let observed: Vec<Observed> = observed.into_iter().collect::<Result<_, _>>()?;
     let names = runs.iter().zip(&observed);

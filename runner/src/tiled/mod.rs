@@ -129,7 +129,7 @@ impl Paradigm for Tiled {
         locate: &dyn Fn(&str, u64) -> Option<String>,
     ) -> Vec<Incident> {
         let mut all = console::incidents(system, seen.console, seen.markers, locate);
-        all.extend(console::kernel_panic(system, seen.console));
+        all.extend(console::kernel_stop(system, seen.console, locate));
         all.extend(unfinished::incidents(system, seen));
         all
     }

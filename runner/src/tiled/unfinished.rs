@@ -14,7 +14,7 @@ use bulkhead_report::result::{End, Incident, IncidentKind};
 use std::collections::BTreeSet;
 
 /// An incident for each foreground application that has not ended though the run has. If all of them have and the system has not,
-/// the root manager is named.
+/// the root manager is named. Without applications in the foreground there is nothing to finish.
 pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
     let when = match said.end {
         End::Duration | End::Limit => {
@@ -50,7 +50,9 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
         })
         .collect();
     let root = system.managers.iter().find(|one| one.parent.is_none());
-    if let (true, Some(root)) = (all.is_empty(), root)
+    // Where everybody is in the background, the system serves for as long as it is let.
+    let works = system.apps.iter().any(|app| !app.background);
+    if let (true, Some(root)) = (all.is_empty() && works, root)
         && !ended.contains(&root.name)
     {
         let what = format!(
@@ -152,6 +154,21 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].0, "root");
         assert!(found[0].1.contains("though every application"), "{found:?}");
+        // Who only serves never finishes.
+        let mut serves = load_system("quickstart", &LoadOptions::default()).expect("valid");
+        for app in &mut serves.apps {
+            app.background = true;
+        }
+        let names = crate::tiled::names::of(&serves, &[]);
+        for end in [End::Duration, End::Idle] {
+            let said = Said {
+                names: &names,
+                console: "",
+                markers: &[],
+                end: &end,
+            };
+            assert_eq!(incidents(&serves, &said), []);
+        }
         // Nobody can end in another's name: applications' lines begin with theirs.
         let lie = format!("[controller] {}", &console[..]);
         assert_eq!(told(&lie, &[], &End::Duration).len(), 1);

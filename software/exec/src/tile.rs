@@ -206,25 +206,29 @@ impl<const N: usize> Scheduler<N> {
         }
     }
 
-    /// The member ran from `start` to `end`. A used-up slice sends it to the end of the queue.
-    pub fn charge(&mut self, member: usize, start: u64, end: u64) {
+    /// The member ran from `start` to `end`. A used-up slice sends it to the end of the queue. If its budget is used up, says from
+    /// when on it may run again.
+    pub fn charge(&mut self, member: usize, start: u64, end: u64) -> Option<u64> {
         let policy = self.policy;
-        let Some(found) = self.member(member) else {
-            return;
-        };
+        let found = self.member(member)?;
         let duration = end.saturating_sub(start);
+        let mut again = None;
         if let Some(account) = &mut found.account {
             let origin = match policy {
                 Policy::Throughput => start,
                 Policy::Realtime => found.release,
             };
             account.charge(duration, origin);
-            found.release = release(found.release, account, end);
+            if account.end_of_run(end).is_none() {
+                again = Some(account.next_start());
+                found.release = found.release.max(account.next_start());
+            }
         }
         found.slice_left = found.slice_left.saturating_sub(duration);
         if found.slice_left == 0 {
             self.to_end(member);
         }
+        again
     }
 
     /// Whether `second` comes before `first`, who is before it in the queue.

@@ -24,6 +24,13 @@ pub fn custom<const KIND: u16>(value: u64) {
     unsafe { asm!("slti x0, {0}, {1}", in(reg) value, const KIND, options(nostack)) };
 }
 
+/// TileMux works because of an interrupt.
+#[inline(always)]
+pub fn mux_interrupts() {
+    // SAFETY: as for the others.
+    unsafe { asm!("slti x0, x0, {0}", const MarkerKind::MuxInterrupts as u16, options(nostack)) };
+}
+
 markers! {
     /// A flow of work begins.
     flow_begin FlowBegin;
@@ -51,4 +58,12 @@ markers! {
     activity_begins ActivityBegins;
     /// A word of its name.
     activity_name ActivityName;
+    /// TileMux chose who runs next.
+    mux_runs MuxRuns;
+    /// An activity comes to the tile or leaves it.
+    mux_member MuxMember;
+    /// An activity is ready from a moment on.
+    mux_ready MuxReady;
+    /// A budget can be used from a moment on.
+    mux_budget MuxBudget;
 }

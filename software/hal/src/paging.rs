@@ -10,6 +10,8 @@ pub const PAGE: u64 = 4096;
 pub const USER_END: u64 = 1 << 38;
 /// Entries of a table.
 const ENTRIES: u64 = 512;
+/// Bytes that a table of the last level maps.
+const SPAN: u64 = PAGE * ENTRIES;
 
 const VALID: u64 = 1;
 const READ: u64 = 2;
@@ -81,13 +83,12 @@ impl AddressSpace {
     /// # Errors
     /// [`MapError::NoTable`] without at least one page, [`MapError::BadAddress`] if not aligned.
     pub fn new(memory: &mut impl TableMemory, tables: u64, pages: u64) -> Result<Self, MapError> {
-        if !tables.is_multiple_of(PAGE) {
-            return Err(MapError::BadAddress);
-        }
+        let end = pages.checked_mul(PAGE).and_then(|b| tables.checked_add(b));
+        let end = end.filter(|_| tables.is_multiple_of(PAGE));
         let mut space = Self {
             root: 0,
             next: tables,
-            end: tables + pages * PAGE,
+            end: end.ok_or(MapError::BadAddress)?,
             spare: (0, 0),
         };
         space.root = space.table(memory)?;
@@ -133,7 +134,7 @@ impl AddressSpace {
     /// Maps `pages` pages from `address` on to physical memory from `physical` on.
     ///
     /// # Errors
-    /// See [`MapError`]; pages before the failing one stay mapped.
+    /// See [`MapError`]; then nothing has changed.
     pub fn map(
         &mut self,
         memory: &mut impl TableMemory,
@@ -150,7 +151,7 @@ impl AddressSpace {
     /// whoever keeps translations must forget them.
     ///
     /// # Errors
-    /// [`MapError::BadAddress`], [`MapError::NoTable`]; pages before the failing one stay mapped.
+    /// [`MapError::BadAddress`], [`MapError::NoTable`]; then nothing has changed.
     pub fn replace(
         &mut self,
         memory: &mut impl TableMemory,
@@ -193,22 +194,54 @@ impl AddressSpace {
         replace: bool,
     ) -> Result<bool, MapError> {
         check(address, physical, pages)?;
+        let end = address + pages * PAGE;
+        self.admit(memory, (address, end), replace)?;
         let mut found = false;
         let bits = (u64::from(rights.read) * READ)
             | (u64::from(rights.write) * WRITE)
             | (u64::from(rights.execute) * EXECUTE);
-        for page in 0..pages {
-            let entry = self.entry(memory, address + page * PAGE)?;
-            if memory.read(entry) & VALID != 0 {
-                if !replace {
-                    return Err(MapError::Mapped);
-                }
-                found = true;
+        let mut number = physical >> 12;
+        for (at, next) in spans(address, end) {
+            let first = self.entry(memory, at)?;
+            for entry in (first..first + (next - at) / PAGE * 8).step_by(8) {
+                found |= memory.read(entry) & VALID != 0;
+                memory.write(entry, number << 10 | bits | VALID | USER | ACCESSED_DIRTY);
+                number += 1;
             }
-            let number = (physical + page * PAGE) >> 12;
-            memory.write(entry, number << 10 | bits | VALID | USER | ACCESSED_DIRTY);
         }
         Ok(found)
+    }
+
+    /// Whether pages can be mapped in a range: there are tables for them, and none of them is mapped if nothing shall be replaced.
+    fn admit(
+        &self,
+        memory: &impl TableMemory,
+        (address, end): (u64, u64),
+        replace: bool,
+    ) -> Result<(), MapError> {
+        let mut tables = 0;
+        // The last table of the second level that is not there.
+        let mut missing = None;
+        for (at, next) in spans(address, end) {
+            let Some(first) = self.leaf(memory, at) else {
+                let top = index(at, 2);
+                let is_there = memory.read(self.root + 8 * top) & VALID != 0;
+                if !is_there && missing.replace(top) != Some(top) {
+                    tables += 1;
+                }
+                tables += 1;
+                continue;
+            };
+            let mut entries = (first..first + (next - at) / PAGE * 8).step_by(8);
+            if !replace && entries.any(|entry| memory.read(entry) & VALID != 0) {
+                return Err(MapError::Mapped);
+            }
+        }
+        let left = (self.end - self.next) + (self.spare.1 - self.spare.0);
+        match tables * PAGE <= left {
+            true => Ok(()),
+            false => Err(MapError::NoTable),
+        }
     }
 
     /// Address of the last-level entry of a page; makes the tables on the way.
@@ -254,6 +287,16 @@ impl AddressSpace {
         };
         (value & VALID != 0).then_some(((value >> 10 << 12) | (address % PAGE), rights))
     }
+}
+
+/// A range in parts, each of which lies in one table of the last level.
+fn spans(address: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
+    let mut at = address;
+    core::iter::from_fn(move || {
+        let begin = at;
+        at = end.min((begin / SPAN + 1) * SPAN);
+        (begin < end).then_some((begin, at))
+    })
 }
 
 /// Whether pages can be mapped there.

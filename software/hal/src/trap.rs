@@ -101,7 +101,8 @@ fn enable_float() {
 /// Defines `trap_entry` and `trap_resume` in the crate that uses it.
 ///
 /// `handler: extern "C" fn(&mut Context, cause: u64, value: u64) -> *const Context` runs on the stack that ends at the symbol
-/// `stack`, and says whom to resume. `fault: extern "C" fn() -> !` gets traps of machine mode.
+/// `stack`, and says whom to resume. `fault: extern "C" fn() -> !` gets traps of machine mode. The first and the last instruction
+/// are markers: they divide the hart's time between the activities and their multiplexer to the tick.
 #[macro_export]
 macro_rules! trap_entry {
     ($handler:path, $fault:path, $stack:literal) => {
@@ -111,6 +112,7 @@ macro_rules! trap_entry {
             ".globl trap_resume",
             ".balign 64",
             "trap_entry:",
+            "    slti x0, x0, {enters}",
             "    csrrw t6, mscratch, t6",
             "    beqz t6, 9f",
             ".irp n,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30",
@@ -142,12 +144,15 @@ macro_rules! trap_entry {
             "    ld x\\n, 8*\\n(t6)",
             ".endr",
             "    ld t6, 8*31(t6)",
+            "    slti x0, x0, {leaves}",
             "    mret",
             "9:",
             concat!("    la sp, ", $stack),
             "    call {fault}",
             handler = sym $handler,
             fault = sym $fault,
+            enters = const $crate::abi::marker::MarkerKind::MuxEnters as u16,
+            leaves = const $crate::abi::marker::MarkerKind::MuxLeaves as u16,
         );
     };
 }

@@ -53,6 +53,18 @@ pub fn time(name: &str, default: u64) -> u64 {
     }
 }
 
+/// A size such as `64KiB` in bytes, if the description gives it.
+///
+/// # Panics
+/// If it is given, but no size.
+pub fn size(name: &str) -> Option<u64> {
+    let text = text(name)?;
+    match bulkhead_common::quantity::size(text) {
+        Some(size) => Some(size),
+        None => panic!("argument `{name}`: `{text}` is not a size such as `64KiB`"),
+    }
+}
+
 /// The entry of a gate, if the activity has it.
 pub(crate) fn gate(name: &str, kind: GateKind) -> Option<&'static GateEntry> {
     let mut gates = tables().0.iter();

@@ -23,6 +23,7 @@ use bulkhead_abi::environment::{GateEntry, GateKind};
 use bulkhead_abi::syscall::{SEL_OFFERED, ServerRequest};
 use bulkhead_common::account::{Account, Terms, Verdict};
 use bulkhead_common::message::{self, Body, Buffer};
+use bulkhead_common::payer::Fixed;
 use bulkhead_common::quantity;
 use bulkhead_common::status::Status;
 use bulkhead_common::waiting::Waiting;
@@ -192,11 +193,11 @@ enum Outcome {
 
 /// The gates, accounts and delayed requests of a server.
 pub struct Server {
-    lanes: Vec<Lane>,
+    lanes: Fixed<Lane>,
     /// Those of the clients of the first gate, which are found with one look less.
     first: Box<[Account; CLIENTS]>,
     /// Those of the clients of the other gates: as many for each.
-    lower: Vec<Account>,
+    lower: Fixed<Account>,
     waiting: Waiting<Message>,
     /// No client of the first gate has less left than this (nanoseconds): so nobody looks into his account before an empty request is
     /// answered.
@@ -297,7 +298,7 @@ impl Server {
             gate,
             terms: terms(service, priority),
         };
-        let lanes: Vec<Lane> = gates.into_iter().enumerate().map(lane).collect();
+        let lanes: Fixed<Lane> = gates.into_iter().enumerate().map(lane).collect();
         let slots = lanes.iter().map(|lane| usize::from(lane.gate.slots()));
         // Made where they stay: an array of them is a quarter of a small stack.
         let of_lane = |lane: &Lane| core::iter::repeat_n(Account::new(lane.terms, now), CLIENTS);

@@ -22,9 +22,14 @@ impl PeriodicTask {
     /// # Panics
     /// If the description gives no period.
     pub fn from_environment() -> Self {
+        Self::find().expect("the description gives no <task>")
+    }
+
+    /// The same; `None` if the description gives no period.
+    pub fn find() -> Option<Self> {
         let environment = user::environment();
-        assert!(environment.period > 0, "the description gives no <task>");
-        Self::new(environment.period, environment.deadline, time::now())
+        let (period, deadline) = (environment.period, environment.deadline);
+        (period > 0).then(|| Self::new(period, deadline, time::now()))
     }
 
     /// A task with a period and a relative deadline (0: none) in nanoseconds.

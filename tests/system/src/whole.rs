@@ -3,9 +3,11 @@
 //! Why it exists: every test here builds the chip's programs, boots the tiled OS and looks at the result as a user does.
 //! What it deliberately does not know: the insides of any part.
 
+use bulkhead_machine::machine::Machine;
 use bulkhead_report::result::{RunResult, VariantResult};
 use bulkhead_runner::progress::Silent;
-use bulkhead_runner::run::{Finished, Options, run, watched};
+use bulkhead_runner::run::{self, Finished, Options, run, watched};
+use bulkhead_runner::session::Strike;
 use bulkhead_runner::watch::Log;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +36,21 @@ pub fn finished(system: impl Into<PathBuf>, overrides: &[&str], traces: bool) ->
 pub fn observed(system: impl Into<PathBuf>, overrides: &[&str]) -> (Finished, Vec<Log>) {
     match watched(&options(system, overrides, false), &Silent) {
         Ok(all) => all,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Runs a system, in which something happens to the machine after so many nanoseconds.
+///
+/// # Panics
+/// As for [`finished`].
+pub fn struck(
+    system: impl Into<PathBuf>,
+    at: u64,
+    deed: &(dyn Fn(&mut Machine) + Sync),
+) -> Finished {
+    match run::struck(&options(system, &[], false), Strike { at, deed }, &Silent) {
+        Ok(finished) => finished,
         Err(error) => panic!("{error}"),
     }
 }

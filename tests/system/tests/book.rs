@@ -22,7 +22,7 @@ fn the_chapter_on_services() {
     // To the letter: `new adder`, both files, `run adder/system.xml`.
     let folder = tempfile::tempdir().expect("a folder can be made");
     let adder = folder.path().join("adder");
-    new::create(&adder, &root).expect("the folder is new");
+    new::create(&adder, &root, new::Language::Rust, new::Kind::One).expect("the folder is new");
     std::fs::write(adder.join("src/main.rs"), &program[0]).expect("it can be written");
     std::fs::write(adder.join("system.xml"), &system[0]).expect("it can be written");
     let options = Options {

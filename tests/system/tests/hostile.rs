@@ -1,5 +1,6 @@
 //! An application that misbehaves harms nobody, and the report says what it did.
 
+use bulkhead_runner::new;
 use bulkhead_system_tests::whole::{finished, system, variant};
 
 /// Variant, what the report must say of the attacker (nothing: it ends well or runs on), and in which file it happened.
@@ -87,7 +88,7 @@ fn a_fault_in_an_inlined_function_names_the_users_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let own = folder.path().join("broken");
     let root = bulkhead_runner::place::root().expect("the checkout is there");
-    bulkhead_runner::new::create(&own, &root).expect("the folder is new");
+    new::create(&own, &root, new::Language::Rust, new::Kind::One).expect("the folder is new");
     std::fs::write(own.join("src/main.rs"), BROKEN).expect("it can be written");
     let finished = finished(own.join("system.xml"), &[], false);
     let incident = &finished.result.variants[0].incidents[0].what;

@@ -1,10 +1,15 @@
 //! Runs that look green and are not: each case must say what happened, what failed and what nobody judged, and end with its code.
 
+use bulkhead_abi::dtu::Endpoint;
+use bulkhead_abi::memory_map::PMP_WINDOWS;
+use bulkhead_experiments::audit::{Options, audit};
+use bulkhead_machine::machine::Machine;
 use bulkhead_report::result::{End, IncidentKind};
 use bulkhead_report::verdict::{Judgement, Outcome, Promise};
 use bulkhead_report::{page, table};
+use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::Finished;
-use bulkhead_system_tests::whole::{finished, system};
+use bulkhead_system_tests::whole::{finished, struck, system};
 
 /// Runs a system that is written down here.
 fn ran(text: &str, overrides: &[&str]) -> Finished {
@@ -29,10 +34,19 @@ fn heads(finished: &Finished) -> [String; 2] {
 
 #[test]
 fn a_foreground_program_that_loops_for_ever_has_not_finished() {
+    never_finishes("adversary/spin");
+}
+
+#[test]
+fn a_foreground_program_that_prints_for_ever_has_not_finished() {
+    never_finishes("adversary/chatter");
+}
+
+fn never_finishes(program: &str) {
     let text = r#"<system name="hang" platform="tiled-gem5" duration="8ms" manager-tile="1"><domain name="d">
-  <app name="loops" tile="2" program="adversary/spin"/>
+  <app name="loops" tile="2" program="PROGRAM"/>
 </domain></system>"#;
-    let hung = ran(text, &[]);
+    let hung = ran(&text.replace("PROGRAM", program), &[]);
     assert_eq!(hung.code(), 4);
     let variant = &hung.result.variants[0];
     assert_eq!(variant.end, End::Duration);
@@ -126,6 +140,13 @@ fn a_bound_above_the_deadline_fails_the_run_as_it_fails_the_audit() {
         broken[0].what.starts_with("flow loop: bound of "),
         "{broken:?}"
     );
+    let mut options = Options::new(system("loop"));
+    options.overrides = vec![deadline];
+    options.domains = vec!["control".to_owned()];
+    options.searches = 0;
+    options.time = bulkhead_experiments::audit::time("3ms").expect("a time");
+    let audited = audit(&options, &Silent).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(audited.code(), 3, "{:?}", audited.result.domains[0].reasons);
 }
 
 #[test]
@@ -142,4 +163,69 @@ fn a_task_whose_program_marks_nothing_is_not_judged() {
     let why = task.because.as_deref();
     assert_eq!(why, Some("its program marks no jobs"));
     assert_ne!(mute.result.verdict.outcome(), Outcome::Failed);
+}
+
+/// A run of the loop in the middle of which the kernel stopped: it says so first, holds nothing, and ends with 4.
+fn without_its_kernel(deed: &(dyn Fn(&mut Machine) + Sync), words: &str) {
+    let good = finished(system("loop"), &[], false);
+    let held = good.result.verdict.counts().held;
+    assert!(held > 5, "{:?}", good.result.verdict);
+    // The kernel is busy when the sensor ends; three jobs before that.
+    let end = good.result.variants[0].ticks;
+    let at = good.result.microseconds(end) as u64 * 1000 - 3_000_000;
+    let stopped = struck(system("loop"), at, deed);
+    assert_eq!(stopped.code(), 4, "{}", stopped.consoles[0]);
+    let variant = &stopped.result.variants[0];
+    // In the middle: much had been measured.
+    assert!(variant.flows[0].latency.count > 3, "{:?}", variant.flows[0]);
+    assert_eq!(variant.end, End::Exit { code: 2 });
+    let of_kernel: Vec<_> = variant
+        .incidents
+        .iter()
+        .filter(|one| one.kind == IncidentKind::KernelStopped)
+        .collect();
+    assert_eq!(of_kernel.len(), 1, "{:?}", variant.incidents);
+    assert!(of_kernel[0].what.starts_with(words), "{of_kernel:?}");
+    assert_eq!(stopped.result.verdict.counts().held, 0);
+    for head in heads(&stopped) {
+        let happened = head.find("Happened:").expect("the head says it");
+        let said = head.find(words).expect("and what");
+        let table = head.find("Flows").unwrap_or(head.len());
+        assert!(happened < said && said < table, "{head}");
+        assert!(!head.contains("Held: "), "{head}");
+    }
+}
+
+#[test]
+fn nothing_holds_beside_a_kernel_that_panicked() {
+    // Its unit forgets the ways to the other tiles.
+    let forget = |machine: &mut Machine| {
+        let unit = machine.unit_mut(0).expect("the kernel's tile");
+        for index in PMP_WINDOWS as u16..1024 {
+            if matches!(unit.endpoint(index), Endpoint::Memory(_)) {
+                unit.set_endpoint(index, Endpoint::Invalid);
+            }
+        }
+    };
+    without_its_kernel(&forget, "panicked at ");
+}
+
+#[test]
+fn nothing_holds_beside_a_kernel_that_ran_into_a_trap() {
+    let astray = |machine: &mut Machine| machine.hart_mut(0).expect("the kernel").set_pc(0);
+    without_its_kernel(&astray, "trap that it does not handle: ");
+}
+
+#[test]
+fn a_system_that_only_serves_runs_for_its_duration() {
+    let far = finished("network/far", &["@duration=5ms"], false);
+    let variant = &far.result.variants[0];
+    assert!(variant.incidents.is_empty(), "{:?}", variant.incidents);
+    assert!(matches!(variant.end, End::Duration | End::Idle));
+    assert_eq!(far.code(), 0);
+    // A server that stops is an incident all the same.
+    let overrides = ["@duration=5ms", "echo/sgate[network]@name=nobody"];
+    let broken = finished("network/far", &overrides, false);
+    assert_eq!(broken.code(), 4, "{}", broken.consoles[0]);
+    assert_eq!(broken.result.variants[0].incidents[0].application, "echo");
 }

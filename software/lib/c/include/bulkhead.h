@@ -2,8 +2,8 @@
  * Applications of the tiled OS in C.
  *
  * An application is `int main(void)`; its result is the exit code. Gates are those of the description, opened by name;
- * they and messages are small numbers here. Functions that give an `int` give a negative number on failure: an error of
- * the unit (-1 to -16, the codes of the reference of the data transfer unit) or one of the codes below.
+ * they and messages are small numbers here. Functions that give an `int` give a negative number on failure: one of the codes
+ * below. `main` may return it: the report shows a negative exit code as such.
  *
  * A wrong number is an error. A wrong pointer is the application's own fault and stops it alone.
  */
@@ -17,15 +17,34 @@
 extern "C" {
 #endif
 
-#define BH_NO_CREDITS (-5)     /* too many messages under way */
-#define BH_RECEIVER_GONE (-7)  /* nobody is there any more */
-#define BH_OUT_OF_BOUNDS (-8)  /* outside of the memory gate */
-#define BH_NO_PERMISSION (-9)  /* the gate does not allow this direction */
-#define BH_BAD_ARGUMENT (-100) /* no such gate or message, or too much data */
-#define BH_NOT_FOUND (-101)    /* the description does not give it */
-#define BH_NOTHING (-102)      /* the time was over */
-#define BH_TOO_MANY (-103)     /* more than 32 things of a kind at once */
-#define BH_SERVICE (-200)      /* what a service says: this minus its status */
+/* What the data transfer unit refuses, as the reference of the unit has it. */
+enum {
+    BH_INVALID_ENDPOINT = -1,    /* the gate is closed: its right was taken away */
+    BH_FOREIGN_ENDPOINT = -2,    /* the endpoint belongs to somebody else by now */
+    BH_TRANSLATION_FAULT = -3,   /* the memory may not be read, or not be written */
+    BH_BAD_SIZE = -4,            /* larger than a message may be, or empty */
+    BH_NO_CREDITS = -5,          /* too many messages under way */
+    BH_NO_SPACE = -6,            /* the receiver has no free slot */
+    BH_RECEIVER_GONE = -7,       /* nobody is there any more */
+    BH_OUT_OF_BOUNDS = -8,       /* outside of the memory gate */
+    BH_NO_PERMISSION = -9,       /* the gate does not allow this direction */
+    BH_BAD_MESSAGE = -10,        /* not a message that was received */
+    BH_NO_REPLY = -11,           /* the message cannot be answered, or was */
+    BH_ABORTED = -12,            /* the command was aborted */
+    BH_UNKNOWN_COMMAND = -13,
+    BH_TARGET_REFUSED = -14,     /* the target is no tile, or refused the access */
+    BH_BUSY = -15,
+    BH_WOKEN = -16,
+};
+
+/* What this library refuses. */
+enum {
+    BH_BAD_ARGUMENT = -100, /* no such gate, message, task..., or too much data */
+    BH_NOT_FOUND = -101,    /* the description does not give it */
+    BH_NOTHING = -102,      /* the time was over; no further entry */
+    BH_TOO_MANY = -103,     /* more than 32 things of a kind at once */
+    BH_SERVICE = -200,      /* what a service says: this minus its status */
+};
 
 /* Statuses of services. */
 enum {
@@ -86,8 +105,10 @@ int bh_wait(const int *gates, size_t count, uint64_t until, int *which);
 int bh_length(int message);
 uint64_t bh_label(int message);
 int bh_copy(int message, void *target, size_t size);
-/* Each message is to be answered once, which gives the sender its credit back, or dropped. */
+/* Each message is to be answered, finished or dropped, once. An answer gives the sender its credit back, and so does
+   `bh_finish`, which answers nothing. After `bh_drop` the sender stays one credit poorer. */
 int bh_reply(int message, const void *data, size_t length);
+int bh_finish(int message);
 int bh_drop(int message);
 
 /* Typed messages, as the library in Rust has them: a request is a number that says what is asked, and a layout without
@@ -163,9 +184,23 @@ int bh_tcp_send(int socket, const void *data, size_t length, uint64_t until);
 int bh_tcp_receive(int socket, void *target, size_t size, uint64_t until);
 int bh_socket_close(int socket);
 
-/* Measurements, which cost nothing on the model: a span of time on this tile, a value to compare. */
+/* The periodic task that the description gives this application (`<task period="1ms" deadline="400us"/>`). Releases are
+   multiples of the period, so tasks of the same period on different tiles are released together. */
+int bh_task(void);
+/* Sleeps until the next release; gives the number of the job, from 1 on. A release that has passed is not skipped. */
+int64_t bh_next_job(int task);
+/* Ends the job: 1 if its deadline was met, 0 if not. */
+int bh_complete(int task);
+/* When the current job was released, in nanoseconds since reset. */
+uint64_t bh_release(int task);
+
+/* Measurements, which cost nothing on the model. A span is a stretch of time on this tile, with the same number at its begin
+   and its end. A flow may begin on one tile and end on another one; the description's `<flow>` gives it a deadline. */
 void bh_span_begin(uint64_t id);
 void bh_span_end(uint64_t id);
+void bh_flow_begin(uint64_t id);
+void bh_flow_end(uint64_t id);
+/* A value to compare between runs. */
 void bh_check(uint64_t value);
 
 /* Memory of the application's heap; null if there is none left. */

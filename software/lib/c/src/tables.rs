@@ -9,6 +9,7 @@ use bulkhead_lib::mounts::Mounts;
 use bulkhead_lib::pipe::{Reader, Writer};
 use bulkhead_lib::select::{self, Event};
 use bulkhead_lib::socket::{Network, Tcp, Udp};
+use bulkhead_lib::task::PeriodicTask;
 
 /// Things of one kind at most: gates, messages and so on.
 const ROOM: usize = 32;
@@ -112,6 +113,8 @@ pub struct Tables {
     pub networks: Table<Network>,
     /// Sockets of all networks.
     pub sockets: Table<Socket>,
+    /// Periodic tasks.
+    pub tasks: Table<PeriodicTask>,
     buffer: MessageBuffer,
 }
 
@@ -128,6 +131,7 @@ impl Tables {
             readers: Table::new(),
             networks: Table::new(),
             sockets: Table::new(),
+            tasks: Table::new(),
             buffer: MessageBuffer::new(),
         }
     }

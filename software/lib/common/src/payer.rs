@@ -36,6 +36,10 @@ payers! {
     Holder
     /// The program itself, out of its own memory, for what it was told when it was started.
     Own
+    /// A client of a service: the entry is one of the places that its share of the table has.
+    Share
+    /// Who sent a message: the entry is as good as the slot of the gate that its credit paid for, and goes with the answer.
+    Credit
 }
 
 /// As many entries as there were when it was made. It does not grow.
@@ -67,6 +71,24 @@ impl<T> DerefMut for Fixed<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.0
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Fixed<T> {
+    type Item = &'a T;
+    type IntoIter = core::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a mut Fixed<T> {
+    type Item = &'a mut T;
+    type IntoIter = core::slice::IterMut<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter_mut()
     }
 }
 
@@ -171,6 +193,28 @@ impl<P: Payer, C: Default> Default for Paid<P, C> {
     }
 }
 
+impl<P: Payer, C> Paid<P, C> {
+    /// What was paid for.
+    pub const fn new(entries: C) -> Self {
+        Self {
+            entries,
+            payer: PhantomData,
+        }
+    }
+}
+
+impl<P, C: PartialEq> PartialEq for Paid<P, C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries == other.entries
+    }
+}
+
+impl<P: Payer, T, C: FromIterator<T>> FromIterator<T> for Paid<P, C> {
+    fn from_iter<I: IntoIterator<Item = T>>(entries: I) -> Self {
+        Self::new(entries.into_iter().collect())
+    }
+}
+
 impl<P, C> Deref for Paid<P, C> {
     type Target = C;
 
@@ -192,6 +236,44 @@ impl<P, C: fmt::Debug> fmt::Debug for Paid<P, C> {
         self.entries.fmt(f)
     }
 }
+
+impl<P, C: Eq> Eq for Paid<P, C> {}
+
+impl<P, C: IntoIterator> IntoIterator for Paid<P, C> {
+    type Item = C::Item;
+    type IntoIter = C::IntoIter;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries.into_iter()
+    }
+}
+
+impl<'a, P, C> IntoIterator for &'a Paid<P, C>
+where
+    &'a C: IntoIterator,
+{
+    type Item = <&'a C as IntoIterator>::Item;
+    type IntoIter = <&'a C as IntoIterator>::IntoIter;
+
+    fn into_iter(self) -> Self::IntoIter {
+        (&self.entries).into_iter()
+    }
+}
+
+impl<'a, P, C> IntoIterator for &'a mut Paid<P, C>
+where
+    &'a mut C: IntoIterator,
+{
+    type Item = <&'a mut C as IntoIterator>::Item;
+    type IntoIter = <&'a mut C as IntoIterator>::IntoIter;
+
+    fn into_iter(self) -> Self::IntoIter {
+        (&mut self.entries).into_iter()
+    }
+}
+
+/// A list of which each entry was paid for.
+pub type PaidList<P, T> = Paid<P, Vec<T>>;
 
 /// A queue of which each entry was paid for.
 pub type PaidQueue<P, T> = Paid<P, VecDeque<T>>;

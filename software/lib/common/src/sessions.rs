@@ -6,18 +6,21 @@
 //! An entry is made by the kernel's message, for which the activity has paid with a capability, so there are at most as many as
 //! activities.
 
+use crate::payer::{Holder, PaidList};
 use alloc::vec::Vec;
 
 /// Activities and how many sessions each has.
 #[derive(Clone, Debug, Default)]
 pub struct Sessions {
-    all: Vec<(u16, u32)>,
+    all: PaidList<Holder, (u16, u32)>,
 }
 
 impl Sessions {
     /// None yet.
     pub const fn new() -> Self {
-        Self { all: Vec::new() }
+        Self {
+            all: PaidList::new(Vec::new()),
+        }
     }
 
     /// Whether an activity has one.

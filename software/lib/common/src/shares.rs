@@ -4,17 +4,18 @@
 //! own, which nobody else gets, and what it holds beyond them comes from a rest that is for all. Each place is on the account of
 //! the client that holds it, until it is given back. What it deliberately does not know: what is in the places.
 
+use crate::payer::{PaidList, Share};
 use alloc::vec::Vec;
 
 /// How many places each client has, and who holds how many. `K` says which client it is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Shares<K> {
     each: usize,
     common: usize,
     /// Places of the rest that are held.
     beyond: usize,
     /// Clients that hold places, and how many; nobody is in it who holds none.
-    held: Vec<(K, usize)>,
+    held: PaidList<Share, (K, usize)>,
 }
 
 impl<K: Copy + PartialEq> Shares<K> {
@@ -24,8 +25,14 @@ impl<K: Copy + PartialEq> Shares<K> {
             each,
             common,
             beyond: 0,
-            held: Vec::new(),
+            held: PaidList::new(Vec::new()),
         }
+    }
+
+    /// Nobody holds anything.
+    pub fn clear(&mut self) {
+        self.beyond = 0;
+        self.held.clear();
     }
 
     /// Places that a client holds.
@@ -35,33 +42,69 @@ impl<K: Copy + PartialEq> Shares<K> {
             .map_or(0, |(_, count)| *count)
     }
 
+    /// Places that a client can take.
+    pub fn room(&self, client: K) -> usize {
+        let held = self.of(client);
+        let own = self.each.saturating_sub(held);
+        own.saturating_add(self.common.saturating_sub(self.beyond))
+    }
+
     /// Whether a client can take one more place.
     pub fn has_room(&self, client: K) -> bool {
-        self.beyond < self.common || self.of(client) < self.each
+        self.room(client) > 0
     }
 
     /// A client takes a place; false if there is none for it.
     #[must_use]
     pub fn take(&mut self, client: K) -> bool {
-        if !self.has_room(client) {
-            return false;
+        let has_room = self.has_room(client);
+        if has_room {
+            self.hold(client, 1);
         }
-        self.beyond += usize::from(self.of(client) >= self.each);
-        match self.held.iter_mut().find(|(who, _)| *who == client) {
-            Some((_, count)) => *count += 1,
-            None => self.held.push((client, 1)),
+        has_room
+    }
+
+    /// A client holds so many places more, whether there is room or not: they were its before anybody counted.
+    pub fn hold(&mut self, client: K, count: usize) {
+        if count == 0 {
+            return;
         }
-        true
+        self.change(client, |held| held.saturating_add(count));
     }
 
     /// A client gives a place back that it holds.
     pub fn give_back(&mut self, client: K) {
-        let Some(index) = self.held.iter().position(|(who, _)| *who == client) else {
-            return;
+        self.give_back_all(client, 1);
+    }
+
+    /// A client gives so many places back that it holds.
+    pub fn give_back_all(&mut self, client: K, count: usize) {
+        if self.of(client) > 0 {
+            self.change(client, |held| held.saturating_sub(count));
+        }
+    }
+
+    /// Puts clients in the order of their names: nothing else depends on it.
+    pub fn sort(&mut self)
+    where
+        K: Ord,
+    {
+        self.held.sort_unstable_by_key(|(who, _)| *who);
+    }
+
+    fn change(&mut self, client: K, to: impl FnOnce(usize) -> usize) {
+        let index = match self.held.iter().position(|(who, _)| *who == client) {
+            Some(index) => index,
+            None => {
+                self.held.push((client, 0));
+                self.held.len() - 1
+            }
         };
         let count = &mut self.held[index].1;
-        self.beyond -= usize::from(*count > self.each);
-        *count -= 1;
+        let before = count.saturating_sub(self.each);
+        *count = to(*count);
+        let after = count.saturating_sub(self.each);
+        self.beyond = self.beyond - before + after;
         if *count == 0 {
             self.held.swap_remove(index);
         }
@@ -78,13 +121,13 @@ mod tests {
         /// Whatever the others hold, a client gets its own places; all together never hold more than there are.
         #[test]
         fn nobody_takes_the_places_of_another(
-            steps in prop::collection::vec((0u8..5, any::<bool>()), 0..200),
+            steps in prop::collection::vec((0u8..5, any::<bool>(), 1usize..4), 0..200),
             each in 0usize..4,
             common in 0usize..6,
         ) {
             let mut shares = Shares::new(each, common);
             let mut model: BTreeMap<u8, usize> = BTreeMap::new();
-            for (client, takes) in steps {
+            for (client, takes, count) in steps {
                 let beyond: usize = model.values().map(|held| held.saturating_sub(each)).sum();
                 let held = model.entry(client).or_default();
                 if takes {
@@ -92,11 +135,16 @@ mod tests {
                     prop_assert_eq!(shares.has_room(client), is_free);
                     prop_assert_eq!(shares.take(client), is_free);
                     *held += usize::from(is_free);
+                    // And some more at once.
+                    let more = count.min(shares.room(client));
+                    shares.hold(client, more);
+                    *held += more;
                 } else {
-                    shares.give_back(client);
-                    *held = held.saturating_sub(1);
+                    shares.give_back_all(client, count);
+                    *held = held.saturating_sub(count);
                 }
                 prop_assert_eq!(shares.of(client), *held);
+                let beyond: usize = model.values().map(|held| held.saturating_sub(each)).sum();
                 prop_assert!(beyond <= common);
                 model.retain(|_, held| *held > 0);
                 prop_assert_eq!(shares.held.len(), model.len());

@@ -118,21 +118,36 @@ mod tests {
         assert_eq!(Status::from_code(u64::MAX), None);
     }
 
-    #[test]
-    fn the_header_for_c_has_the_same_codes() {
+    /// The lines `PREFIX_NAME = code,` of the header, names in small letters.
+    fn of_header(prefix: &str) -> Vec<(String, i64)> {
         let header = include_str!("../../c/include/bulkhead.h");
         let lines = header.lines().map(str::trim);
-        let found: Vec<(String, u64)> = lines
-            .filter_map(|line| {
-                let (name, code) = line.strip_prefix("BH_STATUS_")?.split_once(" = ")?;
-                let code = code.trim_end_matches(',').parse().ok()?;
-                Some((name.replace('_', "").to_lowercase(), code))
-            })
-            .collect();
+        let codes = lines.filter_map(|line| {
+            let (name, code) = line.strip_prefix(prefix)?.split_once(" = ")?;
+            let code = code.split(',').next()?.parse().ok()?;
+            Some((name.replace('_', "").to_lowercase(), code))
+        });
+        codes.collect()
+    }
+
+    #[test]
+    fn the_header_for_c_has_the_same_codes() {
         let ours = Status::ALL.iter();
         let ours: Vec<_> = ours
-            .map(|status| (format!("{status:?}").to_lowercase(), status.code()))
+            .map(|status| (format!("{status:?}").to_lowercase(), status.code() as i64))
             .collect();
+        assert_eq!(of_header("BH_STATUS_"), ours);
+    }
+
+    #[test]
+    fn the_header_for_c_has_every_error_of_the_unit() {
+        use bulkhead_abi::dtu::DtuError;
+        let ours = DtuError::ALL.iter().skip(1);
+        let ours: Vec<_> = ours
+            .map(|error| (format!("{error:?}").to_lowercase(), -(*error as i64)))
+            .collect();
+        let all = of_header("BH_").into_iter();
+        let found: Vec<_> = all.filter(|(_, code)| (-99..0).contains(code)).collect();
         assert_eq!(found, ours);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Why it exists: which alarm is answered first is a decision. What it deliberately does not know: clocks.
 
+use crate::payer::{Credit, Reserved};
 use crate::requests;
-use alloc::vec::Vec;
 
 requests! {
     /// Answers when the clock shows `moment`, with what the clock shows then (nanoseconds since reset).
@@ -58,14 +58,14 @@ impl Periodic {
 /// the earliest, then the one that was set first.
 #[derive(Debug)]
 pub struct Alarms<T> {
-    entries: Vec<(u64, usize, T)>,
+    entries: Reserved<Credit, (u64, usize, T)>,
 }
 
 impl<T> Alarms<T> {
     /// With room for so many.
     pub fn with_capacity(places: usize) -> Self {
         Self {
-            entries: Vec::with_capacity(places),
+            entries: Reserved::with_room(places),
         }
     }
 
@@ -74,11 +74,8 @@ impl<T> Alarms<T> {
     /// # Errors
     /// The item, if there is no room.
     pub fn set(&mut self, moment: u64, priority: usize, item: T) -> Result<(), T> {
-        if self.entries.len() == self.entries.capacity() {
-            return Err(item);
-        }
-        self.entries.push((moment, priority, item));
-        Ok(())
+        let entry = (moment, priority, item);
+        self.entries.push(entry).map_err(|(.., item)| item)
     }
 
     /// Forgets all items but some.
@@ -104,6 +101,7 @@ impl<T> Alarms<T> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::vec::Vec;
 
     #[test]
     fn a_periodic_timer_counts_what_was_missed() {

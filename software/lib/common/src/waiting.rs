@@ -5,7 +5,7 @@
 //!
 //! Its memory is fixed: the server gives it as many places as its gates have slots.
 
-use alloc::vec::Vec;
+use crate::payer::{Credit, Reserved};
 
 /// Who asks: the priority of the gate (0 is the highest) and the label of the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,14 +36,14 @@ struct Entry<T> {
 /// Waiting requests in the order of their arrival.
 #[derive(Debug)]
 pub struct Waiting<T> {
-    entries: Vec<Entry<T>>,
+    entries: Reserved<Credit, Entry<T>>,
 }
 
 impl<T> Waiting<T> {
     /// With this many places.
     pub fn with_capacity(places: usize) -> Self {
         Self {
-            entries: Vec::with_capacity(places),
+            entries: Reserved::with_room(places),
         }
     }
 
@@ -63,15 +63,12 @@ impl<T> Waiting<T> {
     /// # Errors
     /// The request.
     pub fn put(&mut self, client: Client, release: u64, item: T) -> Result<(), T> {
-        if self.entries.len() == self.entries.capacity() {
-            return Err(item);
-        }
-        self.entries.push(Entry {
+        let entry = Entry {
             client,
             release,
             item,
-        });
-        Ok(())
+        };
+        self.entries.push(entry).map_err(|entry| entry.item)
     }
 
     /// Changes the release of the first request of a client.

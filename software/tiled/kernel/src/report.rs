@@ -48,7 +48,8 @@ impl<P: fmt::Display> fmt::Display for Stopped<P> {
         } = self;
         write!(f, "activity {activity} ({path}) on tile {tile} stopped: ")?;
         match *cause {
-            StopCause::Exit(code) => write!(f, "exit {code}"),
+            // Programs in C end with negative numbers, too.
+            StopCause::Exit(code) => write!(f, "exit {}", code as i64),
             StopCause::Fault { cause, pc, value } => {
                 write!(f, "{} at {pc:#x}, value {value:#x}", cause_name(cause))
             }

@@ -4,7 +4,7 @@
 //! know: how rights are enforced; whether it is the root manager or one below.
 //!
 //! The root manager ends with 0 when all foreground applications ended with 0, with 3 if one of them ended otherwise, and
-//! with 2 if the system could not be started. A manager below tells the one above when all of its foreground applications have
+//! with 2 if the system could not be started. If there are none in the foreground, it serves for as long as it is let. A manager below tells the one above when all of its foreground applications have
 //! ended, and lives on for those in the background.
 #![no_std]
 #![no_main]
@@ -62,9 +62,11 @@ fn run(is_root: bool) -> Result<u64, Failure> {
     drop(text);
     let mut world = World::start(&system, is_root)?;
     let mut is_busy = true;
+    // Where nobody works in the foreground there is no work whose end would end the system.
+    let ends = !is_root || world.has_foreground();
     let mut late = 0;
     loop {
-        if is_busy && !world.is_busy() {
+        if ends && is_busy && !world.is_busy() {
             world.print_quotas();
             if is_root {
                 return Ok(world.code);

@@ -88,7 +88,9 @@ impl World<'_> {
         let mut sources = app.sources(server);
         let source = number.and_then(|number| sources.nth(number.into()));
         let (Some(service), Some(source)) = (number, source) else {
-            println!("`{}` offers a service that it does not have", app.name);
+            if !core::mem::replace(&mut self.states[server].has_lied, true) {
+                println!("`{}` offers a service that it does not have", app.name);
+            }
             return;
         };
         let news = News {
@@ -98,7 +100,11 @@ impl World<'_> {
         // What it offers is its own affair; if it cannot be taken, its clients find no service.
         match connect::obtain(&self.system.apps, &self.drafts[server], (server, service)) {
             Ok(selector) => self.announce(source, news, Some(selector)),
-            Err(failure) => println!("the service of `{}`: {failure}", app.name),
+            Err(failure) => {
+                if !core::mem::replace(&mut self.states[server].has_lied, true) {
+                    println!("the service of `{}`: {failure}", app.name);
+                }
+            }
         }
     }
 

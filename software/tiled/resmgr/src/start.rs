@@ -49,6 +49,8 @@ pub struct State {
     pub restarts: u32,
     /// Its gates lead to those to whom it sends.
     pub is_attached: bool,
+    /// It was said already that what it offers is no service of its: it may offer as often as it likes.
+    pub has_lied: bool,
 }
 
 /// Everything that a manager has started.
@@ -132,6 +134,7 @@ impl<'a> World<'a> {
             phase: Phase::Waits,
             restarts: 0,
             is_attached: false,
+            has_lied: false,
         });
         let mut world = Self {
             system,
@@ -226,6 +229,12 @@ impl<'a> World<'a> {
                 println!("quota of `{}`: kernel-memory {used} of {limit}", below.name);
             }
         }
+    }
+
+    /// Whether anything of the description is in the foreground.
+    pub fn has_foreground(&self) -> bool {
+        let mut apps = self.system.apps.iter();
+        apps.any(|app| app.foreground) || self.below.iter().any(|below| below.foreground)
     }
 
     /// Whether something in the foreground has not ended.

@@ -3,23 +3,26 @@
 //! Why it exists: see `bulkhead-filesystem`, which decides everything. What it deliberately does not know: who its clients are.
 //!
 //! Gates: `priority-0`, ... (receive), `disk` (memory, read and written). Arguments: those of `lib::server`; `inodes` (256): how
-//! many files and folders a new image has room for. An image that is there already is opened, anything else overwritten with
+//! many files and folders a new image has room for; `quota` and `quota-files` (as many as there are): bytes, such as `64KiB`, and files and
+//! folders that one client can have, with `-N` behind it of the clients of gate N. An eighth of both is divided among all clients that there can be, so that each has something that
+//! nobody else gets. An image that is there already is opened, anything else overwritten with
 //! an empty one. It never ends.
 #![no_std]
 #![no_main]
 
 extern crate alloc;
 
-use alloc::vec::Vec;
+use alloc::format;
 use bulkhead_filesystem::{BLOCK, FileSystem, Files, Grant, Lending, Result, Status, Store};
 use bulkhead_lib::abi::syscall::{MAP_READ, MAP_WRITE};
 use bulkhead_lib::common::file::{
     Close, Commit, List, MakeFolder, Open, Read, Remove, Stat, Write,
 };
 use bulkhead_lib::common::message::Request;
+use bulkhead_lib::common::payer::{PaidList, Share};
 use bulkhead_lib::common::shares::Shares;
 use bulkhead_lib::gate::MemoryGate;
-use bulkhead_lib::server::{Client, Incoming, Server, Service};
+use bulkhead_lib::server::{CLIENTS, Client, Incoming, Server, Service};
 use bulkhead_lib::{argument, println, session};
 
 bulkhead_lib::main!(main);
@@ -46,16 +49,17 @@ impl Store for Disk {
 
 fn main() -> u64 {
     let disk = MemoryGate::named("disk");
-    match open(disk) {
+    let mut server = Server::from_environment();
+    match open(disk, server.priorities()) {
         Ok(system) => {
             let lending = Lender {
                 disk: session::memory("disk"),
-                free: Vec::new(),
+                free: PaidList::default(),
             };
             let shares = |(each, common)| Shares::new(each, common);
             let files = Files::new(system, lending, shares(HANDLES), shares(PIECES));
             let mut service = FileService(files);
-            Server::from_environment().run(&mut service)
+            server.run(&mut service)
         }
         Err(status) => {
             println!("the image on `disk`: {status}");
@@ -64,18 +68,44 @@ fn main() -> u64 {
     }
 }
 
-fn open(disk: MemoryGate) -> Result<FileSystem<Disk>> {
-    match FileSystem::mount(Disk(disk), disk.size()) {
+// Apart from `main`, on whose stack everything else lies.
+#[inline(never)]
+fn open(disk: MemoryGate, priorities: usize) -> Result<FileSystem<Disk>> {
+    let mut system = match FileSystem::mount(Disk(disk), disk.size()) {
         Ok(mut system) => {
             system.check()?;
-            Ok(system)
+            system
         }
         Err(Status::Corrupt) => {
             let blocks = u32::try_from(disk.size() / BLOCK as u64).map_err(|_| Status::NoSpace)?;
-            FileSystem::format(Disk(disk), blocks, argument::value("inodes", 256))
+            FileSystem::format(Disk(disk), blocks, argument::value("inodes", 256))?
         }
-        Err(status) => Err(status),
+        Err(status) => return Err(status),
+    };
+    limit(&mut system, priorities)?;
+    Ok(system)
+}
+
+/// Gives each of the clients that there can be its share of the image.
+fn limit(system: &mut FileSystem<Disk>, priorities: usize) -> Result<()> {
+    let clients = priorities * CLIENTS;
+    let shares = |all: usize| {
+        let each = all / 8 / clients;
+        // One is better than nothing, if that is not most of it.
+        let each = each.max(usize::from(all >= 2 * clients));
+        Shares::new(each, all - each * clients)
+    };
+    let (blocks, files) = system.room();
+    system.limit(shares(blocks), shares(files))?;
+    let all_files = argument::value("quota-files", usize::MAX);
+    for priority in 0..priorities {
+        let bytes =
+            argument::size(&format!("quota-{priority}")).or_else(|| argument::size("quota"));
+        let blocks = bytes.map_or(usize::MAX, |bytes| bytes as usize / BLOCK);
+        let files = argument::value(&format!("quota-files-{priority}"), all_files);
+        system.limit_each(priority, blocks, files);
     }
+    Ok(())
 }
 
 /// Who lets clients access pieces of the image.
@@ -83,7 +113,7 @@ struct Lender {
     /// The capability for the image, if clients can get pieces of it.
     disk: Option<u16>,
     /// Selectors of pieces that were taken back.
-    free: Vec<u16>,
+    free: PaidList<Share, u16>,
 }
 
 impl Lending for Lender {
@@ -162,7 +192,7 @@ impl Service for FileService {
             Close::OPERATION => with(request, |r: Close| files.close(owner, r.handle)),
             Stat::OPERATION => with(request, |r: Stat| files.stat(&r)),
             List::OPERATION => with(request, |r: List| files.list(&r)),
-            MakeFolder::OPERATION => with(request, |r: MakeFolder| files.make_folder(&r)),
+            MakeFolder::OPERATION => with(request, |r: MakeFolder| files.make_folder(owner, &r)),
             Remove::OPERATION => with(request, |r: Remove| files.remove(&r)),
             Commit::OPERATION => with(request, |r: Commit| files.commit(owner, &r)),
             Read::OPERATION => with(request, |r: Read| files.read(owner, &r)),

@@ -20,6 +20,7 @@ use bulkhead_lib::abi::pager::{CLIENTS, FAULTS, PagerAnswer, SHARED};
 use bulkhead_lib::abi::syscall::{MAP_READ, MAP_WRITE};
 use bulkhead_lib::common::message::{self, Buffer, Request, text};
 use bulkhead_lib::common::pager::{Count, Counted, GIVE_BACK, GiveBack, MapFile, Placed};
+use bulkhead_lib::common::payer::{Fixed, Own, PaidList, Share};
 use bulkhead_lib::common::status::Status;
 use bulkhead_lib::file::{File, Kept, Mount, READ, Result};
 use bulkhead_lib::gate::{MemoryGate, Message, ReceiveGate, SendGate};
@@ -47,7 +48,7 @@ struct One {
 }
 
 struct Pager {
-    all: Vec<One>,
+    all: Fixed<One>,
     pages: Pages,
     files: Files,
     around: u64,
@@ -113,7 +114,7 @@ impl Pager {
         let shared = MemoryGate::find(SHARED).zip(session::memory(SHARED));
         let frames = shared.map_or(0, |(gate, _)| gate.size() / PAGE);
         Ok(Self {
-            all,
+            all: all.into(),
             pages: Pages::new(clients, frames),
             files: Files::new(),
             around: argument::value("around", 1),
@@ -330,8 +331,8 @@ struct Open {
 /// Files of clients, some of them open.
 struct Files {
     mount: Option<Mount>,
-    paths: Vec<String>,
-    open: Vec<Open>,
+    paths: PaidList<Share, String>,
+    open: PaidList<Own, Open>,
     /// How many may be open.
     most: usize,
     /// How long one stays open unused, in nanoseconds.
@@ -342,8 +343,8 @@ impl Files {
     fn new() -> Self {
         Self {
             mount: None,
-            paths: Vec::new(),
-            open: Vec::new(),
+            paths: PaidList::default(),
+            open: PaidList::default(),
             most: argument::value("open", 4usize).max(1),
             keep: argument::value("keep", 2000u64) * 1000,
         }

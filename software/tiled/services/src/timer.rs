@@ -8,13 +8,11 @@
 #![no_main]
 
 use bulkhead_lib::common::message::Request;
+use bulkhead_lib::common::payer::Fixed;
 use bulkhead_lib::common::status::Status;
 use bulkhead_lib::common::timer::{Alarms, Next, Periodic, Sleep, Start};
 use bulkhead_lib::server::{CLIENTS, Client, Incoming, Server, Service};
 use bulkhead_lib::time;
-
-extern crate alloc;
-use alloc::vec::Vec;
 
 bulkhead_lib::main!(main);
 
@@ -25,7 +23,7 @@ fn main() -> u64 {
     let mut server = Server::from_environment();
     let mut timer = Timer {
         alarms: Alarms::with_capacity(server.slots()),
-        periodic: Vec::from_iter((0..server.priorities()).map(|_| [None; CLIENTS])),
+        periodic: Fixed::from_iter((0..server.priorities()).map(|_| [None; CLIENTS])),
     };
     server.run(&mut timer)
 }
@@ -39,7 +37,7 @@ struct Waiting {
 struct Timer {
     alarms: Alarms<Waiting>,
     /// Periodic timers, and which activity has started each: another one that has the channel later has none.
-    periodic: Vec<[Option<(u16, Periodic)>; CLIENTS]>,
+    periodic: Fixed<[Option<(u16, Periodic)>; CLIENTS]>,
 }
 
 impl Timer {

@@ -10,3 +10,5 @@ pub mod mux;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_refusals;

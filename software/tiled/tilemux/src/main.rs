@@ -13,15 +13,15 @@ mod second;
 mod tile;
 
 use arch::Resume;
-use bulkhead_abi::dtu::{NO_ENDPOINT, TILEMUX_ACTIVITY, TLB_WRITE};
-use bulkhead_abi::marker::{HEAP_EXHAUSTED, PANIC};
+use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TILEMUX_ACTIVITY, TLB_WRITE};
+use bulkhead_abi::marker::{HEAP_EXHAUSTED, PANIC, Since};
 use bulkhead_abi::pager::PagerAnswer;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{Ecall, Request, TileMuxError};
 use bulkhead_exec::tile::{Decision, Policy};
 use bulkhead_hal::trap::{A0, A1, A7};
 use bulkhead_hal::{dtu, marker};
-use bulkhead_tilemux::mux::{Access, Mux, is_environment_call, panic_cause};
+use bulkhead_tilemux::mux::{Access, Mux, Witness, is_environment_call, panic_cause};
 use second::BOARD;
 use tile::{Registers, Tile};
 
@@ -46,9 +46,26 @@ enum Unprinted {
     Page(u64),
 }
 
+/// The machine hears of who wants the hart.
+struct Markers;
+
+impl Witness for Markers {
+    fn member(&mut self, since: Since) {
+        marker::mux_member(since.pack());
+    }
+
+    fn ready(&mut self, since: Since) {
+        marker::mux_ready(since.pack());
+    }
+
+    fn budget(&mut self, since: Since) {
+        marker::mux_budget(since.pack());
+    }
+}
+
 /// TileMux.
 struct TileMux {
-    mux: Mux,
+    mux: Mux<Markers>,
     tile: Tile,
     running: Option<Running>,
     /// A second hart takes the announcements of messages.
@@ -58,7 +75,7 @@ struct TileMux {
 impl TileMux {
     fn new(policy: Policy, slice: u64, second: bool) -> Self {
         Self {
-            mux: Mux::new(policy, slice),
+            mux: Mux::with_witness(policy, slice, Markers),
             tile: Tile::new(),
             running: None,
             second,
@@ -285,6 +302,7 @@ impl TileMux {
 
     /// An interrupt: messages for activities that do not run, requests of the kernel, the timer.
     fn interrupt(&mut self, running: usize) -> Resume {
+        marker::mux_interrupts();
         let (mut changed, mut requests) = (false, false);
         if self.second {
             (changed, requests) = self.news();
@@ -404,6 +422,7 @@ impl TileMux {
                         panic!("nobody is at {place}")
                     };
                     let id = activity.id;
+                    marker::mux_runs(id.into());
                     if previous.is_none_or(|previous| previous.place != place) {
                         arch::switch(previous.map(|p| p.place), place, activity.space.satp());
                     }
@@ -423,6 +442,7 @@ impl TileMux {
                     }
                 }
                 Decision::Idle { until } => {
+                    marker::mux_runs(IDLE_ACTIVITY.into());
                     self.tile.set_timer(until);
                     if let Some(previous) = self.running.take() {
                         arch::park(previous.place);

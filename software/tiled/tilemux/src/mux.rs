@@ -5,6 +5,7 @@
 
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
+use bulkhead_abi::marker::Since;
 use bulkhead_abi::memory_map::DTU_BASE;
 use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
@@ -26,6 +27,32 @@ pub trait Machine: TableMemory {
     fn forget_translations(&mut self);
     /// Writes 4 bytes at a tile-physical address.
     fn write_half(&mut self, physical: u64, value: u32);
+}
+
+/// Who hears of every change of who wants the hart. It cannot influence anything.
+pub trait Witness {
+    /// An activity comes, not ready and with time as it likes, or goes ([`Since::NEVER`]).
+    fn member(&mut self, since: Since);
+    /// An activity is ready from a moment on.
+    fn ready(&mut self, since: Since);
+    /// The budget of an activity lets it run from a moment on.
+    fn budget(&mut self, since: Since);
+}
+
+/// Nobody hears.
+#[derive(Clone, Copy, Debug)]
+pub struct Silent;
+
+impl Witness for Silent {
+    fn member(&mut self, _: Since) {}
+    fn ready(&mut self, _: Since) {}
+    fn budget(&mut self, _: Since) {}
+}
+
+fn since(activity: u16, moment: u64) -> Since {
+    // What is later than a witness can be told does not come.
+    let moment = moment.min(Since::NEVER);
+    Since { activity, moment }
 }
 
 /// Where an activity starts.
@@ -144,26 +171,37 @@ const NOBODY: u16 = IDLE_ACTIVITY;
 
 /// All activities. Each has a place, stable for as long as it lives, which is its number in the schedule.
 #[derive(Debug)]
-pub struct Mux {
+pub struct Mux<W = Silent> {
     /// Numbers of the activities by place, apart from them: whom a message is for is asked at every interrupt.
     ids: [u16; ACTIVITIES],
     activities: [Option<Activity>; ACTIVITIES],
     scheduler: Scheduler<ACTIVITIES>,
     /// Places of those who wait for a moment, as bits.
     timed: u32,
+    witness: W,
 }
 
 impl Mux {
     /// None, with a policy and slices of so many nanoseconds.
     pub const fn new(policy: Policy, slice: u64) -> Self {
+        Self::with_witness(policy, slice, Silent)
+    }
+}
+
+impl<W> Mux<W> {
+    /// None, with a policy, slices of so many nanoseconds, and somebody who hears.
+    pub const fn with_witness(policy: Policy, slice: u64, witness: W) -> Self {
         Self {
             ids: [NOBODY; ACTIVITIES],
             activities: [None; ACTIVITIES],
             scheduler: Scheduler::new(policy, slice),
             timed: 0,
+            witness,
         }
     }
+}
 
+impl<W: Witness> Mux<W> {
     /// The place of an activity.
     pub fn place(&self, id: u16) -> Option<usize> {
         self.ids
@@ -190,7 +228,7 @@ impl Mux {
     /// Carries out a request of the kernel. If it starts an activity, says how.
     ///
     /// # Errors
-    /// See [`TileMuxError`]; nothing is changed then, except that some pages may be mapped.
+    /// See [`TileMuxError`]; nothing is changed then.
     pub fn request(
         &mut self,
         machine: &mut impl Machine,
@@ -247,8 +285,7 @@ impl Mux {
                 priority,
                 start,
             } => {
-                let (place, target) = self.find(activity)?;
-                target.limited = true;
+                let (place, _) = self.find(activity)?;
                 let budget = Budget {
                     amount: budget,
                     period,
@@ -257,6 +294,8 @@ impl Mux {
                 if !self.scheduler.set_budget(place, budget, priority, start) {
                     return Err(TileMuxError::BadRequest);
                 }
+                self.find(activity)?.1.limited = true;
+                self.witness.budget(since(activity, start));
                 self.tell_shared(machine);
             }
             Request::Start {
@@ -267,6 +306,7 @@ impl Mux {
                 let (place, target) = self.created(activity)?;
                 target.state = State::Ready;
                 self.scheduler.set_ready(place, true, now);
+                self.witness.ready(since(activity, Since::NOW));
                 self.tell_shared(machine);
                 return Ok(Some((activity, Entry { entry, stack })));
             }
@@ -378,6 +418,7 @@ impl Mux {
         });
         self.ids[place] = id;
         self.scheduler.add(place);
+        self.witness.member(since(id, Since::NOW));
         Ok(())
     }
 
@@ -388,6 +429,7 @@ impl Mux {
             self.ids[place] = NOBODY;
             self.timed &= !(1 << place);
             self.scheduler.remove(place);
+            self.witness.member(since(id, Since::NEVER));
             self.tell_shared(machine);
         }
     }
@@ -454,6 +496,7 @@ impl Mux {
     pub fn suspend(&mut self, place: usize, cause: StopCause, now: u64) {
         if let Some(Some(activity)) = self.activities.get_mut(place) {
             activity.state = State::Paging(cause);
+            self.witness.ready(since(activity.id, Since::NEVER));
             self.scheduler.set_ready(place, false, now);
         }
     }
@@ -528,9 +571,12 @@ impl Mux {
             return;
         }
         activity.state = State::Waiting { endpoint, until };
+        let mut moment = Since::NEVER;
         if until != 0 {
             self.timed |= 1 << place;
+            moment = until;
         }
+        self.witness.ready(since(activity.id, moment));
         self.scheduler.set_ready(place, false, now);
     }
 
@@ -558,8 +604,21 @@ impl Mux {
         if let Some(Some(activity)) = self.activities.get_mut(place) {
             activity.state = State::Ready;
             self.timed &= !(1 << place);
+            self.witness.ready(since(activity.id, Since::NOW));
             self.scheduler.set_ready(place, true, now);
         }
+    }
+
+    /// Who hears.
+    #[cfg(test)]
+    pub(crate) fn witness_mut(&mut self) -> &mut W {
+        &mut self.witness
+    }
+
+    /// Whether the activity in a place is ready.
+    #[cfg(test)]
+    pub(crate) fn is_ready(&self, place: usize) -> bool {
+        self.scheduler.is_ready(place)
     }
 
     /// How urgent the activity in a place is, see [`Scheduler::urgency`].
@@ -574,7 +633,9 @@ impl Mux {
 
     /// The activity in a place ran from one moment to another.
     pub fn charge(&mut self, place: usize, start: u64, end: u64) {
-        self.scheduler.charge(place, start, end);
+        if let Some(again) = self.scheduler.charge(place, start, end) {
+            self.witness.budget(since(self.ids[place], again));
+        }
     }
 
     /// Those who wait for a moment: places and moments.

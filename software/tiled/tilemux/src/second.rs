@@ -9,7 +9,8 @@
 //! looks at what came after every such change.
 
 use bulkhead_abi::dtu::{CORE_REQUEST, CoreRequest, NO_ENDPOINT, TILEMUX_ACTIVITY};
-use bulkhead_hal::{csr, device, dtu};
+use bulkhead_abi::marker::Since;
+use bulkhead_hal::{csr, device, dtu, marker};
 use bulkhead_tilemux::mux::ACTIVITIES;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -77,6 +78,9 @@ impl Board {
             let entry = entry.load(Ordering::SeqCst);
             let (id, urgency, wanted) = ((entry >> 32) as u16, (entry >> 16) as u8, entry as u16);
             if entry != NOBODY && id == activity && (wanted == endpoint || wanted == NO_ENDPOINT) {
+                // The first hart may hear of it much later.
+                let moment = Since::NOW;
+                marker::mux_ready(Since { activity, moment }.pack());
                 self.woken.fetch_or(1 << place, Ordering::SeqCst);
                 return urgency >= self.running.load(Ordering::SeqCst);
             }

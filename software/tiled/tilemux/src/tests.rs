@@ -13,12 +13,19 @@ use std::collections::BTreeMap;
 
 const SLICE: u64 = 1000;
 
-#[derive(Default)]
-struct Tile {
-    memory: BTreeMap<u64, u64>,
+#[derive(Debug, Default)]
+pub struct Tile {
+    pub memory: BTreeMap<u64, u64>,
     halves: BTreeMap<u64, u32>,
     translations: Vec<(u16, u64, u64, u64)>,
     unread: Vec<(u16, u16)>,
+}
+
+impl Tile {
+    /// All but the memory, as text.
+    pub fn seen(&self) -> String {
+        format!("{:?}", (&self.halves, &self.translations, &self.unread))
+    }
 }
 
 impl TableMemory for Tile {

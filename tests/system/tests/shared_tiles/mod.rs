@@ -5,4 +5,5 @@
 mod analysis;
 mod isolation;
 mod policies;
+mod processor;
 mod time;

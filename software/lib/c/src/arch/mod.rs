@@ -26,9 +26,14 @@ unsafe extern "C" {
 }
 
 extern "C" fn bulkhead_start() -> ! {
-    bulkhead_lib::start(|| main() as u32 as u64)
+    bulkhead_lib::start(|| exit_code(main()))
 }
 bulkhead_lib::hal::user_entry!(bulkhead_start);
+
+/// The exit code of an activity has 64 bits; a negative one of C stays negative.
+fn exit_code(code: c_int) -> u64 {
+    i64::from(code) as u64
+}
 
 fn with(action: impl FnOnce(&mut Tables) -> Result<i32>) -> c_int {
     // Nothing calls back into C while they are borrowed.
@@ -109,6 +114,7 @@ mod handlers;
 mod network;
 mod pipes;
 mod requests;
+mod tasks;
 
 functions! {
     fn bh_print(line: *const c_char) {
@@ -127,7 +133,7 @@ functions! {
     }
 
     fn bh_exit(code: c_int) {
-        bulkhead_lib::exit(code as u32 as u64)
+        bulkhead_lib::exit(exit_code(code))
     }
 
     fn bh_argument(name: *const c_char, value: *mut c_char, size: usize) -> c_int {
@@ -220,6 +226,10 @@ functions! {
         with(|tables| tables.reply(message, unsafe { bytes(data, length) }?))
     }
 
+    fn bh_finish(message: c_int) -> c_int {
+        with(|tables| tables.take(message)?.finish().map(|()| 0).map_err(code))
+    }
+
     fn bh_drop(message: c_int) -> c_int {
         with(|tables| tables.take(message).map(|_| 0))
     }
@@ -253,6 +263,14 @@ functions! {
 
     fn bh_span_end(id: u64) {
         marker::span_end(id);
+    }
+
+    fn bh_flow_begin(id: u64) {
+        marker::flow_begin(id);
+    }
+
+    fn bh_flow_end(id: u64) {
+        marker::flow_end(id);
     }
 
     fn bh_check(value: u64) {

@@ -28,12 +28,14 @@ pub(super) struct Closing {
     closed: Option<(NodeId, u64)>,
     /// Who shall look again.
     wakes: [Option<u16>; WAKES],
+    /// The semaphore, with its birth, whose sleepers shall think again, because somebody who could have raised it is gone.
+    alarmed: Option<(NodeId, u64)>,
 }
 
 impl Closing {
     /// Nobody is to be woken, so the revocation can wait where it stands.
     pub(super) fn is_idle(&self) -> bool {
-        self.wakes == [None; WAKES]
+        self.wakes == [None; WAKES] && self.alarmed.is_none()
     }
 
     pub(super) fn next_to_wake(&mut self) -> Option<u16> {
@@ -49,6 +51,31 @@ impl Closing {
 }
 
 impl System {
+    /// A copy of a semaphore is gone: those who wait shall think again, one in each step.
+    pub(super) fn alarm(&mut self, level: usize, semaphore: NodeId) {
+        let birth = self.space.birth(semaphore);
+        self.jobs.closing[level].alarmed = Some((semaphore, birth));
+    }
+
+    /// Whether those who wait for a semaphore are being told to think again; then nobody begins to wait for it, so that this ends.
+    pub(super) fn is_alarmed(&self, semaphore: NodeId) -> bool {
+        let birth = self.space.birth(semaphore);
+        let mut all = self.jobs.closing.iter();
+        all.any(|closing| closing.alarmed == Some((semaphore, birth)))
+    }
+
+    /// One of those who shall think again does; false if there is none left.
+    pub(super) fn alarm_one(&mut self, level: usize) -> bool {
+        let Some((semaphore, birth)) = self.jobs.closing[level].alarmed else {
+            return false;
+        };
+        let is_one = self.space.is(semaphore, birth) && self.dismiss(semaphore);
+        if !is_one {
+            self.jobs.closing[level].alarmed = None;
+        }
+        is_one
+    }
+
     /// One step of closing what a capability without dependents did outside of the kernel; false if there is nothing to close any more.
     pub(super) fn close_endpoint(
         &mut self,

@@ -140,6 +140,7 @@ impl System {
         }
         match waiting.why {
             Why::Event => activity.waits = Some(waiting),
+            Why::Semaphore(node) if self.is_alarmed(node) => return Err(SyscallError::Gone),
             Why::Semaphore(node) | Why::Server(node, _) => {
                 let line = self.space.line(node).ok_or(SyscallError::Gone)?;
                 self.activities.line_up(line, waiting);

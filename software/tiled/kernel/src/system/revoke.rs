@@ -257,6 +257,9 @@ impl System {
             self.wake(hardware, activity);
             return false;
         }
+        if self.alarm_one(level) {
+            return false;
+        }
         if let Some(node) = self.space.at(level)
             && (self.silence(hardware, node)
                 || self.withdraw_from(node)
@@ -322,8 +325,7 @@ impl System {
         if removed.copy {
             if let (Object::Semaphore { .. }, Some(origin)) = (removed.object, removed.origin) {
                 // He could have raised it; who waits shall think again.
-                let semaphore = self.space.owner(origin);
-                while self.dismiss(semaphore) {}
+                self.alarm(level, self.space.owner(origin));
             }
             return;
         }

@@ -3,6 +3,7 @@
 
 use super::*;
 use bulkhead_abi::syscall::{SEL_ACTIVITY, SEL_MEMORY, StopCause};
+use std::collections::BTreeSet;
 
 const RECEIVER: u16 = APP;
 const SENDER: u16 = 200;
@@ -136,4 +137,60 @@ fn a_sleeper_hears_that_somebody_is_gone_who_could_have_woken_him() {
     let up = Syscall::SemaphoreUp { semaphore: 60 };
     call(&mut system, &mut chip, 1, up).unwrap();
     assert_eq!(call(&mut system, &mut chip, sleeper, down), Ok(vec![]));
+}
+
+#[test]
+fn many_sleepers_hear_it_one_in_each_step() {
+    let (mut system, mut chip) = boot();
+    let make = Syscall::CreateSemaphore {
+        target: 70,
+        value: 0,
+    };
+    call(&mut system, &mut chip, 1, make).unwrap();
+    let down = Syscall::SemaphoreDown { semaphore: 70 };
+    let mut sleepers = BTreeSet::new();
+    let mut giver = 0;
+    for number in 0..12 {
+        let at = 100 + 10 * number;
+        let id = create(&mut system, &mut chip, at, SEL_TILES + 2);
+        start(&mut system, &mut chip, at);
+        let give = Syscall::Delegate {
+            activity: at,
+            source: 70,
+            target: 70,
+        };
+        call(&mut system, &mut chip, 1, give).unwrap();
+        if number == 0 {
+            giver = id;
+            continue;
+        }
+        assert_eq!(later(&mut system, &mut chip, id, down), Ok(None));
+        sleepers.insert(id);
+    }
+    system.notified(&mut chip, 2, giver, StopCause::Panic);
+    let mut again = 0;
+    while !sleepers.is_empty() {
+        while let Some((number, answer)) = chip.answer() {
+            system.tile_answered(&mut chip, number, answer);
+        }
+        let mut all = 0..3;
+        let level = all.find(|level| system.has_step(*level));
+        let level = level.expect("somebody is left");
+        system.step(&mut chip, level);
+        let told = core::iter::from_fn(|| system.take_reply()).collect::<Vec<_>>();
+        assert!(told.len() <= 1, "{} in one step", told.len());
+        for (who, reply) in told {
+            assert_eq!(words(&reply), Err(SyscallError::Gone));
+            assert!(sleepers.remove(&who.caller));
+            // Who comes again meanwhile does not make it longer.
+            if !sleepers.is_empty() {
+                let outcome = later(&mut system, &mut chip, who.caller, down);
+                assert_eq!(outcome, Err(SyscallError::Gone));
+                again += 1;
+            }
+        }
+    }
+    assert_eq!(again, 10);
+    finish(&mut system, &mut chip);
+    check(&mut system);
 }

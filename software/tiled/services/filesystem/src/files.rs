@@ -2,6 +2,7 @@
 //!
 //! Why it exists: these operations change nothing. What it deliberately does not know: the log.
 
+use crate::accounts::Accounts;
 use crate::layout::{
     BLOCK, ENTRIES, Extent, FOLDER_BLOCKS, INODES, Inode, Kind, ROOT, RawEntry, Superblock,
 };
@@ -9,7 +10,7 @@ use crate::path::{Name, Path};
 use crate::reserve::Reserve;
 use crate::transaction::{Block, Transactions, ZEROS};
 use crate::{Result, Status, Store};
-use alloc::string::String;
+use alloc::boxed::Box;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 /// A mounted file system.
@@ -17,7 +18,7 @@ use zerocopy::{FromBytes, FromZeros, IntoBytes};
 /// Steps of an operation, in transfers of a block: looking up a path reads at most 64 blocks for each of at most 8 folders;
 /// an operation changes at most 12 blocks, each written twice; growing writes at most [`crate::GROW_MAX`] blocks of zeros;
 /// finding free blocks reads at most 4 blocks, a free inode at most all blocks of the table.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FileSystem<S> {
     pub(crate) store: Transactions<S>,
     pub(crate) layout: Superblock,
@@ -25,6 +26,8 @@ pub struct FileSystem<S> {
     pub(crate) first_free: u32,
     /// Free blocks with zeros in them.
     pub(crate) reserve: Reserve,
+    /// Who pays for what.
+    pub(crate) accounts: Accounts,
 }
 
 /// What there is to know about a file or folder.
@@ -50,7 +53,7 @@ pub struct Entry {
     /// Its inode.
     pub inode: u32,
     /// Its name.
-    pub name: String,
+    pub name: Box<str>,
 }
 
 /// Where an entry of a folder lies.
@@ -77,6 +80,7 @@ impl<S: Store> FileSystem<S> {
             layout,
             first_free: ROOT + 1,
             reserve: Reserve::default(),
+            accounts: Accounts::unlimited(),
         };
         let mut map: Block = [0; BLOCK];
         for bit in 0..layout.data as usize {
@@ -106,7 +110,19 @@ impl<S: Store> FileSystem<S> {
             layout,
             first_free: ROOT + 1,
             reserve: Reserve::default(),
+            accounts: Accounts::unlimited(),
         })
+    }
+
+    /// Forgets what only makes it quicker.
+    #[cfg(test)]
+    pub(crate) fn forget_hints(&mut self) {
+        self.store.forget_hints();
+        self.first_free = ROOT + 1;
+        self.reserve = Reserve::default();
+        self.accounts.payer = crate::Account::IMAGE;
+        self.accounts.blocks.sort();
+        self.accounts.inodes.sort();
     }
 
     /// Blocks of the image.

@@ -192,8 +192,8 @@ pub struct Inode {
     pub size: u64,
     /// Blocks, in the order of the file.
     pub extents: [Extent; EXTENTS],
-    /// Zero.
-    pub reserved: u64,
+    /// On whose account it is with its blocks; 0: on nobody's.
+    pub account: u64,
 }
 
 impl Inode {
@@ -204,7 +204,7 @@ impl Inode {
             count: 0,
             size: 0,
             extents: [Extent::default(); EXTENTS],
-            reserved: 0,
+            account: 0,
         }
     }
 

@@ -16,7 +16,9 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod accounts;
 mod allocate;
+mod charge;
 mod check;
 mod files;
 mod layout;
@@ -28,11 +30,16 @@ mod serve;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_accounts;
+#[cfg(test)]
 mod tests_fuzz;
+#[cfg(test)]
+mod tests_refusals;
 #[cfg(test)]
 mod tests_serve;
 mod transaction;
 
+pub use accounts::Account;
 pub use bulkhead_common::status::Status;
 pub use check::Summary;
 pub use files::{Entry, FileSystem, Stat};

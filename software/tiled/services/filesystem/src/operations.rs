@@ -2,10 +2,11 @@
 //!
 //! Why it exists: every function here ends with a commit or an abort. What it deliberately does not know: how that works.
 
+use crate::accounts::Charge;
 use crate::allocate;
 use crate::files::FileSystem;
 use crate::layout::{
-    BLOCK, EXTENTS, Extent, FOLDER_BLOCKS, GROW_MAX, GROWTH, INODES, Inode, Kind, RawEntry,
+    BLOCK, EXTENTS, Extent, FOLDER_BLOCKS, GROW_MAX, GROWTH, INODES, Inode, Kind, ROOT, RawEntry,
 };
 use crate::path::Path;
 use crate::transaction::{Block, ZEROS};
@@ -17,7 +18,13 @@ impl<S: Store> FileSystem<S> {
     fn all_or_nothing<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let outcome = change(self);
         match outcome {
-            Ok(value) => self.store.commit().map(|()| value),
+            Ok(value) => match self.store.commit() {
+                Ok(()) => Ok(value),
+                Err(status) => {
+                    self.accounts.is_stale |= self.store.is_in_doubt();
+                    Err(status)
+                }
+            },
             Err(status) => {
                 self.store.abort();
                 Err(status)
@@ -28,24 +35,38 @@ impl<S: Store> FileSystem<S> {
     /// Makes an empty file or folder. Gives its inode.
     ///
     /// # Errors
-    /// [`Status::Exists`], [`Status::NotFound`] (of a folder on the way), [`Status::NoSpace`].
+    /// [`Status::Exists`], [`Status::NotFound`] (of a folder on the way), [`Status::NoSpace`], also of who pays.
     pub fn create(&mut self, path: &Path<'_>, kind: Kind) -> Result<u32> {
+        self.count()?;
         let (folder, name) = path.split_last().ok_or(Status::Exists)?;
         let folder = self.lookup(&folder)?;
         if self.find(folder, name)?.is_some() {
             return Err(Status::Exists);
         }
-        self.all_or_nothing(|this| {
+        if !self.accounts.has_inode() {
+            return Err(Status::NoSpace);
+        }
+        let mut data = Inode::new(kind);
+        self.accounts.take_over(&mut data);
+        let (inode, grown) = self.all_or_nothing(|this| {
             let inode = this.free_inode()?;
-            this.write_inode(inode, &Inode::new(kind))?;
+            this.write_inode(inode, &data)?;
             let entry = RawEntry::new(inode, name.as_str());
-            let place = match this.search(folder, |entry| entry.inode == 0)? {
-                Some(place) => (place.block, place.offset),
-                None => (this.grow_folder(folder)?, 0),
+            let (place, grown) = match this.search(folder, |entry| entry.inode == 0)? {
+                Some(place) => ((place.block, place.offset), None),
+                None => {
+                    let (block, before, after) = this.grow_folder(folder)?;
+                    ((block, 0), Some((before, after)))
+                }
             };
             this.store.change(place.0, place.1, entry.as_bytes())?;
-            Ok(inode)
-        })
+            Ok((inode, grown))
+        })?;
+        self.accounts.changed(None, Charge::of(&data));
+        if let Some((before, after)) = grown {
+            self.accounts.changed(before, after);
+        }
+        Ok(inode)
     }
 
     #[inline(never)]
@@ -69,16 +90,25 @@ impl<S: Store> FileSystem<S> {
         Err(Status::NoSpace)
     }
 
-    /// Adds an empty block to a folder; gives it.
-    fn grow_folder(&mut self, folder: u32) -> Result<u32> {
+    /// Adds an empty block to a folder; gives it, and the folder as it was and is.
+    fn grow_folder(&mut self, folder: u32) -> Result<(u32, Option<Charge>, Option<Charge>)> {
         let (mut data, _) = self.live(folder)?;
         if data.blocks() >= FOLDER_BLOCKS {
             return Err(Status::NoSpace);
         }
+        let before = Charge::of(&data);
+        if folder != ROOT {
+            // One more is what is about to be made.
+            if data.account != self.accounts.payer.0 && self.accounts.inode_room() < 2 {
+                return Err(Status::NoSpace);
+            }
+            self.afford(&data, 1)?;
+            self.accounts.take_over(&mut data);
+        }
         let added = self.add_extent(&mut data, 1)?;
         data.size += BLOCK as u64;
         self.write_inode(folder, &data)?;
-        Ok(added.start)
+        Ok((added.start, before, Charge::of(&data)))
     }
 
     /// Takes up to `wanted` free blocks for a file, fills them with zeros, and adds them at its end.
@@ -115,6 +145,7 @@ impl<S: Store> FileSystem<S> {
     /// # Errors
     /// [`Status::NoSpace`], [`Status::IsAFolder`].
     pub fn grow(&mut self, inode: u32, blocks: u32) -> Result<u32> {
+        self.count()?;
         let (data, kind) = self.live(inode)?;
         if kind == Kind::Folder {
             return Err(Status::IsAFolder);
@@ -124,6 +155,8 @@ impl<S: Store> FileSystem<S> {
 
     /// The same for a file that was looked up already.
     pub(crate) fn grow_file(&mut self, inode: u32, mut data: Inode, blocks: u32) -> Result<Inode> {
+        self.count()?;
+        let before = Charge::of(&data);
         let present = data.blocks();
         let clean = self.reserve.clean();
         let next = data.used().last().map_or(clean.start, |last| last.end());
@@ -135,11 +168,15 @@ impl<S: Store> FileSystem<S> {
         if wanted == 0 {
             return Ok(data);
         }
+        self.afford(&data, 1)?;
+        let wanted = wanted.min(self.accounts.room(&data));
+        self.accounts.take_over(&mut data);
         self.all_or_nothing(|this| {
             this.add_extent(&mut data, wanted)?;
-            this.write_inode(inode, &data)?;
-            Ok(data)
-        })
+            this.write_inode(inode, &data)
+        })?;
+        self.accounts.changed(before, Charge::of(&data));
+        Ok(data)
     }
 
     /// Sets the size of a file in bytes to at least what it was, and keeps all of its blocks.
@@ -162,7 +199,9 @@ impl<S: Store> FileSystem<S> {
     }
 
     fn change_size(&mut self, inode: u32, size: u64, cut: bool) -> Result<()> {
+        self.count()?;
         let (mut data, kind) = self.live(inode)?;
+        let before = Charge::of(&data);
         if kind == Kind::Folder {
             return Err(Status::IsAFolder);
         }
@@ -179,7 +218,9 @@ impl<S: Store> FileSystem<S> {
             }
             data.size = size;
             this.write_inode(inode, &data)
-        })
+        })?;
+        self.accounts.changed(before, Charge::of(&data));
+        Ok(())
     }
 
     /// Zeros from the new end to the end of its block: a file that grows again must not show old bytes. A crash after this
@@ -226,11 +267,13 @@ impl<S: Store> FileSystem<S> {
     /// # Errors
     /// [`Status::NotFound`], [`Status::NotEmpty`], [`Status::NoRights`] for the root folder; what `may` says.
     pub fn remove(&mut self, path: &Path<'_>, may: impl FnOnce(u32) -> Result<()>) -> Result<()> {
+        self.count()?;
         let (folder, name) = path.split_last().ok_or(Status::NoRights)?;
         let folder = self.lookup(&folder)?;
         let place = self.find(folder, name)?.ok_or(Status::NotFound)?;
         may(place.inode)?;
         let (mut data, kind) = self.live(place.inode)?;
+        let before = Charge::of(&data);
         if kind == Kind::Folder && self.entry(place.inode, 0)?.is_some() {
             return Err(Status::NotEmpty);
         }
@@ -238,10 +281,10 @@ impl<S: Store> FileSystem<S> {
             let nothing = [0; size_of::<RawEntry>()];
             this.store.change(place.block, place.offset, &nothing)?;
             this.cut(&mut data, 0)?;
-            data.kind = 0;
-            data.size = 0;
+            (data.kind, data.size, data.account) = (0, 0, 0);
             this.write_inode(place.inode, &data)
         })?;
+        self.accounts.changed(before, None);
         self.first_free = self.first_free.min(place.inode);
         Ok(())
     }

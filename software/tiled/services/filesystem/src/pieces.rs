@@ -5,7 +5,7 @@
 //! deliberately does not know: how access is given and taken.
 
 use crate::{Result, Status};
-use alloc::vec::Vec;
+use bulkhead_common::payer::{PaidList, Share};
 use bulkhead_common::shares::Shares;
 use bulkhead_common::waiting::{Client, Owner};
 
@@ -47,10 +47,10 @@ struct Lent {
 }
 
 /// The pieces that are lent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pieces<L> {
     lending: L,
-    lent: Vec<Lent>,
+    lent: PaidList<Share, Lent>,
     shares: Shares<Client>,
 }
 
@@ -58,7 +58,7 @@ impl<L: Lending> Pieces<L> {
     pub fn new(lending: L, shares: Shares<Client>) -> Self {
         Self {
             lending,
-            lent: Vec::new(),
+            lent: PaidList::default(),
             shares,
         }
     }
@@ -66,6 +66,11 @@ impl<L: Lending> Pieces<L> {
     #[cfg(test)]
     pub fn lending(&mut self) -> &mut L {
         &mut self.lending
+    }
+
+    #[cfg(test)]
+    pub fn sort(&mut self) {
+        self.shares.sort();
     }
 
     #[cfg(test)]

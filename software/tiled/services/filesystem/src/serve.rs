@@ -5,12 +5,12 @@
 
 use crate::path::Path;
 use crate::pieces::{Grant, Lending, Pieces};
-use crate::{BLOCK, Extent, FileSystem, Kind, Result, Status, Store};
-use alloc::vec::Vec;
+use crate::{Account, BLOCK, Extent, FileSystem, Kind, Result, Status, Store};
 use bulkhead_common::file::{
     self, CREATE, Info, Listed, NAME, Opened, PIECES, Piece, READ, TRUNCATE, WRITE,
 };
 use bulkhead_common::message::text;
+use bulkhead_common::payer::{PaidList, Share};
 use bulkhead_common::sessions::Sessions;
 use bulkhead_common::shares::Shares;
 use bulkhead_common::waiting::{Client, Owner};
@@ -29,12 +29,12 @@ struct Handle {
 }
 
 /// A file system with its open files.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Files<S, L> {
     /// The file system.
     pub system: FileSystem<S>,
     sessions: Sessions,
-    handles: Vec<Handle>,
+    handles: PaidList<Share, Handle>,
     shares: Shares<Client>,
     pieces: Pieces<L>,
 }
@@ -57,7 +57,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         Self {
             system,
             sessions: Sessions::new(),
-            handles: Vec::new(),
+            handles: PaidList::default(),
             shares: handles,
             pieces: Pieces::new(lending, pieces),
         }
@@ -80,6 +80,14 @@ impl<S: Store, L: Lending> Files<S, L> {
             // A store that fails shows it to who asks for something.
             let _ = self.drop_handle(owner, number);
         }
+    }
+
+    /// Forgets what only makes it quicker, for looking at the rest.
+    #[cfg(test)]
+    pub(crate) fn forget_hints(&mut self) {
+        self.system.forget_hints();
+        self.shares.sort();
+        self.pieces.sort();
     }
 
     #[cfg(test)]
@@ -175,6 +183,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         if self.shares.of(owner.client) >= HANDLES || !self.shares.has_room(owner.client) {
             return Err(Status::TooMany);
         }
+        self.system.charge_to(Account::of(owner.client));
         self.settle()?;
         let mut numbers = 0..;
         let number = numbers.find(|n| self.known(owner.activity, Some(*n)).is_none());
@@ -264,7 +273,8 @@ impl<S: Store, L: Lending> Files<S, L> {
     ///
     /// # Errors
     /// Those of [`FileSystem::create`].
-    pub fn make_folder(&mut self, request: &file::MakeFolder) -> Result<u64> {
+    pub fn make_folder(&mut self, owner: Owner, request: &file::MakeFolder) -> Result<u64> {
+        self.system.charge_to(Account::of(owner.client));
         self.system
             .create(&path(&request.path)?, Kind::Folder)
             .map(|_| 0)
@@ -317,6 +327,7 @@ impl<S: Store, L: Lending> Files<S, L> {
     /// [`Status::NoRights`], [`Status::BadRequest`], [`Status::NoSpace`].
     pub fn write(&mut self, owner: Owner, request: &file::Write) -> Result<u64> {
         let handle = self.find(owner, request.handle, WRITE)?;
+        self.system.charge_to(Account::of(owner.client));
         let data = request.piece.data()?;
         let blocks = u64::from(self.system.stat(handle.inode)?.blocks);
         // One step of growth at most: a far offset is a large file, which is made step by step.
@@ -347,6 +358,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         let handle = self.known(activity, Some(number));
         let owner = handle.ok_or(Status::InvalidHandle)?.owner;
         let handle = self.find(owner, number, if write { WRITE } else { READ })?;
+        self.system.charge_to(Account::of(owner.client));
         self.settle()?;
         let victim = self.pieces.victim(owner, number, PIECES)?;
         let grant = self.piece(handle.inode, offset, write)?;

@@ -7,11 +7,13 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 /// Memory that dies in the middle of a write.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Memory {
     bytes: Vec<u8>,
     /// Bytes that are still written.
     life: u64,
+    /// So many accesses from now on, one fails; of a write, so many bytes are there all the same.
+    fails: Option<(u32, usize)>,
 }
 
 impl Memory {
@@ -28,6 +30,29 @@ impl Memory {
         self.bytes.len() as u64
     }
 
+    /// The access with this number from now on fails, once; of a write, so many bytes are there all the same.
+    pub fn fail_once(&mut self, access: u32, written: usize) {
+        self.fails = Some((access, written));
+    }
+
+    /// Nothing fails any more; whether the access came that was to fail.
+    pub fn has_failed(&mut self) -> bool {
+        self.fails.take().is_none()
+    }
+
+    /// All bytes, to look at; how often something was written is forgotten.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.life = u64::MAX;
+        core::mem::take(&mut self.bytes)
+    }
+
+    /// How many bytes of an access that fails now are written; none if it does not.
+    fn failing(&mut self) -> Option<usize> {
+        let (left, written) = self.fails?;
+        self.fails = left.checked_sub(1).map(|left| (left, written));
+        self.fails.is_none().then_some(written)
+    }
+
     /// Changes a byte, as somebody else does who can reach it.
     pub fn poke(&mut self, offset: u64, byte: u8) {
         self.bytes[offset as usize] = byte;
@@ -36,6 +61,9 @@ impl Memory {
 
 impl Store for Memory {
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        if self.failing().is_some() {
+            return Err(Status::Transfer);
+        }
         let offset = offset as usize;
         let part = self.bytes.get(offset..offset + buffer.len());
         buffer.copy_from_slice(part.ok_or(Status::Transfer)?);
@@ -44,7 +72,10 @@ impl Store for Memory {
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {
         let offset = offset as usize;
-        let length = data.len().min(self.life as usize);
+        let mut length = data.len().min(self.life as usize);
+        if let Some(written) = self.failing() {
+            length = written.min(data.len().saturating_sub(1));
+        }
         self.life -= length as u64;
         let part = self.bytes.get_mut(offset..offset + length);
         part.ok_or(Status::Transfer)?
@@ -63,6 +94,7 @@ fn memory(blocks: u32) -> Memory {
     Memory {
         bytes: std::vec![0xa5; blocks as usize * BLOCK],
         life: u64::MAX,
+        fails: None,
     }
 }
 
@@ -174,7 +206,7 @@ fn contents(files: &mut FileSystem<Memory>) -> Model {
         while let Some(entry) = files.entry(inode, position).expect("a folder") {
             position = entry.next;
             let name = if path.is_empty() {
-                entry.name
+                String::from(entry.name)
             } else {
                 std::format!("{path}/{}", entry.name)
             };

@@ -19,10 +19,10 @@ type Service = Files<Memory, Access>;
 type Names = Vec<String>;
 
 /// Labels and activities: two activities share a label, and one has two.
-const OWNERS: [(u64, u16); 5] = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)];
+pub const OWNERS: [(u64, u16); 5] = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)];
 
 #[derive(Clone, Debug)]
-enum Step {
+pub enum Step {
     Begin(u16),
     End(u16),
     Open(usize, Vec<u8>, u64),
@@ -90,7 +90,7 @@ fn offset() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0u64..300, 4 => 0u64..30_000, 8 => (0u64..24).prop_map(|n| n * BLOCK as u64), 1 => any::<u64>()]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub fn step() -> impl Strategy<Value = Step> {
     let who = || 0usize..OWNERS.len();
     let flags = prop_oneof![
         4 => Just(READ | WRITE | CREATE),
@@ -224,7 +224,7 @@ impl Model {
     }
 }
 
-fn padded(path: &[u8]) -> Option<[u8; PATH]> {
+pub fn padded(path: &[u8]) -> Option<[u8; PATH]> {
     let mut bytes = [0; PATH];
     bytes.get_mut(..path.len())?.copy_from_slice(path);
     Some(bytes)
@@ -282,7 +282,7 @@ impl World {
             while let Some(entry) = system.entry(inode, position).expect("a folder") {
                 position = entry.next;
                 let mut name = path.clone();
-                name.push(entry.name);
+                name.push(entry.name.into());
                 let stat = system.stat(entry.inode).expect("it is there");
                 if stat.kind == Kind::Folder {
                     folders.push((name.clone(), entry.inode));
@@ -538,7 +538,7 @@ impl World {
                 let Some(path) = padded(bytes) else {
                     return (Ok(0), Ok(0));
                 };
-                let is = files.make_folder(&file::MakeFolder { path });
+                let is = files.make_folder(owner(0, 1), &file::MakeFolder { path });
                 (
                     is,
                     names(bytes)

@@ -8,16 +8,28 @@ use bulkhead_common::waiting::{Client, Owner};
 use std::vec::Vec;
 
 /// Access to pieces as the chip would give it: who can reach which bytes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Access {
     pub lent: Vec<(u16, Grant)>,
     next: u16,
     /// Nothing can be taken back.
     pub is_stuck: bool,
+    /// Nothing can be lent.
+    pub refuses: bool,
+}
+
+impl Access {
+    /// Numbers that were used are nothing that anybody sees.
+    pub fn forget_numbers(&mut self) {
+        self.next = 0;
+    }
 }
 
 impl Lending for Access {
     fn lend(&mut self, grant: &Grant) -> Result<u16> {
+        if self.refuses {
+            return Err(Status::NoRights);
+        }
         self.next += 1;
         self.lent.push((self.next, *grant));
         Ok(self.next)
@@ -174,9 +186,9 @@ fn dots_at_the_end_of_a_name_belong_to_it() {
     let mut files = service(8);
     let path = |name| path(name).expect("short");
     let folder = |name| file::MakeFolder { path: path(name) };
-    assert_eq!(files.make_folder(&folder("\u{e9}")), Ok(0));
-    assert_eq!(files.make_folder(&folder("\u{e9}/a..")), Ok(0));
-    assert_eq!(files.make_folder(&folder("x")), Ok(0));
+    assert_eq!(files.make_folder(client(1), &folder("\u{e9}")), Ok(0));
+    assert_eq!(files.make_folder(client(1), &folder("\u{e9}/a..")), Ok(0));
+    assert_eq!(files.make_folder(client(1), &folder("x")), Ok(0));
     open(&mut files, client(1), "v..", WRITE | CREATE).expect("room");
     // It would have been `v..` of the root folder.
     assert_eq!(remove(&mut files, "x/v.."), Err(Status::NotFound));

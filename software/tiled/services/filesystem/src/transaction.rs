@@ -9,7 +9,7 @@
 use crate::layout::{BLOCK, LOG_BLOCKS, LogHead, checksum};
 use crate::{Result, Status, Store};
 use alloc::boxed::Box;
-use alloc::vec::Vec;
+use bulkhead_common::payer::Fixed;
 use core::ops::Range;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
@@ -23,7 +23,7 @@ pub type Block = [u8; BLOCK];
 pub static ZEROS: Block = [0; BLOCK];
 
 /// A block that the running operation changes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Changed {
     block: u32,
     /// What is in the part; the rest means nothing.
@@ -51,13 +51,15 @@ impl Changed {
 }
 
 /// A store with the changes of the running operation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Transactions<S> {
     store: S,
     /// Changed blocks, `used` of them.
-    changed: Vec<Changed>,
+    changed: Fixed<Changed>,
     used: usize,
     sequence: u64,
+    /// The store failed while the operation became valid, so that it has happened or not.
+    in_doubt: bool,
 }
 
 fn place(block: u32) -> u64 {
@@ -82,6 +84,7 @@ impl<S: Store> Transactions<S> {
             changed: changed.collect(),
             used: 0,
             sequence: 0,
+            in_doubt: false,
         }
     }
 
@@ -121,6 +124,7 @@ impl<S: Store> Transactions<S> {
     /// # Errors
     /// What the store says.
     pub fn read(&mut self, block: u32, offset: usize, buffer: &mut [u8]) -> Result<()> {
+        self.resolve()?;
         let end = offset + buffer.len();
         let changed = self.changed[..self.used].iter().find(|c| c.block == block);
         let part = changed.map_or(0..0, |c| c.part.clone());
@@ -192,13 +196,55 @@ impl<S: Store> Transactions<S> {
     /// Makes the changes last.
     ///
     /// # Errors
-    /// What the store says; then the operation may have happened or not.
+    /// What the store says. Then the operation has not happened, or is in doubt: [`resolve`](Self::resolve) finds out.
     pub fn commit(&mut self) -> Result<()> {
         if self.used == 0 {
             return Ok(());
         }
-        let mut head = LogHead::new_zeroed();
         self.sequence += 1;
+        let head = match self.log() {
+            Ok(head) => head,
+            Err(status) => {
+                // An older head does not fit what is in the log now.
+                self.abort();
+                return Err(status);
+            }
+        };
+        self.in_doubt = true;
+        self.store.write(LOG * BLOCK as u64, head.as_bytes())?;
+        self.apply()
+    }
+
+    /// Whether an operation has happened or not, nobody knows.
+    pub fn is_in_doubt(&self) -> bool {
+        self.in_doubt
+    }
+
+    /// Finds out whether the operation in doubt has happened, and finishes it then; or else forgets it.
+    ///
+    /// # Errors
+    /// What the store says; then it is still in doubt.
+    pub fn resolve(&mut self) -> Result<()> {
+        if !self.in_doubt {
+            return Ok(());
+        }
+        let mut head = LogHead::new_zeroed();
+        self.store.read(LOG * BLOCK as u64, head.as_mut_bytes())?;
+        // The sum is over all of it, so a head of which a part was written is none.
+        let known = head.sequence == self.sequence && head.count as usize == self.used;
+        if known && head.checksum != 0 && sum(&head, &self.changed[..self.used]) == head.checksum {
+            return self.apply();
+        }
+        // What is left of the head must not become valid.
+        self.store.write(LOG * BLOCK as u64, &[0; 8])?;
+        self.abort();
+        self.in_doubt = false;
+        Ok(())
+    }
+
+    /// Writes the changed parts to the log; gives the head that makes them valid.
+    fn log(&mut self) -> Result<LogHead> {
+        let mut head = LogHead::new_zeroed();
         head.sequence = self.sequence;
         head.count = self.used as u32;
         for (index, changed) in self.changed[..self.used].iter().enumerate() {
@@ -210,8 +256,7 @@ impl<S: Store> Transactions<S> {
             self.store.write(place, &changed.data[part])?;
         }
         head.checksum = sum(&head, &self.changed[..self.used]);
-        self.store.write(LOG * BLOCK as u64, head.as_bytes())?;
-        self.apply()
+        Ok(head)
     }
 
     fn apply(&mut self) -> Result<()> {
@@ -219,13 +264,22 @@ impl<S: Store> Transactions<S> {
             let at = place(*block) + part.start as u64;
             self.store.write(at, &data[part.clone()])?;
         }
+        self.store.write(LOG * BLOCK as u64, &[0; 8])?;
         self.used = 0;
-        self.store.write(LOG * BLOCK as u64, &[0; 8])
+        self.in_doubt = false;
+        Ok(())
     }
 
     /// Forgets the changes.
     pub fn abort(&mut self) {
         self.used = 0;
+    }
+
+    /// Forgets what is left of operations that are over.
+    #[cfg(test)]
+    pub fn forget_hints(&mut self) {
+        self.changed = self.changed[..self.used].iter().cloned().collect();
+        self.sequence = 0;
     }
 
     #[cfg(test)]

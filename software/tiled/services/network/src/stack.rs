@@ -14,13 +14,13 @@ use crate::protocol::{
     ACCEPT, ADDRESS, BIND, CLOSE, CONNECT, COUNTS, Counts, DATA, LISTEN, RECEIVE, RECEIVE_FROM,
     Reply, Request, SEND, SEND_TO,
 };
-use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use arrivals::Accounts;
 use backlog::Pending;
 use bulkhead_common::account::Terms;
 use bulkhead_common::network::Card;
+use bulkhead_common::payer::{Credit, PaidList, PaidQueue, Share};
 use bulkhead_common::status::Status;
 use bulkhead_common::waiting::{Client, Owner};
 use core::cell::RefCell;
@@ -84,7 +84,7 @@ pub struct Answer {
     /// What comes first.
     pub reply: Reply,
     /// What comes behind it.
-    pub data: Vec<u8>,
+    pub data: PaidList<Credit, u8>,
 }
 
 impl Answer {
@@ -104,13 +104,13 @@ impl Answer {
         };
         Self {
             reply,
-            data: Vec::new(),
+            data: PaidList::default(),
         }
     }
 
     fn with(mut self, data: Vec<u8>) -> Self {
         self.reply.length = data.len() as u16;
-        self.data = data;
+        self.data = PaidList::new(data);
         self
     }
 
@@ -121,7 +121,7 @@ impl Answer {
         };
         Self {
             reply,
-            data: Vec::new(),
+            data: PaidList::default(),
         }
     }
 }
@@ -157,7 +157,7 @@ struct Entry {
 struct Waiter<T> {
     owner: u16,
     request: Request,
-    data: Vec<u8>,
+    data: PaidList<Credit, u8>,
     item: T,
 }
 
@@ -166,13 +166,13 @@ pub struct Stack<C: Card, T> {
     port: Port<C>,
     interface: Interface,
     sockets: SocketSet<'static>,
-    entries: Vec<Option<Entry>>,
+    entries: PaidList<Share, Option<Entry>>,
     generation: u32,
-    waiting: Vec<Waiter<T>>,
-    done: VecDeque<(T, Answer)>,
+    waiting: PaidList<Credit, Waiter<T>>,
+    done: PaidQueue<Credit, (T, Answer)>,
     options: Options,
     next_port: u16,
-    backlog: Vec<Pending>,
+    backlog: PaidList<Share, Pending>,
     accounts: Accounts,
     counts: Counts,
 }
@@ -208,12 +208,12 @@ impl<C: Card, T> Stack<C, T> {
             port,
             interface,
             sockets: SocketSet::new(Vec::new()),
-            entries: Vec::new(),
+            entries: PaidList::default(),
             generation: 0,
-            waiting: Vec::new(),
-            done: VecDeque::new(),
+            waiting: PaidList::default(),
+            done: PaidQueue::default(),
             accounts: Accounts::new(&options, now),
-            backlog: Vec::new(),
+            backlog: PaidList::default(),
             counts: Counts::default(),
             options,
             next_port: ANY_PORT,
@@ -293,7 +293,7 @@ impl<C: Card, T> Stack<C, T> {
             Ok(Progress::Wait) => self.waiting.push(Waiter {
                 owner,
                 request,
-                data: data.to_vec(),
+                data: PaidList::new(data.to_vec()),
                 item,
             }),
         }

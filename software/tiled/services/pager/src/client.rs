@@ -4,9 +4,8 @@
 
 use crate::Refusal;
 use crate::frames::Frames;
-use alloc::collections::VecDeque;
 use alloc::vec;
-use alloc::vec::Vec;
+use bulkhead_common::payer::{Fixed, PaidList, PaidQueue, Share};
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
@@ -69,10 +68,10 @@ pub struct Client {
     limit: u64,
     frames: Frames,
     /// Those of the heap, then those of the area.
-    pages: Vec<Page>,
+    pages: Fixed<Page>,
     /// Unchanged pages of its own in the order of their coming; some have been changed or lost since.
-    clean: VecDeque<u32>,
-    placed: Vec<Placed>,
+    clean: PaidQueue<Share, u32>,
+    placed: PaidList<Share, Placed>,
 }
 
 impl Client {
@@ -84,9 +83,9 @@ impl Client {
             area,
             limit,
             frames: Frames::new(limit),
-            pages,
-            clean: VecDeque::new(),
-            placed: Vec::new(),
+            pages: pages.into(),
+            clean: PaidQueue::default(),
+            placed: PaidList::default(),
         }
     }
 

@@ -3,13 +3,13 @@
 //! What it deliberately does not know: what is in the others.
 
 use alloc::vec;
-use alloc::vec::Vec;
+use bulkhead_common::payer::Fixed;
 
 /// Frames in a bit map.
 #[derive(Clone, Debug)]
 pub struct Frames {
-    free: Vec<u64>,
-    zeros: Vec<u64>,
+    free: Fixed<u64>,
+    zeros: Fixed<u64>,
     count: u64,
     used: u64,
 }
@@ -25,8 +25,8 @@ impl Frames {
             *last = (1 << (count % 64)) - 1;
         }
         Self {
-            free,
-            zeros: vec![0; words],
+            free: free.into(),
+            zeros: vec![0; words].into(),
             count,
             used: 0,
         }

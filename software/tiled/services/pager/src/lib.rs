@@ -26,6 +26,7 @@ pub use client::{Client, PAGE, Range};
 
 use alloc::vec::Vec;
 use bulkhead_abi::pager::PagerAccess;
+use bulkhead_common::payer::{Fixed, PaidList, Share};
 use shared::{Shared, User};
 
 /// Where a frame lies.
@@ -59,7 +60,7 @@ pub enum Fill {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
     /// Pages of clients that must be taken back before: the client and the address. Their frames are used for something else.
-    pub taken: Vec<(usize, u64)>,
+    pub taken: PaidList<Share, (usize, u64)>,
     /// Address of the first page.
     pub address: u64,
     /// The first one's frame; the others lie behind it.
@@ -86,7 +87,7 @@ pub enum Refusal {
 /// The clients of a pager and what they share.
 #[derive(Debug)]
 pub struct Pages {
-    clients: Vec<Client>,
+    clients: Fixed<Client>,
     shared: Shared,
 }
 
@@ -94,7 +95,7 @@ impl Pages {
     /// For these clients, with so many frames for unchanged pages that they share.
     pub fn new(clients: Vec<Client>, shared: u64) -> Self {
         Self {
-            clients,
+            clients: clients.into(),
             shared: Shared::new(shared),
         }
     }
@@ -153,7 +154,7 @@ impl Pages {
         let write = access == PagerAccess::Write;
         let address = address & !(PAGE - 1);
         let one = |place, fill, taken| Given {
-            taken,
+            taken: PaidList::new(taken),
             address,
             place,
             pages: 1,

@@ -4,6 +4,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use bulkhead_common::payer::{Fixed, Paid, PaidList, Share};
 
 /// A page of a file: its number, the page's.
 pub type Key = (usize, u64);
@@ -22,14 +23,14 @@ pub struct User {
 #[derive(Debug, Default)]
 struct Frame {
     key: Option<Key>,
-    users: Vec<User>,
+    users: PaidList<Share, User>,
 }
 
 /// The frames.
 #[derive(Debug)]
 pub struct Shared {
-    frames: Vec<Frame>,
-    known: BTreeMap<Key, u64>,
+    frames: Fixed<Frame>,
+    known: Paid<Share, BTreeMap<Key, u64>>,
     /// The one that is used next for something else.
     hand: u64,
 }
@@ -39,7 +40,7 @@ impl Shared {
     pub fn new(frames: u64) -> Self {
         Self {
             frames: (0..frames).map(|_| Frame::default()).collect(),
-            known: BTreeMap::new(),
+            known: Paid::default(),
             hand: 0,
         }
     }
@@ -63,10 +64,10 @@ impl Shared {
     /// A page of a client shows a page of a file: the frame, whether it has to be filled, and who used it for another page and loses
     /// it. What nobody uses goes first, then what the client with the most frames uses: whoever has no more than an equal part of them
     /// keeps it, whatever others do.
-    pub fn join(&mut self, key: Key, user: User) -> (u64, bool, Vec<User>) {
+    pub fn join(&mut self, key: Key, user: User) -> (u64, bool, PaidList<Share, User>) {
         if let Some(frame) = self.find(key) {
             self.frames[frame as usize].users.push(user);
-            return (frame, false, Vec::new());
+            return (frame, false, PaidList::default());
         }
         let count = self.frames.len() as u64;
         let mut order = (0..count).map(|next| (self.hand + next) % count);
@@ -77,7 +78,7 @@ impl Shared {
         if let Some(old) = place.key.replace(key) {
             self.known.remove(&old);
         }
-        let users = core::mem::replace(&mut place.users, Vec::from([user]));
+        let users = core::mem::replace(&mut place.users, PaidList::new(Vec::from([user])));
         self.known.insert(key, frame);
         (frame, true, users)
     }

@@ -1,6 +1,7 @@
 //! What clients see in their pages, against memory as everybody knows it.
 
 use super::*;
+use bulkhead_common::payer::PaidList;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +25,7 @@ fn a_heap_page_is_given_once() {
     let mut all = pages(&[3], 0);
     let at = HEAP.start + 5 * PAGE;
     let first = Given {
-        taken: vec![],
+        taken: PaidList::default(),
         address: at,
         place: Place::Own(0),
         pages: 1,
@@ -90,17 +91,20 @@ fn the_oldest_unchanged_page_of_a_file_goes_first() {
     let at = |page: u64| AREA.start + page * PAGE;
     for page in 0..2 {
         let given = all.fault(0, at(page), Read, 1).unwrap();
-        assert_eq!((given.place, given.taken), (Place::Own(page), vec![]));
+        assert_eq!((given.place, &given.taken[..]), (Place::Own(page), &[][..]));
     }
     // The first one is written, and stays.
     let written = all.fault(0, at(0), Write, 1).unwrap();
     assert_eq!((written.fill, written.writable), (Fill::Nothing, true));
     let third = all.fault(0, at(2), Read, 4).unwrap();
-    assert_eq!(third.taken, [(0, at(1))]);
+    assert_eq!(third.taken[..], [(0, at(1))]);
     assert_eq!((third.place, third.pages), (Place::Own(1), 1));
     // The heap takes its place; then nothing is left to be taken.
     let heap = all.fault(0, HEAP.start, Read, 1).unwrap();
-    assert_eq!((heap.taken, heap.fill), (vec![(0, at(2))], Fill::Zeros(1)));
+    assert_eq!(
+        (&heap.taken[..], heap.fill),
+        (&[(0, at(2))][..], Fill::Zeros(1))
+    );
     assert_eq!(all.fault(0, at(1), Read, 1), Err(Refusal::NoQuota));
 }
 
@@ -125,7 +129,7 @@ fn unchanged_pages_are_shared_until_somebody_writes() {
     assert_eq!((all.shares(0), all.shares(1)), (1, 0));
     // The next page needs the only frame; who used it loses it.
     let other = all.fault(1, AREA.start + PAGE, Read, 1).unwrap();
-    assert_eq!(other.taken, [(0, AREA.start)]);
+    assert_eq!(other.taken[..], [(0, AREA.start)]);
     // If its file cannot be read, nobody gets what is there.
     all.failed(&other);
     let again = all.fault(0, AREA.start + PAGE, Read, 1).unwrap();
@@ -297,7 +301,7 @@ proptest! {
                 }
             }
             // No frame of a pool is in two places, nobody writes what others see, and the numbers are right.
-            for client in 0..2 {
+            for (client, limit) in limits.iter().enumerate() {
                 let mut frames = BTreeSet::new();
                 for (place, writable) in memory.mapped[client].values() {
                     match place {
@@ -306,7 +310,7 @@ proptest! {
                     }
                 }
                 let (given, left) = all.client(client).unwrap().count();
-                prop_assert_eq!((given, given + left), (frames.len() as u64, limits[client]));
+                prop_assert_eq!((given, given + left), (frames.len() as u64, *limit));
             }
         }
     }

@@ -12,6 +12,7 @@ use super::{Kind, Options, Stack, tcp};
 use alloc::collections::BTreeMap;
 use bulkhead_common::account::{Account, Terms, Verdict};
 use bulkhead_common::network::Card;
+use bulkhead_common::payer::{Holder, Paid};
 use smoltcp::time::Instant;
 use smoltcp::wire::{
     EthernetFrame, EthernetProtocol, IpEndpoint, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket,
@@ -23,7 +24,7 @@ pub(super) struct Accounts {
     strangers: Account,
     /// Of nobody, too, but somebody listens for it.
     openings: Account,
-    clients: BTreeMap<u16, Account>,
+    clients: Paid<Holder, BTreeMap<u16, Account>>,
     terms: Terms,
 }
 
@@ -32,7 +33,7 @@ impl Accounts {
         Self {
             strangers: Account::new(options.strangers, now),
             openings: Account::new(options.openings, now),
-            clients: BTreeMap::new(),
+            clients: Paid::default(),
             terms: options.arrivals,
         }
     }

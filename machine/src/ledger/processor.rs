@@ -1,0 +1,235 @@
+//! Processor time: who had a tile's hart while somebody else was ready, to the tick.
+//!
+//! Why it exists: an activity that is ready and does not run waits for somebody, like a request at a link. TileMux says by markers
+//! from machine mode who is ready, whom it chose, and when it takes and leaves the hart; between two markers nothing changes, so each
+//! stretch is one booking for each activity that waits in it. What it deliberately does not know: policies, priorities, and why
+//! TileMux decides as it does.
+//!
+//! At each moment the hart belongs to one: to the activity that was chosen, or to TileMux while it works. An activity that is ready
+//! - waits for itself (resource `processor budget`) until its budget lets it run, whoever runs meanwhile;
+//! - waits for whoever has the hart otherwise (resource `processor`). What TileMux does for a call or a fault of the activity that
+//!   ran is that one's own work, and only others wait for it; what it does at an interrupt is not.
+//!
+//! So for every activity: time ready = time that it had the hart + booked waits, exactly.
+
+use super::{Ledger, Resource};
+use crate::types::{Owner, Tick, TileId};
+use bulkhead_abi::dtu::{IDLE_ACTIVITY, TILEMUX_ACTIVITY};
+use bulkhead_abi::marker::{MarkerKind, Since};
+use std::collections::BTreeMap;
+
+/// Activities of a tile that are accounted for at a time. TileMux has far fewer; what it says beyond them is not believed.
+const MEMBERS: usize = 256;
+
+/// How long an activity had its tile's hart and wanted it, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessorTime {
+    /// Who.
+    pub owner: Owner,
+    /// It ran in user mode.
+    pub ran: Tick,
+    /// It was ready and did not have the hart.
+    pub waited: Tick,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    id: u16,
+    /// It is ready from here on.
+    ready: Tick,
+    /// Its budget lets it run from here on.
+    budget: Tick,
+    times: Times,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    ran: Tick,
+    /// It was ready.
+    wanted: Tick,
+    /// It was ready and had the hart, or TileMux worked for it.
+    had: Tick,
+}
+
+impl Times {
+    fn add(&mut self, other: Self) {
+        self.ran += other.ran;
+        self.wanted += other.wanted;
+        self.had += other.had;
+    }
+}
+
+/// The hart of one tile.
+#[derive(Clone, Debug)]
+pub struct Processor {
+    tile: TileId,
+    ticks_per_second: u64,
+    /// Everything before this is booked.
+    settled: Tick,
+    /// The hart was stopped or started anew here: TileMux and its activities are no more.
+    over: Option<Tick>,
+    members: Vec<Member>,
+    /// The activity that was chosen last.
+    chosen: u16,
+    /// TileMux has the hart.
+    works: bool,
+    /// It has it because the chosen activity asked.
+    asked: bool,
+    /// Times of those who are gone, by number.
+    gone: BTreeMap<u16, Times>,
+}
+
+impl Processor {
+    /// A hart on which nobody is.
+    pub const fn new(tile: TileId, ticks_per_second: u64) -> Self {
+        Self {
+            tile,
+            ticks_per_second,
+            settled: 0,
+            over: None,
+            members: Vec::new(),
+            chosen: IDLE_ACTIVITY,
+            works: true,
+            asked: false,
+            gone: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a marker of TileMux. Markers of a second hart may come a little late; they count from when they come.
+    pub fn hear(&mut self, now: Tick, kind: MarkerKind, value: u64, ledger: &mut Ledger) {
+        self.settle(now, ledger);
+        let now = self.settled;
+        let since = Since::unpack(value);
+        match kind {
+            MarkerKind::MuxEnters => (self.works, self.asked) = (true, true),
+            MarkerKind::MuxInterrupts => self.asked = false,
+            MarkerKind::MuxLeaves => self.works = false,
+            MarkerKind::MuxRuns if self.chosen != since.activity => {
+                (self.chosen, self.asked) = (since.activity, false);
+            }
+            MarkerKind::MuxMember => {
+                self.remove(since.activity);
+                if since.moment != Since::NEVER && self.members.len() < MEMBERS {
+                    self.members.push(Member {
+                        id: since.activity,
+                        ready: Tick::MAX,
+                        budget: 0,
+                        times: Times::default(),
+                    });
+                }
+            }
+            MarkerKind::MuxReady => {
+                let moment = self.tick(since.moment, now);
+                if let Some(member) = self.member(since.activity) {
+                    member.ready = moment;
+                }
+            }
+            MarkerKind::MuxBudget => {
+                let moment = self.tick(since.moment, now);
+                if let Some(member) = self.member(since.activity) {
+                    member.budget = moment;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn member(&mut self, id: u16) -> Option<&mut Member> {
+        self.members.iter_mut().find(|member| member.id == id)
+    }
+
+    fn remove(&mut self, id: u16) {
+        if let Some(index) = self.members.iter().position(|member| member.id == id) {
+            let member = self.members.remove(index);
+            self.gone.entry(id).or_default().add(member.times);
+        }
+    }
+
+    /// The first tick at which clocks of software show a moment.
+    fn tick(&self, moment: u64, now: Tick) -> Tick {
+        match moment {
+            Since::NEVER => Tick::MAX,
+            moment => {
+                let ticks = u128::from(moment) * u128::from(self.ticks_per_second);
+                let ticks = ticks.div_ceil(1_000_000_000).try_into();
+                now.max(ticks.unwrap_or(Tick::MAX))
+            }
+        }
+    }
+
+    /// The hart was stopped or started anew.
+    pub fn stop(&mut self, now: Tick) {
+        self.over = Some(self.over.unwrap_or(now).min(now));
+    }
+
+    /// Books all waits up to now.
+    pub fn settle(&mut self, now: Tick, ledger: &mut Ledger) {
+        if let Some(over) = self.over.take() {
+            self.book(over.min(now), ledger);
+            for id in self.members.iter().map(|m| m.id).collect::<Vec<_>>() {
+                self.remove(id);
+            }
+            (self.chosen, self.works, self.asked) = (IDLE_ACTIVITY, true, false);
+        }
+        self.book(now, ledger);
+    }
+
+    fn book(&mut self, now: Tick, ledger: &mut Ledger) {
+        if now <= self.settled {
+            return;
+        }
+        let begin = self.settled;
+        self.settled = now;
+        // Nobody has the hart until TileMux has noticed that somebody is ready.
+        let holder = match self.chosen {
+            IDLE_ACTIVITY => TILEMUX_ACTIVITY,
+            _ if self.works => TILEMUX_ACTIVITY,
+            chosen => chosen,
+        };
+        for member in &mut self.members {
+            let is_chosen = member.id == self.chosen;
+            if is_chosen && !self.works {
+                member.times.ran += now - begin;
+            }
+            let ready = member.ready.max(begin);
+            if ready >= now {
+                continue;
+            }
+            member.times.wanted += now - ready;
+            if is_chosen && (!self.works || self.asked) {
+                member.times.had += now - ready;
+                continue;
+            }
+            let victim = Owner::new(self.tile, member.id);
+            let budget = member.budget.clamp(ready, now);
+            ledger.book(victim, victim, Resource::ProcessorBudget, budget - ready);
+            let holder = Owner::new(self.tile, holder);
+            ledger.book(victim, holder, Resource::Processor, now - budget);
+        }
+    }
+
+    /// Forgets what was so far.
+    pub fn forget(&mut self) {
+        self.gone.clear();
+        for member in &mut self.members {
+            member.times = Times::default();
+        }
+    }
+
+    /// Times of everybody who was here, by number.
+    pub fn times(&self) -> impl Iterator<Item = ProcessorTime> + '_ {
+        let mut all = self.gone.clone();
+        for member in &self.members {
+            all.entry(member.id).or_default().add(member.times);
+        }
+        all.into_iter().map(|(id, times)| ProcessorTime {
+            owner: Owner::new(self.tile, id),
+            ran: times.ran,
+            waited: times.wanted - times.had,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "processor_tests.rs"]
+mod tests;

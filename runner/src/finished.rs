@@ -1,0 +1,117 @@
+//! A run that is over: its files, and what is said of it beside the tables.
+//!
+//! What it deliberately does not know: how it was made.
+
+use crate::error::Error;
+use crate::place;
+use bulkhead_report as report;
+use bulkhead_report::result::RunResult;
+use std::path::{Path, PathBuf};
+
+/// A run that is over.
+pub struct Finished {
+    /// What is written to `result.json`.
+    pub result: RunResult,
+    /// Console of each variant.
+    pub consoles: Vec<String>,
+    /// Trace of each variant.
+    pub traces: Vec<Option<Vec<u8>>>,
+    /// Events that each trace had no room for.
+    pub missing: Vec<u64>,
+}
+
+impl Finished {
+    /// Exit code of the command.
+    pub fn code(&self) -> u8 {
+        self.result.code()
+    }
+
+    /// Which traces are not complete, a line each. A trace is no result, so this is no incident.
+    pub fn truncations(&self) -> Vec<String> {
+        let all = self.result.variants.iter().zip(&self.missing);
+        all.filter(|(_, missing)| **missing > 0)
+            .map(|(variant, missing)| {
+                format!(
+                    "{}.pftrace is truncated: {} events had no room",
+                    variant.name,
+                    report::format::grouped(*missing)
+                )
+            })
+            .collect()
+    }
+
+    /// Writes all files into `folder`; gives their paths. Consoles and traces of variants that the folder's last run had, and this one
+    /// has not, go: `result.json` is the only result there.
+    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+        let before = earlier(folder);
+        let mut written = Vec::new();
+        let mut add = |name: String, contents: &[u8]| -> Result<(), Error> {
+            let path = folder.join(name);
+            place::write(&path, contents)?;
+            written.push(path);
+            Ok(())
+        };
+        add(
+            "report.html".to_owned(),
+            report::page::report(&self.result)?.as_bytes(),
+        )?;
+        let json = serde_json::to_string_pretty(&self.result)
+            .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
+        add("result.json".to_owned(), json.as_bytes())?;
+        for (index, variant) in self.result.variants.iter().enumerate() {
+            add(
+                format!("{}.console.txt", variant.name),
+                self.consoles[index].as_bytes(),
+            )?;
+            if let Some(trace) = &self.traces[index] {
+                add(format!("{}.pftrace", variant.name), trace)?;
+            }
+        }
+        for path in before.into_iter().filter(|path| !written.contains(path)) {
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::file(&path, error));
+                }
+                _ => {}
+            }
+        }
+        Ok(written)
+    }
+
+    /// What the programs of each variant printed: all of it, or the last `lines` lines of variants in which something went wrong.
+    pub fn said(&self, lines: Option<usize>) -> String {
+        let mut text = String::new();
+        for (variant, console) in self.result.variants.iter().zip(&self.consoles) {
+            let all: Vec<&str> = console.lines().collect();
+            let shown = match lines {
+                None => &all[..],
+                Some(_) if variant.incidents.is_empty() => continue,
+                Some(most) => &all[all.len().saturating_sub(most)..],
+            };
+            let which = match shown.len() == all.len() {
+                true => String::new(),
+                false => format!(", the last {} of {} lines", shown.len(), all.len()),
+            };
+            text.push_str(&format!("\nConsole of {}{which}:\n", variant.name));
+            for line in shown {
+                text.push_str(&format!("  {line}\n"));
+            }
+        }
+        text
+    }
+}
+
+/// Files of the run that left its result in a folder.
+fn earlier(folder: &Path) -> Vec<PathBuf> {
+    let text = place::read(&folder.join("result.json")).unwrap_or_default();
+    let Ok(result) = serde_json::from_slice::<RunResult>(&text) else {
+        return Vec::new();
+    };
+    // A name of a description cannot leave the folder; what a file says can.
+    let names = result.variants.iter().map(|variant| &variant.name);
+    let names = names.filter(|name| !name.contains(['/', '\\']));
+    names
+        .flat_map(|name| ["console.txt", "pftrace"].map(|ending| format!("{name}.{ending}")))
+        .map(|name| folder.join(name))
+        .collect()
+}

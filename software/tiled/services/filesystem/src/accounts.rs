@@ -1,0 +1,137 @@
+//! Who pays for blocks and inodes.
+//!
+//! Why it exists: an image is a table that its clients fill, so every inode says on whose account it is, with all of its blocks, and each
+//! client has its share. What it deliberately does not know: operations.
+//!
+//! Who makes a file or folder pays for it. Who makes one longer that is on another account, or on none, pays for all of it from then
+//! on: nobody can fill somebody else's share. What the image was made with and the root folder are on nobody's account.
+
+use crate::layout::Inode;
+use bulkhead_common::shares::Shares;
+use bulkhead_common::waiting::Client;
+
+/// Gates of a service, and so priorities of clients, at most.
+const PRIORITIES: usize = 8;
+
+/// On whose account something in an image is. It stays in the image, so it must name the same client at every start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Account(pub(crate) u64);
+
+impl Account {
+    /// Nobody's: what an image was made with.
+    pub const IMAGE: Self = Self(0);
+
+    /// That of a client. Its priority is below 8.
+    pub const fn of(client: Client) -> Self {
+        Self(
+            client
+                .label
+                .wrapping_mul(PRIORITIES as u64)
+                .wrapping_add((client.priority % PRIORITIES) as u64 + 1),
+        )
+    }
+
+    /// The priority of its client.
+    fn priority(self) -> usize {
+        (self.0.wrapping_sub(1) % PRIORITIES as u64) as usize
+    }
+
+    fn is_image(self) -> bool {
+        self == Self::IMAGE
+    }
+}
+
+/// A file or folder on an account. Inodes are large and stacks on the chip are small, so what is asked of one is only this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Charge {
+    account: Account,
+    blocks: u32,
+}
+
+impl Charge {
+    /// What an inode costs; nothing if it is free or nobody's.
+    pub(crate) fn of(data: &Inode) -> Option<Self> {
+        let account = Account(data.account);
+        (data.kind != 0 && !account.is_image()).then(|| Self {
+            account,
+            blocks: data.blocks(),
+        })
+    }
+}
+
+/// What every client has of an image, and holds of it.
+#[derive(Clone, Debug)]
+pub struct Accounts {
+    pub(crate) blocks: Shares<Account>,
+    pub(crate) inodes: Shares<Account>,
+    /// Blocks and inodes that one client can have at most, by its priority.
+    pub(crate) most: [(usize, usize); PRIORITIES],
+    /// Who pays for what is made now.
+    pub(crate) payer: Account,
+    /// An operation may have happened or not: everything must be counted again.
+    pub(crate) is_stale: bool,
+}
+
+impl Accounts {
+    /// Everybody may take everything.
+    pub(crate) const fn unlimited() -> Self {
+        Self {
+            blocks: Shares::new(usize::MAX, 0),
+            inodes: Shares::new(usize::MAX, 0),
+            most: [(usize::MAX, usize::MAX); PRIORITIES],
+            payer: Account::IMAGE,
+            is_stale: false,
+        }
+    }
+
+    /// Blocks by which the payer can make something longer that has some already.
+    pub(crate) fn room(&self, data: &Inode) -> u32 {
+        let Self { blocks, payer, .. } = self;
+        let most = self.most[payer.priority()].0;
+        let left = most.saturating_sub(blocks.of(*payer));
+        let left = blocks.room(*payer).min(left);
+        let room = match Account(data.account) {
+            _ if payer.is_image() => usize::MAX,
+            own if own == *payer => left,
+            _ if !self.has_inode() => 0,
+            _ => left.saturating_sub(data.blocks() as usize),
+        };
+        u32::try_from(room).unwrap_or(u32::MAX)
+    }
+
+    /// Files and folders that the payer can have besides.
+    pub(crate) fn inode_room(&self) -> usize {
+        match self.payer {
+            Account::IMAGE => usize::MAX,
+            payer => {
+                let most = self.most[payer.priority()].1;
+                let left = most.saturating_sub(self.inodes.of(payer));
+                self.inodes.room(payer).min(left)
+            }
+        }
+    }
+
+    /// Whether the payer can have one more file or folder.
+    pub(crate) fn has_inode(&self) -> bool {
+        self.inode_room() > 0
+    }
+
+    /// Puts something on the payer's account.
+    pub(crate) fn take_over(&self, data: &mut Inode) {
+        if !self.payer.is_image() {
+            data.account = self.payer.0;
+        }
+    }
+
+    /// Something has become something else.
+    pub(crate) fn changed(&mut self, before: Option<Charge>, after: Option<Charge>) {
+        if let Some(Charge { account, blocks }) = before {
+            self.blocks.give_back_all(account, blocks as usize);
+            self.inodes.give_back_all(account, 1);
+        }
+        if let Some(Charge { account, blocks }) = after {
+            self.blocks.hold(account, blocks as usize);
+            self.inodes.hold(account, 1);
+        }
+    }
+}

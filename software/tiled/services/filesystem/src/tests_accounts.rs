@@ -1,0 +1,168 @@
+//! Who pays for blocks and inodes: nobody can use up what others have.
+
+use crate::tests::{Memory, fresh};
+use crate::tests_serve::{Access, owner};
+use crate::*;
+use bulkhead_common::file::{self, CREATE, Piece, READ, WRITE};
+use bulkhead_common::shares::Shares;
+use bulkhead_common::waiting::Owner;
+
+type Service = Files<Memory, Access>;
+
+/// Four blocks and two inodes for each, and as many for all together.
+fn service() -> Service {
+    let mut system = fresh();
+    system
+        .limit(Shares::new(4, 4), Shares::new(2, 2))
+        .expect("it can be read");
+    serve(system)
+}
+
+fn serve(system: FileSystem<Memory>) -> Service {
+    let mut files = Files::new(
+        system,
+        Access::default(),
+        Shares::new(8, 8),
+        Shares::new(2, 8),
+    );
+    (1..4).for_each(|activity| files.begin(activity));
+    files
+}
+
+fn client(number: u16) -> Owner {
+    owner(number.into(), number)
+}
+
+fn make(files: &mut Service, who: Owner, name: &str) -> Result<u64> {
+    let path = file::path(name).expect("short");
+    let flags = READ | WRITE | CREATE;
+    files
+        .open(who, &file::Open { flags, path })
+        .map(|opened| opened.handle)
+}
+
+fn write(files: &mut Service, who: Owner, handle: u64, block: u64) -> Result<u64> {
+    let piece = Piece::new(&[1; 8]);
+    let offset = block * BLOCK as u64;
+    files.write(
+        who,
+        &file::Write {
+            handle,
+            offset,
+            piece,
+        },
+    )
+}
+
+fn held(files: &Service, who: Owner) -> (usize, usize) {
+    files.system.held_by(Account::of(who.client))
+}
+
+#[test]
+fn a_full_share_refuses_only_its_owner() {
+    let mut files = service();
+    let (one, two) = (client(1), client(2));
+    let file = make(&mut files, one, "a").expect("room");
+    for block in 0..8 {
+        assert!(write(&mut files, one, file, block).is_ok(), "{block}");
+    }
+    assert_eq!(write(&mut files, one, file, 8), Err(Status::NoSpace));
+    assert_eq!(held(&files, one), (8, 1));
+    for name in ["b", "c", "d"] {
+        assert!(make(&mut files, one, name).is_ok());
+    }
+    assert_eq!(make(&mut files, one, "e"), Err(Status::NoSpace));
+    // The other one has what is its own, and no more.
+    let file = make(&mut files, two, "f").expect("its own");
+    for block in 0..4 {
+        assert!(write(&mut files, two, file, block).is_ok(), "{block}");
+    }
+    assert_eq!(write(&mut files, two, file, 4), Err(Status::NoSpace));
+    assert!(make(&mut files, two, "g").is_ok());
+    assert_eq!(make(&mut files, two, "h"), Err(Status::NoSpace));
+    // What is given back can be used again, and by whom it is said after a restart, too.
+    files.end(1);
+    let path = file::path("a").expect("short");
+    assert_eq!(files.remove(&file::Remove { path }), Ok(0));
+    assert_eq!(held(&files, one), (0, 3));
+    assert!(write(&mut files, two, file, 4).is_ok());
+    files.end(2);
+    let mut system =
+        FileSystem::mount(files.system.into_store(), 96 * BLOCK as u64).expect("it is one");
+    system
+        .limit(Shares::new(4, 4), Shares::new(2, 2))
+        .expect("it can be read");
+    let files = serve(system);
+    assert_eq!((held(&files, one), held(&files, two)), ((0, 3), (5, 2)));
+}
+
+#[test]
+fn who_lengthens_anothers_file_pays_for_it() {
+    let mut files = service();
+    let (one, two) = (client(1), client(2));
+    let file = make(&mut files, one, "a").expect("room");
+    for block in 0..3 {
+        assert!(write(&mut files, one, file, block).is_ok());
+    }
+    files.end(1);
+    assert_eq!(held(&files, one), (3, 1));
+    let file = make(&mut files, two, "a").expect("it is there");
+    // To write what is there costs nothing.
+    assert!(write(&mut files, two, file, 0).is_ok());
+    assert_eq!((held(&files, one), held(&files, two)), ((3, 1), (0, 0)));
+    assert!(write(&mut files, two, file, 3).is_ok());
+    let blocks = held(&files, two).0;
+    assert!(blocks >= 4 && held(&files, one) == (0, 0), "{blocks}");
+    // Who cannot pay for all of it lengthens nothing.
+    files.end(2);
+    let three = client(3);
+    for name in ["x", "y", "z", "w"] {
+        assert!(make(&mut files, three, name).is_ok() || name == "w");
+    }
+    let handle = make(&mut files, three, "a").expect("it is there");
+    assert_eq!(write(&mut files, three, handle, 7), Err(Status::NoSpace));
+}
+
+#[test]
+fn names_in_anothers_folder_are_paid_by_who_puts_them_there() {
+    let mut system = FileSystem::format(fresh().into_store(), 96, 200).expect("it fits");
+    system
+        .limit(Shares::new(2, 2), Shares::new(80, 0))
+        .expect("it can be read");
+    let mut files = serve(system);
+    let (one, two) = (client(1), client(2));
+    let path = file::path("d").expect("short");
+    assert_eq!(files.make_folder(one, &file::MakeFolder { path }), Ok(0));
+    let entries = layout::ENTRIES;
+    for number in 0..entries + 1 {
+        let name = std::format!("d/{number}");
+        let path = file::path(&name).expect("short");
+        assert_eq!(
+            files.make_folder(two, &file::MakeFolder { path }),
+            Ok(0),
+            "{number}"
+        );
+    }
+    // The folder grew once on nobody's blocks but its filler's.
+    assert_eq!(held(&files, one), (0, 0));
+    assert_eq!(held(&files, two), (2, entries + 2));
+}
+
+#[test]
+fn the_description_limits_clients_by_their_gates() {
+    let mut files = service();
+    files.system.limit_each(0, 3, 1);
+    let one = client(1);
+    let file = make(&mut files, one, "a").expect("room");
+    for block in 0..3 {
+        assert!(write(&mut files, one, file, block).is_ok());
+    }
+    assert_eq!(write(&mut files, one, file, 3), Err(Status::NoSpace));
+    assert_eq!(make(&mut files, one, "b"), Err(Status::NoSpace));
+    // One of a lower priority has another limit.
+    let mut two = client(2);
+    two.client.priority = 1;
+    for name in ["c", "d"] {
+        assert!(make(&mut files, two, name).is_ok());
+    }
+}

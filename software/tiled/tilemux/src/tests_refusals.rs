@@ -1,0 +1,184 @@
+//! A request is checked before it changes anything, and whoever hears of changes hears of all of them.
+
+use crate::mux::{Access, Mux, Witness};
+use crate::tests::Tile;
+use bulkhead_abi::dtu::NO_ENDPOINT;
+use bulkhead_abi::environment::ENVIRONMENT_BASE;
+use bulkhead_abi::marker::Since;
+use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
+use bulkhead_abi::tilemux::Request;
+use bulkhead_exec::tile::{Decision, Policy};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// What was heard: from when on each activity is ready, and from when on its budget lets it run.
+#[derive(Debug, Default)]
+struct Heard {
+    members: BTreeMap<u16, (u64, u64)>,
+    now: u64,
+}
+
+impl Witness for Heard {
+    fn member(&mut self, since: Since) {
+        self.members.remove(&since.activity);
+        if since.moment != Since::NEVER {
+            self.members.insert(since.activity, (Since::NEVER, 0));
+        }
+    }
+
+    fn ready(&mut self, since: Since) {
+        let moment = since.moment.max(self.now);
+        let member = self.members.get_mut(&since.activity);
+        member.expect("it was said that it is there").0 = moment;
+    }
+
+    fn budget(&mut self, since: Since) {
+        let member = self.members.get_mut(&since.activity);
+        member.expect("it was said that it is there").1 = since.moment;
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Request(Request),
+    Wait(u16, u16, u64),
+    Message(u16, u16),
+    Fault(u16, u64),
+    Suspend(u16),
+    Wake(u16),
+    Run(u64),
+}
+
+/// Addresses and counts of pages that are sensible, at an edge, or anything.
+fn pages() -> impl Strategy<Value = (u64, u64)> {
+    let address = prop_oneof![
+        8 => (0u64..12).prop_map(|page| ENVIRONMENT_BASE + page * 4096),
+        4 => (0u64..6).prop_map(|span| ENVIRONMENT_BASE + (span << 21) - 4096),
+        2 => (0u64..4).prop_map(|top| (top << 30) - 4096 * (top.min(1))),
+        1 => any::<u64>(),
+    ];
+    let count = prop_oneof![10 => 0u64..6, 2 => 500u64..1100, 1 => any::<u64>()];
+    (address, count)
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    let id = || prop_oneof![20 => 1u16..6, 1 => any::<u16>()];
+    let physical = || prop_oneof![10 => (0u64..64).prop_map(|page| 0x8100_0000 + page * 4096), 1 => any::<u64>()];
+    let rights =
+        || prop_oneof![10 => 1u8..8, 3 => (1u8..8).prop_map(|r| r | MAP_LAZY), 1 => any::<u8>()];
+    let tables = || (0u64..32).prop_map(|place| 0x8800_0000 + place * 0x800);
+    let few = || prop_oneof![10 => 0u64..8, 1 => any::<u64>()];
+    prop_oneof![
+        3 => (id(), tables(), few()).prop_map(|(activity, tables, table_pages)| Request::Create { activity, tables, table_pages }),
+        4 => (id(), pages(), physical(), rights()).prop_map(|(activity, (address, pages), physical, rights)| Request::Map {
+            activity, address, physical, pages, rights,
+        }),
+        1 => (id(), any::<u8>()).prop_map(|(activity, bucket)| Request::SetBucket { activity, bucket }),
+        2 => (id(), 0u64..4000, 0u64..6000, any::<u8>(), 0u64..5000).prop_map(|(activity, budget, period, priority, start)| Request::SetBudget {
+            activity, budget, period, priority, start,
+        }),
+        3 => id().prop_map(|activity| Request::Start { activity, entry: ENVIRONMENT_BASE, stack: ENVIRONMENT_BASE }),
+        1 => id().prop_map(|activity| Request::Wake { activity }),
+        1 => id().prop_map(|activity| Request::Stop { activity }),
+        2 => (id(), any::<u16>(), pages(), tables(), few()).prop_map(|(activity, endpoint, (address, pages), tables, table_pages)| Request::SetPager {
+            activity, endpoint, address, pages, tables, table_pages,
+        }),
+        4 => (id(), pages(), physical(), 0u8..9).prop_map(|(activity, (address, pages), physical, rights)| Request::MapPages {
+            activity, address, physical, pages, rights,
+        }),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let endpoint = || prop_oneof![Just(NO_ENDPOINT), 20u16..22];
+    prop_oneof![
+        12 => request().prop_map(Step::Request),
+        3 => (1u16..6, endpoint(), prop_oneof![Just(0u64), 0u64..9000]).prop_map(|(id, e, t)| Step::Wait(id, e, t)),
+        2 => (1u16..6, 20u16..22).prop_map(|(id, e)| Step::Message(id, e)),
+        2 => (1u16..6, pages()).prop_map(|(id, (address, _))| Step::Fault(id, address)),
+        1 => (1u16..6).prop_map(Step::Suspend),
+        1 => (1u16..6).prop_map(Step::Wake),
+        4 => (0u64..2000).prop_map(Step::Run),
+    ]
+}
+
+/// Words that are zero are as good as none.
+fn digest(mux: &Mux<Heard>, tile: &Tile) -> String {
+    let used: BTreeMap<_, _> = tile.memory.iter().filter(|(_, word)| **word != 0).collect();
+    let (memory, heard) = (format!("{used:x?}"), format!("{mux:?}"));
+    format!("{memory}\n{heard}\n{}", tile.seen())
+}
+
+proptest! {
+    #[test]
+    fn what_is_refused_changes_nothing(
+        steps in proptest::collection::vec(step(), 1..120), realtime in any::<bool>(),
+    ) {
+        let policy = if realtime { Policy::Realtime } else { Policy::Throughput };
+        let mut mux = Mux::with_witness(policy, 1000, Heard::default());
+        let mut tile = Tile::default();
+        let mut now = 1;
+        for (index, step) in steps.into_iter().enumerate() {
+            mux.witness_mut().now = now;
+            match step {
+                Step::Request(mut request) => {
+                    // The kernel gives no memory for tables twice.
+                    if let Request::Create { tables, .. } | Request::SetPager { tables, .. } = &mut request {
+                        *tables += index as u64 * 0x10_0000;
+                    }
+                    let before = digest(&mux, &tile);
+                    if let Err(error) = mux.request(&mut tile, request, now) {
+                        prop_assert_eq!(before, digest(&mux, &tile), "{:?} was refused: {:?}", request, error);
+                    }
+                }
+                Step::Wait(id, endpoint, until) => {
+                    if let Some(place) = mux.place(id).filter(|place| mux.is_ready(*place)) {
+                        mux.wait(&tile, place, endpoint, until, now);
+                    }
+                }
+                Step::Message(id, endpoint) => drop(mux.message(id, endpoint, || now)),
+                Step::Fault(id, address) => {
+                    if let Some(place) = mux.place(id) {
+                        mux.fault(&mut tile, place, address, Access::Read);
+                    }
+                }
+                Step::Suspend(id) => {
+                    if let Some(place) = mux.place(id).filter(|place| mux.is_ready(*place)) {
+                        mux.suspend(place, StopCause::Panic, now);
+                    }
+                }
+                Step::Wake(id) => {
+                    if let Some((place, ..)) = mux.suspended(id) {
+                        mux.wake(place, now);
+                    }
+                }
+                Step::Run(time) => {
+                    let end = now + time;
+                    if let Decision::Run { member, .. } = mux.decide(now) {
+                        mux.witness_mut().now = end;
+                        mux.charge(member, now, end);
+                    }
+                    now = end;
+                }
+            }
+            mux.witness_mut().now = now;
+            // Whoever runs is ready and may run, and nobody who could run is left out.
+            let chosen = match mux.decide(now) {
+                Decision::Run { member, .. } => mux.at(member).map(|activity| activity.id),
+                Decision::Idle { .. } => None,
+            };
+            let heard = mux.witness_mut();
+            let may = |(ready, budget): &(u64, u64)| *ready <= now && *budget <= now;
+            let can = heard.members.values().any(may);
+            prop_assert_eq!(chosen.is_some(), can, "at {}: {:?}", now, heard);
+            let heard = heard.members.clone();
+            if let Some(chosen) = chosen {
+                prop_assert!(may(&heard[&chosen]), "{} at {}: {:?}", chosen, now, heard);
+            }
+            for (id, (ready, _)) in heard {
+                let place = mux.place(id).expect("it is there");
+                prop_assert_eq!(mux.is_ready(place), ready <= now, "{} at {}", id, now);
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Processor time in the ledger: the waits are what the schedule says, and nobody can lie about them.
+
+use bulkhead_report::result::VariantResult;
+use bulkhead_system_tests::shared_tiles::{boot, elapsed, system, variant};
+
+/// Whom an activity waited for at the hart, and how long.
+fn waits<'a>(seen: &'a VariantResult, victim: &str, resource: &str) -> Vec<(&'a str, u64)> {
+    let all = seen.interference.iter();
+    all.filter(|entry| entry.victim == victim && entry.resource == resource)
+        .map(|entry| (entry.culprit.as_str(), entry.ticks))
+        .collect()
+}
+
+fn of(waits: &[(&str, u64)], culprit: &str) -> u64 {
+    let found = waits.iter().find(|(name, _)| *name == culprit);
+    found.map_or(0, |(_, ticks)| *ticks)
+}
+
+fn near(got: u64, expected: u64, percent: u64) -> bool {
+    got.abs_diff(expected) * 100 <= expected * percent
+}
+
+#[test]
+fn waits_for_the_hart_are_what_the_schedule_says() {
+    let result = boot(system("processor"), &[]);
+    let seen = |name| variant(&result, name);
+    let work = |name| waits(seen(name), "work", "processor");
+    let mux = "TileMux of tile 2";
+    for name in ["alone", "spin", "liar", "hungry"] {
+        println!("{name}: {:?}", work(name));
+        println!("patient: {:?}", waits(seen(name), "patient", "processor"));
+    }
+    // Alone, nobody but TileMux is in the way, and hardly.
+    let alone = work("alone");
+    assert_eq!(alone.len(), 1, "{alone:?}");
+    assert!(
+        alone[0].1 * 1000 < elapsed(seen("alone"), "work"),
+        "{alone:?}"
+    );
+    // Who gets longer by others' slices waits exactly for them; what is left over are caches.
+    let longer = elapsed(seen("spin"), "work") - elapsed(seen("alone"), "work");
+    let spin = work("spin");
+    assert_eq!(spin.len(), 2, "{spin:?}");
+    // While it starts, until its first span, and after its last one it waits for some slices more.
+    let slice = result.ticks_per_second / 5000;
+    let waited = of(&spin, "spin") + of(&spin, mux);
+    assert!(
+        (longer..longer + 4 * slice).contains(&waited),
+        "{longer}: {spin:?}"
+    );
+    assert!(of(&spin, mux) * 50 < of(&spin, "spin"), "{spin:?}");
+    // Who says that others have the hart is booked all the same, under its name.
+    let liar = work("liar");
+    assert_eq!(liar.len(), 2, "{liar:?}");
+    assert!(
+        near(of(&liar, "liar"), of(&spin, "spin"), 3),
+        "{liar:?}, {spin:?}"
+    );
+    assert_eq!(seen("liar").incidents, seen("spin").incidents);
+    let text = format!("{:?}", seen("liar").interference);
+    assert!(
+        !text.contains("innocent") && !text.contains("several"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_ledger_names_who_starves_others() {
+    let result = boot(system("processor"), &[]);
+    let seen = variant(&result, "hungry");
+    let waits = |resource| waits(seen, "patient", resource);
+    let (hart, budget) = (waits("processor"), waits("processor budget"));
+    println!(
+        "{} of {}: {hart:?}, {budget:?}",
+        seen.ticks, result.ticks_per_second
+    );
+    // Six tenths of each period, but for the system's start, and the period that had begun at the end.
+    let hungry = of(&hart, "hungry");
+    let most = seen.ticks * 6 / 10;
+    let period = result.ticks_per_second / 1000;
+    assert!((most - 2 * period..most).contains(&hungry), "{hart:?}");
+    assert!(
+        hart.iter()
+            .all(|(name, ticks)| *name == "hungry" || ticks * 20 < hungry)
+    );
+    // What its own budget keeps from it is nobody else's fault.
+    assert_eq!(budget.len(), 1, "{budget:?}");
+    assert_eq!(budget[0].0, "own limit");
+    assert!(
+        (hungry / 9..hungry / 4).contains(&budget[0].1),
+        "{budget:?}"
+    );
+    // Without the urgent one, nobody is in the way but TileMux.
+    let alone = variant(&result, "alone");
+    let alone = alone.interference.iter();
+    let mut others = alone.filter(|e| e.victim == "patient" && e.resource == "processor");
+    assert!(others.all(|entry| entry.culprit == "patient (TileMux)"));
+}
