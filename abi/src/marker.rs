@@ -44,7 +44,7 @@ codes! {
         ActivityName = 13,
         /// TileMux takes the hart: the first instruction of a trap. No value.
         MuxEnters = 14,
-        /// The trap that TileMux works on is an interrupt: the one that ran did not ask for it. No value.
+        /// The trap that TileMux works on is an interrupt: the one that ran did not ask for it (value: the cause).
         MuxInterrupts = 15,
         /// TileMux leaves the hart to the activity that it chose last: the last instruction before that one's. No value.
         MuxLeaves = 16,

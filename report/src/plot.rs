@@ -194,15 +194,24 @@ where
             .map_err(failed)?;
         for (index, one) in series.iter().enumerate() {
             let ink = colour(index);
+            // Equal curves lie upon each other: what is below looks out on both sides.
+            let wider = match series.len() {
+                few @ 2..=4 => (few - 1 - index) as u32,
+                _ => 0,
+            };
             let drawn = match mark {
                 Mark::Line => chart
                     .draw_series(LineSeries::new(
                         one.points.iter().copied(),
-                        ink.stroke_width(2),
+                        ink.stroke_width(2 + wider),
                     ))
                     .map_err(failed)?,
                 Mark::Dots => chart
-                    .draw_series(one.points.iter().map(|&p| Circle::new(p, 2, ink.filled())))
+                    .draw_series(
+                        one.points
+                            .iter()
+                            .map(|&p| Circle::new(p, 2 + wider as i32, ink.filled())),
+                    )
                     .map_err(failed)?,
             };
             drawn

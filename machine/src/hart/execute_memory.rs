@@ -51,11 +51,13 @@ impl Core {
         address: u64,
         value: u64,
     ) -> Result<(), Exit> {
+        let offset = op.cycle as Tick * self.costs.cycle;
         match self.mmu.quick(Need::Write, address) {
             Some(physical) if address & (BYTES - 1) == 0 => {
                 if self.stores.is_full() {
-                    self.wait_store_room(1, op.cycle as Tick * self.costs.cycle)?;
+                    self.wait_store_room(1, offset)?;
                 }
+                self.before_store(offset)?;
                 if let Some(place) = self.lines.store_place(physical) {
                     self.statistics.stores += 1;
                     bus.write_place(place, BYTES as u8, value);
@@ -67,6 +69,16 @@ impl Core {
                 }
             }
             _ => self.store_slowly::<B, BYTES>(bus, op, address, value),
+        }
+    }
+
+    /// A store is not seen before its time: blocks run beyond the horizon, their stores do not.
+    #[inline(always)]
+    fn before_store(&self, offset: Tick) -> Result<(), Exit> {
+        if self.base + offset < self.horizon {
+            Ok(())
+        } else {
+            Err(Exit::Suspend(Stop::Horizon))
         }
     }
 
@@ -340,6 +352,7 @@ impl Core {
         Self::check_range(bus, address, (first, second), bytes, Need::Write)?;
         let aligned = address & (bytes - 1) == 0;
         self.wait_store_room(if aligned { 1 } else { 2 }, offset)?;
+        self.before_store(offset)?;
         if aligned {
             return match self.store_line::<B, BYTES>(bus, op, first, value) {
                 true => Ok(()),
@@ -498,7 +511,7 @@ impl Core {
             self.wait_all(offset)?;
             self.ordering = false;
         }
-        Ok(())
+        self.before_store(offset)
     }
 
     /// LR. Its reservation is the address and the value: a store-conditional succeeds if the value is still there.

@@ -131,6 +131,33 @@ fn a_reservation_begins_and_ends_when_the_lines_are_there() {
 }
 
 #[test]
+fn no_store_is_seen_before_its_time() {
+    // The block begins before the horizon and reaches beyond it.
+    let mut program = Assembler::default();
+    program.r(0x17, 0, 0, 2, 0, 0).addi(3, 0, 7); // 0, 1
+    program.sd(3, 2, 512).r(0x2f, 3, 0, 4, 2, 3); // 2; and an addition to the first word at 3
+    program.sd(3, 2, 520).word(WFI); // 4
+    let (mut hart, mut bus) = start(&program);
+    let first = bus.word(BASE);
+    let mut seen = Vec::new();
+    for horizon in 1..=5 {
+        assert_eq!(hart.run(&mut bus, horizon) == Stop::Horizon, horizon < 5);
+        let words = [BASE + 512, BASE, BASE + 520].map(|at| bus.word(at));
+        seen.push([words[0] == 7, words[1] == first + 7, words[2] == 7]);
+        assert!(horizon == 5 || hart.time() == horizon.max(2));
+    }
+    let (no, yes) = (false, true);
+    let expected = [
+        [no, no, no],
+        [no, no, no],
+        [yes, no, no],
+        [yes, yes, no],
+        [yes, yes, yes],
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
 fn nothing_passes_acquire_and_release() {
     let asked = |flags: u32| {
         let (_, bus) = run_far(

@@ -63,14 +63,6 @@ impl Member {
     }
 }
 
-/// When work that is ready since `ready` counts as released: if the account does not allow a run now, when it will.
-fn release(ready: u64, account: &Account, now: u64) -> u64 {
-    match account.end_of_run(now) {
-        Some(_) => ready,
-        None => ready.max(account.next_start()),
-    }
-}
-
 /// The members of a tile, at most `N` (and 255), and their order.
 #[derive(Clone, Debug)]
 pub struct Scheduler<const N: usize> {
@@ -177,10 +169,10 @@ impl<const N: usize> Scheduler<N> {
         let queue_again = ready && !found.ready;
         found.ready = ready;
         if queue_again {
-            found.release = match &found.account {
-                Some(account) => release(now, account, now),
-                None => now,
-            };
+            // If the account does not allow a run now, its work counts as released when it does.
+            let account = found.account.as_ref();
+            let empty = account.filter(|a| a.end_of_run(now).is_none());
+            found.release = empty.map_or(now, |account| now.max(account.next_start()));
             self.to_end(member);
         }
     }

@@ -24,13 +24,6 @@ pub fn custom<const KIND: u16>(value: u64) {
     unsafe { asm!("slti x0, {0}, {1}", in(reg) value, const KIND, options(nostack)) };
 }
 
-/// TileMux works because of an interrupt.
-#[inline(always)]
-pub fn mux_interrupts() {
-    // SAFETY: as for the others.
-    unsafe { asm!("slti x0, x0, {0}", const MarkerKind::MuxInterrupts as u16, options(nostack)) };
-}
-
 markers! {
     /// A flow of work begins.
     flow_begin FlowBegin;
@@ -58,6 +51,8 @@ markers! {
     activity_begins ActivityBegins;
     /// A word of its name.
     activity_name ActivityName;
+    /// TileMux works because of an interrupt.
+    mux_interrupts MuxInterrupts;
     /// TileMux chose who runs next.
     mux_runs MuxRuns;
     /// An activity comes to the tile or leaves it.

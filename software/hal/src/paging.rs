@@ -223,18 +223,19 @@ impl AddressSpace {
         // The last table of the second level that is not there.
         let mut missing = None;
         for (at, next) in spans(address, end) {
-            let Some(first) = self.leaf(memory, at) else {
-                let top = index(at, 2);
-                let is_there = memory.read(self.root + 8 * top) & VALID != 0;
-                if !is_there && missing.replace(top) != Some(top) {
-                    tables += 1;
+            let is_valid = |entry| memory.read(entry) & VALID != 0;
+            let top = index(at, 2);
+            match self.leaf(memory, at) {
+                Some(_) if replace => {}
+                Some(first) => {
+                    let mut entries = (first..first + (next - at) / PAGE * 8).step_by(8);
+                    if entries.any(is_valid) {
+                        return Err(MapError::Mapped);
+                    }
                 }
-                tables += 1;
-                continue;
-            };
-            let mut entries = (first..first + (next - at) / PAGE * 8).step_by(8);
-            if !replace && entries.any(|entry| memory.read(entry) & VALID != 0) {
-                return Err(MapError::Mapped);
+                None if is_valid(self.root + 8 * top) => tables += 1,
+                // The first of those behind a missing table needs that one, too.
+                None => tables += 1 + u64::from(missing.replace(top) != Some(top)),
             }
         }
         let left = (self.end - self.next) + (self.spare.1 - self.spare.0);
@@ -291,12 +292,9 @@ impl AddressSpace {
 
 /// A range in parts, each of which lies in one table of the last level.
 fn spans(address: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
-    let mut at = address;
-    core::iter::from_fn(move || {
-        let begin = at;
-        at = end.min((begin / SPAN + 1) * SPAN);
-        (begin < end).then_some((begin, at))
-    })
+    let all = address / SPAN..end.div_ceil(SPAN);
+    let all = all.map(move |span| (address.max(span * SPAN), end.min((span + 1) * SPAN)));
+    all.filter(|(begin, end)| begin < end)
 }
 
 /// Whether pages can be mapped there.

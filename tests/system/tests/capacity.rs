@@ -95,7 +95,9 @@ fn crowd() -> String {
     let mut managers = String::new();
     for number in 0..15 {
         let first = 2 + 4 * number;
-        let apps: String = (first..first + 4).map(crowded).collect();
+        let apps: String = (first..first + 4)
+            .map(|tile| crowded(tile, "1500ms"))
+            .collect();
         managers += &format!(
             r#"<manager name="m{number}" tile="{first}"><domain name="d{number}">{apps}</domain></manager>"#
         );
@@ -106,7 +108,7 @@ fn crowd() -> String {
 }
 
 /// A service and its clients on a tile.
-fn crowded(tile: usize) -> String {
+fn crowded(tile: usize, until: &str) -> String {
     let mut apps = format!(
         r#"<app name="s{tile}" tile="{tile}" program="service/fragile" memory="128KiB" background="true"><service/>
         <rgate name="priority-0" slots="{CLIENTS}"/></app>"#
@@ -114,10 +116,23 @@ fn crowded(tile: usize) -> String {
     for client in 0..CLIENTS {
         apps += &format!(
             r#"<app name="c{tile}-{client}" tile="{tile}" program="service/persistent" memory="128KiB">
-            <argument name="runs" value="2"/><argument name="until" value="1500ms"/><session name="service" to="s{tile}"/></app>"#
+            <argument name="runs" value="2"/><argument name="until" value="{until}"/><session name="service" to="s{tile}"/></app>"#
         );
     }
     apps
+}
+
+/// Sixty applications of one manager, four of them services: each finds its own. Before, services of an application behind the 31st were
+/// never found.
+#[test]
+fn every_application_of_a_manager_can_serve() {
+    let apps: String = (2..6).map(|tile| crowded(tile, "300ms")).collect();
+    let text = format!(
+        r#"<system name="sixty" platform="tiled-64" duration="1s" manager-tile="1"><domain name="d">{apps}</domain></system>"#
+    );
+    let report = boot_text(&text, &[]).remove(0);
+    is_well(&report, 4 * CLIENTS);
+    assert_eq!(report.alive_at_once(), 4 * CLIENTS);
 }
 
 /// The crowd is a valid system in every test; `BULKHEAD_LONG=1` boots it.

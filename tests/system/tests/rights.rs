@@ -82,6 +82,21 @@ fn random_calls_from_several_tiles_lose_nothing() {
     storm(100_000);
 }
 
+#[test]
+fn who_offers_a_service_again_and_again_is_named_once() {
+    let text = r#"<system name="pretender" platform="tiled-gem5" duration="50ms" manager-tile="1">
+  <domain name="d" criticality="E"><app name="pretender" tile="2" program="adversary/pretender"/></domain>
+</system>"#;
+    let reports = boot_text(text, &[]);
+    let report = &reports[0];
+    assert_eq!(report.code, Some(0), "{}", report.console);
+    let said = report.printed("pretender")[0].split(' ').next();
+    let offers: u64 = said.and_then(|count| count.parse().ok()).unwrap_or(0);
+    assert!(offers > 100, "{}", report.console);
+    let said = report.console.lines().filter(|l| l.starts_with("[root] "));
+    assert_eq!(said.count(), 1, "{}", report.console);
+}
+
 /// A million calls: takes minutes. `cargo test --release -p bulkhead-system-tests -- --ignored million`.
 #[test]
 #[ignore = "a million calls"]

@@ -34,7 +34,7 @@ fn lie(activity: u16) {
     marker::mux_budget(never.pack());
     marker::mux_ready(never.pack());
     marker::mux_member(never.pack());
-    marker::mux_interrupts();
+    marker::mux_interrupts(0);
     marker::activity_begins(begins.pack());
     for word in [u64::from_le_bytes(*b"innocent"), 0, 0, 0] {
         marker::activity_name(word);

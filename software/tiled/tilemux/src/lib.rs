@@ -10,5 +10,3 @@ pub mod mux;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_refusals;

@@ -14,7 +14,7 @@ mod tile;
 
 use arch::Resume;
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TILEMUX_ACTIVITY, TLB_WRITE};
-use bulkhead_abi::marker::{HEAP_EXHAUSTED, PANIC, Since};
+use bulkhead_abi::marker::{HEAP_EXHAUSTED, MarkerKind, PANIC, Since};
 use bulkhead_abi::pager::PagerAnswer;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{Ecall, Request, TileMuxError};
@@ -50,16 +50,13 @@ enum Unprinted {
 struct Markers;
 
 impl Witness for Markers {
-    fn member(&mut self, since: Since) {
-        marker::mux_member(since.pack());
-    }
-
-    fn ready(&mut self, since: Since) {
-        marker::mux_ready(since.pack());
-    }
-
-    fn budget(&mut self, since: Since) {
-        marker::mux_budget(since.pack());
+    #[inline(always)]
+    fn tell(&mut self, kind: MarkerKind, since: Since) {
+        match kind {
+            MarkerKind::MuxReady => marker::mux_ready(since.pack()),
+            MarkerKind::MuxBudget => marker::mux_budget(since.pack()),
+            _ => marker::mux_member(since.pack()),
+        }
     }
 }
 
@@ -75,7 +72,7 @@ struct TileMux {
 impl TileMux {
     fn new(policy: Policy, slice: u64, second: bool) -> Self {
         Self {
-            mux: Mux::with_witness(policy, slice, Markers),
+            mux: Mux::new(policy, slice, Markers),
             tile: Tile::new(),
             running: None,
             second,
@@ -88,6 +85,7 @@ impl TileMux {
             panic!("a trap while nothing runs: {cause:#x}")
         };
         if cause & INTERRUPT != 0 {
+            marker::mux_interrupts(cause);
             return self.interrupt(place);
         }
         if is_environment_call(cause) {
@@ -302,7 +300,6 @@ impl TileMux {
 
     /// An interrupt: messages for activities that do not run, requests of the kernel, the timer.
     fn interrupt(&mut self, running: usize) -> Resume {
-        marker::mux_interrupts();
         let (mut changed, mut requests) = (false, false);
         if self.second {
             (changed, requests) = self.news();

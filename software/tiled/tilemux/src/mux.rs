@@ -5,6 +5,7 @@
 
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
+use bulkhead_abi::marker::MarkerKind::{self, MuxBudget, MuxMember, MuxReady};
 use bulkhead_abi::marker::Since;
 use bulkhead_abi::memory_map::DTU_BASE;
 use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
@@ -30,22 +31,12 @@ pub trait Machine: TableMemory {
 
 /// Who hears of every change of who wants the hart. It cannot influence anything.
 pub trait Witness {
-    /// An activity comes, not ready and with time as it likes, or goes ([`Since::NEVER`]).
-    fn member(&mut self, since: Since);
-    /// An activity is ready from a moment on.
-    fn ready(&mut self, since: Since);
-    /// The budget of an activity lets it run from a moment on.
-    fn budget(&mut self, since: Since);
+    /// [`MarkerKind::MuxMember`], [`MarkerKind::MuxReady`] or [`MarkerKind::MuxBudget`].
+    fn tell(&mut self, kind: MarkerKind, since: Since);
 }
 
-/// Nobody hears.
-#[derive(Clone, Copy, Debug)]
-pub struct Silent;
-
-impl Witness for Silent {
-    fn member(&mut self, _: Since) {}
-    fn ready(&mut self, _: Since) {}
-    fn budget(&mut self, _: Since) {}
+impl Witness for () {
+    fn tell(&mut self, _: MarkerKind, _: Since) {}
 }
 
 fn since(activity: u16, moment: u64) -> Since {
@@ -170,26 +161,19 @@ const NOBODY: u16 = IDLE_ACTIVITY;
 
 /// All activities. Each has a place, stable for as long as it lives, which is its number in the schedule.
 #[derive(Debug)]
-pub struct Mux<W = Silent> {
+pub struct Mux<W = ()> {
     /// Numbers of the activities by place, apart from them: whom a message is for is asked at every interrupt.
     ids: [u16; ACTIVITIES],
     activities: [Option<Activity>; ACTIVITIES],
-    scheduler: Scheduler<ACTIVITIES>,
+    pub(crate) scheduler: Scheduler<ACTIVITIES>,
     /// Places of those who wait for a moment, as bits.
     timed: u32,
-    witness: W,
+    pub(crate) witness: W,
 }
 
-impl Mux {
-    /// None, with a policy and slices of so many nanoseconds.
-    pub const fn new(policy: Policy, slice: u64) -> Self {
-        Self::with_witness(policy, slice, Silent)
-    }
-}
-
-impl<W> Mux<W> {
-    /// None, with a policy, slices of so many nanoseconds, and somebody who hears.
-    pub const fn with_witness(policy: Policy, slice: u64, witness: W) -> Self {
+impl<W: Witness> Mux<W> {
+    /// None, with a policy, slices of so many nanoseconds, and who hears.
+    pub const fn new(policy: Policy, slice: u64, witness: W) -> Self {
         Self {
             ids: [NOBODY; ACTIVITIES],
             activities: [None; ACTIVITIES],
@@ -198,9 +182,7 @@ impl<W> Mux<W> {
             witness,
         }
     }
-}
 
-impl<W: Witness> Mux<W> {
     /// The place of an activity.
     pub fn place(&self, id: u16) -> Option<usize> {
         self.ids
@@ -294,7 +276,7 @@ impl<W: Witness> Mux<W> {
                     return Err(TileMuxError::BadRequest);
                 }
                 self.find(activity)?.1.limited = true;
-                self.witness.budget(since(activity, start));
+                self.witness.tell(MuxBudget, since(activity, start));
                 self.tell_shared(machine);
             }
             Request::Start {
@@ -305,7 +287,7 @@ impl<W: Witness> Mux<W> {
                 let (place, target) = self.created(activity)?;
                 target.state = State::Ready;
                 self.scheduler.set_ready(place, true, now);
-                self.witness.ready(since(activity, Since::NOW));
+                self.witness.tell(MuxReady, since(activity, Since::NOW));
                 self.tell_shared(machine);
                 return Ok(Some((activity, Entry { entry, stack })));
             }
@@ -417,7 +399,7 @@ impl<W: Witness> Mux<W> {
         });
         self.ids[place] = id;
         self.scheduler.add(place);
-        self.witness.member(since(id, Since::NOW));
+        self.witness.tell(MuxMember, since(id, Since::NOW));
         Ok(())
     }
 
@@ -428,7 +410,7 @@ impl<W: Witness> Mux<W> {
             self.ids[place] = NOBODY;
             self.timed &= !(1 << place);
             self.scheduler.remove(place);
-            self.witness.member(since(id, Since::NEVER));
+            self.witness.tell(MuxMember, since(id, Since::NEVER));
             self.tell_shared(machine);
         }
     }
@@ -495,7 +477,8 @@ impl<W: Witness> Mux<W> {
     pub fn suspend(&mut self, place: usize, cause: StopCause, now: u64) {
         if let Some(Some(activity)) = self.activities.get_mut(place) {
             activity.state = State::Paging(cause);
-            self.witness.ready(since(activity.id, Since::NEVER));
+            self.witness
+                .tell(MuxReady, since(activity.id, Since::NEVER));
             self.scheduler.set_ready(place, false, now);
         }
     }
@@ -575,7 +558,7 @@ impl<W: Witness> Mux<W> {
             self.timed |= 1 << place;
             moment = until;
         }
-        self.witness.ready(since(activity.id, moment));
+        self.witness.tell(MuxReady, since(activity.id, moment));
         self.scheduler.set_ready(place, false, now);
     }
 
@@ -603,21 +586,9 @@ impl<W: Witness> Mux<W> {
         if let Some(Some(activity)) = self.activities.get_mut(place) {
             activity.state = State::Ready;
             self.timed &= !(1 << place);
-            self.witness.ready(since(activity.id, Since::NOW));
+            self.witness.tell(MuxReady, since(activity.id, Since::NOW));
             self.scheduler.set_ready(place, true, now);
         }
-    }
-
-    /// Who hears.
-    #[cfg(test)]
-    pub(crate) fn witness_mut(&mut self) -> &mut W {
-        &mut self.witness
-    }
-
-    /// Whether the activity in a place is ready.
-    #[cfg(test)]
-    pub(crate) fn is_ready(&self, place: usize) -> bool {
-        self.scheduler.is_ready(place)
     }
 
     /// How urgent the activity in a place is, see [`Scheduler::urgency`].
@@ -633,7 +604,7 @@ impl<W: Witness> Mux<W> {
     /// The activity in a place ran from one moment to another.
     pub fn charge(&mut self, place: usize, start: u64, end: u64) {
         if let Some(again) = self.scheduler.charge(place, start, end) {
-            self.witness.budget(since(self.ids[place], again));
+            self.witness.tell(MuxBudget, since(self.ids[place], again));
         }
     }
 

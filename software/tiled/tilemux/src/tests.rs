@@ -1,5 +1,7 @@
 //! The decisions of TileMux on a tile that only remembers.
 
+mod refusals;
+
 use crate::mux::{Access, Machine, Mux, is_environment_call, panic_cause};
 use bulkhead_abi::dtu::{NO_ENDPOINT, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
@@ -91,7 +93,7 @@ fn start(mux: &mut Mux, tile: &mut Tile, id: u16) {
 
 #[test]
 fn alone_nobody_is_interrupted() {
-    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
     assert_eq!(mux.decide(0), Decision::Idle { until: None });
     start(&mut mux, &mut tile, 1);
     assert_eq!(
@@ -106,7 +108,7 @@ fn alone_nobody_is_interrupted() {
 
 #[test]
 fn sharing_is_told_to_everybody_and_ends() {
-    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
     start(&mut mux, &mut tile, 1);
     start(&mut mux, &mut tile, 2);
     for id in [1, 2] {
@@ -141,7 +143,7 @@ fn sharing_is_told_to_everybody_and_ends() {
 
 #[test]
 fn waiting_ends_by_message_or_time() {
-    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
     start(&mut mux, &mut tile, 1);
     mux.wait(&tile, 0, 20, 500, 0);
     assert_eq!(mux.decide(0), Decision::Idle { until: Some(500) });
@@ -187,7 +189,7 @@ fn waiting_ends_by_message_or_time() {
 
 #[test]
 fn the_unit_gets_only_what_the_activity_may_use() {
-    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
     start(&mut mux, &mut tile, 1);
     let page = |n: u64| ENVIRONMENT_BASE + n * 4096;
     assert!(mux.translate(&mut tile, 1, page(0) + 77, TLB_READ));
@@ -210,7 +212,7 @@ fn the_unit_gets_only_what_the_activity_may_use() {
 
 #[test]
 fn lazy_pages_are_mapped_when_they_are_used() {
-    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
     let create = Request::Create {
         activity: 1,
         tables: region(1) + 0x1_0000,
@@ -269,7 +271,7 @@ fn lazy_pages_are_mapped_when_they_are_used() {
 
 #[test]
 fn a_pager_gives_pages() {
-    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
     let base = 0x1002_0000;
     let create = Request::Create {
         activity: 1,
@@ -347,7 +349,7 @@ fn a_pager_gives_pages() {
 
 #[test]
 fn requests_are_checked() {
-    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
     start(&mut mux, &mut tile, 1);
     let mut refused = |request, error| assert_eq!(mux.request(&mut tile, request, 0), Err(error));
     let create = |activity, table_pages| Request::Create {
@@ -398,7 +400,7 @@ fn requests_are_checked() {
 
 #[test]
 fn there_is_room_for_sixteen() {
-    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
     for id in 1..=16 {
         start(&mut mux, &mut tile, id);
     }
@@ -414,7 +416,7 @@ fn there_is_room_for_sixteen() {
 
 #[test]
 fn budgets_let_others_run() {
-    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+    let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
     start(&mut mux, &mut tile, 1);
     let budget = Request::SetBudget {
         activity: 1,
@@ -460,7 +462,7 @@ proptest! {
     /// Whatever the kernel asks and applications do, somebody who is ready runs, and only the living run.
     #[test]
     fn somebody_ready_runs(steps in proptest::collection::vec((0u8..6, 1u16..6, 0u64..2000), 1..100)) {
-        let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+        let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
         let mut alive: BTreeMap<u16, bool> = BTreeMap::new();
         let mut now = 0;
         for (step, id, value) in steps {
@@ -515,7 +517,7 @@ fn tilemux_writes_only_into_memory_that_is_the_activitys_own() {
     let foreign = 0x8070_0000;
     // Whether the manager mapped an environment of the activity's own before.
     for own in [false, true] {
-        let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE), Tile::default());
+        let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());
         start(&mut mux, &mut tile, 1);
         let tables = region(2) + 0x1_0000;
         let mut requests = vec![

@@ -29,7 +29,7 @@ pub(super) struct Closing {
     /// Who shall look again.
     wakes: [Option<u16>; WAKES],
     /// The semaphore, with its birth, whose sleepers shall think again, because somebody who could have raised it is gone.
-    alarmed: Option<(NodeId, u64)>,
+    pub(super) alarmed: Option<(NodeId, u64)>,
 }
 
 impl Closing {
@@ -51,17 +51,10 @@ impl Closing {
 }
 
 impl System {
-    /// A copy of a semaphore is gone: those who wait shall think again, one in each step.
-    pub(super) fn alarm(&mut self, level: usize, semaphore: NodeId) {
-        let birth = self.space.birth(semaphore);
-        self.jobs.closing[level].alarmed = Some((semaphore, birth));
-    }
-
     /// Whether those who wait for a semaphore are being told to think again; then nobody begins to wait for it, so that this ends.
     pub(super) fn is_alarmed(&self, semaphore: NodeId) -> bool {
-        let birth = self.space.birth(semaphore);
-        let mut all = self.jobs.closing.iter();
-        all.any(|closing| closing.alarmed == Some((semaphore, birth)))
+        let known = Some((semaphore, self.space.birth(semaphore)));
+        self.jobs.closing.iter().any(|c| c.alarmed == known)
     }
 
     /// One of those who shall think again does; false if there is none left.

@@ -338,7 +338,9 @@ impl System {
         if removed.copy {
             if let (Object::Semaphore { .. }, Some(origin)) = (removed.object, removed.origin) {
                 // He could have raised it; who waits shall think again.
-                self.alarm(level, self.space.owner(origin));
+                let semaphore = self.space.owner(origin);
+                let birth = self.space.birth(semaphore);
+                self.jobs.closing[level].alarmed = Some((semaphore, birth));
             }
             return;
         }

@@ -4,7 +4,7 @@ use crate::mux::{Access, Mux, Witness};
 use crate::tests::Tile;
 use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::environment::ENVIRONMENT_BASE;
-use bulkhead_abi::marker::Since;
+use bulkhead_abi::marker::{MarkerKind, Since};
 use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
 use bulkhead_abi::tilemux::Request;
 use bulkhead_exec::tile::{Decision, Policy};
@@ -19,22 +19,22 @@ struct Heard {
 }
 
 impl Witness for Heard {
-    fn member(&mut self, since: Since) {
-        self.members.remove(&since.activity);
-        if since.moment != Since::NEVER {
-            self.members.insert(since.activity, (Since::NEVER, 0));
+    fn tell(&mut self, kind: MarkerKind, since: Since) {
+        let Since { activity, moment } = since;
+        if kind == MarkerKind::MuxMember {
+            self.members.remove(&activity);
+            if moment != Since::NEVER {
+                self.members.insert(activity, (Since::NEVER, 0));
+            }
+            return;
         }
-    }
-
-    fn ready(&mut self, since: Since) {
-        let moment = since.moment.max(self.now);
-        let member = self.members.get_mut(&since.activity);
-        member.expect("it was said that it is there").0 = moment;
-    }
-
-    fn budget(&mut self, since: Since) {
-        let member = self.members.get_mut(&since.activity);
-        member.expect("it was said that it is there").1 = since.moment;
+        let member = self.members.get_mut(&activity);
+        let member = member.expect("it was said that it is there");
+        match kind {
+            MarkerKind::MuxReady => member.0 = moment.max(self.now),
+            MarkerKind::MuxBudget => member.1 = moment,
+            other => panic!("{other:?} is nothing of a witness"),
+        }
     }
 }
 
@@ -115,11 +115,11 @@ proptest! {
         steps in proptest::collection::vec(step(), 1..120), realtime in any::<bool>(),
     ) {
         let policy = if realtime { Policy::Realtime } else { Policy::Throughput };
-        let mut mux = Mux::with_witness(policy, 1000, Heard::default());
+        let mut mux = Mux::new(policy, 1000, Heard::default());
         let mut tile = Tile::default();
         let mut now = 1;
         for (index, step) in steps.into_iter().enumerate() {
-            mux.witness_mut().now = now;
+            mux.witness.now = now;
             match step {
                 Step::Request(mut request) => {
                     // The kernel gives no memory for tables twice.
@@ -132,7 +132,7 @@ proptest! {
                     }
                 }
                 Step::Wait(id, endpoint, until) => {
-                    if let Some(place) = mux.place(id).filter(|place| mux.is_ready(*place)) {
+                    if let Some(place) = mux.place(id).filter(|place| mux.scheduler.is_ready(*place)) {
                         mux.wait(&tile, place, endpoint, until, now);
                     }
                 }
@@ -143,7 +143,7 @@ proptest! {
                     }
                 }
                 Step::Suspend(id) => {
-                    if let Some(place) = mux.place(id).filter(|place| mux.is_ready(*place)) {
+                    if let Some(place) = mux.place(id).filter(|place| mux.scheduler.is_ready(*place)) {
                         mux.suspend(place, StopCause::Panic, now);
                     }
                 }
@@ -155,19 +155,19 @@ proptest! {
                 Step::Run(time) => {
                     let end = now + time;
                     if let Decision::Run { member, .. } = mux.decide(now) {
-                        mux.witness_mut().now = end;
+                        mux.witness.now = end;
                         mux.charge(member, now, end);
                     }
                     now = end;
                 }
             }
-            mux.witness_mut().now = now;
+            mux.witness.now = now;
             // Whoever runs is ready and may run, and nobody who could run is left out.
             let chosen = match mux.decide(now) {
                 Decision::Run { member, .. } => mux.at(member).map(|activity| activity.id),
                 Decision::Idle { .. } => None,
             };
-            let heard = mux.witness_mut();
+            let heard = &mux.witness;
             let may = |(ready, budget): &(u64, u64)| *ready <= now && *budget <= now;
             let can = heard.members.values().any(may);
             prop_assert_eq!(chosen.is_some(), can, "at {}: {:?}", now, heard);
@@ -177,7 +177,7 @@ proptest! {
             }
             for (id, (ready, _)) in heard {
                 let place = mux.place(id).expect("it is there");
-                prop_assert_eq!(mux.is_ready(place), ready <= now, "{} at {}", id, now);
+                prop_assert_eq!(mux.scheduler.is_ready(place), ready <= now, "{} at {}", id, now);
             }
         }
     }
