@@ -32,7 +32,7 @@ use unit::Unit;
 /// Nanoseconds that closing the books takes at most: some tiles that do not answer.
 const CLOSING: u64 = 1_000_000_000;
 
-/// Pieces of texts that are written before it is said that somebody stopped, at most: what comes later is not what he said before, or far too
+/// Pieces of texts that are written before it is said that somebody stopped, at most, or as many as there are places for texts: what comes later is not what he said before, or far too
 /// long.
 const PIECES: usize = 48;
 
@@ -390,7 +390,7 @@ fn report(system: &mut System, unit: &mut Unit) -> bool {
         measured(TEXT, || unit.print_more());
         return true;
     }
-    let may_wait = unit.said < PIECES;
+    let may_wait = unit.said < unit.texts().max(PIECES);
     unit.said += 1;
     if may_wait && unit.is_printing() {
         measured(TEXT, || unit.print_more());
