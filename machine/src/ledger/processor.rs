@@ -206,8 +206,8 @@ impl Processor {
 
     /// Books all waits up to now.
     pub fn settle(&mut self, now: Tick, ledger: &mut Ledger) {
-        if let Some(over) = self.over.take() {
-            self.book(over.min(now), ledger);
+        if let Some(over) = self.over.take_if(|over| *over <= now) {
+            self.book(over, ledger);
             for id in self.members.iter().map(|m| m.id).collect::<Vec<_>>() {
                 self.remove(id);
             }

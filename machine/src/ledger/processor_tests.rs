@@ -202,7 +202,10 @@ fn looking_at_it_divides_no_wait() {
     };
     let once = wait(&[]);
     assert_eq!(once, wait(&[10, 30, 31, 77, 77]));
-    assert!(once.contains("count: 1") && !once.contains("count: 2"), "{once}");
+    assert!(
+        once.contains("count: 1") && !once.contains("count: 2"),
+        "{once}"
+    );
 }
 
 /// One that counts every tick for itself.
