@@ -154,6 +154,21 @@ impl Ledger {
         booking.longest = booking.longest.max(ticks);
     }
 
+    /// The last stretch of this victim, culprit and resource, which was `so_far` long, goes on for `ticks`: it stays one stretch, so
+    /// nothing depends on how often somebody looked at it.
+    pub fn lengthen(
+        &mut self,
+        victim: Owner,
+        culprit: Owner,
+        resource: Resource,
+        (so_far, ticks): (Tick, Tick),
+    ) {
+        let at = self.find(victim, culprit, resource);
+        let booking = &mut self.bookings[at];
+        booking.ticks += ticks;
+        booking.longest = booking.longest.max(so_far + ticks);
+    }
+
     /// Books a stretch and adds it to the account of the request that waited.
     pub fn wait(
         &mut self,

@@ -39,7 +39,48 @@ struct Member {
     ready: Tick,
     /// Its budget lets it run from here on.
     budget: Tick,
+    /// What it waited for last.
+    stretch: Option<Stretch>,
     times: Times,
+}
+
+/// A wait for one and the same.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    culprit: Owner,
+    resource: Resource,
+    length: Tick,
+    end: Tick,
+}
+
+impl Member {
+    /// Books that it waited from one moment to another.
+    fn wait(
+        &mut self,
+        culprit: Owner,
+        resource: Resource,
+        (from, to): (Tick, Tick),
+        ledger: &mut Ledger,
+    ) {
+        if from == to {
+            return;
+        }
+        let victim = Owner::new(culprit.tile, self.id);
+        let mut length = to - from;
+        match self.stretch {
+            Some(last) if (last.culprit, last.resource, last.end) == (culprit, resource, from) => {
+                ledger.lengthen(victim, culprit, resource, (last.length, length));
+                length += last.length;
+            }
+            _ => ledger.book(victim, culprit, resource, length),
+        }
+        self.stretch = Some(Stretch {
+            culprit,
+            resource,
+            length,
+            end: to,
+        });
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,6 +155,7 @@ impl Processor {
                         id: since.activity,
                         ready: Tick::MAX,
                         budget: 0,
+                        stretch: None,
                         times: Times::default(),
                     });
                 }
@@ -164,8 +206,8 @@ impl Processor {
 
     /// Books all waits up to now.
     pub fn settle(&mut self, now: Tick, ledger: &mut Ledger) {
-        if let Some(over) = self.over.take() {
-            self.book(over.min(now), ledger);
+        if let Some(over) = self.over.take_if(|over| *over <= now) {
+            self.book(over, ledger);
             for id in self.members.iter().map(|m| m.id).collect::<Vec<_>>() {
                 self.remove(id);
             }
@@ -200,11 +242,11 @@ impl Processor {
                 member.times.had += now - ready;
                 continue;
             }
-            let victim = Owner::new(self.tile, member.id);
             let budget = member.budget.clamp(ready, now);
-            ledger.book(victim, victim, Resource::ProcessorBudget, budget - ready);
+            let own = Owner::new(self.tile, member.id);
+            member.wait(own, Resource::ProcessorBudget, (ready, budget), ledger);
             let holder = Owner::new(self.tile, holder);
-            ledger.book(victim, holder, Resource::Processor, now - budget);
+            member.wait(holder, Resource::Processor, (budget, now), ledger);
         }
     }
 
@@ -213,6 +255,7 @@ impl Processor {
         self.gone.clear();
         for member in &mut self.members {
             member.times = Times::default();
+            member.stretch = None;
         }
     }
 

@@ -180,6 +180,34 @@ fn whoever_is_gone_waits_for_nobody() {
     assert_eq!(hart.times(), [(A, 0, 10), (B, 60, 0)]);
 }
 
+#[test]
+fn looking_at_it_divides_no_wait() {
+    let wait = |looks: &[Tick]| {
+        let mut hart = Hart::with(&[A, B]);
+        hart.all(
+            0,
+            &[
+                (MuxReady, A, 0),
+                (MuxBudget, A, 30),
+                (MuxReady, B, 0),
+                (MuxRuns, B, 0),
+                (MuxLeaves, 0, 0),
+            ],
+        );
+        for &look in looks {
+            hart.processor.settle(look, &mut hart.ledger);
+        }
+        hart.processor.settle(100, &mut hart.ledger);
+        format!("{:?}", hart.ledger.bookings())
+    };
+    let once = wait(&[]);
+    assert_eq!(once, wait(&[10, 30, 31, 77, 77]));
+    assert!(
+        once.contains("count: 1") && !once.contains("count: 2"),
+        "{once}"
+    );
+}
+
 /// One that counts every tick for itself.
 #[derive(Clone, Copy, Default)]
 struct Counted {

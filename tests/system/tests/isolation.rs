@@ -57,7 +57,7 @@ fn adversaries_end_and_harm_nobody() {
     let text = "kernel: activity 2 (sensor) on tile 2 stopped: panic";
     let line = "x".repeat(127);
     let forged = beside.printed("forger").concat();
-    assert_eq!(forged, format!("{text}{text}??[2K{text}?1A?{line}{text}"));
+    assert_eq!(forged, format!("{text}{text}??[2K{text}??1A?{line}{text}"));
     let own = |line: &&str| line.starts_with("kernel: activity 2 (sensor)");
     assert_eq!(beside.console.lines().filter(own).count(), 1);
     // Who shares a tile with endless loops still computes what it should.

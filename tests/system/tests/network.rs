@@ -133,7 +133,10 @@ fn traces_show_every_frame_of_both_chips() {
     let far = result.peer.as_ref().expect("two chips");
     for (index, trace) in finished.traces.iter().enumerate() {
         let trace = Trace::decode(&trace.as_ref().expect("a trace")[..]).expect("decodes");
-        let sides = [("tile 7/", result), ("far/tile 7/", &**far)];
+        let sides = [
+            ("tile 7: network/", result),
+            ("far/tile 7: network/", &**far),
+        ];
         let mut flows: Vec<BTreeMap<String, Vec<u64>>> = Vec::new();
         for (path, side) in sides {
             let variant = &side.variants[index];

@@ -3,7 +3,7 @@
 use bulkhead_abi::dtu::Endpoint;
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_experiments::audit::{Options, audit};
-use bulkhead_machine::machine::Machine;
+use bulkhead_machine::machine::{Machine, Outcome as Ended, RunLimit};
 use bulkhead_report::result::{End, IncidentKind};
 use bulkhead_report::verdict::{Judgement, Outcome, Promise};
 use bulkhead_report::{page, table};
@@ -198,13 +198,23 @@ fn without_its_kernel(deed: &(dyn Fn(&mut Machine) + Sync), words: &str) {
 
 #[test]
 fn nothing_holds_beside_a_kernel_that_panicked() {
-    // Its unit forgets the ways to the other tiles.
+    // Its unit forgets the ways to other tiles, again and again, until the kernel needs one that it has just made.
     let forget = |machine: &mut Machine| {
-        let unit = machine.unit_mut(0).expect("the kernel's tile");
-        for index in PMP_WINDOWS as u16..1024 {
-            if matches!(unit.endpoint(index), Endpoint::Memory(_)) {
-                unit.set_endpoint(index, Endpoint::Invalid);
+        let step = machine.config().ticks_per_second / 10_000_000;
+        let panicked = |machine: &Machine| {
+            let said = machine.console(0).expect("the kernel's tile has one");
+            String::from_utf8_lossy(said).contains("panicked")
+        };
+        while !panicked(machine) {
+            let unit = machine.unit_mut(0).expect("the kernel's tile");
+            for index in PMP_WINDOWS as u16..1024 {
+                if matches!(unit.endpoint(index), Endpoint::Memory(_)) {
+                    unit.set_endpoint(index, Endpoint::Invalid);
+                }
             }
+            let ticks = machine.now() + step;
+            let outcome = machine.run(RunLimit { ticks }, None);
+            assert_eq!(outcome, Ended::Limit, "it did not panic");
         }
     };
     without_its_kernel(&forget, "panicked at ");
