@@ -227,7 +227,6 @@ fn sends_frames(attack: &AttackResult) -> bool {
 
 /// A network service and its client, beside adversaries on both chips: one of them has the card at the other end of the cable.
 #[test]
-#[ignore = "open: figures and culprits of the kernel before the merges; what was seen since is in docs/decisions/0002-open-points.md"]
 fn a_flood_from_the_other_chip_is_found() {
     let finished = two_chips("control", 3);
     let domain = only(&finished);
