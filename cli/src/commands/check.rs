@@ -33,6 +33,44 @@ pub fn check(options: &Check) -> Outcome {
     }
 }
 
+/// What looks like a mistake, and may be none: names that say an automotive level where the letter says another one. Those levels
+/// count the other way round.
+fn notes(system: &System) -> Vec<String> {
+    let all = system.domains.iter().filter_map(|domain| {
+        let level = asil(&domain.local)?;
+        // D, C, B, A and QM.
+        let meant = if level == 'Q' { 'E' } else { (b'A' + b'D' - level as u8) as char };
+        let named = if level == 'Q' { "QM".to_owned() } else { format!("ASIL {level}") };
+        (meant != domain.criticality).then(|| {
+            format!(
+                "domain `{}` has criticality {}, of A (highest) to E; {named} is criticality {meant} (docs/criticality.md)",
+                domain.name, domain.criticality
+            )
+        })
+    });
+    all.collect()
+}
+
+/// The automotive level that a name mentions: `A` to `D`, `Q` for QM.
+fn asil(name: &str) -> Option<char> {
+    let name = name.to_ascii_uppercase();
+    let mut words = name.split(['-', '_']);
+    while let Some(word) = words.next() {
+        let level = match word.strip_prefix("ASIL") {
+            Some("") => words.next()?,
+            Some(level) => level,
+            None if word == "QM" => "QM",
+            None => continue,
+        };
+        return match level {
+            "A" | "B" | "C" | "D" => level.chars().next(),
+            "QM" => Some('Q'),
+            _ => None,
+        };
+    }
+    None
+}
+
 /// Shows what a platform has. That it was loaded says that it is valid.
 fn check_platform(platform: &Platform, as_json: bool) -> Outcome {
     if as_json {
@@ -153,6 +191,9 @@ fn check_system(options: &Check) -> Outcome {
         ));
     }
     text.push_str(&verdict.head(&[]));
+    for note in notes(&system) {
+        text.push_str(&format!("Note: {note}\n"));
+    }
     text.push_str(&format!("\nPlacement:\n{}", placement_table(&placement)));
     let cycle = run::reference_cycle(&system).max(1);
     let mut table = plain(&[
@@ -240,4 +281,39 @@ fn shared_tiles(variants: &[(String, System)], text: &mut String) -> Result<(), 
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkhead_model::load_system_text;
+
+    #[test]
+    fn automotive_levels_in_names_are_found() {
+        let cases = [
+            ("brake-asil-d", Some('D')),
+            ("asilb", Some('B')),
+            ("ASIL_A-lamp", Some('A')),
+            ("radio-qm", Some('Q')),
+            ("basil-d", None),
+            ("asil-e", None),
+            ("asil", None),
+        ];
+        for (name, level) in cases {
+            assert_eq!(asil(name), level, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_letter_that_looks_like_an_automotive_level_is_noted() {
+        let system = |letter: char| {
+            let text = format!(
+                "<system name=\"s\" platform=\"tiled-gem5\" duration=\"1ms\"><domain name=\"brake-asil-d\" criticality=\"{letter}\">\
+                 <app name=\"a\" program=\"x\"/></domain></system>"
+            );
+            load_system_text("s.xml", &text, &LoadOptions::default()).expect("valid")
+        };
+        assert!(notes(&system('A')).is_empty());
+        insta::assert_snapshot!(notes(&system('D')).join("\n"), @"domain `brake-asil-d` has criticality D, of A (highest) to E; ASIL D is criticality A (docs/criticality.md)");
+    }
 }

@@ -269,7 +269,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "background",
                 Boolean,
                 "false",
-                "The run does not wait for it: a run ends when every other application has ended.",
+                "The run does not wait for it: a run ends when every other application has ended. If all are in the background, it lasts for its whole duration.",
             ),
             optional(
                 "device",

@@ -91,8 +91,10 @@ impl Session {
             };
             match syscall::call(&request) {
                 Ok(_) => return Ok(Self { selector: target }),
-                // The service has not been offered yet.
-                Err(SyscallError::NoCapability) if time::now() < end => {
+                // The service has not been offered yet; or its server has just ended, and what is left of it goes.
+                Err(SyscallError::NoCapability | SyscallError::Gone | SyscallError::Revoked)
+                    if time::now() < end =>
+                {
                     time::sleep_until(time::now() + 20_000);
                 }
                 // What stands there is no service: its manager says that there will be none.

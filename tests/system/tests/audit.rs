@@ -28,7 +28,6 @@ fn only(finished: &Finished) -> &DomainResult {
 const TIGHT: &str = "flow[loop]@deadline=100us";
 
 #[test]
-#[ignore = "open: figures and culprits of the kernel before the merges; what was seen since is in docs/decisions/0002-open-points.md"]
 fn limits_bound_what_the_quickstart_suffers_and_their_removal_is_found() {
     let good = checked("quickstart", "control", &[TIGHT], 6);
     let domain = only(&good);
@@ -65,11 +64,13 @@ fn limits_bound_what_the_quickstart_suffers_and_their_removal_is_found() {
         let slowdown = attack.map_or(0, |attack| attack.slowdown);
         assert!((2500..=worst.slowdown).contains(&slowdown), "{attack:?}");
     }
-    // The first difference comes soon after the start of the attack, and the ledger names the attackers.
+    // The loop works once a millisecond, a quarter of the window: the first difference comes in its first job after the start of the
+    // attack, and the ledger names the attackers.
     let first = domain.difference.as_ref().expect("explained");
     let at = first.attacked_at.or(first.alone_at).expect("a moment");
     assert!(
-        at >= domain.start && at < domain.start + good.result.window / 10,
+        at >= domain.start
+            && at < domain.start + good.result.window / 4 + good.result.window / 10,
         "{first:?}"
     );
     assert!(
@@ -227,7 +228,6 @@ fn sends_frames(attack: &AttackResult) -> bool {
 
 /// A network service and its client, beside adversaries on both chips: one of them has the card at the other end of the cable.
 #[test]
-#[ignore = "open: figures and culprits of the kernel before the merges; what was seen since is in docs/decisions/0002-open-points.md"]
 fn a_flood_from_the_other_chip_is_found() {
     let finished = two_chips("control", 3);
     let domain = only(&finished);
