@@ -69,8 +69,7 @@ fn limits_bound_what_the_quickstart_suffers_and_their_removal_is_found() {
     let first = domain.difference.as_ref().expect("explained");
     let at = first.attacked_at.or(first.alone_at).expect("a moment");
     assert!(
-        at >= domain.start
-            && at < domain.start + good.result.window / 4 + good.result.window / 10,
+        at >= domain.start && at < domain.start + good.result.window / 4 + good.result.window / 10,
         "{first:?}"
     );
     assert!(

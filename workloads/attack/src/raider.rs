@@ -170,7 +170,7 @@ impl Hostile {
             address: ADDRESS,
             offset: offset(4096 * self.random.below(3)),
             pages: 1,
-            rights: MAP_READ | MAP_EXECUTE | MAP_WRITE * self.random.below(2) as u8,
+            rights: MAP_READ | MAP_EXECUTE | (MAP_WRITE * self.random.below(2) as u8),
         });
         call(Syscall::Start {
             activity,
