@@ -143,7 +143,7 @@ fn made_and_run(options: &[&str]) -> (String, String) {
     let folder_name = folder.path().display().to_string();
     assert!(
         !result.contains(&folder_name),
-        "a folder of the host stands in the result"
+        "the result names a folder of the host"
     );
     (shown, console)
 }

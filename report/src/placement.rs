@@ -33,7 +33,7 @@ pub struct Place {
     pub residents: Vec<Resident>,
 }
 
-/// Who is on a tile.
+/// A kernel, manager or application on a tile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resident {
     /// `kernel`, or the name of a manager or application.

@@ -97,7 +97,7 @@ pub(crate) fn percentile(result: &RunResult, percent: u64, of: &Distribution) ->
 pub(crate) const FLOW_BOUND: &str =
     "A bound is the worst latency measured alone + the analysed interference of all others.";
 
-/// Who is where, a line for each resident; tiles with nobody are in one line at its end.
+/// The placement, a line for each resident. The last line names the tiles that are free.
 pub fn placement(placement: &Placement) -> String {
     let mut table = plain(&[
         "tile",

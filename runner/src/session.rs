@@ -236,7 +236,7 @@ pub fn execute_beside(
     })
 }
 
-/// Who is on each tile, as headings say it: kernel, managers and applications.
+/// The names for the heading of each tile: kernel, managers and applications.
 fn residents(system: &System) -> BTreeMap<u16, String> {
     let placement = Placement::of(system);
     let occupied = placement

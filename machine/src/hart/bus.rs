@@ -105,8 +105,7 @@ pub trait Bus {
     /// Writes the low `bytes` of `value` at a place.
     fn write_place(&mut self, place: Place, bytes: u8, value: u64);
     /// A store whose line was asked for; those to lines that are known to be dirty do not come here.
-    fn store(&mut self, now: Tick, physical: u64, place: Place, bytes: u8, value: u64) {
-        let _ = (now, physical);
+    fn store(&mut self, _now: Tick, _physical: u64, place: Place, bytes: u8, value: u64) {
         self.write_place(place, bytes, value);
     }
     /// Whether a device answers here. The answer is the same for the whole 4 KiB page, and constant within an epoch.

@@ -358,7 +358,7 @@ impl Core {
         self.spend_walk(bus)?;
         let walk = self.walk.take();
         let outcome = walk.and_then(|walk| walk.outcome);
-        match outcome.unwrap_or(Err(page_fault(need))) {
+        match outcome.expect("a walk that is spent has an outcome") {
             Ok(entry) => {
                 self.mmu.insert(side, entry);
                 self.mmu.insert_second(address, entry);
@@ -417,7 +417,8 @@ impl Core {
             if !self.late.is_empty() {
                 self.wait_all(walk.offset)?;
             }
-            let value = bus.read(entry, 8).unwrap_or(0);
+            let value = bus.read(entry, 8);
+            let value = value.expect("memory answers where the bus allows it");
             return Ok((value, self.base + walk.offset));
         }
         self.admit(bus, entry, Purpose::Walk, walk.offset)?;

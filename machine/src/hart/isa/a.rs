@@ -43,7 +43,7 @@ pub fn acquires(op: &Op) -> bool {
     op.imm & ACQUIRE != 0
 }
 
-/// A value of the operation's width as it stands in a register.
+/// A value of the operation's width as a register holds it: sign-extended.
 pub fn extend(op: &Op, value: u64) -> u64 {
     if bytes(op) == 4 {
         value as i32 as i64 as u64

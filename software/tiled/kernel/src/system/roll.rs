@@ -1,4 +1,4 @@
-//! Who is there: activities come and go, and are found by their place among the holders, their name, and their tile.
+//! The roll of activities: they come and go, and are found by their place among the holders, their name, and their tile.
 //!
 //! Why it exists: what is looked up in every call must not take longer because there are many. What it deliberately does not know: what
 //! an activity has.
