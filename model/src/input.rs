@@ -42,7 +42,7 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
         true => Ok(about.len()),
         false if about.is_dir() => Err(refused("it is a folder, not a file")),
         false => Err(refused(
-            "it is no regular file but a device, a pipe or a socket; copy what it gives to a file",
+            "it is not a regular file but a device, a pipe or a socket; copy its contents to a file",
         )),
     };
     check(std::fs::metadata(path)?)?;

@@ -70,7 +70,7 @@ macro_rules! getter {
         pub fn $name(&self, attribute: &str) -> $type {
             match self.$maybe(attribute) {
                 Some(value) => value,
-                None => unreachable!("{}@{attribute} is neither required nor has it a default", self.rule.name),
+                None => unreachable!("{}@{attribute} is not required and has no default", self.rule.name),
             }
         }
         /// The same, if it is given.
@@ -179,7 +179,7 @@ fn read(element: &Element, rule: &'static ElementRule, errors: &mut Vec<Diagnost
                 element: element.name.clone(),
             },
             span,
-            "values stand in attributes; remove the text or make it a comment <!-- ... -->",
+            "values belong in attributes; remove the text or make it a comment <!-- ... -->",
         ));
     }
     let values = read_attributes(element, rule, errors);

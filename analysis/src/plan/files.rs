@@ -79,7 +79,7 @@ pub fn load(
                 return Err(InputError::new(
                     format!("there is no system and no task system `{name}`"),
                     format!(
-                        "systems: {}; task systems: {}; a file is named with its ending .xml",
+                        "systems: {}; task systems: {}; name a file with its ending .xml",
                         bulkhead_model::system_names(&options).join(", "),
                         names().join(", ")
                     ),

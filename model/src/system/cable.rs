@@ -145,7 +145,7 @@ fn drivers(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
 /// A peer is a system without a peer.
 pub fn nested(node: &crate::tree::Element) -> Diagnostic {
     Diagnostic::new(
-        Problem::Inconsistent("a peer has a <peer> of its own".into()),
+        Problem::Inconsistent("a peer has its own <peer>".into()),
         &node.span,
         "two chips can run together; describe their cables in one of the two systems",
     )

@@ -66,7 +66,7 @@ pub fn place_memory(system: &mut System, places: &Places<'_>, errors: &mut Vec<D
                     value: node.maybe_size("stack").unwrap_or(stack).to_string(),
                 },
                 node.place("stack"),
-                format!("it is a part of the application's memory, {}, beside program, heap and receive buffers", app.memory),
+                format!("it is a part of the application's memory, {}, besides program, heap and receive buffers", app.memory),
             ));
         }
     }

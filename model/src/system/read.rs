@@ -474,7 +474,7 @@ impl<'a> Reader<'a, '_> {
         }
         if found.accelerator.is_some() != is_unit {
             let help = match is_unit {
-                true => format!("{help}; `{UNIT_PROGRAM}` stands for a streaming unit"),
+                true => format!("{help}; `{UNIT_PROGRAM}` is for streaming units"),
                 false => {
                     format!("{help}; only program=\"{UNIT_PROGRAM}\" uses a streaming unit")
                 }

@@ -496,7 +496,7 @@ fn sections(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnosti
                         "`{}` is held on processor {there} by `{}` and on processor {core} by `{}`",
                         section.resource, system.tasks[first].name, task.name
                     ),
-                    "the priority ceiling protocol is one of a single processor: place them together",
+                    "the priority ceiling protocol works on a single processor: place them together",
                 ));
             }
         }
@@ -588,7 +588,7 @@ fn devices(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic
             errors.push(wrong(
                 node,
                 "buffer",
-                "a buffer that nothing fills or nobody empties",
+                "a buffer that nothing fills or empties",
                 "add rate=\"...\" and task=\"...\"",
             ));
         }
@@ -724,7 +724,7 @@ fn tables(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>
                         "a slot at {} begins before the one before it ends at {free}",
                         slot.start
                     ),
-                    "write slots in the order of time, none over another",
+                    "write slots in the order of time, without overlaps",
                 ));
             } else if end > table.length {
                 errors.push(wrong(
@@ -761,7 +761,7 @@ fn tables(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>
                     node,
                     "length",
                     format!(
-                        "a table of {} is no multiple of the period {} of `{}`",
+                        "a table of {} is not a multiple of the period {} of `{}`",
                         table.length, task.period, task.name
                     ),
                     format!(

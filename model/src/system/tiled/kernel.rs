@@ -64,7 +64,7 @@ impl Tree<'_, '_> {
                     system.managers[manager].name,
                     gates - BORDER
                 );
-                let help = "put those who talk to each other below the same manager";
+                let help = "put applications that talk to each other below the same manager";
                 self.error(what, &self.places.managers[manager].span, help);
             }
         }

@@ -22,9 +22,9 @@ pub fn check(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>)
     let first = LINEAGE_MAX + 1;
     for (name, length, node) in managers.chain(apps).filter(|one| one.1 == first) {
         let what = format!(
-            "`{name}` is number {length} in a row of which each creates the next one, and the kernel allows {LINEAGE_MAX}"
+            "`{name}` is number {length} in a chain in which each creates the next, and the kernel allows {LINEAGE_MAX}"
         );
-        let help = "nest managers less deeply; the root manager is the first of the row";
+        let help = "nest managers less deeply; the root manager is the first of the chain";
         let error = Diagnostic::new(Problem::Inconsistent(what), node.place("name"), help);
         errors.push(error);
     }

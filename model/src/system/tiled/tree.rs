@@ -77,7 +77,7 @@ impl Tree<'_, '_> {
                     all - APP_CREDITS
                 );
                 let help =
-                    "the answers need a slot each in one buffer: give its gates fewer credits";
+                    "each answer needs a slot in one buffer: give its gates fewer credits";
                 self.error(what, element.place("credits"), help);
             }
         }
@@ -166,7 +166,7 @@ impl Tree<'_, '_> {
                 let which = tile.map_or("all tiles".to_owned(), |tile| format!("tile {tile}"));
                 let name = &system.managers[manager].name;
                 let what = format!("manager `{name}` has two limits for {which}");
-                self.error(what, &element.span, "make one of them");
+                self.error(what, &element.span, "merge them into one");
             }
             seen.push(tile);
             if let Some(tile) = tile {
@@ -339,7 +339,7 @@ impl Tree<'_, '_> {
                     percent(all.budget.nanoseconds()),
                     all.period
                 );
-                let help = "give what is below it shorter quotas, or periods of which each is a multiple of the shorter ones";
+                let help = "give what is below it shorter quotas, or periods that are multiples of the shorter ones";
                 self.error(what, &node.span, help);
             }
             return;
@@ -623,10 +623,10 @@ impl Tree<'_, '_> {
                 .filter(|first| first.restarts != service.restarts)
             {
                 let what = format!(
-                    "the services of `{}` are started again differently often, {} and {} times",
+                    "the services of `{}` are restarted different numbers of times, {} and {} times",
                     app.name, first.restarts, service.restarts
                 );
-                let help = "it is the application that is started again: write the same `restart` and `restarts` at all of them";
+                let help = "the application is what restarts: write the same `restart` and `restarts` at all of them";
                 self.error(what, element.place("restart"), help);
             }
         }
