@@ -695,7 +695,8 @@ fn expand(
             return Err(Diagnostic::new(
                 Problem::Unreadable {
                     name: file.value.clone(),
-                    cause: "this description is not a file, so no path can be relative to it".into(),
+                    cause: "this description is not a file, so no path can be relative to it"
+                        .into(),
                 },
                 &span,
                 "put the included elements here",

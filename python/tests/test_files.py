@@ -49,7 +49,7 @@ def test_bad_schedcat(text: str, message: str) -> None:
         ("period,wcet,colour\n", "a.csv:1: bad column 'colour'"),
         ("period,wcet,wcet\n", "a.csv:1: bad column 'wcet'"),
         ("period,wcet\n5\n", "a.csv:2: 1 values; there must be 2"),
-        ("period,wcet\n5,1.5\n", "a.csv:2: `1.5` is no number for `wcet`"),
+        ("period,wcet\n5,1.5\n", "a.csv:2: `1.5` is not a number for `wcet`"),
         ("period,wcet\n5,-1\n", "`-1` is no number"),
         ("period,wcet\n5,\u0661\n", "is no number"),
         ("period,wcet\n5,0\n", "a.csv:2: cost must be positive"),

@@ -170,7 +170,7 @@ def test_tables_and_plots(whole: bulkhead.StudyResult, tmp_path: Path) -> None:
         ({"scenarios": []}, StudyError, "no scenario is chosen"),
         ({"scenarios": 5}, TypeError, "not iterable"),
         ({"scenarios": [5]}, TypeError, "named by a str"),
-        ({"schemes": "X|Y"}, StudyError, "is no scheme; schemes: R|R"),
+        ({"schemes": "X|Y"}, StudyError, "is not a scheme; schemes: R|R"),
         ({"schemes": []}, StudyError, "no scheme is chosen"),
         ({"schemes": [3]}, TypeError, "named by a str"),
         ({"threads": 0}, StudyError, "threads must be from 1"),

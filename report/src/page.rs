@@ -105,7 +105,7 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 /// What the first chip's part says of the other one's.
 fn neighbour(peer: &RunResult) -> Markup {
     html! {
-        p { "A cable joins this chip with another one, " (peer.system) " on " (peer.platform) ", whose part stands behind this one. "
+        p { "A cable joins this chip with another one, " (peer.system) " on " (peer.platform) ", whose part follows this one. "
             "Its promises are among those above, with `" (peer.system) "/` before the variant." }
     }
 }

@@ -533,7 +533,7 @@ fn unexplained(system: &System, end: &End, incidents: &[Incident]) -> Option<Inc
         at: None,
         tile: system.kernel_tile,
         application: "kernel".to_owned(),
-        what: format!("ended the system with code {code}, and nobody said why"),
+        what: format!("ended the system with code {code} without saying why"),
     })
 }
 

@@ -41,7 +41,7 @@ pub enum ExchangeError {
         processors: u32,
     },
     /// A time is no multiple of the unit.
-    #[error("the {what} of `{name}`, {time}, is no multiple of {unit}")]
+    #[error("the {what} of `{name}`, {time}, is not a multiple of {unit}")]
     NotWhole {
         /// The task.
         name: String,

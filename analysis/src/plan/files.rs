@@ -41,7 +41,7 @@ pub fn unit(text: Option<&str>) -> Result<Time, InputError> {
     match units::parse(&counted, Dimension::Time) {
         Ok(time) if time > 0 && time.is_multiple_of(1000) => Ok(Time(time)),
         _ => Err(InputError::new(
-            format!("`{text}` is no unit of time"),
+            format!("`{text}` is not a unit of time"),
             "write ns, us, ms or s, or a multiple such as 10us",
         )),
     }

@@ -413,7 +413,7 @@ fn table(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<CriticalInst
         length,
         cut: length < whole,
         notes: vec![
-            "Drawn are the slots of the table, whether or not a job uses them to their end.",
+            "The picture shows the slots of the table, whether or not a job uses them to their end.",
         ],
     })
 }

@@ -166,7 +166,7 @@ fn number(attribute: &Attribute) -> Result<Time, SchedcatError> {
     let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
     let name = &attribute.name;
     if !digits(whole) || !digits(fraction) {
-        let what = format!("`{text}` is no number for `{name}`");
+        let what = format!("`{text}` is not a number for `{name}`");
         return Err(wrong(
             &attribute.value_span,
             what,

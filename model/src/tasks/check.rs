@@ -462,7 +462,7 @@ fn priorities(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnos
                     "`{}` and `{}` both have priority {priority}",
                     system.tasks[other].name, task.name
                 ),
-                "tasks that may meet on a processor need different priorities; 1 goes first",
+                "tasks that may share a processor need different priorities; 1 goes first",
             ));
         }
         others.push(index);

@@ -113,7 +113,7 @@ impl AuditResult {
             let what = format!("{what}: {}", domain.verdict.text());
             let name = format!("domain {}", domain.name);
             match domain.attacks.is_empty() || domain.attackers.is_empty() {
-                true => Promise::not_judged(&name, what, "there is nobody to attack it"),
+                true => Promise::not_judged(&name, what, "no other domain can attack it"),
                 false => Promise::judged(&name, what, domain.held),
             }
         };

@@ -143,7 +143,7 @@ pub fn read(besides: &[(BesideRun, Ran<'_>)]) -> Added {
             None => added.missing.push((
                 wanted.flow.clone(),
                 format!(
-                    "alone ({}) it had not one sample: its applications need others",
+                    "alone ({}) it had no sample: its applications need others",
                     wanted.about
                 ),
             )),

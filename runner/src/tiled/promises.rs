@@ -76,7 +76,7 @@ impl Judge<'_> {
                 End::Duration => "; the system must first start, so give it a longer duration",
                 _ => "",
             };
-            return vec![self.judged(format!("flow {name}: not one sample{advice}"), false)];
+            return vec![self.judged(format!("flow {name}: no sample{advice}"), false)];
         }
         let mut all = Vec::new();
         if let Some(bound) = &flow.bound {

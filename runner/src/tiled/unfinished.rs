@@ -23,7 +23,7 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
                 system.duration
             )
         }
-        End::Idle => "has not finished and never will: nothing can happen any more".to_owned(),
+        End::Idle => "has not finished and never will: nothing more can happen".to_owned(),
         // The system ended by itself, or the kernel stopped, and nobody could finish.
         End::Exit { .. } | End::Trap { .. } => return Vec::new(),
     };
@@ -87,7 +87,7 @@ fn last(system: &System, said: &Said<'_>, name: &str) -> String {
     match (line, marker) {
         (Some(line), Some(marker)) => format!("{line}; {marker}"),
         (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => "it printed nothing and made no marker".to_owned(),
+        (None, None) => "it printed nothing and set no marker".to_owned(),
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(idle.len(), 2);
         assert_eq!(
             idle[0].1,
-            "has not finished and never will: nothing can happen any more; it printed nothing and made no marker"
+            "has not finished and never will: nothing more can happen; it printed nothing and set no marker"
         );
         // Who ends the system himself, or loses the kernel, is no such case.
         assert_eq!(told("", &[], &End::Exit { code: 0 }), []);

@@ -76,8 +76,7 @@ impl Tree<'_, '_> {
                     app.name,
                     all - APP_CREDITS
                 );
-                let help =
-                    "each answer needs a slot in one buffer: give its gates fewer credits";
+                let help = "each answer needs a slot in one buffer: give its gates fewer credits";
                 self.error(what, element.place("credits"), help);
             }
         }
