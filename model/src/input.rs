@@ -1,8 +1,7 @@
-//! Files of the host that somebody named: read up to a limit, or refused.
+//! Files of the host that a user names: read up to a limit, or refused.
 //!
-//! Why it exists: a name on the command line or in a description can be that of a pipe, which nobody writes to, or of a device,
-//! which never ends. All input passes here, so that neither hangs nor fills the memory. What it deliberately does not know: what
-//! is in the file.
+//! Why it exists: a name on the command line or in a description can be that of a pipe that nobody writes to, or of a device that never
+//! ends. All input passes here, so that neither hangs nor fills the memory. What it deliberately does not know: what is in the file.
 
 use std::fmt::Display;
 use std::fs::File;

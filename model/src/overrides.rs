@@ -3,11 +3,10 @@
 //! Why it exists: sweeps and variants change a few values of a system without a second file. It works on the tree, before
 //! validation, so that every rule also holds for the changed system. What it deliberately does not know: types and units.
 //!
-//! A path is a list of segments, separated by `/`, and an attribute: `hog/limit@noc`. A segment matches elements by
-//! their `name` or `id` (a `<tilemux>` by its tile), or by their tag (`app`), or by both (`app[hog]`); `*` stands for any characters. The first segment
-//! may match anywhere, each further one among the elements inside. The root's attributes are `@duration`. An element
-//! that may stand only once, such as `<limit>`, is added where it is missing. Every match is changed; a path without any
-//! match is an error.
+//! A path is a list of segments, separated by `/`, and an attribute: `hog/limit@noc`. A segment matches elements by their `name` or `id` (a
+//! `<tilemux>` by its tile), or by their tag (`app`), or by both (`app[hog]`); `*` matches any characters. The first segment may match
+//! anywhere; each further segment matches elements inside the previous one. The root's attributes are `@duration`. An element that may
+//! occur only once, such as `<limit>`, is added where it is missing. Every match is changed; a path without any match is an error.
 
 use std::sync::Arc;
 

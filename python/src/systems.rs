@@ -1,6 +1,6 @@
 //! Tests of whole systems: the mixed-criticality kernel's levels, three-phase tasks, one-shot flows, memory.
 //!
-//! Knows which arguments each test takes; documentation for users stands in `package/bulkhead/analysis.py`.
+//! Knows which arguments each test takes; documentation for users is in `package/bulkhead/analysis.py`.
 
 use crate::convert::{self, each, index, naturals, run, time};
 use crate::errors;

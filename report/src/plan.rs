@@ -1,6 +1,6 @@
 //! Plans and verdicts as text.
 //!
-//! Why it exists: one table a reader understands at once: who, what at worst, what is allowed, by how much. What it
+//! Why it exists: one table is understood at once: the task, its worst case, what is allowed, and the difference. What it
 //! deliberately does not know: how bounds come about; colours of a terminal.
 
 use super::table::{plain, render};

@@ -1,6 +1,6 @@
 //! The page of `check` and `plan`: bounds against deadlines, and the schedule behind them.
 //!
-//! Why it exists: a table says who is late; a picture says by how much beside the others, and what keeps the processor busy. What
+//! Why it exists: a table says who is late; a picture shows by how much, compared with the others, and what keeps the processor busy. What
 //! it deliberately does not know: how bounds and schedules come about; browsers' scripts.
 
 use super::lanes::{Frame, Ink, Lane, Shape, picture as draw};

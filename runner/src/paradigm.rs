@@ -1,6 +1,6 @@
 //! The seam between what every run does and what one kind of system does its own way.
 //!
-//! Why it exists: five systems share one way to be run: build, lay out, boot, watch, read, bound, judge. What differs is behind this
+//! Why it exists: five systems are run in the same way: build, lay out, boot, watch, read, bound, judge. What differs is behind this
 //! trait, with a room for each kind (`tiled/`; `bare/` boots single programs and describes no systems yet). What it deliberately
 //! does not know: any kernel. A room never uses another one.
 

@@ -1,7 +1,7 @@
 //! The main job: a system with all its variants, from the description to the files of the result.
 //!
-//! What it deliberately does not know: how a step is done, each has its own module; and what kind of system it runs, which is behind
-//! [`crate::paradigm`].
+//! What it deliberately does not know: how a step is done (each has its own module), and what kind of system it runs (that is behind
+//! [`crate::paradigm`]).
 
 use crate::chips::images;
 use crate::collect;

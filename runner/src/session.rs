@@ -1,6 +1,6 @@
 //! Boots one variant on the machine and brings back what happened.
 //!
-//! Why it exists: everything that touches a running machine stands here. What it deliberately does not know: reports and
+//! Why it exists: everything that touches a running machine is here. What it deliberately does not know: reports and
 //! bounds.
 
 use crate::chips::Chips;

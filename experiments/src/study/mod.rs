@@ -1,6 +1,6 @@
 //! The large-scale schedulability study of the mixed-criticality kernel: all cores, checkpoints, results.
 //!
-//! Why it exists: `analysis` counts the systems of any range of samples; this module deals the work out to threads, keeps what is
+//! Why it exists: `analysis` counts the systems of any range of samples; this module distributes the work to threads, keeps what is
 //! counted, and writes what readers want. What it deliberately does not know: tasks, costs and schemes beyond their names.
 
 mod curves;

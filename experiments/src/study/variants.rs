@@ -3,7 +3,7 @@
 //! Why it exists: where ratios differ from the paper's, a reader wants to know which decision does it, and what our earlier values
 //! would have given. The same thinned scenarios, and the same random numbers, are judged for each.
 //!
-//! What it deliberately does not know: which variant is right. None becomes the default for what stands here.
+//! What it deliberately does not know: which variant is right. None becomes the default because of these results.
 
 use super::summary::{between, comparisons, observations, ratio};
 use super::{Comparison, Observation, ScenarioCounts, bad_parameter, count, quick, thinned};

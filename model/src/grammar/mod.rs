@@ -2,7 +2,7 @@
 //!
 //! Why it exists: the reader, the defaults, the canonical output, overrides and the test of the XML schema files all
 //! take the language from here, so it is written once. What it deliberately does not know: rules that join several
-//! elements; those stand in `platform::check` and `system::check`.
+//! elements; those are in `platform::check` and `system::check`.
 
 mod platform;
 mod system;

@@ -1,7 +1,7 @@
 //! Elements of task systems: tasks, the processors that they share, and what else they compete for.
 //!
-//! Why it exists: see the parent module. `<task>`, `<cost>` and `<section>` also stand in systems, so that there is one task
-//! model; they are part of that table.
+//! Why it exists: see the parent module. `<task>`, `<cost>` and `<section>` also occur in systems, so that there is one task model; the
+//! table of systems has them.
 
 use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Rate, Size, Span, Time};
 use super::{ElementRule, any, default, maybe, once, optional, required, some};

@@ -1,4 +1,4 @@
-//! Cables and who drives network cards: reading and rules.
+//! Cables and the drivers of network cards: reading and rules.
 //!
 //! Why it exists: these rules join a system, its platform and that of its peer. What it deliberately does not know: frames.
 

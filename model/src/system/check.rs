@@ -1,6 +1,6 @@
 //! Rules of a system that join several values, and the placement of memory.
 //!
-//! Why it exists: whatever can be known before a run is said before a run. What it deliberately does not know: files and
+//! Why it exists: whatever can be known before a run is reported before it. What it deliberately does not know: files and
 //! XML.
 
 use super::resolve::senders;

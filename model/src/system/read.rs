@@ -1,6 +1,6 @@
 //! From checked elements to the typed system: resolves references and places what has no fixed place.
 //!
-//! Why it exists and what it does not know: see the parent module. Rules on values stand in `check`.
+//! Why it exists and what it does not know: see the parent module. Rules on values are in `check`.
 
 use super::cable;
 use super::check::{self, Places};

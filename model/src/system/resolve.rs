@@ -1,7 +1,7 @@
 //! Names: which application, gate, region or module is meant.
 //!
-//! Why it exists: names are local to the manager that they stand below, so that a subsystem does not care what others call their
-//! things; only what is meant to be known has a global name. What it deliberately does not know: tiles and quotas.
+//! Why it exists: names are local to the manager above them, so that a subsystem does not care what others call their things; only what
+//! others should know has a global name. What it deliberately does not know: tiles and quotas.
 
 use super::read::Reader;
 use super::{App, Flow, Module, ModuleSource, Scope, Sgate};

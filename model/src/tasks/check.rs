@@ -1,7 +1,7 @@
 //! Rules of a task system that join several values.
 //!
-//! Why it exists: what no analysis could answer is refused before one is asked, with a place in the file. What it
-//! deliberately does not know: whether anything is schedulable; a task system that is not is a right description.
+//! Why it exists: questions that no analysis could answer are refused before one is asked, with a place in the file. What it
+//! deliberately does not know: whether anything is schedulable; a task system that is not is still a valid description.
 
 use std::collections::{BTreeMap, BTreeSet};
 

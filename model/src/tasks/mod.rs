@@ -1,8 +1,7 @@
 //! Task systems: tasks, processors and what they share, typed and checked.
 //!
-//! Why it exists: response times, plans and verdicts need tasks, not programs; a user without a chip writes a
-//! `<task-system>`, and the `<task>`s of a `<system>` are the same type. What it deliberately does not know: schedulability,
-//! and how what is left open is planned.
+//! Why it exists: response times, plans and verdicts need tasks, not programs; a user without a chip writes a `<task-system>`, and the
+//! `<task>`s of a `<system>` are the same type. What it deliberately does not know: schedulability, and how open values are planned.
 //!
 //! Lists are in the order of the file; things refer to each other by index.
 

@@ -1,8 +1,8 @@
 //! What adversaries do: plans, a library of them, and a seeded search for worse ones.
 //!
-//! Why it exists: an attacker can do anything that its rights allow. So the system's own programs come first, as they are; then
-//! single attacks and the adversaries of the catalog (`catalogue`); and combinations of phases after that. What it deliberately does
-//! not know: how a plan is carried out (`workloads/adversary/src/attacker.rs`), and what it does to anybody.
+//! Why it exists: an attacker can do anything that its rights allow. So the system's own programs come first, unchanged; then single
+//! attacks and the adversaries of the catalog (`catalogue`); then combinations of phases. What it deliberately does not know: how a plan is
+//! carried out (`workloads/adversary/src/attacker.rs`), and what it does to others.
 
 use crate::tiled::catalogue::Catalogued;
 use serde::Serialize;

@@ -1,8 +1,8 @@
 //! Names of the tiled OS: activities, tiles, memories.
 //!
-//! Why it exists: numbers of activities are the kernel's own. It says who begins where, by markers on its tile, where nobody else
-//! runs; the path from the root manager, which nobody can choose, is the name. Whoever is in the description has the name from there.
-//! What it deliberately does not know: what was measured.
+//! Why it exists: numbers of activities are the kernel's own. The kernel states which activity begins where by markers on its own tile,
+//! where nothing else runs. The name is the path from the root manager, which nobody can choose. An activity of the description has its
+//! name from there. What it deliberately does not know: what was measured.
 
 use crate::measure::MarkerEvent;
 use crate::names::{Names, Naming};

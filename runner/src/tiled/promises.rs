@@ -1,8 +1,8 @@
 //! What a run of a tiled system promises, and whether it held.
 //!
 //! Why it exists: a bound that nobody compares is decoration, and a deadline that counts only sometimes is none. Every deadline of the
-//! description counts, wherever it is; where nothing could be judged, the reason is said. What it deliberately does not know: how a
-//! bound is computed, and how an observation was made.
+//! description counts, wherever it is; where nothing could be judged, the reason is given. What it deliberately does not know: how a bound
+//! is computed, and how an observation was made.
 
 use super::bounds::members;
 use bulkhead_analysis::plan::system::judge;

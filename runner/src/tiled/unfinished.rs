@@ -1,8 +1,8 @@
-//! Who had not finished when a run ended.
+//! Applications that had not finished when a run ended.
 //!
 //! Why it exists: a program that loops, waits for ever or prints for ever must not look like one that did its work. The system ends by
-//! itself when every application that is not in the background has ended; a run that ends otherwise was cut off, and this says whose work
-//! that interrupted, and what they did last. What it deliberately does not know: why they did not finish.
+//! itself when every application that is not in the background has ended; a run that ends otherwise was cut off, and this module says whose
+//! work that interrupted, and what those applications did last. What it deliberately does not know: why they did not finish.
 
 use super::names::notice;
 use crate::collect;

@@ -1,4 +1,4 @@
-//! Rules about what there is once in a system: the kernel, its memory and its unit.
+//! Rules about what exists once in a system: the kernel, its memory and its unit.
 //!
 //! Why it exists: everything on a chip shares these, so they grow with the chip, and what is accepted must boot. What it deliberately does not
 //! know: tiles and quotas.

@@ -1,7 +1,8 @@
 //! How deep managers may be nested.
 //!
-//! Why it exists: everybody is created by his manager, and the kernel follows creators only so far; the chip would refuse in the middle
-//! of a start. What it deliberately does not know: whether what is below a manager keeps its limits; `tree` knows that.
+//! Why it exists: every activity is created by its manager, and the kernel follows creators only so far; without these rules, the chip
+//! would refuse in the middle of a start. What it deliberately does not know: whether what is below a manager keeps its limits; `tree`
+//! knows that.
 
 use crate::error::{Diagnostic, Problem};
 use crate::system::System;

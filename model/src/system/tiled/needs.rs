@@ -1,6 +1,6 @@
 //! What a system needs of the chip: the sums that the rules compare with what there is.
 //!
-//! Why it exists: kernel, TileMux and managers take a part of everything, and how much is written here once; tests compare it
+//! Why it exists: kernel, TileMux and managers take a part of everything; how much is written here, once; tests compare it
 //! with what the chip really uses. What it deliberately does not know: what is too much.
 
 use bulkhead_abi::{boot, dtu, environment, memory_map, syscall, tilemux};

@@ -1,8 +1,8 @@
-//! Rules of the whole tree: what is below a manager together keeps its bounds, what all ask for is there, and nobody waits in a
+//! Rules of the whole tree: everything below a manager together keeps its bounds, everything asked for exists, and nothing waits in a
 //! circle.
 //!
-//! Why it exists: each element can be right and the sum wrong, and then the chip refuses in the middle of a start what could have
-//! been said before. What it deliberately does not know: rules of single elements; those stand in `check`.
+//! Why it exists: each element can be right and the sum wrong, and the chip would then refuse, in the middle of a start, what could have
+//! been reported before. What it deliberately does not know: rules of single elements; those are in `check`.
 
 use super::needs::{
     CHUNK, ENVIRONMENT, MEMORY_GATES, OnTile, SERVICES, TILE_ACTIVITIES, WINDOW, WINDOWS,
