@@ -14,7 +14,7 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
-/// Curves of each kind: a task's curve is one of so many, evenly spaced over the parameter's interval.
+/// Curves of each kind: a task's curve is one of this many, evenly spaced over the parameter's interval.
 pub const CURVES: u8 = 32;
 
 const MS: u64 = 1_000_000;

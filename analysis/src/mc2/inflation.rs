@@ -103,7 +103,7 @@ fn decay(rate: f64) -> [u64; WAYS] {
     })
 }
 
-/// What is left of the penalty of selective bypass when so many ways are locked for buffers of `bytes` in all.
+/// What is left of the penalty of selective bypass when this many ways are locked for buffers of `bytes` in all.
 pub fn locking(parameters: &StudyParameters, bytes: u64) -> [u64; WAYS] {
     if bytes == 0 {
         return [FIXED; WAYS];

@@ -22,7 +22,7 @@ const TASKS: usize = 6;
 const TASKS_OF_MANY: usize = 2;
 /// Tasks from which on a system is large.
 const MANY: usize = 64;
-/// Periods are raised to so many times their length at most.
+/// Periods are raised to this many times their length at most.
 const PERIOD_FACTOR: u64 = 64;
 /// So many processors are added at most.
 const MORE_PROCESSORS: u32 = 8;

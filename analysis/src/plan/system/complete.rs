@@ -27,7 +27,7 @@ const RATE_STEP: u64 = 64 << 10;
 const RATE_MAX: u64 = 16 << 30;
 /// Systems that are judged while tiles are searched, and while repairs are.
 const EFFORT: u32 = 600;
-/// Periods are raised to so many times their length at most.
+/// Periods are raised to this many times their length at most.
 const PERIOD_FACTOR: u64 = 64;
 
 /// One run of a system, judged.
