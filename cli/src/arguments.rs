@@ -259,7 +259,7 @@ pub struct Boot {
     /// Platform: a name of the catalog, or a file that ends in .xml
     #[arg(long, default_value = "single")]
     pub platform: PathBuf,
-    /// Stop after so many cycles of the hart (exit code 4)
+    /// Stop after this many cycles of the hart (exit code 4)
     #[arg(long, value_name = "N")]
     pub max_cycles: Option<u64>,
     /// Write a trace for Perfetto
