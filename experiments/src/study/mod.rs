@@ -104,7 +104,7 @@ pub fn command(pattern: &str, schemes: &[Scheme], quick: bool, seed: u64) -> Str
     text
 }
 
-/// The thinner selection of `--quick` and of sensitivity runs: every so many-th scenario, so that each choice of each category is
+/// The thinner selection of `--quick` and of sensitivity runs: every n-th scenario, so that each choice of each category is
 /// there about as often as in the whole.
 pub fn thinned(scenarios: &[Scenario], most: usize) -> Vec<Scenario> {
     if scenarios.len() <= most {

@@ -14,7 +14,7 @@ use serde::Serialize;
 /// Clients at most: all tiles are taken then.
 pub const CLIENTS: u64 = 6;
 
-/// Worst request latencies with so many clients, in microseconds.
+/// Worst request latencies with this many clients, in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Priorities {
     /// Clients.
