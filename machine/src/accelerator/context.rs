@@ -182,7 +182,7 @@ impl Context {
         }
     }
 
-    /// It has so many unread messages.
+    /// It has this many unread messages.
     pub fn count(&mut self, messages: u16) {
         if messages > self.seen {
             self.note();

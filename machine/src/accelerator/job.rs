@@ -145,7 +145,7 @@ impl Job {
         }
     }
 
-    /// The source has so many bytes more.
+    /// The source has this many bytes more.
     pub fn limit(&mut self, bytes: u64) {
         self.left = self.left.min(bytes);
     }

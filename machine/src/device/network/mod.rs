@@ -252,7 +252,7 @@ impl NetworkCard {
         self.confinement.map(|c| c.owner)
     }
 
-    /// Ticks that a frame of so many bytes occupies the link.
+    /// Ticks that a frame of this many bytes occupies the link.
     pub fn link_time(&self, bytes: u64) -> Tick {
         let ticks = u128::from(bytes) * u128::from(self.ticks_per_second);
         Tick::try_from(ticks.div_ceil(self.config.rate.into())).unwrap_or(Tick::MAX)

@@ -83,7 +83,7 @@ fn under_way(world: &mut World) -> u64 {
     world.read(1, UNDER_WAY)
 }
 
-/// The kernel invalidates so many endpoints of tile 1.
+/// The kernel invalidates this many endpoints of tile 1.
 fn invalidate(world: &mut World, endpoint: u16, count: u16) {
     let command = external_command(ExternalOpcode::InvalidateEndpoint, endpoint, count);
     world.external(1, EXTERNAL_COMMAND, command);
@@ -218,7 +218,7 @@ proptest! {
 enum Right {
     /// A send endpoint, with credits or without a limit.
     Send(u8),
-    /// A right to reply to a message, whose sender has so many credits.
+    /// A right to reply to a message, whose sender has this many credits.
     Reply(u8),
     /// Memory that it may write, and memory that it may read.
     Write,
