@@ -28,7 +28,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Reads a regular file of at most so many bytes.
+/// Reads a regular file of at most this many bytes.
 ///
 /// # Errors
 /// What the system says; [`ErrorKind::InvalidInput`] for a folder, a pipe, a device or a socket, and for a file that is larger, also

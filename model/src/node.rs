@@ -56,7 +56,7 @@ pub enum Value {
 pub struct Node {
     /// Its rule.
     pub rule: &'static ElementRule,
-    /// Where its name stands.
+    /// The place of its name.
     pub span: Span,
     values: Vec<(&'static str, Value, Span)>,
     /// Elements inside.
@@ -97,7 +97,7 @@ impl Node {
             .map(|value| &value.1)
     }
 
-    /// Where the attribute's value stands; the element's name if the value is a default.
+    /// The place of the attribute's value; that of the element's name if the value is a default.
     pub fn place(&self, attribute: &str) -> &Span {
         self.values
             .iter()
@@ -314,7 +314,7 @@ pub fn unknown_attribute(name: &str, rule: &ElementRule, span: &Span) -> Diagnos
     )
 }
 
-/// A value as it could stand in a file, for the help of a missing attribute.
+/// A value as a file could have it, for the help of a missing attribute.
 fn example(kind: Kind) -> String {
     match kind {
         Kind::Integer { min, .. } => min.to_string(),

@@ -25,16 +25,16 @@ pub const COMMAND_LINE: &str = "--set";
 pub struct Override {
     /// The path.
     pub path: String,
-    /// Where it stands.
+    /// Its place.
     pub path_span: Span,
     /// The new value.
     pub value: String,
-    /// Where it stands.
+    /// Its place.
     pub value_span: Span,
 }
 
 impl Override {
-    /// Reads `PATH=VALUE`, as it stands on the command line.
+    /// Reads `PATH=VALUE`, as written on the command line.
     pub fn parse(text: &str) -> Result<Self, Diagnostic> {
         let source = Arc::new(Source {
             name: COMMAND_LINE.into(),
@@ -174,7 +174,7 @@ fn matches(element: &Element, segment: &str) -> bool {
     }
 }
 
-/// Whether `pattern`, in which `*` stands for any characters, matches the whole `text`.
+/// Whether `pattern`, in which `*` matches any characters, matches the whole `text`.
 fn glob(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == text;
@@ -193,7 +193,7 @@ fn glob(pattern: &str, text: &str) -> bool {
     text.ends_with(end)
 }
 
-/// Adds an element that may stand once; gives its index.
+/// Adds an element that may occur once; gives its index.
 fn insert(root: &mut Element, path: &[usize], tag: &str, change: &Override) -> Option<usize> {
     let parent = at_mut(root, path)?;
     let child = grammar::element(&parent.name)?

@@ -108,7 +108,7 @@ pub fn check(system: &System, root: &Node, places: &Places<'_>, errors: &mut Vec
     drivers(system, places, errors);
 }
 
-/// Who drives a card.
+/// The application that drives a card.
 fn drivers(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     let mut driven: Vec<u16> = Vec::new();
     for (app, node) in system.apps.iter().zip(&places.apps) {

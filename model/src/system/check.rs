@@ -11,7 +11,7 @@ use crate::node::Node;
 use crate::units::{Size, Time};
 use bulkhead_abi::time::WHOLE;
 
-/// Where things stand in the files: one element for each entry of the system's lists.
+/// Where things are in the files: one element for each entry of the system's lists.
 #[derive(Default)]
 pub struct Places<'a> {
     /// For each manager.

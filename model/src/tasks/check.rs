@@ -11,7 +11,7 @@ use crate::node::Node;
 use crate::text::suggestion;
 use crate::units::Time;
 
-/// Where things stand in the file: one element for each entry of the system's lists.
+/// Where things are in the file: one element for each entry of the system's lists.
 pub struct Places<'a> {
     /// The root.
     pub root: &'a Node,
@@ -336,7 +336,7 @@ fn costs(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagno
     }
 }
 
-/// What a policy's analysis does not read must not stand in the file, or its bound would be wrong without a word.
+/// What a policy's analysis does not read must not be in the file, or its bound would be silently wrong.
 fn coverage(system: &TaskSystem, node: &Node, errors: &mut Vec<Diagnostic>) {
     use Policy as P;
     let policy = system.policy;

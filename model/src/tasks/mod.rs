@@ -226,7 +226,7 @@ impl Task {
 pub struct CostPoint {
     /// The level that estimates so; `None`: every one.
     pub level: Option<char>,
-    /// With at least so many ways; `None`: any number.
+    /// With at least this many ways; `None`: any number.
     pub ways: Option<u32>,
     /// The computing time.
     pub time: Time,
@@ -411,11 +411,11 @@ pub struct Memguard {
     pub accesses: Option<u64>,
 }
 
-/// Who gets the memory mutex next.
+/// Which processor gets the memory mutex next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MutexOrder {
-    /// Who asked first.
+    /// The one that asked first.
     Fifo,
     /// The lowest processor number.
     Core,

@@ -9,7 +9,7 @@ use crate::system::System;
 use crate::system::check::Places;
 use bulkhead_abi::syscall::LINEAGE_MAX;
 
-/// Reports whoever is the first in his row that the kernel would not create.
+/// Reports the first activity of a chain that the kernel would not create.
 pub fn check(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     // The root manager is the first of every row.
     let length = |manager: Option<usize>| {

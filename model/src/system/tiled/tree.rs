@@ -47,7 +47,7 @@ pub(super) struct Tree<'a, 'p> {
     errors: &'a mut Vec<Diagnostic>,
 }
 
-/// Where the bound of a quota stands, if there is a bound.
+/// The place of the bound of a quota, if there is a bound.
 fn bound<'n>(node: &'n Node, tile: u16, attribute: &str) -> &'n Span {
     let tile = Some(u64::from(tile));
     let own = node.all("limit").find(|l| l.maybe_integer("tile") == tile);
@@ -631,7 +631,7 @@ impl Tree<'_, '_> {
         }
     }
 
-    /// A client starts after its services; so nobody may depend on himself.
+    /// A client starts after its services, so no application may depend on itself.
     fn circles(&mut self) {
         let system = self.system;
         let needs = |app: usize| {
