@@ -45,7 +45,7 @@ pub fn picture(svg: String) -> Markup {
     PreEscaped(svg)
 }
 
-/// The report of a run. `notes`: what is to be said of the files beside it, a line each.
+/// The report of a run. `notes`: remarks on the files beside the page, a line each.
 ///
 /// # Errors
 /// If a plot cannot be drawn.
@@ -277,7 +277,7 @@ fn span_section(result: &RunResult, applications: &[&str]) -> Result<Markup, Err
     })
 }
 
-/// Who made the applications of the flows wait, or all applications where there is no flow.
+/// What made the applications of the flows wait; if there is no flow, all applications.
 fn blame_section(result: &RunResult, flows: &[&str]) -> Result<Markup, Error> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for name in flows {

@@ -155,7 +155,7 @@ pub struct DomainResult {
     pub worst: Option<usize>,
     /// The first difference that the worst attack made of those whose timelines can be compared.
     pub difference: Option<Difference>,
-    /// The ledger's account of the worst attack: for whom the domain waited, the longest first.
+    /// The ledger's account of the worst attack: the applications that the domain waited for, the longest wait first.
     pub account: Vec<Interference>,
     /// Waits of the domain in the run without an attack, in ticks: for itself and the refresh.
     pub waits_alone: u64,
