@@ -145,7 +145,7 @@ pub fn paradigm_of(system: &System) -> Result<&'static dyn Paradigm, Error> {
 pub struct Look<'a> {
     /// When harts stop and messages come.
     pub harts: bool,
-    /// Transactions in slices of so many nanoseconds, of the variants with these names.
+    /// Transactions in slices of this many nanoseconds, of the variants with these names.
     pub slices: Option<(u64, &'a [&'a str])>,
     /// How often two chips look at each other in the delay of their shortest cable; 0 is once, which is enough.
     pub chips: u64,

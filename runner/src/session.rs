@@ -55,7 +55,7 @@ pub struct Window {
     pub tiles: Vec<u16>,
 }
 
-/// Of a run that is shown as a whole, single packets, banks and buckets are recorded at the begin of each of so many parts: a file of
+/// Of a run that is shown as a whole, single packets, banks and buckets are recorded at the begin of each of this many parts: a file of
 /// bounded size then shows every part of it.
 const PARTS: u64 = 20;
 /// The share of each part.

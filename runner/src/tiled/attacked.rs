@@ -252,7 +252,7 @@ pub struct Experiment<'a> {
     pub start: u32,
     /// End of the comparison in ticks.
     pub until: u64,
-    /// Count transactions in slices of this length in ticks, that begin so many ticks before multiples of it.
+    /// Count transactions in slices of this length in ticks, that begin this many ticks before multiples of it.
     pub slice: Option<(u64, u64)>,
     /// Strides of timelines to keep in full.
     pub record: BTreeMap<u16, u64>,
