@@ -287,7 +287,7 @@ fn skip() {
     nothing::<6>();
 }
 
-/// Lets so many cycles pass.
+/// Lets this many cycles pass.
 #[inline(always)]
 fn nothing<const CYCLES: usize>() {
     // SAFETY: does nothing.

@@ -23,7 +23,7 @@ impl Pages {
         Self(alloc::vec![Page::new_zeroed(); pages])
     }
 
-    /// Has room for so many bytes from now on.
+    /// Has room for this many bytes from now on.
     ///
     /// # Errors
     /// [`Status::NoSpace`] if the heap has none: how many bytes it is may be what somebody else says.

@@ -233,7 +233,7 @@ impl Drop for Writer {
 enum Piece {
     /// It lies in the receive buffer.
     Message(Message),
-    /// It lies in the reader's own pages: so many bytes.
+    /// It lies in the reader's own pages: this many bytes.
     Copied(usize),
 }
 

@@ -69,7 +69,7 @@ pub struct Granted {
 }
 
 impl Session {
-    /// Opens a session with the service behind the send gate of this name, which may still be starting: waits for it for so many
+    /// Opens a session with the service behind the send gate of this name, which may still be starting: waits for it for this many
     /// nanoseconds at most.
     ///
     /// # Errors

@@ -50,7 +50,7 @@ pub trait Card {
     fn give_back(&mut self, buffer: Box<[u8]>);
     /// Whether a frame can be sent.
     fn can_send(&mut self) -> bool;
-    /// Sends a frame of so many bytes, at most [`FRAME_MAX`](bulkhead_abi::network::FRAME_MAX), which `fill` writes. False if
+    /// Sends a frame of this many bytes, at most [`FRAME_MAX`](bulkhead_abi::network::FRAME_MAX), which `fill` writes. False if
     /// that is not possible: then it is lost like any frame.
     fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool;
 }

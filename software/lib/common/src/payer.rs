@@ -26,7 +26,7 @@ macro_rules! payers {
 }
 
 payers! {
-    /// The platform: so many entries as the chip has of something, made at boot.
+    /// The platform: as many entries as the chip has of something, made at boot.
     Boot
     /// Who creates an activity: the entry is a part of what an activity is charged with.
     Creator
@@ -100,7 +100,7 @@ pub struct Reserved<P, T> {
 }
 
 impl<P: Payer, T> Reserved<P, T> {
-    /// Room for so many entries, which is not touched before it is used.
+    /// Room for this many entries, which is not touched before it is used.
     pub fn with_room(room: usize) -> Self {
         Self {
             entries: Vec::with_capacity(room),

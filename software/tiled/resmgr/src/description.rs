@@ -189,7 +189,7 @@ impl MemoryGate {
 pub struct Time {
     /// Nanoseconds.
     pub budget: u64,
-    /// In each period of so many nanoseconds.
+    /// In each period of this many nanoseconds.
     pub period: u64,
     /// The highest priority.
     pub priority: u8,

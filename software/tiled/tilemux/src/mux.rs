@@ -172,7 +172,7 @@ pub struct Mux<W = ()> {
 }
 
 impl<W: Witness> Mux<W> {
-    /// None, with a policy, slices of so many nanoseconds, and who hears.
+    /// None, with a policy, slices of this many nanoseconds, and who hears.
     pub const fn new(policy: Policy, slice: u64, witness: W) -> Self {
         Self {
             ids: [NOBODY; ACTIVITIES],

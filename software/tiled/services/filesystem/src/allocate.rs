@@ -37,7 +37,7 @@ pub fn find<S: Store>(
     anywhere(store, layout, wanted)
 }
 
-/// Free blocks from one on, at most so many: those of a few bytes of the bitmap.
+/// Free blocks from one on, at most this many: those of a few bytes of the bitmap.
 fn run_at<S: Store>(
     store: &mut Transactions<S>,
     layout: &Superblock,

@@ -20,7 +20,7 @@ impl<S: Store> FileSystem<S> {
         self.count()
     }
 
-    /// Limits each client of a priority (below 8) to so many blocks, and files and folders.
+    /// Limits each client of a priority (below 8) to this many blocks, and files and folders.
     pub fn limit_each(&mut self, priority: usize, blocks: usize, inodes: usize) {
         if let Some(most) = self.accounts.most.get_mut(priority) {
             *most = (blocks, inodes);

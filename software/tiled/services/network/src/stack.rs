@@ -3,7 +3,7 @@
 //! Why it exists: see the crate. What it deliberately does not know: messages; a request has an item that comes back with its
 //! answer.
 //!
-//! A client owns at most so many sockets, each with buffers of a fixed size, so nobody takes another one's memory. What is left
+//! A client owns a fixed number of sockets at most, each with buffers of a fixed size, so nobody takes another one's memory. What is left
 //! of a closed connection belongs to nobody; there are at most [`ORPHANS`] of these, then the oldest is dropped.
 
 mod arrivals;

@@ -92,7 +92,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// For these clients, with so many frames for unchanged pages that they share.
+    /// For these clients, with this many frames for unchanged pages that they share.
     pub fn new(clients: Vec<Client>, shared: u64) -> Self {
         Self {
             clients: clients.into(),

@@ -172,7 +172,7 @@ impl<C: Card, T> Stack<C, T> {
         matches!(state, tcp::State::Listen | tcp::State::SynReceived)
     }
 
-    /// Takes at most so many frames from the card; whether there may be more.
+    /// Takes at most this many frames from the card; whether there may be more.
     pub(super) fn take_frames(&mut self, time: Instant, frames: usize) -> bool {
         let clock = self.options.clock;
         for _ in 0..frames {
