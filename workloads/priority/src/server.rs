@@ -15,7 +15,7 @@ bulkhead_lib::main!(main);
 const STEPS: u64 = 64;
 const STEPS_CYCLES: u64 = 4096;
 
-/// Computes from `start` on for so many cycles.
+/// Computes from `start` on for this many cycles.
 fn work(start: u64, cycles: u64, state: &mut u64) {
     let passed = || time::cycle().wrapping_sub(start);
     while passed() + STEPS_CYCLES < cycles {
