@@ -30,7 +30,7 @@ enum Task {
         /// The inner loop's subset, in under five minutes: laws, unit tests with few random cases, and a build of the chip's programs.
         #[arg(long, conflicts_with_all = ["fuzz", "only"])]
         quick: bool,
-        /// Run the fuzzing tests only, for long: so many cases of each.
+        /// Run the fuzzing tests only, for long: this many cases of each.
         #[arg(long, value_name = "CASES", num_args = 0..=1, default_missing_value = steps::FUZZ_CASES)]
         fuzz: Option<u32>,
     },
