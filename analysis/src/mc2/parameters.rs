@@ -249,7 +249,7 @@ pub struct StudyParameters {
     pub schedule: u64,
     /// One release, greatest.
     pub release: u64,
-    /// Ways that one preemption makes a task load again at most.
+    /// The most ways that one preemption makes a task reload.
     pub reload_ways: u64,
 }
 

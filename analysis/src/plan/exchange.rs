@@ -1,7 +1,7 @@
 //! Task systems from and to the formats of other tools.
 //!
 //! Why it exists: the field's tools read SchedCAT's XML, and everything reads comma-separated values. What it deliberately
-//! does not know: files. Both formats have bare integers; one stands for one `unit`.
+//! does not know: files. Both formats have bare integers, counted in `unit`s.
 
 use bulkhead_model::tasks::{Policy, Task, TaskSystem};
 use bulkhead_model::units::{Size, Time};

@@ -1,4 +1,4 @@
-//! Task systems from files: what they are, and what is asked of them.
+//! Task systems from files, and the questions asked of them.
 //!
 //! Why it exists: `check` and `plan` take a task system of its own, a system with tasks, or a task set of another tool, and
 //! treat them alike. What it deliberately does not know: schedulability (`bulkhead_analysis`) and the terminal.

@@ -1,7 +1,7 @@
 //! The three guaranteed levels of the mixed-criticality kernel, from the description's tasks to [`mc2`] and back.
 //!
-//! Why it exists: each level judges with costs of its own and sees other tasks than the others do. What it deliberately does
-//! not know: how processors and ways were chosen.
+//! Why it exists: each level judges with its own costs and sees different tasks. What it deliberately does not know:
+//! how processors and ways were chosen.
 
 use std::collections::BTreeSet;
 

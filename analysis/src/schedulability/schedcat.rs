@@ -1,7 +1,7 @@
 //! Task systems in SchedCAT's XML format, which the field's tools read.
 //!
 //! Format: B. Brandenburg's SchedCAT toolkit: a `taskset` with `task` elements, each with `period`, `wcet` and optionally
-//! `deadline`, `id`, `partition` and `wss`; several of them may stand in a `testpoint` with a `config`. Numbers may be
+//! `deadline`, `id`, `partition` and `wss`; a `testpoint` may hold several of them with a `config`. Numbers may be
 //! written as `10.0`; this library's times are integers, so a fraction is refused rather than rounded. Resource
 //! requirements are refused too, because no test here takes them from a file.
 

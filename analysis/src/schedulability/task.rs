@@ -1,6 +1,6 @@
 //! The task that all tests share.
 //!
-//! Knows the parameters and what makes them sensible; what a scheduler does with them stands in the tests.
+//! It knows the parameters and what makes them sensible; the tests know what a scheduler does with them.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

@@ -629,7 +629,7 @@ fn knobs(system: &System, runs: &[Run]) -> Vec<Knob> {
     all
 }
 
-/// The value nearest to what it is now with which everything holds, by bisection; its neighbour was judged, too, and fails.
+/// The value nearest to the present one with which everything holds, by bisection; its neighbour was judged, too, and fails.
 fn nearest(draft: &Draft<'_>, knob: &Knob) -> Option<SystemRepair> {
     let change = |value: u64| format!("{}={}", knob.path, (knob.text)(value));
     let passes = |value: u64| Some(draft.failures(&[change(value)]) == Some(0));
