@@ -80,7 +80,7 @@ impl Window {
 /// What goes beside a run.
 #[derive(Default)]
 pub struct Beside<'a> {
-    /// Who watches in place of a trace.
+    /// What watches in place of a trace.
     pub watcher: Option<Watcher>,
     /// What happens to the machine.
     pub strike: Option<Strike<'a>>,

@@ -9,7 +9,7 @@ use bulkhead_model::System;
 /// Judges the tiles with fixed priorities.
 ///
 /// # Errors
-/// [`Error::Machine`] if nothing can be said of a tile.
+/// [`Error::Machine`] if a tile cannot be judged.
 pub fn judge(system: &System) -> Result<Vec<TileAdmission>, Error> {
     admission::tiles(system).map_err(|error| Error::Machine(error.to_string()))
 }

@@ -148,7 +148,7 @@ pub fn own(attackers: usize) -> Attack {
 /// Name of the attack by the programs of the description.
 pub const OWN: &str = "the system's own programs";
 
-/// An attack for each program that fits somebody: it runs wherever it fits, and the others sleep.
+/// An attack for each program that fits at least one application: it runs wherever it fits, and the others sleep.
 pub fn attacks(attackers: &[Can]) -> Vec<Attack> {
     let attack = |program: &'static Catalogued| {
         let fits: Vec<bool> = attackers.iter().map(|can| program.fits(can)).collect();

@@ -123,7 +123,7 @@ fn known(system: &System) -> BTreeMap<String, String> {
 }
 
 impl TiledNames {
-    /// Names for `system`, before anybody began.
+    /// Names for `system`, before any activity began.
     pub fn new(system: &System) -> Self {
         let mut tiles: BTreeMap<u16, Vec<String>> = BTreeMap::new();
         for app in &system.apps {
@@ -146,7 +146,7 @@ impl TiledNames {
         }
     }
 
-    /// An activity is there: its path is that of its creator, who lives longer, and its name.
+    /// An activity exists: its path is that of its creator, which lives longer, and its name.
     fn begins(&mut self, begins: Begins, name: &Name) -> (Owner, String) {
         let mut path = name.as_str().to_owned();
         if begins.is_namesake {

@@ -64,7 +64,7 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
     all
 }
 
-/// What somebody did last, as far as it is known.
+/// What an application did last, as far as it is known.
 fn last(system: &System, said: &Said<'_>, name: &str) -> String {
     let own = format!("[{name}] ");
     let mut lines = said.console.lines().filter_map(|l| l.strip_prefix(&own));
