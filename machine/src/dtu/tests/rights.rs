@@ -238,14 +238,14 @@ enum End {
     Reused,
     /// The same, and the neighbour has another kind.
     ReusedOtherwise,
-    /// The owner died: his hart was stopped and started with something else.
+    /// The owner died: its hart was stopped and started with something else.
     Dead,
-    /// Who is at the other end began again: the endpoint there was configured anew, as it was.
+    /// The other end was restarted: the endpoint there was configured again, as it was.
     Restarted,
 }
 
 const NEIGHBOUR: u16 = 6;
-/// Where the neighbour's messages go, and the memory that was given away and belongs to somebody else then.
+/// Where the neighbour's messages go, and the memory that was given away and then belongs to another owner.
 const NEW_BUFFER: u64 = 0x6000;
 const LENT: u64 = 3 * SHARE;
 
