@@ -1,4 +1,4 @@
-//! A budget of execution time that comes back: who used how much, and when it may use that again.
+//! A budget of execution time that comes back: how much was used, and when it may be used again.
 //!
 //! Why it exists: a share of a processor must hold in every window of time, not only on average. What it deliberately does
 //! not know: who else runs. Times are in the caller's unit.

@@ -1,13 +1,13 @@
 //! Who runs on a tile that several share: the two policies of TileMux.
 //!
-//! Why it exists: a tile for best effort wants its time shared alike, a tile for control loops wants the most urgent work
-//! first; both want that nobody takes more than was given to him. What it deliberately does not know: why somebody is
-//! ready. Members are numbered by the caller, below `N`; times are in nanoseconds.
+//! Why it exists: a best-effort tile shares its time equally, a tile for control loops runs the most urgent work first; on both, nobody may
+//! take more than its budget. What it deliberately does not know: why a member is ready. Members are numbered by the caller, below `N`;
+//! times are in nanoseconds.
 //!
 //! - *Throughput*: round robin with time slices. Priorities mean nothing. What a budget pays comes back one period after it
 //!   was used, so no window of a period contains more than the budget.
-//! - *Realtime*: fixed priorities, preemptive; equals share like above; who has no budget comes last. What a budget pays comes back one period after the
-//!   work that used it was released, so each member interferes with those below no more than a sporadic task with its
+//! - *Realtime*: fixed priorities, preemptive; equals share as above; members without a budget come last. What a budget pays comes back one
+//!   period after the work that used it was released, so each member interferes with those below no more than a sporadic task with its
 //!   budget as cost (`analysis::schedulability::fixed_priority`).
 
 use crate::account::{Account, Budget};

@@ -4,7 +4,7 @@
 //! service keeps them.
 //!
 //! A mount is a channel to a file service and a session with it: what the service keeps for a client ends with that. Bytes go through
-//! memory endpoints onto the file's extents, where the server has no part in it, or in messages of 216 bytes.
+//! memory endpoints onto the file's extents, without involving the server, or in messages of 216 bytes.
 
 use crate::client::{Client, failed};
 use crate::gate::{MemoryGate, SendGate, is_in_one_page};

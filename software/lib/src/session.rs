@@ -1,6 +1,6 @@
 //! Sessions with services: capabilities that a server grants, beside the messages that a gate carries.
 //!
-//! Why it exists: a server can give its client access to memory, and take it back, without a part of anybody else. What it
+//! Why it exists: a server can give its client access to memory, and take it back, without involving anybody else. What it
 //! deliberately does not know: services.
 //!
 //! Whoever has a send gate to an application may open a session with the service that this application offers; its manager

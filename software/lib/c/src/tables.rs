@@ -1,4 +1,4 @@
-//! What the numbers of C stand for.
+//! What the numbers of C mean.
 //!
 //! Why it exists: a wrong number must be an error and nothing worse. What it deliberately does not know: pointers.
 

@@ -1,8 +1,8 @@
 //! The protocol of the network service.
 //!
-//! Why it exists: sockets live in the service, and what is sent and received travels inside of messages, a frame's worth at
-//! most; who has a card sees it as a [`Card`]. What it deliberately does not know: how the service keeps sockets, what frames
-//! hold, and how a card is driven.
+//! Why it exists: sockets live in the service, and what is sent and received travels inside of messages, a frame's worth at most;
+//! the owner of a card sees it as a [`Card`]. What it deliberately does not know: how the service keeps sockets, what frames hold,
+//! and how a card is driven.
 //!
 //! A message is a [`Request`] and up to [`DATA`] bytes; its answer a [`Reply`] and as many. The gates of the service need slots
 //! of [`SLOT`] bytes. A request that cannot be answered yet, such as one to receive, is answered when it can be, or with

@@ -1,8 +1,8 @@
 //! Places of a table that several clients share, so that none can take another's.
 //!
 //! Why it exists: a table with a fixed number of places for everybody belongs to whoever is first. Here every client has some places of its
-//! own, which nobody else gets, and what it holds beyond them comes from a rest that is for all. Each place is on the account of
-//! the client that holds it, until it is given back. What it deliberately does not know: what is in the places.
+//! own, which nobody else gets, and what it holds beyond them comes from a remainder that is for all. Each place is on the account of the
+//! client that holds it, until it is given back. What it deliberately does not know: what is in the places.
 
 use crate::payer::{PaidList, Share};
 use alloc::vec::Vec;

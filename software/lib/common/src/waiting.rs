@@ -1,4 +1,4 @@
-//! Requests that a server has taken and put aside: who comes next?
+//! Requests that a server has taken and put aside: which comes next?
 //!
 //! Why it exists: a delayed request must neither block others nor be overtaken by a later one of the same client. What it
 //! deliberately does not know: what requests are, and why they wait.

@@ -1,9 +1,9 @@
 //! The canonical description of a system as the manager needs it.
 //!
 //! Why it exists: the manager's policy is this file and nothing else. What it deliberately does not know: platforms,
-//! variants, bounds; it ignores what it needs not.
+//! variants, bounds; it ignores what it does not need.
 //!
-//! The system has ended when all applications have that are not marked with `background="true"`.
+//! The system has ended when all applications that are not marked with `background="true"` have ended.
 
 use crate::quantity;
 use alloc::collections::BTreeSet;

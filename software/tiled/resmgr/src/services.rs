@@ -1,8 +1,8 @@
 //! Services across the tree of managers: who is there, who has come back, and who never will.
 //!
-//! Why it exists: a client may stand below another manager than its service, and neither manager can reach both. So each manager hears
-//! of every service that crosses its border from the one above ([`Syscall::Tell`]) or from one below ([`Syscall::Report`]), does
-//! what is to be done for its own applications, and passes it on. What it deliberately does not know: when applications start.
+//! Why it exists: a client may be below another manager than its service, and neither manager can reach both. So each manager hears of
+//! every service that crosses its border from the one above ([`Syscall::Tell`]) or from one below ([`Syscall::Report`]), does what its own
+//! applications need, and passes it on. What it deliberately does not know: when applications start.
 //!
 //! A manager below is believed only what its part of the description allows: a service comes back as often as is written there, and
 //! what is over stays over. So whatever it says, the work that it causes is bounded.

@@ -1,4 +1,4 @@
-//! Tiles: memory windows, and the quotas that somebody gets of one.
+//! Tiles: memory windows, and the quotas that applications get of a tile.
 //!
 //! Why it exists: before anything lives on a tile, memory must show there, and quotas be moved. What it deliberately does not
 //! know: activities.

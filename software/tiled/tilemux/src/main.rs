@@ -1,6 +1,6 @@
 //! TileMux on a user tile, in machine mode.
 //!
-//! Why it exists: turns traps into changes of [`bulkhead_tilemux::mux::Mux`] and resumes whom that decides. What it
+//! Why it exists: turns traps into changes of [`bulkhead_tilemux::mux::Mux`] and resumes the activity that it chooses. What it
 //! deliberately does not know: other tiles, except that the kernel sends requests and wants to hear of what stops.
 //!
 //! The way from one activity to another is short: the unit goes from the one to the other at once. TileMux itself becomes the

@@ -1,6 +1,6 @@
 //! Activities of a tile and their life.
 //!
-//! Why it exists: requests of the kernel, calls of applications, faults and interrupts all end here, as changes of who is
+//! Why it exists: requests of the kernel, calls of applications, faults and interrupts all end here, as changes of which activities are
 //! ready. What it deliberately does not know: how registers are saved. Times are nanoseconds since reset.
 
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TLB_READ, TLB_WRITE};

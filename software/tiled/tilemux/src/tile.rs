@@ -1,7 +1,7 @@
 //! The tile's unit as TileMux uses it.
 //!
-//! Why it exists: who owns the unit's command registers at a moment is kept here. What it deliberately does not know: who
-//! runs next.
+//! Why it exists: the present owner of the unit's command registers is kept here. What it deliberately does not know: which activity runs
+//! next.
 //!
 //! While TileMux sends or receives it is itself the current activity ([`TILEMUX_ACTIVITY`]), with bucket 0; the unit takes
 //! its addresses as they are.

@@ -1,6 +1,6 @@
 //! Free blocks: finding, taking and giving back.
 //!
-//! Why it exists: extents shall be long. What it deliberately does not know: files.
+//! Why it exists: extents should be long. What it deliberately does not know: files.
 
 use crate::layout::{BITS, BLOCK, Extent, Superblock};
 use crate::transaction::{Block, Transactions};

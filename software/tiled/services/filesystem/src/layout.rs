@@ -1,6 +1,6 @@
 //! Where everything lies in the image.
 //!
-//! Why it exists: the format stands once. What it deliberately does not know: operations.
+//! Why it exists: the format is written once. What it deliberately does not know: operations.
 //!
 //! | blocks | what |
 //! |---|---|

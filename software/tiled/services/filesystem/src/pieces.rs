@@ -1,6 +1,6 @@
 //! Pieces of files that clients access themselves: who has which one, until it is taken back.
 //!
-//! Why it exists: a block that somebody can still reach must not become part of another file, whatever became of the handle. So
+//! Why it exists: a block that a client can still reach must not become part of another file, whatever became of the handle. So
 //! pieces are remembered by the inode that they belong to, and forgotten only when taking them back has worked. What it
 //! deliberately does not know: how access is given and taken.
 

@@ -1,4 +1,4 @@
-//! What the file service does with a request: handles, rights and who may change what while others have it open.
+//! What the file service does with a request: handles, rights, and changes to files that others have open.
 //!
 //! Why it exists: a client must not harm another one's open file, and that is a decision, so it is tested on the host. What
 //! it deliberately does not know: messages, and how access to blocks is granted.

@@ -1,10 +1,9 @@
 //! Connections that are being opened from outside.
 //!
-//! Why it exists: a segment that opens a connection costs its sender nothing and may name any sender; each one that is answered must
-//! be remembered until the other side confirms it or a time is over. So a client has some places for them beside its listening
-//! sockets, and when all are taken, the oldest one makes room (RFC 4987, section 3.4): who really connects confirms within a round
-//! trip, and is kept out only by as many forged segments in that time as there are places. What it deliberately does not know:
-//! frames.
+//! Why it exists: a segment that opens a connection costs its sender nothing and may name any sender; each one that is answered must be
+//! remembered until the other side confirms it or a time is over. So a client has some places for them besides its listening sockets, and
+//! when all are taken, the oldest one makes room (RFC 4987, section 3.4): a real client confirms within a round trip, and only as many
+//! forged segments in that time as there are places can keep it out. What it deliberately does not know: frames.
 
 use super::{Kind, Stack, tcp};
 use bulkhead_common::network::Card;
