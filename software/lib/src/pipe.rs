@@ -384,7 +384,7 @@ impl Reader {
     }
 }
 
-/// The place becomes free, and the writer gets his credit back. A writer that is gone needs none.
+/// The place becomes free, and the writer gets its credit back. A writer that is gone needs none.
 fn give_back(message: Message) {
     let _: core::result::Result<(), DtuError> = message.finish();
 }

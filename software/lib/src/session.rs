@@ -219,7 +219,7 @@ pub fn derive(source: u16, target: u16, offset: u64, size: u64, rights: u8) -> R
     syscall::complete(&request).map_err(refused)
 }
 
-/// Takes back what was derived for somebody; after success nobody can use it any more.
+/// Takes back what was derived for another activity; after success nobody can use it any more.
 ///
 /// # Errors
 /// What the kernel says; what is not there any more was taken back already.

@@ -201,7 +201,7 @@ impl Network {
     /// Opens a socket that waits for a connection. For more than one connection at a time, several may listen at one port.
     ///
     /// # Errors
-    /// [`Status::Exists`] if somebody else listens there, [`Status::TooMany`] if this program has all its sockets.
+    /// [`Status::Exists`] if another program listens there, [`Status::TooMany`] if this program has all its sockets.
     pub fn listen(&mut self, port: u16) -> Result<Tcp> {
         let request = Request {
             port,
@@ -211,7 +211,7 @@ impl Network {
         Ok(Tcp { handle })
     }
 
-    /// Waits until somebody has connected to a listening socket, which then is that connection.
+    /// Waits for a connection to a listening socket, which then is that connection.
     ///
     /// # Errors
     /// [`Status::Timeout`]; what the service says.

@@ -26,7 +26,7 @@ pub const RECEIVE_FROM: u64 = 3;
 pub const CONNECT: u64 = 4;
 /// Operation: opens a TCP socket that waits for a connection at a port. Answer: its handle.
 pub const LISTEN: u64 = 5;
-/// Operation: waits until somebody has connected; the socket then is that connection. Answer: who.
+/// Operation: waits for a connection; the socket then is that connection. Answer: who.
 pub const ACCEPT: u64 = 6;
 /// Operation: sends the data, or the first part of it. Answer: how many bytes were taken.
 pub const SEND: u64 = 7;
@@ -103,7 +103,7 @@ pub struct Counts {
     pub taken: u64,
     /// Nanoseconds for these.
     pub time: u64,
-    /// Frames of anybody that were dropped because their account was empty, or asked for a connection that was being opened.
+    /// Frames of any sender that were dropped because their account was empty, or asked for a connection that was being opened.
     pub dropped: u64,
     /// Nanoseconds for these.
     pub drop_time: u64,

@@ -64,7 +64,7 @@ impl<K: Copy + PartialEq> Shares<K> {
         has_room
     }
 
-    /// A client holds this many places more, whether there is room or not: they were its before anybody counted.
+    /// A client holds this many places more, whether there is room or not: they belonged to it before counting began.
     pub fn hold(&mut self, client: K, count: usize) {
         if count == 0 {
             return;

@@ -53,7 +53,7 @@ fn report(code: u64, count: u64) {
     marker::check(code << 32 | count);
 }
 
-/// Who owns an endpoint that could do something.
+/// The owner of an endpoint that could do something.
 fn owner(endpoint: u16) -> Option<u16> {
     match dtu::endpoint(endpoint) {
         Endpoint::Send(e) => Some(e.activity),

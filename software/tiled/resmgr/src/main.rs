@@ -31,7 +31,7 @@ use start::World;
 
 bulkhead_lib::main!(main);
 
-/// Events that are heard at most after the time when somebody has waited long enough for another one.
+/// Most events that are heard after the time when an application has waited long enough for another one.
 const LATE: u32 = 256;
 
 fn main() -> u64 {

@@ -430,7 +430,7 @@ impl Files {
         })
     }
 
-    /// The number of a file, which is opened, and its size. `keeps` tells whether somebody has the file with a number.
+    /// The number of a file, which is opened, and its size. `keeps` says whether a client has the file with this number.
     fn place(&mut self, name: &str, mut keeps: impl FnMut(usize) -> bool) -> Result<(usize, u64)> {
         let known = self.paths.iter().position(|path| path == name);
         let unused = || (0..self.paths.len()).find(|file| !keeps(*file));

@@ -30,7 +30,7 @@ const INTERRUPT: u64 = 1 << 63;
 /// Announced messages that one interrupt takes at most: the time in machine mode is bounded however fast they come.
 const ANNOUNCEMENTS: usize = 4;
 
-/// Who runs.
+/// The activity that runs.
 #[derive(Clone, Copy)]
 struct Running {
     id: u16,
@@ -334,7 +334,7 @@ impl TileMux {
         self.dispatch(Registers::Kept)
     }
 
-    /// Takes what the second hart was told: whether somebody was woken, and whether the kernel sent something.
+    /// Takes the notes of the second hart: whether an activity was woken, and whether the kernel sent something.
     fn news(&mut self) -> (bool, bool) {
         let (mut woken, requests) = BOARD.take();
         let changed = woken != 0;

@@ -66,7 +66,7 @@ pub struct Accounts {
     pub(crate) inodes: Shares<Account>,
     /// Blocks and inodes that one client can have at most, by its priority.
     pub(crate) most: [(usize, usize); PRIORITIES],
-    /// Who pays for what is made now.
+    /// The payer of what is made now.
     pub(crate) payer: Account,
     /// An operation may have happened or not: everything must be counted again.
     pub(crate) is_stale: bool,

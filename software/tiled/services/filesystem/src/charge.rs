@@ -35,7 +35,7 @@ impl<S: Store> FileSystem<S> {
         ((layout.blocks - layout.data) as usize, inodes as usize)
     }
 
-    /// Who pays for what is made from now on.
+    /// The payer of what is made from now on.
     pub fn charge_to(&mut self, payer: Account) {
         self.accounts.payer = payer;
     }

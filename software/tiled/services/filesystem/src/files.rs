@@ -26,7 +26,7 @@ pub struct FileSystem<S> {
     pub(crate) first_free: u32,
     /// Free blocks with zeros in them.
     pub(crate) reserve: Reserve,
-    /// Who pays for what.
+    /// The payer of each block and inode.
     pub(crate) accounts: Accounts,
 }
 

@@ -150,7 +150,7 @@ struct Entry {
     generation: u32,
     /// For listening.
     port: u16,
-    /// Since when somebody is connecting to it, if it listens.
+    /// Since when a connection to it is being opened, if it listens.
     half_open: Option<u64>,
 }
 
@@ -161,7 +161,7 @@ struct Waiter<T> {
     item: T,
 }
 
-/// The protocols over a card. `T` stands for a request that is to be answered.
+/// The protocols over a card. `T` is a request that is to be answered.
 pub struct Stack<C: Card, T> {
     port: Port<C>,
     interface: Interface,

@@ -197,7 +197,7 @@ impl Client {
         self.set(page, Page::Absent);
     }
 
-    /// A frame: a free one, or that of the oldest unchanged page, whose address is told then.
+    /// A frame: a free one, or that of the oldest unchanged page, whose address is then given, too.
     fn frame(&mut self, zeros: bool) -> Result<(u64, bool, Option<u64>), Refusal> {
         if let Some((frame, zero)) = self.frames.take(zeros) {
             return Ok((frame, zero, None));

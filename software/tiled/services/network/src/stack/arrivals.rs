@@ -23,7 +23,7 @@ use smoltcp::wire::{
 /// Time for frames, of each client and of nobody.
 pub(super) struct Accounts {
     strangers: Account,
-    /// Of nobody, too, but somebody listens for it.
+    /// Of nobody, too, but a client listens for it.
     openings: Account,
     clients: Paid<Holder, BTreeMap<u16, Account>>,
     terms: Terms,
@@ -167,7 +167,7 @@ impl<C: Card, T> Stack<C, T> {
         }
     }
 
-    /// Whether a socket listens, or somebody is connecting to it.
+    /// Whether a socket listens, or a connection to it is being opened.
     pub(super) fn is_early(&self, handle: super::SocketHandle) -> bool {
         let state = self.sockets.get::<tcp::Socket>(handle).state();
         matches!(state, tcp::State::Listen | tcp::State::SynReceived)
