@@ -135,7 +135,7 @@ def test_ratios_beside_the_papers(whole: bulkhead.StudyResult) -> None:
     ratios = whole.ratios()
     assert len(ratios) == len(whole.summary["comparisons"])
     assert {("C|C", "R|R"), ("O|C+A/B-ALL", "C|C")} <= set(zip(ratios["scheme"], ratios["over"], strict=True))
-    assert "By how much areas are larger" in str(whole)
+    assert "How much larger the areas are" in str(whole)
 
 
 def test_quick_is_the_commands() -> None:

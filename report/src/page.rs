@@ -115,7 +115,7 @@ fn frame_section(result: &RunResult) -> Markup {
     html! {
         @if !all.is_empty() {
             h2 { "Frames of network cards" }
-            p.soft { "Received are those that a driver got; dropped those that found no buffer, no room, or nobody who listened." }
+            p.soft { "Received frames reached a driver; dropped frames found no buffer, no room, or no listener." }
             div.scroll { table {
                 tr { th { "variant" } th { "tile" } th { "sent" } th { "received" } th { "dropped" } th { "malformed" } }
                 @for (variant, tile, counts) in &all {

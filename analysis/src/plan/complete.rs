@@ -160,7 +160,7 @@ fn place(
                 } else {
                     String::new()
                 };
-                format!("{name}; nowhere is room for {shown}{more}: put on the emptiest processor")
+                format!("{name}; no processor has room for {shown}{more}: put on the emptiest one")
             }
         }
         Placing::Exact => {

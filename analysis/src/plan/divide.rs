@@ -185,7 +185,7 @@ pub fn divide(
         say(
             "slots",
             &format!(
-                "{slot} for each of processors {} in a round of {round}, the fewest parts with which deadlines are met",
+                "{slot} for each of processors {} in a round of {round}, the fewest parts that meet all deadlines",
                 cores.join(", ")
             ),
         );

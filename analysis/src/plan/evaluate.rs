@@ -520,7 +520,7 @@ fn by_how_much<'a>(nearest: &Nearest, named: impl Fn(usize) -> &'a str) -> Const
             "load in a window (Baker 2003)",
         ),
         _ => (
-            "work that holds up a task".to_owned(),
+            "work that delays a task".to_owned(),
             "interference within the slack (Bertogna, Cirinei, Lipari 2005)",
         ),
     };

@@ -31,7 +31,7 @@ pub struct Verdict {
     pub unjudged: Vec<Unjudged>,
     /// Applications whose missing limit keeps flows from a promise.
     pub unlimited: Vec<String>,
-    /// What bounds of flows rest on.
+    /// What bounds of flows assume.
     pub assumptions: Vec<String>,
 }
 

@@ -358,7 +358,7 @@ fn tiles(
                     && failed < best
                 {
                     (best, set, better) = (failed, moved, true);
-                    how = "others than the first free ones, with which more holds".to_owned();
+                    how = "not the first free ones, so that more constraints hold".to_owned();
                 }
             }
         }
