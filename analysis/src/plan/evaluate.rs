@@ -23,7 +23,7 @@ use crate::schedulability::{
 /// What is known of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// From arrival to completion at most.
+    /// Longest time from arrival to completion.
     pub response: Option<u64>,
     /// The deadline is met for certain, also where no response time is known.
     pub met: bool,

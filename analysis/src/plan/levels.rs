@@ -82,7 +82,7 @@ fn split(system: &TaskSystem) -> Option<Levels> {
     })
 }
 
-/// What goes before all levels of a processor, with least distance and cost: interrupts, and releases of tasks of every level that
+/// What goes before all levels of a processor, with minimum inter-arrival time and cost: interrupts, and releases of tasks of every level that
 /// are there or may be.
 fn handlers(system: &TaskSystem, core: u32) -> Vec<(u64, u64)> {
     let here = |&index: &usize| system.tasks[index].core.is_none_or(|there| there == core);

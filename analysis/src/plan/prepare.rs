@@ -47,7 +47,7 @@ pub fn decisions(system: &TaskSystem) -> u64 {
     nanoseconds(system.overheads.schedule).saturating_mul(2)
 }
 
-/// Interrupts that a processor handles: least distance, and handler with entry.
+/// Interrupts that a processor handles: minimum inter-arrival time, and handler with entry.
 pub fn interrupts(system: &TaskSystem, core: u32) -> Vec<(u64, u64)> {
     let entry = nanoseconds(system.overheads.interrupt);
     system

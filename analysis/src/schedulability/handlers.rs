@@ -9,7 +9,7 @@
 
 use super::task::{LIMIT, Task, Time};
 
-/// A handler: its longest run and the least distance of its requests.
+/// A handler: its longest run and the minimum inter-arrival time of its requests.
 pub const fn handler(cost: Time, distance: Time) -> Task {
     Task::new(cost, distance)
 }

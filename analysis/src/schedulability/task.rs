@@ -19,11 +19,11 @@ pub const LIMIT: Time = 1 << 52;
 pub struct Task {
     /// Longest execution of a job, alone. Positive.
     pub cost: Time,
-    /// Least distance of arrivals. Positive.
+    /// Minimum inter-arrival time. Positive.
     pub period: Time,
-    /// From arrival to completion at most. Positive; may exceed the period.
+    /// Longest time from arrival to completion. Positive; may exceed the period.
     pub deadline: Time,
-    /// From arrival to release at most.
+    /// Release jitter: longest time from arrival to release.
     pub jitter: Time,
     /// Longest blocking by tasks of lower priority (critical sections, non-preemptive parts).
     pub blocking: Time,
