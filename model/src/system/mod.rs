@@ -226,7 +226,7 @@ pub struct Flow {
     pub from: usize,
     /// Where it ends.
     pub to: usize,
-    /// From begin to end at most.
+    /// Longest time from begin to end.
     pub deadline: Option<Time>,
 }
 

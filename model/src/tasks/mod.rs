@@ -117,9 +117,9 @@ impl Policy {
 pub struct Task {
     /// Name.
     pub name: String,
-    /// Least distance of arrivals.
+    /// Minimum inter-arrival time.
     pub period: Time,
-    /// From arrival to completion at most, release jitter included.
+    /// Longest time from arrival to completion, release jitter included.
     pub deadline: Time,
     /// Computing time of a job, alone, for levels and ways without a point of their own.
     pub cost: Option<Time>,
@@ -127,7 +127,7 @@ pub struct Task {
     pub costs: Vec<CostPoint>,
     /// Deadlines that may be missed in a run.
     pub misses: u64,
-    /// From arrival to release at most.
+    /// Release jitter: longest time from arrival to release.
     pub jitter: Time,
     /// First arrival.
     pub offset: Time,
@@ -143,13 +143,13 @@ pub struct Task {
     pub threshold: Option<u32>,
     /// How late it may be where lateness is bounded; 0: any bound will do.
     pub tardiness: Time,
-    /// Bytes of the cache that it uses again and again.
+    /// Bytes of the cache that it uses repeatedly.
     pub working_set: Size,
     /// Time of the copy-in phase, alone.
     pub load: Time,
     /// Time of the copy-out phase, alone.
     pub unload: Time,
-    /// Memory accesses of a job at most.
+    /// Most memory accesses of a job.
     pub accesses: u64,
     /// Part of the cost in which it holds the memory mutex.
     pub memory_phase: Time,
@@ -480,7 +480,7 @@ pub struct Device {
     pub direction: Direction,
     /// Its data is copied once more.
     pub copied: bool,
-    /// Least distance of interrupts and longest handler.
+    /// Minimum inter-arrival time of interrupts and longest handler.
     pub interrupts: Option<(Time, Time)>,
     /// The processor of its interrupts.
     pub core: u32,
@@ -511,7 +511,7 @@ pub struct TaskFlow {
     pub from: usize,
     /// The task where it ends.
     pub to: usize,
-    /// From begin to end at most.
+    /// Longest time from begin to end.
     pub deadline: Option<Time>,
 }
 
