@@ -204,7 +204,7 @@ fn memguard_stall(
     run(py, errors::task, || memguard::stall(accesses, &regulation))
 }
 
-/// `cores` are pairs (longest phase, least distance); by core priority or in order of arrival.
+/// `cores` are pairs (longest phase, minimum inter-arrival time); by core priority or in order of arrival.
 #[pyfunction]
 fn memory_mutex_wait(
     py: Python<'_>,

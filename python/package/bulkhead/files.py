@@ -29,7 +29,7 @@ def _read(path: str | os.PathLike[str]) -> str:
 
 
 def parse_schedcat(text: str, name: str = "text") -> list[list[Task]]:
-    """Task systems of a text in SchedCAT's XML format; ``name`` stands in messages."""
+    """Task systems of a text in SchedCAT's XML format; ``name`` is for messages."""
     return [[_task(entry) for entry in entries] for entries in _native.schedcat_read(name, text)]
 
 
