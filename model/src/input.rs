@@ -124,7 +124,7 @@ mod tests {
         for path in all {
             let error = read(path, BINARY_LIMIT).expect_err("no file");
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{}", path.display());
-            assert!(error.to_string().contains("no regular file"), "{error}");
+            assert!(error.to_string().contains("not a regular file"), "{error}");
         }
         // A regular file by its kind, but one that says it is empty.
         let made_up = Path::new("/proc/self/status");

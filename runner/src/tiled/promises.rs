@@ -259,7 +259,7 @@ mod tests {
         for variant in ["regulated", "unregulated"] {
             let none = verdict(variant, vec![flow(&[], Some(900))], Vec::new());
             assert_eq!(none.outcome(), Outcome::Failed, "{variant}");
-            assert!(none.promises()[0].what.contains("not one sample"));
+            assert!(none.promises()[0].what.contains("no sample"));
         }
     }
 
