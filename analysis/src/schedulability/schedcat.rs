@@ -289,7 +289,8 @@ mod tests {
             "a.xml:1:11: cost must be positive; use integers from 1 to 4503599627370496"
         );
         assert!(
-            message("<taskset><task period=\"-1\" wcet=\"1\"/></taskset>").contains("is not a number")
+            message("<taskset><task period=\"-1\" wcet=\"1\"/></taskset>")
+                .contains("is not a number")
         );
         assert!(
             message("<taskset><task period=\"99999999999999999999\" wcet=\"1\"/></taskset>")
