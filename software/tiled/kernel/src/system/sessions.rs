@@ -26,8 +26,10 @@ const CLOSED: u64 = u64::MAX;
 enum Purpose {
     /// Opens a session: selectors of service and session.
     Open { service: u16, target: u16 },
-    /// Exchanges capabilities: does the client delegate, its first selector, how many.
+    /// Exchanges capabilities over a session, whose number the server knows: does the client delegate, its first selector, how many.
     Exchange {
+        session: u16,
+        ident: u64,
         delegate: bool,
         own: u16,
         count: u16,
@@ -144,6 +146,8 @@ impl System {
             arguments,
         };
         let purpose = Purpose::Exchange {
+            session,
+            ident,
             delegate,
             own,
             count,
@@ -282,10 +286,16 @@ impl System {
                     .create_session(client, selector, target, word(1))?;
             }
             Purpose::Exchange {
+                session,
+                ident,
                 delegate,
                 own,
                 count,
             } => {
+                // Nor has anybody ended the session.
+                if self.space.session(client, session)? != (service, ident) {
+                    return Err(SyscallError::Gone);
+                }
                 let server = self.space.holder_of(service);
                 let theirs = u16::try_from(word(1)).map_err(|_| SyscallError::Refused)?;
                 let count = word(2).min(count.into()) as u16;
