@@ -26,10 +26,9 @@ const CLOSED: u64 = u64::MAX;
 enum Purpose {
     /// Opens a session: selectors of service and session.
     Open { service: u16, target: u16 },
-    /// Exchanges capabilities over a session, whose number the server knows: does the client delegate, its first selector, how many.
+    /// Exchanges capabilities: selector of the session, does the client delegate, its first selector, how many.
     Exchange {
         session: u16,
-        ident: u64,
         delegate: bool,
         own: u16,
         count: u16,
@@ -147,7 +146,6 @@ impl System {
         };
         let purpose = Purpose::Exchange {
             session,
-            ident,
             delegate,
             own,
             count,
@@ -241,7 +239,7 @@ impl System {
         if let Some(waiting) = client.and_then(|id| self.wait_no_more(id))
             && let Why::Server(_, question) = waiting.why
         {
-            let outcome = self.agreed(service, waiting.ticket, question.purpose, words);
+            let outcome = self.agreed(service, waiting.ticket, &question, words);
             agreed = outcome.is_ok();
             self.answer(waiting.ticket, outcome);
         }
@@ -264,7 +262,7 @@ impl System {
         &mut self,
         service: NodeId,
         ticket: Ticket,
-        purpose: Purpose,
+        question: &Question,
         words: &[u64],
     ) -> Result<Reply, SyscallError> {
         let word = |index: usize| words.get(index).copied().unwrap_or(0);
@@ -273,7 +271,7 @@ impl System {
         }
         let client = self.holder(ticket)?;
         let mut reply = done();
-        match purpose {
+        match question.purpose {
             Purpose::Open {
                 service: selector,
                 target,
@@ -287,13 +285,14 @@ impl System {
             }
             Purpose::Exchange {
                 session,
-                ident,
                 delegate,
                 own,
                 count,
             } => {
                 // Nor has anybody ended the session.
-                if self.space.session(client, session)? != (service, ident) {
+                let (of, ident) = self.space.session(client, session)?;
+                let is_it = |request: &ServerRequest| matches!(request, ServerRequest::Exchange { ident: asked, .. } if *asked == ident);
+                if of != service || !is_it(&question.request) {
                     return Err(SyscallError::Gone);
                 }
                 let server = self.space.holder_of(service);
