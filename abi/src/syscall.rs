@@ -277,6 +277,8 @@ calls! {
     /// Shows memory to a tile, whose activities can then live in it, and starts TileMux there if it does not run; TileMux then takes
     /// [`crate::tilemux::TILEMUX_MEMORY`] bytes of it, and page tables their part: nothing may be cut from it before. Memory that can only
     /// be read ([`MAP_READ`]) is shown so, to a tile whose TileMux runs: pages of it can be mapped with [`MapFrom`](Self::MapFrom).
+    /// Memory that the tile sees already is refused ([`SyscallError::BadArgument`]). Whoever sees something through the window ends before
+    /// that goes.
     ConfigureTile = 5 {
         /// The tile.
         tile: u16,
@@ -368,7 +370,8 @@ calls! {
         gate: u16,
         /// The activity; [`SEL_ACTIVITY`] for the caller itself.
         activity: u16,
-        /// For a receive gate: the memory with its buffer, shown to the tile. Otherwise [`NO_SELECTOR`].
+        /// For a receive gate: the memory with its buffer, within the activity's own ([`SyscallError::OutOfBounds`]). Otherwise
+        /// [`NO_SELECTOR`].
         memory: u16,
         /// For a receive gate: offset of the buffer in it, a multiple of 64.
         offset: u64,

@@ -46,6 +46,7 @@ pub fn noun(kind: Kind) -> &'static str {
         Kind::Buffer => "buffer",
         Kind::Flow => "flow latency",
         Kind::Quota => "quota",
+        Kind::Section => "processors of a resource",
     }
 }
 
@@ -373,9 +374,14 @@ pub fn repairs(repairs: &[Repair]) -> String {
         } else {
             ""
         };
+        let deadline = if repair.with_deadline {
+            " (and its deadline, where the file gives it)"
+        } else {
+            ""
+        };
         let _ = writeln!(
             out,
-            "  {what}{}: {} instead of {} ({share}){anew}",
+            "  {what}{}{deadline}: {} instead of {} ({share}){anew}",
             repair.subject,
             value(repair.to, repair.unit),
             value(repair.from, repair.unit),

@@ -6,8 +6,8 @@
 #![no_main]
 
 use bulkhead_lib::abi::syscall::{
-    ANY_ENDPOINT, NO_SELECTOR, Number, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES,
-    SEL_MEMORY, SEL_TILES, SHARE, Syscall,
+    Number, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MEMORY, SEL_TILES, SHARE,
+    Syscall,
 };
 use bulkhead_lib::{println, syscall};
 
@@ -38,17 +38,7 @@ fn main() -> u64 {
     println!("showed {shown} windows");
     // Endpoints of the tile that it lives on itself.
     let mut open = 0;
-    while open < 400
-        && syscall::call(&Syscall::Activate {
-            gate: SEL_MEMORY,
-            activity: SEL_ACTIVITY,
-            memory: NO_SELECTOR,
-            offset: 0,
-            replies: 0,
-            endpoint: ANY_ENDPOINT,
-        })
-        .is_ok()
-    {
+    while open < 400 && syscall::activate(SEL_MEMORY).is_ok() {
         open += 1;
     }
     println!("opened its memory {open} times");

@@ -9,8 +9,8 @@
 use alloc::boxed::Box;
 use bulkhead_lib::abi::environment::{ENVIRONMENT_BASE, Environment, PROGRAM_BASE};
 use bulkhead_lib::abi::syscall::{
-    ANY_ENDPOINT, MAP_EXECUTE, MAP_READ, MAP_WRITE, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE,
-    SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_SESSIONS, SEL_TILE, SHARE, Syscall,
+    MAP_EXECUTE, MAP_READ, MAP_WRITE, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_SESSIONS,
+    SEL_TILE, SHARE, Syscall,
 };
 use bulkhead_lib::abi::words::Name;
 use bulkhead_lib::hal::dtu;
@@ -248,16 +248,8 @@ impl Rights {
             slot_size: 256,
         };
         syscall::call(&create).ok()?;
-        let activate = Syscall::Activate {
-            gate: target,
-            activity: SEL_ACTIVITY,
-            memory: SEL_MEMORY,
-            offset,
-            replies: 1,
-            endpoint: ANY_ENDPOINT,
-        };
-        let [endpoint, ..] = syscall::call(&activate).ok()?;
-        Some((target, endpoint as u16))
+        let endpoint = syscall::receive(target, SEL_MEMORY, offset).ok()?;
+        Some((target, endpoint))
     }
 
     /// Sends to itself, lets the answer go to an endpoint that it gives up, and answers when somebody else may have that one.
@@ -508,16 +500,7 @@ fn derive_tile(target: u16, cpu: (u64, u64), traffic: (u64, u64), priority: u8) 
 }
 
 fn activate(gate: u16) -> Option<u16> {
-    let activate = Syscall::Activate {
-        gate,
-        activity: SEL_ACTIVITY,
-        memory: NO_SELECTOR,
-        offset: 0,
-        replies: 0,
-        endpoint: ANY_ENDPOINT,
-    };
-    let [endpoint, ..] = syscall::call(&activate).ok()?;
-    Some(endpoint as u16)
+    syscall::activate(gate).ok().map(|(endpoint, _)| endpoint)
 }
 
 fn revoke(selector: u16) {

@@ -5,8 +5,7 @@
 #![no_main]
 
 use bulkhead_lib::abi::syscall::{
-    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE,
-    SELECTORS, Syscall,
+    SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, SELECTORS, Syscall,
 };
 use bulkhead_lib::{argument, marker, println, syscall};
 
@@ -41,15 +40,7 @@ fn grow(every: u16) -> u16 {
             Err(_) => return 0,
         }
         if target % every == 0 {
-            let activate = Syscall::Activate {
-                gate: target,
-                activity: SEL_ACTIVITY,
-                memory: NO_SELECTOR,
-                offset: 0,
-                replies: 0,
-                endpoint: ANY_ENDPOINT,
-            };
-            let _ = syscall::call(&activate);
+            let _ = syscall::activate(target);
         }
     }
     SELECTORS - SEL_FREE

@@ -294,7 +294,6 @@ impl TileMux {
 
     fn remove(&mut self, id: u16, cause: StopCause) {
         self.mux.remove(&mut self.tile, id);
-        dtu::invalidate_translations();
         self.tile.notify(id, cause);
     }
 
@@ -353,9 +352,6 @@ impl TileMux {
         let now = dtu::time();
         self.answers();
         while let Some((offset, request)) = self.tile.fetch_request() {
-            if let Some(Request::Stop { .. }) = request {
-                dtu::invalidate_translations();
-            }
             let answer = match request {
                 Some(request) => self.mux.request(&mut self.tile, request, now),
                 None => Err(TileMuxError::BadRequest),

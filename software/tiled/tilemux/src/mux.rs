@@ -403,13 +403,14 @@ impl<W: Witness> Mux<W> {
         Ok(())
     }
 
-    /// Forgets an activity.
+    /// Forgets an activity, and so does the unit: its number and its memory will be somebody else's.
     pub fn remove(&mut self, machine: &mut impl Machine, id: u16) {
         if let Some(place) = self.place(id) {
             self.activities[place] = None;
             self.ids[place] = NOBODY;
             self.timed &= !(1 << place);
             self.scheduler.remove(place);
+            machine.forget_translations();
             self.witness.tell(MuxMember, since(id, Since::NEVER));
             self.tell_shared(machine);
         }

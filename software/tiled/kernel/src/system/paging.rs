@@ -99,7 +99,9 @@ impl System {
         if mapping.is_none() {
             // What is made belongs to the client; it is removed again if something fails.
             let range = (p.address / PAGE, p.pages);
-            let made = self.space.map(holder, SEL_MEMORY, holder, range, needed)?;
+            let made = self
+                .space
+                .map(holder, SEL_MEMORY, holder, range, needed, NodeId::NONE)?;
             p.made[0] = Some((made, self.space.birth(made)));
             return Ok(true);
         }
@@ -209,16 +211,18 @@ impl System {
         if !physical.is_multiple_of(PAGE) {
             return Err(SyscallError::BadArgument);
         }
-        // One mapping for all that an activity has of a memory: it says only that the one lives from the other.
+        let window = self.tiles[index].window_at(physical);
+        // One mapping for all that an activity has of a memory through a window: it says only that the one lives from the other.
         let mut mappings = self.space.dependents(node, MAPPINGS_MAX);
         let known = mappings.any(|id| {
             matches!(self.space.object(id), Object::Mapping { .. })
                 && self.space.holder_of(id) == holder
+                && self.space.window_of(id) == window
         });
         drop(mappings);
         if !known && rights != 0 {
             let range = (start / PAGE, range);
-            self.space.map(caller, memory, holder, range, 0)?;
+            self.space.map(caller, memory, holder, range, 0, window)?;
         }
         let request = Request::MapPages {
             activity,

@@ -291,11 +291,12 @@ impl System {
         }
     }
 
-    /// The activity of a node, or the one that sees memory through it.
+    /// The activity of a node, or the one that sees memory through it or by the page tables in it.
     fn living_from(&self, node: NodeId) -> Option<u16> {
         let holder = match *self.space.object(node) {
             Object::Activity { holder } if self.space.owner(node) == node => HolderId(holder),
             Object::Mapping { .. } => self.space.holder_of(node),
+            Object::Memory(_) if self.space.is_unnamed(node) => self.space.holder_of(node),
             _ => return None,
         };
         self.number(holder)
