@@ -211,7 +211,7 @@ impl Chips {
             ledger: machine.ledger().clone(),
             statistics: machine.statistics(),
             digest: observed::hexadecimal(&machine.digest()),
-            console: String::from_utf8_lossy(console).into_owned(),
+            console: observed::console_text(console),
             trace: None,
             missing: Missing::default(),
             other: None,
