@@ -389,6 +389,27 @@ fn the_repair_of_a_period_names_the_deadline() {
     }
 }
 
+/// 20 000 accesses of 100 ns take 2 ms, and the cost, which contains them, is 1 ms.
+#[test]
+fn accesses_that_a_cost_cannot_contain_are_noted() {
+    let notes = |cost: &str| {
+        judged(&format!(
+            "<processors count=\"1\" policy=\"fixed-priority\"/><memguard period=\"1ms\" access=\"100ns\"/>\
+             <share core=\"0\" budget=\"1000\"/>\
+             <task name=\"a\" period=\"100ms\" cost=\"{cost}\" accesses=\"20000\" core=\"0\"/>"
+        ))
+        .notes
+    };
+    assert!(notes("2ms").is_empty());
+    let [note] = &notes("1ms")[..] else {
+        panic!("one note")
+    };
+    assert!(
+        note.contains("those of a take longer than the cost"),
+        "{note}"
+    );
+}
+
 fn judged_system(inside: &str) -> bulkhead_analysis::plan::system::Verdict {
     let text = format!("<system name=\"s\" platform=\"tiled-gem5\">{inside}</system>");
     let system = bulkhead_model::load_system_text("case", &text, &Default::default());

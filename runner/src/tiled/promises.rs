@@ -125,8 +125,9 @@ impl Judge<'_> {
     fn flow(&self, flow: &FlowResult) -> Vec<Promise> {
         let name = &flow.name;
         if flow.latency.count == 0 {
-            let advice = match self.variant.end {
-                End::Duration => "; the system must first start, so give it a longer duration",
+            let advice = match (flow.lost, &self.variant.end) {
+                (1.., _) => ": none that began has ended",
+                (0, End::Duration) => "; the system must first start, so give it a longer duration",
                 _ => "",
             };
             return vec![self.judged(format!("flow {name}: no sample{advice}"), false)];
