@@ -3,6 +3,7 @@
 //! Why it exists: tiles run one after the other, each for a window of time; everything that they can disturb each other with
 //! is in one place with one order of events. What it deliberately does not know: harts, caches, DTUs.
 
+use crate::cache::LINE_MAX;
 use crate::config::PlatformConfig;
 use crate::dram::Dram;
 use crate::engine::EventQueue;
@@ -42,6 +43,8 @@ pub struct Fabric {
     /// Requests that will have arrived at a memory tile.
     arrivals: EventQueue<(u16, Box<Packet>)>,
     processing: usize,
+    /// Lines hold data: memory gives and takes the bytes of a line when it serves the request.
+    lines_hold_data: bool,
     /// For each processing tile: its requests without answer, and the requests on their way to it.
     busy: Vec<u32>,
 }
@@ -71,6 +74,7 @@ impl Fabric {
             observer: None,
             arrivals: EventQueue::new(),
             processing: config.tiles.len(),
+            lines_hold_data: config.lines_hold_data(),
             busy: vec![0; config.tiles.len()],
         }
     }
@@ -134,7 +138,7 @@ impl Fabric {
     }
 
     /// A request has arrived at a memory tile.
-    fn serve(&mut self, now: Tick, index: usize, packet: Box<Packet>) {
+    fn serve(&mut self, now: Tick, index: usize, mut packet: Box<Packet>) {
         let memory = &mut self.memories[index];
         let mut account = packet.account;
         let (address, bytes, write) = match &packet.kind {
@@ -189,8 +193,15 @@ impl Fabric {
                 // Panics if the packet has other data than it says.
                 ram[range.clone()].copy_from_slice(data);
             }
+            if let Some(line) = packet.line.take() {
+                ram[range.clone()].copy_from_slice(&line[..bytes as usize]);
+            }
             if !write {
                 use crate::noc::Transaction::CacheRead;
+                if self.lines_hold_data && packet.transaction == CacheRead {
+                    let line = packet.line.insert([0; LINE_MAX]);
+                    line[..bytes as usize].copy_from_slice(&ram[range.clone()]);
+                }
                 let data = (packet.transaction != CacheRead).then(|| ram[range].into());
                 let kind = PacketKind::ReadResponse { error, data, bytes };
                 return self.respond(done, packet, account, kind);

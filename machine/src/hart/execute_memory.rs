@@ -32,6 +32,7 @@ impl Core {
         match self.mmu.quick(Need::Read, address) {
             Some(physical) if address & (BYTES - 1) == 0 => {
                 if let Some(place) = self.lines.load_place(physical) {
+                    debug_assert!(bus.is_at(physical, place), "{physical:#x}: {place:#x}");
                     self.statistics.loads += 1;
                     return Ok(bus.read_place(place, BYTES as u8));
                 }
@@ -59,6 +60,7 @@ impl Core {
                 }
                 self.before_store(offset)?;
                 if let Some(place) = self.lines.store_place(physical) {
+                    debug_assert!(bus.is_at(physical, place), "{physical:#x}: {place:#x}");
                     self.statistics.stores += 1;
                     bus.write_place(place, BYTES as u8, value);
                     return Ok(());
@@ -514,7 +516,8 @@ impl Core {
         self.before_store(offset)
     }
 
-    /// LR. Its reservation is the address and the value: a store-conditional succeeds if the value is still there.
+    /// LR. Its reservation is the address and, where lines hold data, the line as long as it is in the cache; where memory is flat,
+    /// the value: a store-conditional succeeds if it is still there.
     pub fn load_reserved<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -587,6 +590,14 @@ impl<B: Bus> LineBytes for Found<'_, B> {
         let physical = self.line + offset;
         let place = self.bus.place(physical, true);
         self.bus.store(self.now, physical, place, bytes, value);
+    }
+
+    fn reserve(&mut self, offset: u64) {
+        self.bus.reserve(self.line + offset);
+    }
+
+    fn take_reservation(&mut self, offset: u64) -> Option<bool> {
+        self.bus.take_reservation(self.line + offset)
     }
 }
 

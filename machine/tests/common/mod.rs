@@ -1,4 +1,5 @@
 //! Small programs and chips for tests of whole machines.
+#![allow(dead_code)] // Each test program uses its own part.
 
 use bulkhead_abi::dtu::{
     Command, Endpoint, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
