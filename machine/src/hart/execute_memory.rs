@@ -500,14 +500,14 @@ impl Core {
         self.note_load(bus, timing, op.masks().1);
     }
 
-    /// Before an atomic operation: one with release semantics waits for what is before it, and a store-conditional for its
-    /// load-reserved.
-    fn order(&mut self, op: &Op) -> Result<(), Exit> {
+    /// Before an atomic operation: one with release semantics, or that is to `drain`, waits for what is before it, and a
+    /// store-conditional for its load-reserved.
+    fn order(&mut self, op: &Op, drain: bool) -> Result<(), Exit> {
         let offset = op.cycle as Tick * self.costs.cycle;
         if self.acquiring && self.after_acquire(offset) {
             return Err(self.refused);
         }
-        let waits = a::releases(op) && !self.late.is_empty();
+        let waits = (drain || a::releases(op)) && !self.late.is_empty();
         if waits || self.reserving || self.ordering {
             self.ordering = true;
             self.wait_all(offset)?;
@@ -525,7 +525,8 @@ impl Core {
         address: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Read)?;
-        self.order(op)?;
+        // A line that comes later may push out the reserved one: a loop of LR and SC could fail for ever.
+        self.order(op, bus.lines_hold_data())?;
         self.admit_atomic(bus, op, physical)?;
         self.statistics.loads += 1;
         self.reservation = None;
@@ -543,7 +544,7 @@ impl Core {
         value: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Write)?;
-        self.order(op)?;
+        self.order(op, false)?;
         match self.reservation {
             Some((reserved, seen)) if reserved == physical => {
                 self.admit_atomic(bus, op, physical)?;
@@ -564,7 +565,7 @@ impl Core {
         operand: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Write)?;
-        self.order(op)?;
+        self.order(op, false)?;
         self.admit_atomic(bus, op, physical)?;
         self.statistics.loads += 1;
         self.statistics.stores += 1;
