@@ -7,10 +7,9 @@
 
 use crate::accelerator::AcceleratorConfig;
 use crate::cable::CableConfig;
-use crate::cache::LINE_MAX;
 use crate::device::network::NetworkCardConfig;
 use crate::hart::HartConfig;
-use crate::types::{Tick, TileId};
+use crate::types::{LINE_MAX, Tick, TileId};
 use thiserror::Error;
 
 /// A chip.

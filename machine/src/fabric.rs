@@ -3,14 +3,13 @@
 //! Why it exists: tiles run one after the other, each for a window of time; everything that they can disturb each other with
 //! is in one place with one order of events. What it deliberately does not know: harts, caches, DTUs.
 
-use crate::cache::LINE_MAX;
 use crate::config::PlatformConfig;
 use crate::dram::Dram;
 use crate::engine::EventQueue;
 use crate::ledger::Ledger;
 use crate::noc::{Account, Delivery, Network, Packet, PacketKind};
 use crate::observe::Observer;
-use crate::types::{Tick, TileId};
+use crate::types::{LINE_MAX, Tick, TileId};
 use bulkhead_abi::dtu::DtuError;
 
 /// A memory tile without its bytes.

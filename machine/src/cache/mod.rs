@@ -42,12 +42,6 @@ pub struct Evicted {
     pub owner: Owner,
 }
 
-/// Greatest length of a line in bytes, so that a line has room in a packet.
-pub const LINE_MAX: usize = 128;
-
-/// A line outside a cache: in a packet or a buffer. Shorter lines use the first bytes.
-pub type Line = [u8; LINE_MAX];
-
 /// No address: addresses of lines are multiples of their length.
 const NO_LINE: u64 = 1;
 

@@ -4,8 +4,7 @@
 //! and answers who asks for it. It does not know why a line left the caches. Where memory is flat it only counts.
 
 use super::hierarchy::Lower;
-use super::{LINE_MAX, Line};
-use crate::types::{Owner, Tick};
+use crate::types::{LINE_MAX, Line, Owner, Tick};
 
 /// A line that memory has not acknowledged.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! it is read at once. What it deliberately does not know: what instructions mean, and what a fetch costs.
 
 use super::bus::Bus;
-use crate::cache::{LINE_MAX, Line};
+use crate::types::{LINE_MAX, Line};
 
 /// Why a half-word cannot be decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

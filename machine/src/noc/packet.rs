@@ -3,8 +3,7 @@
 //! A packet does not know the route or the state of any queue. It carries an [`Account`] from the first request of a
 //! transaction to the end of its last response, so that the ledger can be checked against the request itself.
 
-use crate::cache::Line;
-use crate::types::{Owner, Tick, TileId};
+use crate::types::{Line, Owner, Tick, TileId};
 use bulkhead_abi::message::Header;
 
 /// Where the time of a transaction went: always `end - started = service + waited`.

@@ -5,12 +5,12 @@
 //! what nobody waits for is charged on credit.
 
 use super::{Deferred, FROM_NETWORK, Local, TileEvent};
-use crate::cache::{LINE_MAX, Line, Lower};
+use crate::cache::Lower;
 use crate::dtu::Dtu;
 use crate::fabric::Fabric;
 use crate::ledger::Ledger;
 use crate::noc::{Account, Packet, PacketKind, Transaction};
-use crate::types::{Owner, Tick};
+use crate::types::{LINE_MAX, Line, Owner, Tick};
 
 /// What lies below the caches: windows, token bucket, network.
 pub(super) struct Below<'a> {
