@@ -478,8 +478,12 @@ impl Hierarchy {
     }
 }
 
+pub use management::Management;
+
 #[path = "lines.rs"]
 mod lines;
+#[path = "management.rs"]
+mod management;
 #[path = "miss_registers.rs"]
 mod miss_registers;
 #[path = "hierarchy_unit.rs"]

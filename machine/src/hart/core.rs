@@ -304,6 +304,14 @@ impl Core {
         }
     }
 
+    /// Notes the timing of a cache-management operation, which takes a place in the store buffer.
+    pub fn note_management<B: Bus>(&mut self, bus: &B, timing: Timing) {
+        if timing != Timing::Hit {
+            let completion = self.completion(bus, timing);
+            self.stores.push(completion);
+        }
+    }
+
     #[inline]
     fn completion<B: Bus>(&mut self, bus: &B, timing: Timing) -> Completion {
         match timing {

@@ -14,6 +14,7 @@ mod block;
 mod core;
 mod csr;
 mod execute;
+mod execute_cache;
 mod execute_memory;
 mod execute_system;
 mod fetch;
@@ -35,7 +36,7 @@ mod trap;
 #[cfg(test)]
 mod window_tests;
 
-pub use bus::{Access, Bus, BusFault, DeviceRead, DeviceWrite, Place, Timing};
+pub use bus::{Access, Bus, BusFault, DeviceRead, DeviceWrite, Managed, Management, Place, Timing};
 pub use config::HartConfig;
 pub use load_store_queue::LineBytes;
 pub use statistics::HartStatistics;
