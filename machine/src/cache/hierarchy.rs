@@ -166,7 +166,7 @@ impl First {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn hit(&mut self, now: Tick, address: u64, write: bool) -> Option<Outcome> {
         if !self.cache.access(address, write) {
             return None;

@@ -524,6 +524,7 @@ impl Core {
     }
 
     /// Fetches an instruction line at the start of a block; a token if its time is not known yet.
+    #[inline]
     pub fn fetch<B: Bus>(&mut self, bus: &mut B, physical: u64) -> Option<u32> {
         let timing = bus.fetch(self.base, physical);
         if timing != Timing::Hit {
