@@ -15,8 +15,9 @@ use bulkhead_common::payer::{Creator, Holder as Payer, Reserved};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HolderId(pub u16);
 
-/// An activity as a holder of capabilities.
+/// An activity as a holder of capabilities. Its table is written a word at a time.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(8))]
 pub struct Holder {
     /// Its node; none if the place is free.
     pub(crate) node: NodeId,

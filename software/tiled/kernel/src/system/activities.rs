@@ -55,147 +55,113 @@ pub(super) struct Admitted {
 
 /// Numbers of activities end here; larger ones are the unit's own.
 pub const NUMBERS_END: u16 = 0x8000;
+/// Numbers that are tried in one piece of work.
+const TRIED_MAX: usize = 16;
 
 impl System {
     /// Creates an activity with its channel to the kernel, in steps: whoever is refused hears that from the first one. Nobody can use it
     /// before its TileMux knows it.
     pub fn create(&mut self, ticket: Ticket, plan: Creation) -> Outcome {
         let making = Making::Place(ticket, Box::new(plan));
-        self.jobs.make(ticket.level, making);
+        self.make(ticket, making);
         Outcome::Later
     }
 
-    /// What the next step needs to enter an activity, if nothing speaks against it now.
-    pub(super) fn prepare(
-        &mut self,
-        ticket: Ticket,
-        plan: Creation,
-    ) -> Result<Box<Equipping>, SyscallError> {
-        let Admitted {
-            caller,
-            index,
-            region,
-            physical,
-            ..
-        } = self.admit(ticket, &plan)?;
-        let (id, generation) = self.number_for_new();
-        let draft = Activity {
-            name: plan.name,
-            // Who creates makes one call at a time, so that stays.
-            is_namesake: self.activities.has_namesake(ticket.caller, &plan.name),
-            holder: caller,
-            node: NodeId::NONE,
-            tile: index,
-            creator: ticket.caller,
-            is_known: false,
-            generation,
-            selector: plan.target,
-            priority: plan.priority,
-            state: State::Creating,
-            region,
-            physical,
-            cpu: None,
-            bucket: 0,
-            paged: None,
-            syscalls: (NO_ENDPOINT, NO_ENDPOINT),
-            post: Box::default(),
-            parked: None,
-            waits: None,
-            is_unsaid: false,
-            is_listed: false,
-            withdrawn: Withdrawn::No,
-        };
-        Ok(Box::new(Equipping {
-            ticket,
-            caller,
-            plan,
-            id,
-            node: NodeId::NONE,
-            birth: 0,
-            holder: caller,
-            rest: [None; 2],
-            draft: Some(Box::new(draft)),
-            stage: 0,
-            pool: 0,
-            tables: None,
-        }))
-    }
-
-    /// The activity is entered, and gets in further steps what it begins with.
+    /// The activity is entered, and gets in further steps what it begins with; none, if no number is free yet.
     ///
     /// # Errors
     /// See `CreateActivity`.
     pub(super) fn found(
         &mut self,
         hardware: &mut impl Hardware,
-        e: &mut Equipping,
-    ) -> Result<(), SyscallError> {
-        let (ticket, plan, id) = (e.ticket, e.plan, e.id);
-        if !self.space.has_place() {
-            // Somebody else came first.
-            self.space.make_place();
-            return Ok(());
-        }
-        let Admitted {
-            caller,
-            index,
-            region,
-            physical,
-            cpu_owner,
-            cpu,
-            regulated,
-        } = self.admit(ticket, &plan)?;
-        let (node, holder) =
-            self.space
-                .create_activity(caller, plan.target, plan.tile, plan.purse, plan.memory)?;
-        // From here on nothing fails.
-        let bucket = self.take_bucket(hardware, index, regulated);
-        let Some(mut draft) = e.draft.take() else {
-            return Ok(());
+        ticket: Ticket,
+        plan: &Creation,
+    ) -> Result<Option<Equipping>, SyscallError> {
+        let a = self.admit(ticket, plan)?;
+        let Some((id, generation)) = self.number_for_new() else {
+            return Ok(None);
         };
-        if !self.tiles[index].is_shared && self.tiles[index].is_inhabited() {
-            self.tiles[index].is_shared = true;
-            hardware.set_borrowed(self.tiles[index].id, PRIVILEGED_CREDIT.into());
+        let (node, holder) = self.space.create_activity(
+            a.caller,
+            plan.target,
+            plan.tile,
+            plan.purse,
+            plan.memory,
+        )?;
+        // From here on nothing fails.
+        let bucket = self.take_bucket(hardware, a.index, a.regulated);
+        let tile = &mut self.tiles[a.index];
+        if !tile.is_shared && tile.is_inhabited() {
+            tile.is_shared = true;
+            hardware.set_borrowed(tile.id, PRIVILEGED_CREDIT.into());
         }
         let begins = Begins {
             activity: id,
             creator: ticket.caller,
-            tile: self.tiles[index].id,
-            is_namesake: draft.is_namesake,
+            tile: tile.id,
+            // Who creates makes one call at a time, so that stays.
+            is_namesake: self.activities.has_namesake(ticket.caller, &plan.name),
         };
         hardware.announce(begins, &plan.name);
-        (draft.holder, draft.node, draft.tile) = (holder, node, index);
-        (draft.region, draft.physical) = (region, physical);
-        (draft.cpu, draft.bucket) = (cpu.map(|_| cpu_owner), bucket);
-        self.enter(id, draft);
+        self.enter(Activity {
+            id,
+            name: plan.name,
+            is_namesake: begins.is_namesake,
+            holder,
+            node,
+            tile: a.index,
+            creator: ticket.caller,
+            is_known: false,
+            generation,
+            selector: plan.target,
+            priority: plan.priority,
+            state: State::Creating,
+            region: a.region,
+            physical: a.physical,
+            cpu: a.cpu.map(|_| a.cpu_owner),
+            bucket,
+            paged: None,
+            syscalls: (NO_ENDPOINT, NO_ENDPOINT),
+            parked: None,
+            waits: None,
+            job: 0,
+            is_unsaid: false,
+            is_listed: false,
+            withdrawn: Withdrawn::No,
+        });
         let bucket = (bucket != 0).then_some(Request::SetBucket {
             activity: id,
             bucket,
         });
-        let budget = cpu.map(|(budget, period)| Request::SetBudget {
+        let budget = a.cpu.map(|(budget, period)| Request::SetBudget {
             activity: id,
             budget,
             period,
             priority: plan.tile_priority,
-            start: self.space.fresh_from(cpu_owner),
+            start: self.space.fresh_from(a.cpu_owner),
         });
-        (e.id, e.node, e.birth) = (id, node, self.space.birth(node));
-        (e.holder, e.rest) = (holder, [budget, bucket]);
-        Ok(())
+        Ok(Some(Equipping {
+            ticket,
+            caller: a.caller,
+            plan: *plan,
+            id,
+            node: (node, self.space.birth(node)),
+            holder,
+            rest: [budget, bucket],
+            stage: 0,
+            pool: 0,
+            tables: None,
+        }))
     }
 
-    /// What an activity can begin with. Nothing is changed, so it can be asked before anything is made ready.
+    /// What an activity can begin with. Nothing is changed.
     ///
     /// # Errors
     /// Why it cannot be created.
-    pub(super) fn admit(
-        &mut self,
-        ticket: Ticket,
-        plan: &Creation,
-    ) -> Result<Admitted, SyscallError> {
+    fn admit(&mut self, ticket: Ticket, plan: &Creation) -> Result<Admitted, SyscallError> {
         let creator = ticket.caller;
         let caller = self.holder(ticket)?;
-        let highest = match self.activities.get(&creator) {
+        let highest = match self.activities.get(creator) {
             Some(creator) => usize::from(creator.priority),
             None => PRIORITIES - 1,
         };
@@ -249,21 +215,20 @@ impl System {
     /// A number that no activity has, the one that has not been used for longest; and how often it was in use before.
     ///
     /// A message of an activity that is gone may lie unread somewhere with its number; so a number comes back only when all others
-    /// have been used.
-    fn number_for_new(&mut self) -> (u16, u32) {
-        loop {
-            let id = self.next_activity;
-            let generation = self.generation;
+    /// have been used. None, if those that were tried are in use or still to be heard of: there are more.
+    fn number_for_new(&mut self) -> Option<(u16, u32)> {
+        for _ in 0..TRIED_MAX {
+            let (id, generation) = (self.next_activity, self.generation);
             self.next_activity += 1;
             if self.next_activity >= NUMBERS_END {
                 self.next_activity = KERNEL_ACTIVITY + 1;
                 self.generation = self.generation.wrapping_add(1);
             }
-            // There are far fewer activities than numbers.
-            if !self.activities.contains_key(&id) && !self.is_mentioned(id) {
-                return (id, generation);
+            if self.activities.get(id).is_none() && !self.mentions.contains_key(&id) {
+                return Some((id, generation));
             }
         }
+        None
     }
 
     /// The processor time of a tile capability in each of its periods, if it has any; it must not be in use. Without any, an activity
@@ -336,25 +301,21 @@ impl System {
         outcome: Result<(), SyscallError>,
     ) {
         let ticket = creating.ticket;
-        let Some(target) = self.activities.get_mut(&id) else {
+        let Some(target) = self.activities.get_mut(id) else {
             return self.answer(ticket, Err(SyscallError::Revoked));
         };
         if target.state != State::Creating {
             // What it is made of was revoked meanwhile.
             return self.answer(ticket, Err(SyscallError::Revoked));
         }
-        let (node, channel) = (target.node, target.syscalls);
+        let node = target.node;
         if let Err(error) = outcome {
-            self.leave(id);
-            self.discard(node);
-            for endpoint in [channel.0, channel.1] {
-                self.tiles[index].endpoints.free(endpoint);
-            }
             if creating.introduced {
                 let request = Request::Stop { activity: id };
                 self.ask_tile_at(hardware, index, id, request, Then::Nothing);
             }
-            return self.answer(ticket, Err(error));
+            let node = (node, self.space.birth(node));
+            return self.unmake(ticket, id, node, error);
         }
         creating.introduced = true;
         if let Some(next) = creating.rest.iter_mut().rev().find_map(Option::take) {
@@ -373,7 +334,7 @@ impl System {
         creating: Creating,
         opened: bool,
     ) -> bool {
-        let target = self.activities.get_mut(&id);
+        let target = self.activities.get_mut(id);
         let Some(target) = target.filter(|a| a.state == State::Creating) else {
             // What it is made of was revoked meanwhile.
             self.answer(creating.ticket, Err(SyscallError::Revoked));
@@ -419,7 +380,7 @@ impl System {
 
     /// An activity that has not been started.
     pub(super) fn created(&self, id: u16) -> Result<&Activity, SyscallError> {
-        let found = self.activities.get(&id).ok_or(SyscallError::NoActivity)?;
+        let found = self.activities.get(id).ok_or(SyscallError::NoActivity)?;
         match found.state {
             State::Created => Ok(found),
             _ => Err(SyscallError::WrongState),
@@ -494,7 +455,7 @@ impl System {
         activity: u16,
         cause: StopCause,
     ) {
-        let found = self.activities.get_mut(&activity);
+        let found = self.activities.get_mut(activity);
         let Some(found) = found.filter(|a| self.tiles[a.tile].id == tile) else {
             return self.lied(hardware, tile);
         };
@@ -524,7 +485,9 @@ impl System {
         let Some(id) = self.number(holder) else {
             return;
         };
-        let Some(mut activity) = self.leave(id) else {
+        let post = self.activities.post(id);
+        let last = post.and_then(|post| post.said.take_about(0));
+        let Some(activity) = self.leave(id) else {
             return;
         };
         let cause = match activity.state {
@@ -536,21 +499,20 @@ impl System {
             self.jobs.root = Some(cause);
         }
         if activity.is_known {
-            let last = activity.post.said.take_about(0);
             let words = post::ended(activity.selector, id, last, Event::Stopped(cause));
             self.notify_end(activity.creator, removed, words);
         }
-        // What it takes to give its memory back is another step's.
-        self.jobs.dead = Some(activity);
+        // Whoever waits for just that hears it in the next step.
+        self.jobs.heard = Some(activity.creator);
     }
 
     /// An activity that has stopped waits no more, and what it asked for and what has not begun is not done; then it says nothing more, and has
     /// no device and no processor time. Whether one of the two was to do.
     pub(super) fn withdraw(&mut self, hardware: &mut impl Hardware, id: u16) -> bool {
-        let Some(activity) = self.activities.quiet(id) else {
+        let Some(activity) = self.activities.get_mut(id) else {
             return false;
         };
-        let level = activity.priority.into();
+        let (level, job) = (activity.priority.into(), activity.job);
         let before = activity.withdrawn;
         activity.withdrawn = match before {
             Withdrawn::No => Withdrawn::Calls,
@@ -559,13 +521,13 @@ impl System {
         match before {
             Withdrawn::No => {
                 self.wait_no_more(id);
-                self.jobs.forget(id, level);
+                self.jobs.forget(job, level);
                 self.unlist(id);
             }
             Withdrawn::Calls => {
                 self.activities.hush(id);
                 self.take_device(hardware, id);
-                if let Some(owner) = self.activities.get(&id).and_then(|a| a.cpu) {
+                if let Some(owner) = self.activities.get(id).and_then(|a| a.cpu) {
                     self.space.stop_using(owner, hardware.time());
                 }
             }
@@ -576,7 +538,7 @@ impl System {
 
     /// Why the root manager stopped, if it has.
     pub fn root_cause(&self, root: u16) -> Option<StopCause> {
-        match self.activities.get(&root).map(|a| a.state) {
+        match self.activities.get(root).map(|a| a.state) {
             Some(State::Stopped(cause)) => Some(cause),
             Some(_) => None,
             None => self.jobs.root,

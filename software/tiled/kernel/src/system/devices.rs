@@ -33,13 +33,13 @@ impl System {
             return Err(SyscallError::WrongKind);
         };
         let index = self.tile_index(object.tile)?;
-        let target = self.activities.get(&activity);
+        let target = self.activities.get(activity);
         let target = target.ok_or(SyscallError::NoActivity)?;
         if target.tile != index {
             return Err(SyscallError::NoTile);
         }
         // An activity has its own tile's capability, too; but nobody has created himself.
-        let creator = self.activities.get(&target.creator).map(|c| c.holder);
+        let creator = self.activities.get(target.creator).map(|c| c.holder);
         if target.state != State::Created
             || creator != Some(caller)
             || self.tiles[index].device.is_some()

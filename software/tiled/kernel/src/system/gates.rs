@@ -47,7 +47,7 @@ impl System {
     ) -> Result<[u64; 2], SyscallError> {
         let id = self.named(caller, activity)?;
         let (holder, index) = {
-            let target = self.activities.get(&id);
+            let target = self.activities.get(id);
             let target = target.ok_or(SyscallError::NoActivity)?;
             (target.holder, target.tile)
         };
@@ -150,7 +150,7 @@ impl System {
 
     /// Who can send to a receive endpoint of the caller: how many endpoints lead there, and how many did that are gone.
     pub(super) fn senders(&self, id: u16, endpoint: u16) -> Result<[u64; 2], SyscallError> {
-        let activity = self.activities.get(&id).ok_or(SyscallError::NoActivity)?;
+        let activity = self.activities.get(id).ok_or(SyscallError::NoActivity)?;
         let node = self.tiles[activity.tile].endpoints.gate(endpoint);
         let node = node.filter(|node| self.space.holder_of(*node) == activity.holder);
         let gate = node.and_then(|node| self.space.origin(node));

@@ -34,7 +34,7 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Request as QuotaRequest, Space, Terms};
-use bulkhead_common::payer::{Caller, Creator, Fixed, Holder, Paid, PaidQueue, Reserved};
+use bulkhead_common::payer::{Caller, Creator, Fixed, Holder, Paid, PaidLine};
 
 pub use activities::{Creation, NUMBERS_END};
 pub(crate) use requests::Asked;
@@ -108,8 +108,6 @@ pub struct System {
     /// Which tile's page tables are cut out of a memory.
     pools: Paid<Holder, BTreeMap<NodeId, u16>>,
     activities: Activities,
-    /// Their numbers, by their places among the holders.
-    numbers: Reserved<Creator, u16>,
     modules: Fixed<Module>,
     space: Space,
     /// Who does not wait without end: until when (nanoseconds since reset), and his number.
@@ -119,10 +117,10 @@ pub struct System {
     question: u64,
     /// Who waits for a server, questions that are not answered, and closed sessions that servers have not heard of.
     questions: usize,
-    /// How many closed sessions of each activity servers have not heard of.
-    mentions: Fixed<u8>,
-    replies: PaidQueue<Caller, (Ticket, Reply)>,
-    reports: PaidQueue<Creator, (u16, StopCause)>,
+    /// How many closed sessions of an activity servers have not heard of, and requests about it TileMuxes.
+    mentions: Paid<Holder, BTreeMap<u16, u16>>,
+    replies: PaidLine<Caller, (Ticket, Reply)>,
+    reports: PaidLine<Creator, (u16, StopCause)>,
     next_activity: u16,
     /// How often all numbers of activities have been used.
     generation: u32,
@@ -173,15 +171,14 @@ impl System {
             places: places_of(&tiles),
             pools: Paid::default(),
             tiles: tiles.into(),
-            activities: Activities::default(),
-            numbers: Reserved::with_room(places.into()),
+            activities: Activities::with_room(places.into(), NUMBERS_END.into()),
             modules: modules.into(),
             space,
             timers: Paid::default(),
             jobs: revoke::Jobs::default(),
             question: 0,
             questions: 0,
-            mentions: alloc::vec![0; NUMBERS_END.into()].into(),
+            mentions: Paid::default(),
             replies: Paid::default(),
             reports: Paid::default(),
             next_activity: KERNEL_ACTIVITY + 1,
@@ -203,12 +200,12 @@ impl System {
 
     /// An activity.
     pub fn activity(&self, id: u16) -> Option<&Activity> {
-        self.activities.get(&id).map(AsRef::as_ref)
+        self.activities.get(id)
     }
 
     /// All activities, by their numbers.
     pub fn numbers_in_use(&self) -> impl Iterator<Item = u16> + '_ {
-        self.activities.keys().copied()
+        self.activities.ids()
     }
 
     /// Free endpoints of each tile.
@@ -218,18 +215,19 @@ impl System {
 
     /// Those who wait for something, and what somebody is to be told.
     pub(crate) fn unfinished(&self) -> usize {
-        let waiting = self.activities.values().filter(|a| a.waits.is_some());
+        let all = self.activities.living();
+        let waiting = all.filter(|(activity, _)| activity.waits.is_some());
         waiting.count() + self.replies.len() + self.activities.unheard()
     }
 
     /// The tile of an activity.
     pub fn tile_of(&self, id: u16) -> Option<&Tile> {
-        self.activities.get(&id).map(|a| &self.tiles[a.tile])
+        self.activities.get(id).map(|a| &self.tiles[a.tile])
     }
 
     /// The path of an activity that is on this tile (its number on the network).
     pub fn name_on(&self, id: u16, tile: u16) -> Option<Path<'_>> {
-        let activity = self.activities.get(&id)?;
+        let activity = self.activities.get(id)?;
         (self.tiles[activity.tile].id == tile).then_some(self.activities.path(id))
     }
 
@@ -251,7 +249,7 @@ impl System {
     /// The next reply to a call that was not answered at once, and the right to give it, if who called is there.
     fn next_reply(&mut self) -> Option<(Ticket, Reply, Option<Right>)> {
         let (ticket, reply) = self.replies.pop_front()?;
-        let caller = self.activities.quiet(ticket.caller);
+        let caller = self.activities.get_mut(ticket.caller);
         let caller = caller.filter(|a| a.generation == ticket.generation);
         Some((ticket, reply, caller.and_then(|a| a.parked.take())))
     }
@@ -283,7 +281,7 @@ impl System {
     fn park(&mut self, hardware: &mut impl Hardware, ticket: Ticket) {
         if ticket.caller != KERNEL_ACTIVITY {
             let right = hardware.park(ticket.level, ticket.offset);
-            if let Some(caller) = self.activities.quiet(ticket.caller) {
+            if let Some(caller) = self.activities.get_mut(ticket.caller) {
                 caller.parked = Some(right);
             }
         }
@@ -297,7 +295,7 @@ impl System {
     /// The next activity that stopped, to be reported.
     pub fn take_report(&mut self) -> Option<(u16, StopCause)> {
         let report = self.reports.pop_front()?;
-        if let Some(said) = self.activities.quiet(report.0) {
+        if let Some(said) = self.activities.get_mut(report.0) {
             said.is_unsaid = false;
         }
         Some(report)

@@ -37,13 +37,6 @@ pub(super) struct Paging {
     made: [Option<(NodeId, u64)>; 2],
 }
 
-impl Paging {
-    /// Nothing has been made for it.
-    pub fn has_not_begun(&self) -> bool {
-        self.made == [None; 2]
-    }
-}
-
 impl System {
     /// Gives an activity a pager, in steps.
     ///
@@ -76,7 +69,7 @@ impl System {
             made: [None; 2],
         };
         let making = Making::Pager(Box::new(paging));
-        self.jobs.make(ticket.level, making);
+        self.make(ticket, making);
         Ok(Outcome::Later)
     }
 
@@ -137,7 +130,7 @@ impl System {
             epoch: 0,
         };
         hardware.set_endpoint(self.tiles[index].id, endpoint, Endpoint::Send(send));
-        if let Some(target) = self.activities.get_mut(&p.activity) {
+        if let Some(target) = self.activities.get_mut(p.activity) {
             target.paged = Some((p.address, p.pages, endpoint));
         }
         let request = Request::SetPager {
@@ -174,7 +167,7 @@ impl System {
         (address, offset, pages): (u64, u64, u64),
         rights: u8,
     ) -> Result<Outcome, SyscallError> {
-        let target = self.activities.get(&activity);
+        let target = self.activities.get(activity);
         let target = target.ok_or(SyscallError::NoActivity)?;
         let (holder, index) = (target.holder, target.tile);
         if !matches!(target.state, State::Created | State::Running) {
@@ -236,7 +229,7 @@ impl System {
     pub(super) fn paged_by(&self, tile: usize, endpoint: u16) -> Option<u16> {
         let mut here = self.tiles[tile].activities.iter().copied();
         here.find(|id| {
-            self.activities.get(id).is_some_and(|a| {
+            self.activities.get(*id).is_some_and(|a| {
                 a.paged.is_some_and(|(_, _, own)| own == endpoint) && a.state == State::Running
             })
         })

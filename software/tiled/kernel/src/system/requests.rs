@@ -6,7 +6,7 @@
 //! A TileMux is asked one thing at a time, in order.
 
 use super::{System, Ticket, done};
-use crate::activity::State;
+use crate::activity::{State, count};
 use crate::hardware::Hardware;
 use crate::tile::Tile;
 use bulkhead_abi::syscall::{StopCause, SyscallError};
@@ -101,7 +101,7 @@ impl System {
         request: Request,
         then: Then,
     ) {
-        let index = self.activities.get(&activity).map(|a| a.tile);
+        let index = self.activities.get(activity).map(|a| a.tile);
         match index {
             Some(index) => self.ask_tile_at(hardware, index, activity, request, then),
             None => self.resolved(hardware, 0, activity, then, Err(SyscallError::NoActivity)),
@@ -131,6 +131,7 @@ impl System {
             request,
             then,
         });
+        count(&mut self.mentions, activity, true);
         self.asking += 1;
         if tile.asked.len() == 1 {
             self.send_request(hardware, index);
@@ -139,7 +140,7 @@ impl System {
 
     /// Wakes an activity, unless it is about to be.
     pub(super) fn wake(&mut self, hardware: &mut impl Hardware, activity: u16) {
-        let Some(index) = self.activities.get(&activity).map(|a| a.tile) else {
+        let Some(index) = self.activities.get(activity).map(|a| a.tile) else {
             return;
         };
         let request = Request::Wake { activity };
@@ -186,6 +187,7 @@ impl System {
             return;
         };
         self.asking -= 1;
+        count(&mut self.mentions, asked.activity, false);
         self.due.remove(&mut self.tiles, index);
         self.send_request(hardware, index);
         let outcome = match answer {
@@ -233,7 +235,7 @@ impl System {
         let cause = StopCause::TileLost;
         for place in 0..self.tiles[index].activities.len() {
             let id = self.tiles[index].activities[place];
-            let Some(activity) = self.activities.get_mut(&id) else {
+            let Some(activity) = self.activities.get_mut(id) else {
                 continue;
             };
             if matches!(activity.state, State::Creating | State::Stopped(_)) {
@@ -267,6 +269,7 @@ impl System {
         }
         self.asking -= asked.len();
         for asked in asked.iter().copied() {
+            count(&mut self.mentions, asked.activity, false);
             self.resolved(hardware, index, asked.activity, asked.then, Err(error));
         }
     }
@@ -283,7 +286,7 @@ impl System {
             Then::Nothing => {}
             Then::Reply(ticket) => self.answer(ticket, outcome.map(|()| done())),
             Then::Started(ticket) => {
-                if let Some(target) = self.activities.get_mut(&activity)
+                if let Some(target) = self.activities.get_mut(activity)
                     && target.state == State::Created
                     && outcome.is_ok()
                 {
@@ -295,7 +298,7 @@ impl System {
                 self.introduced(hardware, index, activity, creating, outcome)
             }
             Then::Stopped => {
-                if let Some(target) = self.activities.get_mut(&activity)
+                if let Some(target) = self.activities.get_mut(activity)
                     && target.state == State::Stopping
                 {
                     target.state = State::Stopped(StopCause::Killed);

@@ -8,6 +8,7 @@
 
 use super::waiting::{self, Waiting, Why};
 use super::{Outcome, Reply, System, Ticket, done};
+use crate::activity::count;
 use crate::hardware::Hardware;
 use crate::post;
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Event, ServerRequest, SyscallError};
@@ -58,7 +59,7 @@ impl System {
             return Err(SyscallError::WrongState);
         }
         let node = self.space.create_service(caller, gate, target)?;
-        let offered = match self.activities.get(&id).map(|a| (a.creator, a.selector)) {
+        let offered = match self.activities.get(id).map(|a| (a.creator, a.selector)) {
             Some((creator, selector)) => {
                 let words = post::ended(selector, id, None, Event::Service(target));
                 self.notify(creator, caller, Some(node), words)
@@ -190,7 +191,7 @@ impl System {
 
     /// What somebody asks a server.
     fn question_of(&self, client: u16) -> Option<Question> {
-        match self.activities.get(&client)?.waits?.why {
+        match self.activities.get(client)?.waits?.why {
             Why::Server(_, question) => Some(question),
             _ => None,
         }
@@ -327,9 +328,7 @@ impl System {
             if let Some(offer) = self.space.offer(service) {
                 offer.closed = closed;
             }
-            if let Some(count) = self.mentions.get_mut(ident as usize) {
-                *count = count.saturating_add(1);
-            }
+            self.mention(ident, true);
             self.ask_next(hardware, service);
         }
     }
@@ -341,26 +340,21 @@ impl System {
             return self.closing_heard(&notice.words);
         }
         let hearer = self.number(removed.holder);
-        if let Some(hearer) = hearer.and_then(|id| self.activities.quiet(id)) {
-            hearer.post.notices.removed(notice);
+        if let Some(post) = hearer.and_then(|id| self.activities.post(id)) {
+            post.notices.removed(notice);
         }
     }
 
     /// A server hears of a closed session, or is no more.
     fn closing_heard(&mut self, words: &[u64; NOTICE_WORDS]) {
         self.questions -= 1;
-        if let Some(count) = self.mentions.get_mut(words[1] as usize) {
-            // A place that was full once stays so: its number is not used again.
-            if *count < u8::MAX {
-                *count = count.saturating_sub(1);
-            }
-        }
+        self.mention(words[1], false);
     }
 
-    /// Whether a server or a TileMux is still to hear of an activity of this number, so that the number must not be used again.
-    pub(super) fn is_mentioned(&self, id: u16) -> bool {
-        let mut asked = self.tiles.iter().flat_map(|t| t.asked.iter());
-        self.mentions.get(usize::from(id)).is_some_and(|n| *n > 0)
-            || asked.any(|asked| asked.activity == id)
+    /// A server is to hear of an activity of this number, or has heard.
+    fn mention(&mut self, ident: u64, more: bool) {
+        if let Ok(id) = u16::try_from(ident) {
+            count(&mut self.mentions, id, more);
+        }
     }
 }

@@ -114,7 +114,8 @@ impl System {
     /// kernel did.
     fn may_give_tables(&self, index: usize, caller: HolderId) -> bool {
         let lit_by = self.tiles[index].lit_by;
-        let is_root = |id: u16| self.activities[&id].creator == KERNEL_ACTIVITY;
+        let creator = |id: u16| self.activities.get(id).map(|a| a.creator);
+        let is_root = |id: u16| creator(id) == Some(KERNEL_ACTIVITY);
         lit_by == caller || lit_by == Space::KERNEL && self.number(caller).is_some_and(is_root)
     }
 
