@@ -143,7 +143,7 @@ pub trait Handler {
     ///
     /// # Errors
     /// Why not.
-    fn handle(self, call: Syscall) -> Result<Self::Output, SyscallError>;
+    fn handle(self, call: Call) -> Result<Self::Output, SyscallError>;
 }
 
 /// Gives the request itself.
@@ -151,8 +151,8 @@ struct Given;
 
 impl Handler for Given {
     type Output = Syscall;
-    fn handle(self, call: Syscall) -> Result<Syscall, SyscallError> {
-        Ok(call)
+    fn handle(self, call: Call) -> Result<Syscall, SyscallError> {
+        Ok(call.into())
     }
 }
 
@@ -167,6 +167,38 @@ macro_rules! calls {
         /// A request.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Syscall { $($(#[$doc])* $name { $($(#[$field_doc])* $field: $kind,)* },)+ }
+
+        /// What each call says, for who carries it out.
+        pub mod arguments {
+            use super::*;
+            $(
+                $(#[$doc])*
+                #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+                pub struct $name { $($(#[$field_doc])* pub $field: $kind,)* }
+            )+
+        }
+
+        /// A request for who carries it out: its arguments together.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Call { $($(#[$doc])* $name(arguments::$name),)+ }
+
+        impl From<Syscall> for Call {
+            #[inline(always)]
+            fn from(call: Syscall) -> Self {
+                match call {
+                    $(Syscall::$name { $($field,)* } => Call::$name(arguments::$name { $($field,)* }),)+
+                }
+            }
+        }
+
+        impl From<Call> for Syscall {
+            #[inline(always)]
+            fn from(call: Call) -> Self {
+                match call {
+                    $(Call::$name(arguments::$name { $($field,)* }) => Syscall::$name { $($field,)* },)+
+                }
+            }
+        }
 
         impl Syscall {
             /// Gives the request as words, as many as it has, to an action. They never cross a page. Where the kind of the call is known
@@ -206,7 +238,7 @@ macro_rules! calls {
                 let mut reader = Reader(words);
                 let missing = SyscallError::BadArgument;
                 match reader.word().ok_or(missing)? {
-                    $($number => handler.handle(Syscall::$name { $($field: Field::get(&mut reader).ok_or(missing)?,)* }),)+
+                    $($number => handler.handle(Call::$name(arguments::$name { $($field: Field::get(&mut reader).ok_or(missing)?,)* })),)+
                     _ => Err(SyscallError::UnknownCall),
                 }
             }

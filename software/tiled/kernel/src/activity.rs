@@ -66,7 +66,7 @@ pub struct Activity {
     /// Its priority as a caller.
     pub priority: u8,
     /// Where it is in its life.
-    pub state: State,
+    pub(crate) life: Life,
     /// Its memory.
     pub region: Region,
     /// The same memory's tile-physical address.
@@ -93,9 +93,33 @@ pub struct Activity {
     pub(crate) is_listed: bool,
 }
 
+/// Where an activity is in its life, which only [`Activities::set_state`] changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Life(State);
+
+impl Default for Life {
+    fn default() -> Self {
+        Self(State::Creating)
+    }
+}
+
+impl State {
+    /// Who is in this state may make calls.
+    const fn may_call(self) -> bool {
+        matches!(self, State::Created | State::Running)
+    }
+}
+
+impl Activity {
+    /// Where it is in its life; see [`Activities::set_state`].
+    pub fn state(&self) -> State {
+        self.life.0
+    }
+}
+
 /// Bytes that the kernel keeps of an activity, beside its place among the holders. Whoever creates it pays for them.
 pub const ACTIVITY_COST: u64 =
-    (size_of::<Place>() + size_of::<u16>() + size_of::<(Named, u16)>()) as u64;
+    (size_of::<Place>() + size_of::<Numbered>() + size_of::<(Named, u16)>()) as u64;
 
 /// Bytes that an activity costs its creator in all.
 pub const PLACE_COST: u64 = Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COST;
@@ -135,14 +159,20 @@ struct Place {
 #[derive(Clone)]
 pub struct Activities {
     places: Reserved<Creator, Place>,
-    /// The place of each number that was ever used; [`NOWHERE`] if it has none.
-    numbers: Reserved<Creator, u16>,
+    /// What there is of each number that was ever used.
+    numbers: Reserved<Creator, Numbered>,
     /// How many there are of each name that a creator gave.
     names: Paid<Creator, BTreeMap<Named, u16>>,
 }
 
-/// The kernel's place among the holders is no activity's.
-const NOWHERE: u16 = 0;
+/// What every call begins with, in one piece of memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Numbered {
+    /// The place of the activity; that of the kernel, which is none, if there is no activity.
+    place: u16,
+    may_call: bool,
+    generation: u32,
+}
 
 impl fmt::Debug for Activities {
     /// What is left over from activities that are gone is nobody's state.
@@ -252,13 +282,13 @@ impl Activities {
     /// An activity.
     #[inline(always)]
     pub fn get(&self, id: u16) -> Option<&Activity> {
-        self.at(HolderId(*self.numbers.get(usize::from(id))?))
+        self.at(HolderId(self.numbers.get(usize::from(id))?.place))
     }
 
     /// An activity, to be changed.
     #[inline(always)]
     pub fn get_mut(&mut self, id: u16) -> Option<&mut Activity> {
-        let place = *self.numbers.get(usize::from(id))?;
+        let place = self.numbers.get(usize::from(id))?.place;
         self.places.get_mut(usize::from(place))?.activity.as_mut()
     }
 
@@ -270,7 +300,7 @@ impl Activities {
 
     /// What an activity has not heard, and what nobody has heard of it.
     pub fn post(&mut self, id: u16) -> Option<&mut Post> {
-        let place = *self.numbers.get(usize::from(id))?;
+        let place = self.numbers.get(usize::from(id))?.place;
         let place = self.places.get_mut(usize::from(place))?;
         place.activity.is_some().then_some(&mut place.post)
     }
@@ -278,7 +308,7 @@ impl Activities {
     /// Numbers of all activities, in order.
     pub fn ids(&self) -> impl Iterator<Item = u16> + '_ {
         let all = self.numbers.iter().zip(0..);
-        all.filter_map(|(place, id)| (*place != NOWHERE).then_some(id))
+        all.filter_map(|(found, id)| (found.place != 0).then_some(id))
     }
 
     /// All activities with what is not heard, by their places.
@@ -290,8 +320,12 @@ impl Activities {
     /// An activity is there, at its place among the holders.
     pub fn insert(&mut self, activity: Activity) {
         let (id, holder) = (usize::from(activity.id), activity.holder.0);
-        while self.numbers.len() <= id && self.numbers.push(NOWHERE).is_ok() {}
-        self.numbers[id] = holder;
+        while self.numbers.len() <= id && self.numbers.push(Numbered::default()).is_ok() {}
+        self.numbers[id] = Numbered {
+            place: holder,
+            may_call: activity.state().may_call(),
+            generation: activity.generation,
+        };
         let place = &mut self.places[usize::from(holder)];
         place.post.clear();
         place.activity = Some(activity);
@@ -299,16 +333,28 @@ impl Activities {
 
     /// An activity is not there any more.
     pub fn remove(&mut self, id: u16) -> Option<Activity> {
-        let place = core::mem::take(self.numbers.get_mut(usize::from(id))?);
-        self.places.get_mut(usize::from(place))?.activity.take()
+        let found = core::mem::take(self.numbers.get_mut(usize::from(id))?);
+        self.places
+            .get_mut(usize::from(found.place))?
+            .activity
+            .take()
     }
 
     /// The place among the holders of the activity whose messages have this label, if it may make calls.
     #[inline(always)]
     pub fn caller(&self, label: u64) -> Option<HolderId> {
         let (id, generation) = label_caller(label);
-        let found = self.get(id).filter(|a| a.generation == generation)?;
-        matches!(found.state, State::Created | State::Running).then_some(found.holder)
+        let found = self.numbers.get(usize::from(id))?;
+        let may_call = found.may_call && found.generation == generation;
+        may_call.then_some(HolderId(found.place))
+    }
+
+    /// An activity goes on in its life.
+    pub(crate) fn set_state(&mut self, id: u16, state: State) {
+        if let Some(activity) = self.get_mut(id) {
+            activity.life = Life(state);
+            self.numbers[usize::from(id)].may_call = state.may_call();
+        }
     }
 }
 
@@ -344,7 +390,7 @@ mod tests {
             generation,
             selector: 0,
             priority: 0,
-            state: State::Created,
+            life: Life(State::Created),
             region: Region {
                 tile: 0,
                 base: 0,
@@ -444,18 +490,20 @@ mod tests {
                     }
                     what => {
                         let state = if what == 2 { State::Stopping } else { State::Running };
-                        let found = all.get_mut(id).map(|a| a.state = state).is_some();
-                        prop_assert_eq!(found, plain.get_mut(&id).map(|a| a.state = state).is_some());
+                        all.set_state(id, state);
+                        if let Some(activity) = plain.get_mut(&id) {
+                            activity.life = Life(state);
+                        }
                     }
                 }
                 prop_assert!(all.ids().eq(plain.keys().copied()));
                 prop_assert_eq!(all.living().count(), plain.len());
                 for id in 0..70 {
                     let there = plain.get(&id);
-                    prop_assert_eq!(all.get(id).map(|a| (a.id, a.holder)), there.map(|a| (id, a.holder)));
+                    prop_assert_eq!(all.get(id).map(|a| (a.id, a.holder, a.state())), there.map(|a| (id, a.holder, a.state())));
                     prop_assert_eq!(all.post(id).is_some(), there.is_some());
                     for generation in 0..2 {
-                        let may = there.filter(|a| a.generation == generation && a.state != State::Stopping);
+                        let may = there.filter(|a| a.generation == generation && a.state() != State::Stopping);
                         prop_assert_eq!(all.caller(caller_label(id, generation)), may.map(|a| a.holder));
                     }
                 }

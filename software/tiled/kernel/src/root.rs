@@ -5,7 +5,7 @@
 
 use crate::hardware::Hardware;
 use crate::load;
-use crate::system::{Outcome, Reply, System, Ticket};
+use crate::system::{Reply, System, Ticket};
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::environment::{
@@ -80,8 +80,8 @@ fn call(
     call: Syscall,
 ) -> Result<Reply, RootError> {
     let reply = match system.call(hardware, OWN, call)? {
-        Outcome::Reply(reply) => reply,
-        Outcome::Later => loop {
+        Some(reply) => reply,
+        None => loop {
             if let Some((_, reply)) = system.take_reply() {
                 break reply;
             }

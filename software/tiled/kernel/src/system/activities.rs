@@ -6,45 +6,23 @@
 use super::making::{Equipping, Making};
 use super::requests::{Creating, Then};
 use super::tiles::PAGE;
-use super::{Outcome, System, Ticket, caller_label, done};
+use super::{LATER, System, Ticket, caller_label, done};
 use crate::activity::{Activity, State, Withdrawn};
 use crate::hardware::{Hardware, Region};
 use crate::post;
 use alloc::boxed::Box;
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEndpoint};
 use bulkhead_abi::marker::Begins;
+use bulkhead_abi::syscall::arguments::{CreateActivity, Map, Start};
 use bulkhead_abi::syscall::{
     Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SYSCALL_SLOT, StopCause, SyscallError,
 };
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request};
 use bulkhead_abi::time::{LEAST_BUDGET, WHOLE};
-use bulkhead_abi::words::Name;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Removed, Tile};
 
-/// What an activity is to be made of: selectors of who creates it, and more.
-#[derive(Clone, Copy, Debug)]
-pub struct Creation {
-    /// Where its capability goes.
-    pub target: u16,
-    /// The tile.
-    pub tile: u16,
-    /// The purse.
-    pub purse: u16,
-    /// Its memory.
-    pub memory: u16,
-    /// Offset of the buffer for replies to its system calls.
-    pub reply: u64,
-    /// Its priority as a caller.
-    pub priority: u8,
-    /// Its priority on its tile.
-    pub tile_priority: u8,
-    /// Name for reports.
-    pub name: Name,
-}
-
 /// What an activity can begin with: where it is, and what it computes with.
-pub(super) struct Admitted {
-    caller: HolderId,
+struct Admitted {
     index: usize,
     region: Region,
     physical: u64,
@@ -61,33 +39,67 @@ const TRIED_MAX: usize = 16;
 impl System {
     /// Creates an activity with its channel to the kernel, in steps: whoever is refused hears that from the first one. Nobody can use it
     /// before its TileMux knows it.
-    pub fn create(&mut self, ticket: Ticket, plan: Creation) -> Outcome {
+    pub fn create(&mut self, ticket: Ticket, plan: CreateActivity) {
         let making = Making::Place(ticket, Box::new(plan));
         self.make(ticket, making);
-        Outcome::Later
     }
 
-    /// The activity is entered, and gets in further steps what it begins with; none, if no number is free yet.
+    /// The activity among the capabilities, and its place. Nothing else knows it yet.
+    ///
+    /// # Errors
+    /// See `CreateActivity`.
+    pub(super) fn prepare(
+        &mut self,
+        ticket: Ticket,
+        plan: &CreateActivity,
+    ) -> Result<Equipping, SyscallError> {
+        let caller = self.holder(ticket)?;
+        let highest = match self.activities.get(ticket.caller) {
+            Some(creator) => usize::from(creator.priority),
+            None => PRIORITIES - 1,
+        };
+        if !self.activities.may_create(ticket.caller) {
+            return Err(SyscallError::TooDeep);
+        }
+        // The console believes names.
+        if !plan.name.is_plain() || usize::from(plan.priority) > highest {
+            return Err(SyscallError::BadArgument);
+        }
+        let (node, holder) =
+            self.space
+                .create_activity(caller, plan.target, plan.tile, plan.purse, plan.memory)?;
+        Ok(Equipping {
+            ticket,
+            caller,
+            plan: *plan,
+            id: KERNEL_ACTIVITY,
+            node: (node, self.space.birth(node)),
+            holder,
+            rest: [None; 2],
+            stage: 0,
+            pool: 0,
+            tables: None,
+        })
+    }
+
+    /// The activity is entered, and gets in further steps what it begins with.
     ///
     /// # Errors
     /// See `CreateActivity`.
     pub(super) fn found(
         &mut self,
         hardware: &mut impl Hardware,
-        ticket: Ticket,
-        plan: &Creation,
-    ) -> Result<Option<Equipping>, SyscallError> {
-        let a = self.admit(ticket, plan)?;
+        e: &mut Equipping,
+    ) -> Result<(), SyscallError> {
+        let (ticket, plan, (node, birth)) = (e.ticket, &e.plan, e.node);
+        if !self.space.is(node, birth) {
+            return Err(SyscallError::Revoked);
+        }
+        let a = self.admit(e.caller, plan)?;
         let Some((id, generation)) = self.number_for_new() else {
-            return Ok(None);
+            // The next step tries others.
+            return Ok(());
         };
-        let (node, holder) = self.space.create_activity(
-            a.caller,
-            plan.target,
-            plan.tile,
-            plan.purse,
-            plan.memory,
-        )?;
         // From here on nothing fails.
         let bucket = self.take_bucket(hardware, a.index, a.regulated);
         let tile = &mut self.tiles[a.index];
@@ -107,7 +119,7 @@ impl System {
             id,
             name: plan.name,
             is_namesake: begins.is_namesake,
-            holder,
+            holder: e.holder,
             node,
             tile: a.index,
             creator: ticket.caller,
@@ -115,7 +127,7 @@ impl System {
             generation,
             selector: plan.target,
             priority: plan.priority,
-            state: State::Creating,
+            life: Default::default(),
             region: a.region,
             physical: a.physical,
             cpu: a.cpu.map(|_| a.cpu_owner),
@@ -140,39 +152,15 @@ impl System {
             priority: plan.tile_priority,
             start: self.space.fresh_from(a.cpu_owner),
         });
-        Ok(Some(Equipping {
-            ticket,
-            caller: a.caller,
-            plan: *plan,
-            id,
-            node: (node, self.space.birth(node)),
-            holder,
-            rest: [budget, bucket],
-            stage: 0,
-            pool: 0,
-            tables: None,
-        }))
+        (e.id, e.rest) = (id, [budget, bucket]);
+        Ok(())
     }
 
     /// What an activity can begin with. Nothing is changed.
     ///
     /// # Errors
     /// Why it cannot be created.
-    fn admit(&mut self, ticket: Ticket, plan: &Creation) -> Result<Admitted, SyscallError> {
-        let creator = ticket.caller;
-        let caller = self.holder(ticket)?;
-        let highest = match self.activities.get(creator) {
-            Some(creator) => usize::from(creator.priority),
-            None => PRIORITIES - 1,
-        };
-        if !self.activities.may_create(creator) {
-            return Err(SyscallError::TooDeep);
-        }
-        // The console believes names.
-        let named = plan.name.is_plain();
-        if !named || usize::from(plan.priority) > highest {
-            return Err(SyscallError::BadArgument);
-        }
+    fn admit(&mut self, caller: HolderId, plan: &CreateActivity) -> Result<Admitted, SyscallError> {
         let Object::Tile(tile) = self.space.look(caller, plan.tile)?.1 else {
             return Err(SyscallError::WrongKind);
         };
@@ -202,7 +190,6 @@ impl System {
         let cpu = self.budget_of(index, &tile, plan.tile_priority)?;
         let regulated = self.bucket_for(index, tile.owner[Quota::NocRate as usize])?;
         Ok(Admitted {
-            caller,
             index,
             region,
             physical,
@@ -304,7 +291,7 @@ impl System {
         let Some(target) = self.activities.get_mut(id) else {
             return self.answer(ticket, Err(SyscallError::Revoked));
         };
-        if target.state != State::Creating {
+        if target.state() != State::Creating {
             // What it is made of was revoked meanwhile.
             return self.answer(ticket, Err(SyscallError::Revoked));
         }
@@ -335,7 +322,7 @@ impl System {
         opened: bool,
     ) -> bool {
         let target = self.activities.get_mut(id);
-        let Some(target) = target.filter(|a| a.state == State::Creating) else {
+        let Some(target) = target.filter(|a| a.state() == State::Creating) else {
             // What it is made of was revoked meanwhile.
             self.answer(creating.ticket, Err(SyscallError::Revoked));
             return false;
@@ -366,9 +353,9 @@ impl System {
             reply: false,
             epoch: 0,
         };
-        target.state = State::Created;
         target.is_known = true;
         let node = target.node;
+        self.activities.set_state(id, State::Created);
         self.space.ready(node);
         hardware.set_endpoint(tile, send, Endpoint::Send(calls));
         let mut reply = done();
@@ -381,7 +368,7 @@ impl System {
     /// An activity that has not been started.
     pub(super) fn created(&self, id: u16) -> Result<&Activity, SyscallError> {
         let found = self.activities.get(id).ok_or(SyscallError::NoActivity)?;
-        match found.state {
+        match found.state() {
             State::Created => Ok(found),
             _ => Err(SyscallError::WrongState),
         }
@@ -395,10 +382,17 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         ticket: Ticket,
-        activity: u16,
-        (address, offset, pages): (u64, u64, u64),
-        rights: u8,
-    ) -> Result<Outcome, SyscallError> {
+        caller: HolderId,
+        c: &Map,
+    ) -> Result<bool, SyscallError> {
+        let activity = self.named(caller, c.activity)?;
+        let Map {
+            address,
+            offset,
+            pages,
+            rights,
+            ..
+        } = *c;
         let target = self.created(activity)?;
         let valid = (1..=MAP_PAGES_MAX).contains(&pages)
             && (1..=7).contains(&(rights & !MAP_LAZY))
@@ -419,7 +413,7 @@ impl System {
             rights,
         };
         self.ask_tile(hardware, activity, request, Then::Reply(ticket));
-        Ok(Outcome::Later)
+        Ok(LATER)
     }
 
     /// Starts an activity.
@@ -430,10 +424,11 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         ticket: Ticket,
-        activity: u16,
-        entry: u64,
-        stack: u64,
-    ) -> Result<Outcome, SyscallError> {
+        caller: HolderId,
+        c: &Start,
+    ) -> Result<bool, SyscallError> {
+        let activity = self.named(caller, c.activity)?;
+        let (entry, stack) = (c.entry, c.stack);
         self.created(activity)?;
         if !stack.is_multiple_of(16) || !entry.is_multiple_of(2) {
             return Err(SyscallError::BadArgument);
@@ -444,7 +439,7 @@ impl System {
             stack,
         };
         self.ask_tile(hardware, activity, request, Then::Started(ticket));
-        Ok(Outcome::Later)
+        Ok(LATER)
     }
 
     /// A tile's TileMux says that an activity stopped. Believed if the activity is there and runs: then all that it has is revoked.
@@ -455,27 +450,18 @@ impl System {
         activity: u16,
         cause: StopCause,
     ) {
-        let found = self.activities.get_mut(activity);
+        let found = self.activities.get(activity);
         let Some(found) = found.filter(|a| self.tiles[a.tile].id == tile) else {
             return self.lied(hardware, tile);
         };
-        match found.state {
-            State::Creating | State::Stopped(_) => return self.lied(hardware, tile),
-            // It was faster than the kernel's request; the revocation goes on.
-            State::Stopping => {
-                found.state = State::Stopped(cause);
-                if found.is_known {
-                    found.is_unsaid = true;
-                    self.reports.push_back((activity, cause));
-                }
-            }
-            State::Created | State::Running => {
-                found.state = State::Stopped(cause);
-                found.is_unsaid = true;
-                let (level, node) = (usize::from(found.priority), found.node);
-                self.reports.push_back((activity, cause));
-                self.jobs.end(level, node, self.space.birth(node));
-            }
+        let (state, level, node) = (found.state(), usize::from(found.priority), found.node);
+        if matches!(state, State::Creating | State::Stopped(_)) {
+            return self.lied(hardware, tile);
+        }
+        self.stopped(activity, cause);
+        // If it was faster than the kernel's request, the revocation goes on.
+        if state != State::Stopping {
+            self.jobs.end(level, node, self.space.birth(node));
         }
         self.take_device(hardware, activity);
     }
@@ -490,7 +476,7 @@ impl System {
         let Some(activity) = self.leave(id) else {
             return;
         };
-        let cause = match activity.state {
+        let cause = match activity.state() {
             State::Stopped(cause) => cause,
             _ => StopCause::Killed,
         };
@@ -538,7 +524,7 @@ impl System {
 
     /// Why the root manager stopped, if it has.
     pub fn root_cause(&self, root: u16) -> Option<StopCause> {
-        match self.activities.get(root).map(|a| a.state) {
+        match self.activities.get(root).map(|a| a.state()) {
             Some(State::Stopped(cause)) => Some(cause),
             Some(_) => None,
             None => self.jobs.root,

@@ -8,7 +8,7 @@
 //! that he cuts later stays there. Page tables are cleared by TileMux when it uses them.
 
 use super::revoke::Job;
-use super::{Outcome, Reply, System, Ticket};
+use super::{Reply, System, Ticket};
 use crate::hardware::{Hardware, Region};
 use alloc::boxed::Box;
 use bulkhead_abi::syscall::SyscallError;
@@ -127,16 +127,18 @@ impl System {
         }
     }
 
-    /// Begins to clear a piece of memory that was just cut out, if it must be.
+    /// Begins to clear a piece of memory that was just cut out. Whether it must be.
     pub(super) fn clear(
         &mut self,
         ticket: Ticket,
         node: NodeId,
         memory: &Memory,
         reply: Reply,
-    ) -> Option<Outcome> {
+    ) -> bool {
         let left = Region::of(memory);
-        self.dirty.first(&left)?;
+        if self.dirty.first(&left).is_none() {
+            return false;
+        }
         let birth = self.space.birth(node);
         self.space.prepare(node);
         let clearing = Clearing {
@@ -147,7 +149,7 @@ impl System {
             reply,
         };
         self.later(ticket, Job::Clear(Box::new(clearing)));
-        Some(Outcome::Later)
+        true
     }
 
     /// Clears one piece. Whether there is more.

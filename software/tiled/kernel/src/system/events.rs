@@ -6,7 +6,7 @@
 
 use super::speaking::Heard;
 use super::waiting::{self, Waiting, Why};
-use super::{Outcome, Reply, System, Ticket, done};
+use super::{LATER, Reply, System, Ticket, done};
 use crate::post;
 use bulkhead_abi::syscall::{Event, SEL_ACTIVITY, SyscallError};
 use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Removed};
@@ -118,13 +118,15 @@ impl System {
         &mut self,
         ticket: Ticket,
         until: u64,
-    ) -> Result<Outcome, SyscallError> {
-        if let Some(reply) = self.next_event(ticket.caller) {
-            return Ok(Outcome::Reply(reply));
+        reply: &mut Reply,
+    ) -> Result<bool, SyscallError> {
+        if let Some(event) = self.next_event(ticket.caller) {
+            *reply = event;
+            return Ok(true);
         }
         let until = if until == 0 { u64::MAX } else { until };
         self.wait(Waiting::new(ticket, Why::Event, until))?;
-        Ok(Outcome::Later)
+        Ok(LATER)
     }
 
     /// An activity waits in its own place, and in the line of what it waits for.

@@ -4,12 +4,13 @@
 //! capabilities know that.
 
 use super::tiles::memory_endpoint;
-use super::{Outcome, System, Ticket};
+use super::{System, Ticket};
 use crate::hardware::{Hardware, Region};
 use bulkhead_abi::dtu::{
     Endpoint, MESSAGE_MAX, NO_ENDPOINT, ReceiveEndpoint, SLOTS_MAX, SendEndpoint,
 };
 use bulkhead_abi::memory_map::PMP_WINDOWS;
+use bulkhead_abi::syscall::arguments::Activate;
 use bulkhead_abi::syscall::{ANY_ENDPOINT, SyscallError};
 use bulkhead_capabilities::{HolderId, NodeId, Object};
 
@@ -41,11 +42,10 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         caller: HolderId,
-        (gate, wanted): (u16, u16),
-        activity: u16,
-        (buffer, offset, replies): (u16, u64, bool),
+        c: &Activate,
     ) -> Result<[u64; 2], SyscallError> {
-        let id = self.named(caller, activity)?;
+        let (gate, wanted, offset, replies) = (c.gate, c.endpoint, c.offset, c.replies != 0);
+        let id = self.named(caller, c.activity)?;
         let (holder, index) = {
             let target = self.activities.get(id);
             let target = target.ok_or(SyscallError::NoActivity)?;
@@ -97,7 +97,7 @@ impl System {
                 (endpoint, 1, value, receive.slot_size.into())
             }
             Object::Receive(receive) => {
-                let (memory, Object::Memory(range)) = self.space.look(caller, buffer)? else {
+                let (memory, Object::Memory(range)) = self.space.look(caller, c.memory)? else {
                     return Err(SyscallError::WrongKind);
                 };
                 let size = u64::from(receive.slots) * u64::from(receive.slot_size);
@@ -166,7 +166,7 @@ impl System {
         caller: HolderId,
         gate: u16,
         endpoint: u16,
-    ) -> Result<Outcome, SyscallError> {
+    ) -> Result<bool, SyscallError> {
         let node = self.space.find(caller, gate)?;
         let is_wanted = |object: &Object| matches!(*object, Object::Endpoint { endpoint: e, .. } if e == endpoint && u64::from(e) >= PMP_WINDOWS);
         let mut active = self.space.dependents(node, ACTIVE_MAX);

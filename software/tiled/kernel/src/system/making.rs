@@ -4,7 +4,6 @@
 //! one step, not for the whole. What it deliberately does not know: revocations; they go on beside this, so every step looks first
 //! whether what it works on is still there.
 
-use super::activities::Creation;
 use super::paging::Paging;
 use super::requests::{Creating, Then};
 use super::revoke::Job;
@@ -14,17 +13,18 @@ use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use crate::load::{self, Loading};
 use alloc::boxed::Box;
+use bulkhead_abi::syscall::arguments::CreateActivity;
 use bulkhead_abi::syscall::{
     NO_SELECTOR, SEL_ACTIVITY, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, SyscallError,
 };
-use bulkhead_abi::tilemux::{Request, TILEMUX_BASE, TILEMUX_MEMORY, table_pages};
+use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request, TILEMUX_BASE, TILEMUX_MEMORY, table_pages};
 use bulkhead_capabilities::{HolderId, NodeId, Object, Space};
 
 /// Something that is being made.
 #[derive(Clone, Debug)]
 pub(super) enum Making {
     /// An activity for which nothing has been done yet.
-    Place(Ticket, Box<Creation>),
+    Place(Ticket, Box<CreateActivity>),
     /// An activity gets a pager.
     Pager(Box<Paging>),
     /// An activity is entered, and gets what every activity begins with.
@@ -40,7 +40,7 @@ pub(super) enum Making {
 pub(super) struct Equipping {
     pub ticket: Ticket,
     pub caller: HolderId,
-    pub plan: Creation,
+    pub plan: CreateActivity,
     pub id: u16,
     /// The activity among the capabilities, with its birth.
     pub node: (NodeId, u64),
@@ -101,9 +101,8 @@ impl System {
                     // Perhaps somebody else comes first; then it begins again.
                     return Some(Making::Place(ticket, plan));
                 }
-                return match self.found(hardware, ticket, &plan) {
-                    Ok(Some(equipping)) => Some(Making::Activity(Box::new(equipping))),
-                    Ok(None) => Some(Making::Place(ticket, plan)),
+                return match self.prepare(ticket, &plan) {
+                    Ok(equipping) => Some(Making::Activity(Box::new(equipping))),
                     Err(error) => {
                         self.answer(ticket, Err(error));
                         None
@@ -150,8 +149,11 @@ impl System {
         hardware: &mut impl Hardware,
         e: &mut Equipping,
     ) -> Result<bool, SyscallError> {
+        if e.id == KERNEL_ACTIVITY {
+            return self.found(hardware, e).map(|()| true);
+        }
         let target = self.activities.get(e.id);
-        let target = target.filter(|a| a.node == e.node.0 && a.state == State::Creating);
+        let target = target.filter(|a| a.node == e.node.0 && a.state() == State::Creating);
         let is_there = self.space.is(e.node.0, e.node.1);
         let target = target.filter(|_| is_there).ok_or(SyscallError::Revoked)?;
         let (index, size) = (target.tile, target.region.size);

@@ -27,16 +27,17 @@ use crate::hardware::{Hardware, Region, Right};
 use crate::tile::Tile;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use bulkhead_abi::syscall::arguments::DeriveTile;
 use bulkhead_abi::syscall::{
-    ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES,
-    SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
+    Call, ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES,
+    SEL_TILES, SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
 };
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
-use bulkhead_capabilities::{HolderId, NodeId, Object, Request as QuotaRequest, Space, Terms};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Space, Terms};
 use bulkhead_common::payer::{Caller, Creator, Fixed, Holder, Paid, PaidLine};
 
-pub use activities::{Creation, NUMBERS_END};
+pub use activities::NUMBERS_END;
 pub(crate) use requests::Asked;
 pub use requests::{LIES_MAX, PATIENCE};
 pub(crate) use sessions::Question;
@@ -60,14 +61,8 @@ pub struct Ticket {
     pub offset: u32,
 }
 
-/// What becomes of a system call.
-#[derive(Clone, Copy, Debug)]
-pub enum Outcome {
-    /// Answer now.
-    Reply(Reply),
-    /// Answer when something has happened; see [`System::take_reply`].
-    Later,
-}
+/// A call is not answered now, but when something has happened; see [`System::take_reply`].
+const LATER: bool = false;
 
 /// A boot module: offset in the first memory tile and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,7 +312,7 @@ impl System {
         found.ok_or(SyscallError::NotManager)
     }
 
-    /// Carries out a call.
+    /// Carries out a call. None: it is answered later; see [`take_reply`](Self::take_reply).
     ///
     /// # Errors
     /// Every argument is checked before anything changes; see [`SyscallError`].
@@ -326,16 +321,18 @@ impl System {
         hardware: &mut impl Hardware,
         ticket: Ticket,
         call: Syscall,
-    ) -> Result<Outcome, SyscallError> {
+    ) -> Result<Option<Reply>, SyscallError> {
         let mut reply = Reply::new();
         let caller = (self.holder(ticket)?, &ticket);
-        Ok(match self.call_into(hardware, caller, call, &mut reply)? {
-            true => Outcome::Reply(reply),
-            false => {
-                self.park(hardware, ticket);
-                Outcome::Later
-            }
-        })
+        Ok(
+            match self.call_into(hardware, caller, call.into(), &mut reply)? {
+                true => Some(reply),
+                false => {
+                    self.park(hardware, ticket);
+                    None
+                }
+            },
+        )
     }
 
     #[inline(always)]
@@ -343,289 +340,121 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         (caller, ticket): (HolderId, &Ticket),
-        call: Syscall,
+        call: Call,
         reply: &mut Reply,
     ) -> Result<bool, SyscallError> {
         let ticket = *ticket;
         reply.clear();
         reply.push(&[SyscallError::None as u64]);
         match call {
-            Syscall::Nothing {} => {}
-            Syscall::DeriveTile {
-                source,
-                target,
-                endpoints,
-                budget,
-                period,
-                rate,
-                burst,
-                tables,
-                priority,
-                idle,
-            } => {
-                let share = |value: u64| (value != SHARE).then_some(value);
-                let request = [endpoints, budget, rate, burst, tables].map(share);
-                let terms = Terms {
-                    period,
-                    priority,
-                    idle: idle != 0,
-                };
-                self.derive_tile(hardware, caller, (source, target), request, terms)?;
-            }
-            Syscall::DeriveKernelMemory {
-                source,
-                target,
-                bytes,
-            } => {
+            Call::Nothing(_) => {}
+            Call::DeriveTile(c) => self.derive_tile(hardware, caller, &c)?,
+            Call::DeriveKernelMemory(c) => {
                 self.space
-                    .derive_kernel_memory(caller, source, target, bytes)?;
+                    .derive_kernel_memory(caller, c.source, c.target, c.bytes)?;
             }
-            Syscall::CutMemory {
-                source,
-                target,
-                size,
-            } => {
-                let size = size.checked_next_multiple_of(tiles::PAGE);
+            Call::CutMemory(c) => {
+                let size = c.size.checked_next_multiple_of(tiles::PAGE);
                 let size = size.ok_or(SyscallError::NoMemory)?;
                 let id = self
                     .space
-                    .cut_memory(caller, source, target, size, tiles::PAGE)?;
+                    .cut_memory(caller, c.source, c.target, size, tiles::PAGE)?;
                 if let Object::Memory(memory) = *self.space.object(id) {
                     reply.push(&[memory.base]);
-                    if let Some(outcome) = self.clear(ticket, id, &memory, *reply) {
-                        return settle(Ok(outcome), reply);
+                    if self.clear(ticket, id, &memory, *reply) {
+                        return Ok(LATER);
                     }
                 }
             }
-            Syscall::DeriveMemory {
-                source,
-                target,
-                offset,
-                size,
-                rights,
-            } => {
+            Call::DeriveMemory(c) => {
+                let range = (c.offset, c.size);
                 self.space
-                    .derive_memory(caller, source, target, (offset, size), rights)?;
+                    .derive_memory(caller, c.source, c.target, range, c.rights)?;
             }
-            Syscall::ConfigureTile {
-                tile,
-                memory,
-                tables,
-            } => {
-                return settle(
-                    self.configure_tile(hardware, ticket, caller, (tile, memory), tables),
-                    reply,
-                );
+            Call::ConfigureTile(c) => return self.configure_tile(hardware, ticket, caller, &c),
+            Call::CreateActivity(c) => {
+                self.create(ticket, c);
+                return Ok(LATER);
             }
-            Syscall::CreateActivity {
-                target,
-                tile,
-                purse,
-                memory,
-                reply: offset,
-                priority,
-                tile_priority,
-                name,
-            } => {
-                let creation = Creation {
-                    target,
-                    tile,
-                    purse,
-                    memory,
-                    reply: offset,
-                    priority,
-                    tile_priority,
-                    name,
-                };
-                return settle(Ok(self.create(ticket, creation)), reply);
+            Call::Map(c) => return self.map(hardware, ticket, caller, &c),
+            Call::GiveDevice(c) => return self.give_device(hardware, ticket, caller, &c),
+            Call::Start(c) => return self.start(hardware, ticket, caller, &c),
+            Call::Stop(c) => {
+                let activity = self.named(caller, c.activity)?;
+                return self.stop(ticket, activity);
             }
-            Syscall::Map {
-                activity,
-                address,
-                offset,
-                pages,
-                rights,
-            } => {
-                let activity = self.named(caller, activity)?;
-                let place = (address, offset, pages);
-                return settle(self.map(hardware, ticket, activity, place, rights), reply);
+            Call::WaitEvent(c) => return self.wait_event(ticket, c.until, reply),
+            Call::CreateReceive(c) => {
+                self.create_receive(caller, c.target, c.slots, c.slot_size)?;
             }
-            Syscall::GiveDevice {
-                tile,
-                activity,
-                endpoint,
-                address,
-                offset,
-                size,
-            } => {
-                let activity = self.named(caller, activity)?;
-                let memory = (address, offset, size);
-                let who = (caller, ticket);
-                let target = (tile, activity);
-                let given = self.give_device(hardware, who, target, endpoint, memory);
-                return settle(given, reply);
-            }
-            Syscall::Start {
-                activity,
-                entry,
-                stack,
-            } => {
-                let activity = self.named(caller, activity)?;
-                return settle(self.start(hardware, ticket, activity, entry, stack), reply);
-            }
-            Syscall::Stop { activity } => {
-                let activity = self.named(caller, activity)?;
-                return settle(self.stop(ticket, activity), reply);
-            }
-            Syscall::WaitEvent { until } => return settle(self.wait_event(ticket, until), reply),
-            Syscall::CreateReceive {
-                target,
-                slots,
-                slot_size,
-            } => self.create_receive(caller, target, slots, slot_size)?,
-            Syscall::CreateSend {
-                source,
-                target,
-                label,
-                credits,
-            } => {
+            Call::CreateSend(c) => {
                 self.space
-                    .create_send(caller, source, target, label, credits)?;
+                    .create_send(caller, c.source, c.target, c.label, c.credits)?;
             }
-            Syscall::Activate {
-                gate,
-                activity,
-                memory,
-                offset,
-                replies,
-                endpoint,
-            } => {
-                let buffer = (memory, offset, replies != 0);
-                let made = self.activate(hardware, caller, (gate, endpoint), activity, buffer)?;
+            Call::Activate(c) => {
+                let made = self.activate(hardware, caller, &c)?;
                 reply.push(&made);
             }
-            Syscall::Deactivate { gate, endpoint } => {
-                return settle(self.deactivate(ticket, caller, gate, endpoint), reply);
+            Call::Deactivate(c) => return self.deactivate(ticket, caller, c.gate, c.endpoint),
+            Call::Delegate(c) => {
+                self.named(caller, c.activity)?;
+                let to = self.space.activity(caller, c.activity)?;
+                self.space
+                    .copy(caller, (caller, c.source), (to, c.target))?;
             }
-            Syscall::Delegate {
-                activity,
-                source,
-                target,
-            } => {
-                self.named(caller, activity)?;
-                let to = self.space.activity(caller, activity)?;
-                self.space.copy(caller, (caller, source), (to, target))?;
+            Call::Obtain(c) => {
+                self.named(caller, c.activity)?;
+                let from = self.space.activity(caller, c.activity)?;
+                self.space
+                    .copy(caller, (from, c.source), (caller, c.target))?;
             }
-            Syscall::Obtain {
-                activity,
-                source,
-                target,
-            } => {
-                self.named(caller, activity)?;
-                let from = self.space.activity(caller, activity)?;
-                self.space.copy(caller, (from, source), (caller, target))?;
+            Call::Revoke(c) => {
+                let node = self.space.find(caller, c.selector)?;
+                return self.revoke(ticket, node, c.keep != 0);
             }
-            Syscall::Revoke { selector, keep } => {
-                let node = self.space.find(caller, selector)?;
-                return settle(self.revoke(ticket, node, keep != 0), reply);
+            Call::CreateService(c) => {
+                self.create_service(ticket.caller, caller, c.gate, c.target)?;
             }
-            Syscall::CreateService { gate, target } => {
-                self.create_service(ticket.caller, caller, gate, target)?;
+            Call::OpenSession(c) => return self.open_session(hardware, ticket, caller, &c),
+            Call::Exchange(c) => return self.exchange(hardware, ticket, caller, &c),
+            Call::CreateSemaphore(c) => {
+                self.space.create_semaphore(caller, c.target, c.value)?;
             }
-            Syscall::OpenSession {
-                service,
-                target,
-                argument,
-            } => {
-                return settle(
-                    self.open_session(hardware, ticket, caller, service, target, argument),
-                    reply,
-                );
-            }
-            Syscall::Exchange {
-                session,
-                delegate,
-                own,
-                count,
-                argument0,
-                argument1,
-                argument2,
-            } => {
-                let arguments = [argument0, argument1, argument2];
-                let what = (delegate != 0, own, count);
-                return settle(
-                    self.exchange(hardware, ticket, caller, session, what, arguments),
-                    reply,
-                );
-            }
-            Syscall::CreateSemaphore { target, value } => {
-                self.space.create_semaphore(caller, target, value)?;
-            }
-            Syscall::SemaphoreDown { semaphore } => {
-                let (node, taken) = self.space.semaphore_down(caller, semaphore)?;
+            Call::SemaphoreDown(c) => {
+                let (node, taken) = self.space.semaphore_down(caller, c.semaphore)?;
                 if !taken {
                     self.wait(Waiting::new(ticket, Why::Semaphore(node), u64::MAX))?;
-                    return Ok(false);
+                    return Ok(LATER);
                 }
             }
-            Syscall::SemaphoreUp { semaphore } => {
-                let node = self.space.semaphore_up(caller, semaphore)?;
+            Call::SemaphoreUp(c) => {
+                let node = self.space.semaphore_up(caller, c.semaphore)?;
                 self.wake_sleeper(node);
             }
-            Syscall::OpenModule {
-                modules,
-                target,
-                key,
-            } => {
-                let size = self.open_module(caller, modules, target, key)?;
+            Call::OpenModule(c) => {
+                let size = self.open_module(caller, c.modules, c.target, c.key)?;
                 reply.push(&[size]);
             }
-            Syscall::SetPager {
-                activity,
-                gate,
-                address,
-                pages,
-            } => {
-                let activity = self.named(caller, activity)?;
-                return settle(
-                    self.set_pager(ticket, caller, activity, gate, (address, pages)),
-                    reply,
-                );
+            Call::SetPager(c) => return self.set_pager(ticket, caller, &c),
+            Call::MapFrom(c) => return self.map_from(hardware, ticket, caller, &c),
+            Call::Senders(c) => {
+                reply.push(&self.senders(ticket.caller, c.endpoint)?);
             }
-            Syscall::MapFrom {
-                activity,
-                memory,
-                address,
-                offset,
-                pages,
-                rights,
-            } => {
-                let activity = self.named(caller, activity)?;
-                let place = (address, offset, pages);
-                let target = (activity, memory);
-                return settle(
-                    self.map_from(hardware, ticket, caller, target, place, rights),
-                    reply,
-                );
-            }
-            Syscall::Senders { endpoint } => {
-                reply.push(&self.senders(ticket.caller, endpoint)?);
-            }
-            Syscall::Report { value } => self.report(ticket.caller, value)?,
-            Syscall::Query { selector } => {
-                let (_, object) = self.space.look(caller, selector)?;
+            Call::Report(c) => self.report(ticket.caller, c.value)?,
+            Call::Query(c) => {
+                let (_, object) = self.space.look(caller, c.selector)?;
                 self.query(&object, reply);
                 if let Object::Activity { holder } = object {
                     let number = self.number(HolderId(holder));
                     reply.push(&[number.ok_or(SyscallError::NoActivity)?.into()]);
                 }
             }
-            Syscall::Tell { activity, value } => {
-                let activity = self.named(caller, activity)?;
-                self.tell(ticket.caller, activity, value)?;
+            Call::Tell(c) => {
+                let activity = self.named(caller, c.activity)?;
+                self.tell(ticket.caller, activity, c.value)?;
             }
-            Syscall::Usage { selector } => {
-                match self.space.look(caller, selector)?.1 {
+            Call::Usage(c) => {
+                match self.space.look(caller, c.selector)?.1 {
                     Object::Tile(tile) => reply.push(&tile.used()),
                     Object::KernelMemory { least, given, .. } => reply.push(&[given - least]),
                     _ => reply,
@@ -689,18 +518,23 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         caller: HolderId,
-        (source, target): (u16, u16),
-        request: QuotaRequest,
-        terms: Terms,
+        c: &DeriveTile,
     ) -> Result<(), SyscallError> {
-        let (_, object) = self.space.look(caller, source)?;
+        let share = |value: u64| (value != SHARE).then_some(value);
+        let request = [c.endpoints, c.budget, c.rate, c.burst, c.tables].map(share);
+        let terms = Terms {
+            period: c.period,
+            priority: c.priority,
+            idle: c.idle != 0,
+        };
+        let (_, object) = self.space.look(caller, c.source)?;
         let Object::Tile(parent) = object else {
             return Err(SyscallError::WrongKind);
         };
         let index = self.tile_index(parent.tile)?;
         self.check_tile_request(index, &parent, &request)?;
         self.space
-            .derive_tile(caller, source, target, request, terms)?;
+            .derive_tile(caller, c.source, c.target, request, terms)?;
         self.update_bucket(hardware, index, parent.owner);
         Ok(())
     }
@@ -724,17 +558,6 @@ pub const fn caller_label(caller: u16, generation: u32) -> u64 {
 /// Who sent a message with this label, and the generation of the number.
 pub const fn label_caller(label: u64) -> (u16, u32) {
     (label as u16, (label >> 16) as u32)
-}
-
-/// Puts a reply that is there already into its place.
-fn settle(outcome: Result<Outcome, SyscallError>, reply: &mut Reply) -> Result<bool, SyscallError> {
-    Ok(match outcome? {
-        Outcome::Reply(made) => {
-            *reply = made;
-            true
-        }
-        Outcome::Later => false,
-    })
 }
 
 /// A reply without results.

@@ -10,11 +10,12 @@
 use super::making::Making;
 use super::requests::Then;
 use super::tiles::PAGE;
-use super::{Outcome, System, Ticket};
+use super::{LATER, System, Ticket};
 use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use alloc::boxed::Box;
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, SendEndpoint, TILEMUX_ACTIVITY};
+use bulkhead_abi::syscall::arguments::{MapFrom, SetPager};
 use bulkhead_abi::syscall::{MAP_PAGES_MAX, MAP_WRITE, PAGED_PAGES_MAX, SEL_MEMORY, SyscallError};
 use bulkhead_abi::tilemux::{Request, table_pages};
 use bulkhead_capabilities::{HolderId, NodeId, Object};
@@ -46,10 +47,10 @@ impl System {
         &mut self,
         ticket: Ticket,
         caller: HolderId,
-        activity: u16,
-        gate: u16,
-        (address, pages): (u64, u64),
-    ) -> Result<Outcome, SyscallError> {
+        c: &SetPager,
+    ) -> Result<bool, SyscallError> {
+        let activity = self.named(caller, c.activity)?;
+        let (gate, address, pages) = (c.gate, c.address, c.pages);
         let target = self.created(activity)?;
         let node = target.node;
         if target.paged.is_some() {
@@ -70,7 +71,7 @@ impl System {
         };
         let making = Making::Pager(Box::new(paging));
         self.make(ticket, making);
-        Ok(Outcome::Later)
+        Ok(LATER)
     }
 
     /// One step: what the range takes of the activity's quota, pages for its tables, the endpoint. Whether there is another one.
@@ -163,14 +164,21 @@ impl System {
         hardware: &mut impl Hardware,
         ticket: Ticket,
         caller: HolderId,
-        (activity, memory): (u16, u16),
-        (address, offset, pages): (u64, u64, u64),
-        rights: u8,
-    ) -> Result<Outcome, SyscallError> {
+        c: &MapFrom,
+    ) -> Result<bool, SyscallError> {
+        let activity = self.named(caller, c.activity)?;
+        let MapFrom {
+            memory,
+            address,
+            offset,
+            pages,
+            rights,
+            ..
+        } = *c;
         let target = self.activities.get(activity);
         let target = target.ok_or(SyscallError::NoActivity)?;
         let (holder, index) = (target.holder, target.tile);
-        if !matches!(target.state, State::Created | State::Running) {
+        if !matches!(target.state(), State::Created | State::Running) {
             return Err(SyscallError::WrongState);
         }
         let (start, range, _) = target.paged.ok_or(SyscallError::WrongState)?;
@@ -222,7 +230,7 @@ impl System {
             rights,
         };
         self.ask_tile(hardware, activity, request, Then::Reply(ticket));
-        Ok(Outcome::Later)
+        Ok(LATER)
     }
 
     /// The activity that runs and has its pager behind an endpoint of its tile's TileMux.
@@ -230,7 +238,7 @@ impl System {
         let mut here = self.tiles[tile].activities.iter().copied();
         here.find(|id| {
             self.activities.get(*id).is_some_and(|a| {
-                a.paged.is_some_and(|(_, _, own)| own == endpoint) && a.state == State::Running
+                a.paged.is_some_and(|(_, _, own)| own == endpoint) && a.state() == State::Running
             })
         })
     }

@@ -235,22 +235,16 @@ impl System {
         let cause = StopCause::TileLost;
         for place in 0..self.tiles[index].activities.len() {
             let id = self.tiles[index].activities[place];
-            let Some(activity) = self.activities.get_mut(id) else {
+            let Some(activity) = self.activities.get(id) else {
                 continue;
             };
-            if matches!(activity.state, State::Creating | State::Stopped(_)) {
+            let (state, level, node) = (activity.state(), activity.priority, activity.node);
+            if matches!(state, State::Creating | State::Stopped(_)) {
                 continue;
             }
-            let revoked = activity.state == State::Stopping;
-            activity.state = State::Stopped(cause);
-            if activity.is_known {
-                activity.is_unsaid = true;
-                self.reports.push_back((id, cause));
-            }
-            if !revoked {
-                let node = activity.node;
-                let birth = self.space.birth(node);
-                self.jobs.end(activity.priority.into(), node, birth);
+            self.stopped(id, cause);
+            if state != State::Stopping {
+                self.jobs.end(level.into(), node, self.space.birth(node));
             }
         }
         self.fail_requests(hardware, index, SyscallError::TileLost);
@@ -286,11 +280,9 @@ impl System {
             Then::Nothing => {}
             Then::Reply(ticket) => self.answer(ticket, outcome.map(|()| done())),
             Then::Started(ticket) => {
-                if let Some(target) = self.activities.get_mut(activity)
-                    && target.state == State::Created
-                    && outcome.is_ok()
-                {
-                    target.state = State::Running;
+                let state = self.activities.get(activity).map(|a| a.state());
+                if state == Some(State::Created) && outcome.is_ok() {
+                    self.activities.set_state(activity, State::Running);
                 }
                 self.answer(ticket, outcome.map(|()| done()));
             }
@@ -298,16 +290,20 @@ impl System {
                 self.introduced(hardware, index, activity, creating, outcome)
             }
             Then::Stopped => {
-                if let Some(target) = self.activities.get_mut(activity)
-                    && target.state == State::Stopping
-                {
-                    target.state = State::Stopped(StopCause::Killed);
-                    if target.is_known {
-                        target.is_unsaid = true;
-                        self.reports.push_back((activity, StopCause::Killed));
-                    }
+                let state = self.activities.get(activity).map(|a| a.state());
+                if state == Some(State::Stopping) {
+                    self.stopped(activity, StopCause::Killed);
                 }
             }
+        }
+    }
+
+    /// An activity runs no more: that is to be said, if anybody knows of it.
+    pub(super) fn stopped(&mut self, id: u16, cause: StopCause) {
+        self.activities.set_state(id, State::Stopped(cause));
+        if let Some(activity) = self.activities.get_mut(id).filter(|a| a.is_known) {
+            activity.is_unsaid = true;
+            self.reports.push_back((id, cause));
         }
     }
 }

@@ -13,7 +13,7 @@ use super::clearing::Clearing;
 use super::closing::Closing;
 use super::making::Making;
 use super::requests::Then;
-use super::{Outcome, System, Ticket, done};
+use super::{LATER, System, Ticket, done};
 use crate::activity::State;
 use crate::hardware::Hardware;
 use crate::load::Loading;
@@ -149,7 +149,7 @@ impl System {
         let found = activity.and_then(|id| self.activities.get(id));
         // All that it had goes at once, so that nobody takes it for alive.
         let is_last = self.space.dependents(node, 1).next().is_none();
-        let waits = found.is_some_and(|a| a.state == State::Stopping || a.is_unsaid && is_last);
+        let waits = found.is_some_and(|a| a.state() == State::Stopping || a.is_unsaid && is_last);
         self.jobs.closing[level].is_idle() && waits
     }
 
@@ -159,7 +159,7 @@ impl System {
         ticket: Ticket,
         node: NodeId,
         keep: bool,
-    ) -> Result<Outcome, SyscallError> {
+    ) -> Result<bool, SyscallError> {
         let level = ticket.level;
         if self.jobs.running[level].is_none() && self.jobs.waiting[level].is_empty() {
             // At once, so that from now on nothing can be derived from it.
@@ -174,7 +174,7 @@ impl System {
             };
             self.later(ticket, begin);
         }
-        Ok(Outcome::Later)
+        Ok(LATER)
     }
 
     /// A call becomes a job.
@@ -195,7 +195,7 @@ impl System {
         }
     }
 
-    pub(super) fn stop(&mut self, ticket: Ticket, activity: u16) -> Result<Outcome, SyscallError> {
+    pub(super) fn stop(&mut self, ticket: Ticket, activity: u16) -> Result<bool, SyscallError> {
         let found = self.activities.get(activity);
         let node = found.ok_or(SyscallError::NoActivity)?.node;
         self.revoke(ticket, node, false)
@@ -342,16 +342,16 @@ impl System {
         let Some(activity) = self.living_from(node) else {
             return false;
         };
-        let target = self.activities.get_mut(activity);
-        let Some(target) = target.filter(|a| !matches!(a.state, State::Stopped(_))) else {
+        let target = self.activities.get(activity);
+        let Some(target) = target.filter(|a| !matches!(a.state(), State::Stopped(_))) else {
             return false;
         };
-        target.state = State::Stopping;
         if target.node != node {
             // Its end begins with that of what it lives from.
             let (level, own) = (usize::from(target.priority), target.node);
             self.jobs.end(level, own, self.space.birth(own));
         }
+        self.activities.set_state(activity, State::Stopping);
         self.take_device(hardware, activity);
         let request = Request::Stop { activity };
         self.ask_tile(hardware, activity, request, Then::Stopped);
@@ -427,7 +427,7 @@ impl System {
         let (gate, _) = self.space.receiver(origin).filter(|_| is_send)?;
         let receiver = self.number(self.space.receiving(origin)?);
         let receiver = receiver.filter(|_| gate.senders == 0)?;
-        let state = self.activities.get(receiver).map(|a| a.state);
+        let state = self.activities.get(receiver).map(|a| a.state());
         (state == Some(State::Running)).then_some(receiver)
     }
 }

@@ -56,7 +56,7 @@ impl System {
     pub(super) fn named(&mut self, caller: HolderId, selector: u16) -> Result<u16, SyscallError> {
         let holder = self.space.activity(caller, selector)?;
         let number = self.number(holder).ok_or(SyscallError::NoActivity)?;
-        match self.activities.get(number).map(|a| a.state) {
+        match self.activities.get(number).map(|a| a.state()) {
             Some(State::Creating) => Err(SyscallError::Busy),
             _ => Ok(number),
         }

@@ -7,10 +7,11 @@
 //! the server does, and hears at once if the server is gone.
 
 use super::waiting::{self, Waiting, Why};
-use super::{Outcome, Reply, System, Ticket, done};
+use super::{LATER, Reply, System, Ticket, done};
 use crate::activity::count;
 use crate::hardware::Hardware;
 use crate::post;
+use bulkhead_abi::syscall::arguments::{Exchange, OpenSession};
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Event, ServerRequest, SyscallError};
 use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Notice, Object, Removed};
 
@@ -91,7 +92,7 @@ impl System {
         ticket: Ticket,
         purpose: Purpose,
         request: ServerRequest,
-    ) -> Result<Outcome, SyscallError> {
+    ) -> Result<bool, SyscallError> {
         self.space.offer(service).ok_or(SyscallError::Gone)?;
         let until = hardware.time().saturating_add(PATIENCE);
         let number = self.number_for(service);
@@ -103,7 +104,7 @@ impl System {
         self.wait(Waiting::new(ticket, Why::Server(service, question), until))?;
         self.questions += 1;
         self.ask_next(hardware, service);
-        Ok(Outcome::Later)
+        Ok(LATER)
     }
 
     pub(super) fn open_session(
@@ -111,10 +112,9 @@ impl System {
         hardware: &mut impl Hardware,
         ticket: Ticket,
         caller: HolderId,
-        service: u16,
-        target: u16,
-        argument: u64,
-    ) -> Result<Outcome, SyscallError> {
+        c: &OpenSession,
+    ) -> Result<bool, SyscallError> {
+        let (service, target, argument) = (c.service, c.target, c.argument);
         let node = self.space.service(caller, service)?;
         self.space.is_free(caller, target)?;
         let request = ServerRequest::Open {
@@ -130,11 +130,10 @@ impl System {
         hardware: &mut impl Hardware,
         ticket: Ticket,
         caller: HolderId,
-        session: u16,
-        (delegate, own, count): (bool, u16, u16),
-        arguments: [u64; 3],
-    ) -> Result<Outcome, SyscallError> {
-        let (service, ident) = self.space.session(caller, session)?;
+        c: &Exchange,
+    ) -> Result<bool, SyscallError> {
+        let (delegate, own, count) = (c.delegate != 0, c.own, c.count);
+        let (service, ident) = self.space.session(caller, c.session)?;
         if count > EXCHANGE_MAX {
             return Err(SyscallError::BadArgument);
         }
@@ -142,7 +141,7 @@ impl System {
             ident,
             delegate: delegate.into(),
             count,
-            arguments,
+            arguments: [c.argument0, c.argument1, c.argument2],
         };
         let purpose = Purpose::Exchange {
             delegate,

@@ -3,7 +3,7 @@
 //! Why it exists: a tile that nobody configured stays dark. What it deliberately does not know: which activities come.
 
 use super::making::{Lighting, Making};
-use super::{Outcome, System, Ticket};
+use super::{LATER, System, Ticket};
 use crate::hardware::{Hardware, Region};
 use crate::tile::Tile;
 use alloc::boxed::Box;
@@ -13,6 +13,7 @@ use bulkhead_abi::dtu::{
     TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE, UNLIMITED_CREDITS,
 };
 use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
+use bulkhead_abi::syscall::arguments::ConfigureTile;
 use bulkhead_abi::syscall::{MAP_READ, SyscallError, module_key};
 use bulkhead_abi::tilemux::{
     KERNEL_ACTIVITY, NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, PRINT_REPLY_SLOT,
@@ -42,9 +43,9 @@ impl System {
         hardware: &mut impl Hardware,
         ticket: Ticket,
         caller: HolderId,
-        (tile, memory): (u16, u16),
-        tables: u64,
-    ) -> Result<Outcome, SyscallError> {
+        c: &ConfigureTile,
+    ) -> Result<bool, SyscallError> {
+        let (tile, memory, tables) = (c.tile, c.memory, c.tables);
         let Object::Tile(object) = self.space.look(caller, tile)?.1 else {
             return Err(SyscallError::WrongKind);
         };
@@ -107,7 +108,7 @@ impl System {
         };
         self.jobs
             .make(ticket.level, Making::Tile(Box::new(lighting)));
-        Ok(Outcome::Later)
+        Ok(LATER)
     }
 
     /// Whether an activity may give memory for page tables of a tile: who started its TileMux, and the root manager where the

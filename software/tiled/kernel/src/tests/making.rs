@@ -68,13 +68,13 @@ fn somebody_more_important_is_served_between_any_two_steps_of_a_creation() {
     let mut low = ticket(&system, 1);
     low.level = 0;
     let outcome = system.call(&mut chip, low, creation(200, SEL_TILES + 2, 0));
-    assert!(matches!(outcome, Ok(Outcome::Later)));
+    assert!(matches!(outcome, Ok(None)));
     let mut steps = 0;
     while step(&mut system, &mut chip) {
         steps += 1;
         let high = ticket(&system, 1);
         let served = system.call(&mut chip, high, Syscall::Nothing {});
-        assert!(matches!(served, Ok(Outcome::Reply(_))));
+        assert!(matches!(served, Ok(Some(_))));
         check(&mut system);
     }
     assert!(steps > 8, "{steps}");

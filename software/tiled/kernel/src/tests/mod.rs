@@ -16,7 +16,7 @@ mod tiles;
 
 use crate::hardware::{Hardware, Region, Right};
 use crate::root::{self, Place};
-use crate::system::{KernelEndpoints, MemoryTile, Module, Outcome, Reply, System, Ticket};
+use crate::system::{KernelEndpoints, MemoryTile, Module, Reply, System, Ticket};
 use crate::tile::Tile;
 use bulkhead_abi::dtu::Endpoint;
 use bulkhead_abi::environment::PROGRAM_BASE;
@@ -295,7 +295,7 @@ pub fn later(
 ) -> Result<Option<Vec<u64>>, SyscallError> {
     let ticket = ticket(system, caller);
     let outcome = system.call(chip, ticket, call)?;
-    if let Outcome::Reply(reply) = outcome {
+    if let Some(reply) = outcome {
         return words(&reply).map(Some);
     }
     finish(system, chip);
