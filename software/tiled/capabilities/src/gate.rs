@@ -26,25 +26,6 @@ impl Space {
         }
     }
 
-    /// A node that is derived from `origin` for the caller.
-    fn derive(
-        &mut self,
-        caller: HolderId,
-        origin: NodeId,
-        target: u16,
-        object: Object,
-    ) -> Result<NodeId> {
-        self.make(Plan {
-            object,
-            origin,
-            holder: caller,
-            selector: target,
-            extra: [NodeId::NONE; 2],
-            payer: caller,
-            original: None,
-        })
-    }
-
     /// Creates a gate that can receive `slots` messages.
     ///
     /// # Errors
@@ -68,7 +49,7 @@ impl Space {
             departed: 0,
             active: NodeId::NONE,
         });
-        self.derive(caller, NodeId::NONE, target, object)
+        self.make(Plan::own(caller, NodeId::NONE, target, object))
     }
 
     /// Creates a gate that sends to a receive gate, with credits for some of its slots; with [`UNLIMITED_CREDITS`] it takes none,
@@ -92,7 +73,12 @@ impl Space {
         }
         let left = gate.left.checked_sub(slots(credits));
         let left = left.ok_or(Error::NoCredits)?;
-        let id = self.derive(caller, origin, target, Object::Send { label, credits })?;
+        let id = self.make(Plan::own(
+            caller,
+            origin,
+            target,
+            Object::Send { label, credits },
+        ))?;
         if let Object::Receive(gate) = self.object_mut(origin) {
             gate.left = left;
         }
@@ -112,7 +98,12 @@ impl Space {
         let origin = self.find(caller, receive)?;
         let gate = self.receive(origin)?;
         let left = gate.left.checked_sub(1).ok_or(Error::NoCredits)?;
-        let id = self.derive(caller, origin, target, Object::Service(Service::default()))?;
+        let id = self.make(Plan::own(
+            caller,
+            origin,
+            target,
+            Object::Service(Service::default()),
+        ))?;
         if let Object::Receive(gate) = self.object_mut(origin) {
             gate.left = left;
         }
@@ -177,7 +168,7 @@ impl Space {
         if !matches!(self.object(origin), Object::Service(_)) {
             return Err(Error::WrongKind);
         }
-        self.derive(caller, origin, target, Object::Session { ident })
+        self.make(Plan::own(caller, origin, target, Object::Session { ident }))
     }
 
     /// Checks that a selector of a holder is free and that he lives.
@@ -271,18 +262,15 @@ impl Space {
         let rest = self.left(owner, Quota::Endpoints).map(|left| *left);
         let rest = rest.and_then(|left| take(left, count.into()));
         let rest = rest.ok_or(Error::NoQuota)?;
+        let active = Object::Endpoint {
+            tile: object.tile,
+            endpoint,
+            count,
+        };
         let id = self.make(Plan {
-            object: Object::Endpoint {
-                tile: object.tile,
-                endpoint,
-                count,
-            },
-            origin,
-            holder,
-            selector: NO_SELECTOR,
             extra,
             payer,
-            original: None,
+            ..Plan::own(holder, origin, NO_SELECTOR, active)
         })?;
         self.spend(owner, Quota::Endpoints, rest);
         Ok(id)

@@ -203,7 +203,7 @@ impl System {
     ///
     /// A message of an activity that is gone may lie unread somewhere with its number; so a number comes back only when all others
     /// have been used. None, if those that were tried are in use or still to be heard of: there are more.
-    fn number_for_new(&mut self) -> Option<(u16, u32)> {
+    pub(super) fn number_for_new(&mut self) -> Option<(u16, u32)> {
         for _ in 0..TRIED_MAX {
             let (id, generation) = (self.next_activity, self.generation);
             self.next_activity += 1;

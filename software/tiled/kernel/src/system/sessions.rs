@@ -357,3 +357,25 @@ impl System {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::system::NUMBERS_END;
+    use crate::tests::boot;
+
+    /// Before, a number that servers were to hear of 255 times was never used again; with all numbers the kernel would have looked for ever.
+    #[test]
+    fn numbers_come_back_however_often_servers_were_to_hear_of_them() {
+        let (mut system, _) = boot();
+        let next = system.next_activity;
+        (0..1000).for_each(|_| system.mention(next.into(), true));
+        assert_eq!(system.number_for_new().map(|new| new.0), Some(next + 1));
+        (0..1000).for_each(|_| system.mention(next.into(), false));
+        system.next_activity = next;
+        assert_eq!(system.number_for_new().map(|new| new.0), Some(next));
+        (0..NUMBERS_END).for_each(|id| system.mention(id.into(), true));
+        assert_eq!(system.number_for_new(), None);
+        (0..NUMBERS_END).for_each(|id| system.mention(id.into(), false));
+        assert!(system.number_for_new().is_some());
+    }
+}
