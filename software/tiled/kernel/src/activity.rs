@@ -250,17 +250,8 @@ impl Activities {
             return None;
         }
         let (name, tile) = (named(activity.creator, &activity.name), activity.tile);
-        self.count(name, is_listed);
+        count(&mut self.names, name, is_listed);
         Some(tile)
-    }
-
-    /// An activity that was looked for is gone.
-    pub fn unlist(&mut self, activity: &Activity) {
-        self.count(named(activity.creator, &activity.name), false);
-    }
-
-    fn count(&mut self, name: Named, more: bool) {
-        count(&mut self.names, name, more);
     }
 
     /// No activities, and room for so many, whose numbers are below `numbers`.

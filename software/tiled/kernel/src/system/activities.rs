@@ -167,11 +167,7 @@ impl System {
         let Object::Memory(memory) = self.space.look(caller, plan.memory)?.1 else {
             return Err(SyscallError::WrongKind);
         };
-        let region = Region {
-            tile: memory.tile,
-            base: memory.base,
-            size: memory.size,
-        };
+        let region = Region::of(&memory);
         let end = plan.reply.checked_add(SYSCALL_SLOT.into());
         let fits = plan.reply.is_multiple_of(64) && end.is_some_and(|end| end <= region.size);
         if !fits || !region.size.is_multiple_of(PAGE) || memory.rights != 7 {
@@ -269,11 +265,7 @@ impl System {
     /// Where the memory of a node lies.
     pub(super) fn region(&self, memory: NodeId) -> Result<Region, SyscallError> {
         match *self.space.object(memory) {
-            Object::Memory(memory) => Ok(Region {
-                tile: memory.tile,
-                base: memory.base,
-                size: memory.size,
-            }),
+            Object::Memory(memory) => Ok(Region::of(&memory)),
             _ => Err(SyscallError::NoMemory),
         }
     }
@@ -330,29 +322,14 @@ impl System {
         let (index, (send, receive)) = (target.tile, target.syscalls);
         let tile = self.tiles[index].id;
         if !opened {
-            let replies = ReceiveEndpoint {
-                activity: id,
-                reply_endpoints: NO_ENDPOINT,
-                buffer: target.physical + creating.reply,
-                slot_size: SYSCALL_SLOT,
-                slots: 1,
-                ..ReceiveEndpoint::default()
-            };
+            let buffer = target.physical + creating.reply;
+            let replies = ReceiveEndpoint::new(id, buffer, (SYSCALL_SLOT, 1), NO_ENDPOINT);
             hardware.set_endpoint(tile, receive, Endpoint::Receive(replies));
             return true;
         }
-        let calls = SendEndpoint {
-            activity: id,
-            target_tile: self.kernel.tile,
-            target_endpoint: self.kernel.syscalls[usize::from(target.priority)],
-            label: caller_label(id, target.generation),
-            credits: 1,
-            credits_max: 1,
-            message_size: SYSCALL_SLOT,
-            credit_endpoint: NO_ENDPOINT,
-            reply: false,
-            epoch: 0,
-        };
+        let endpoint = self.kernel.syscalls[usize::from(target.priority)];
+        let label = caller_label(id, target.generation);
+        let calls = SendEndpoint::new(id, (self.kernel.tile, endpoint), label, 1, SYSCALL_SLOT);
         target.is_known = true;
         let node = target.node;
         self.activities.set_state(id, State::Created);

@@ -82,18 +82,8 @@ impl System {
                 let endpoint = row(1)?;
                 self.space
                     .activate(caller, gate, holder, (endpoint, 1), None)?;
-                let value = Endpoint::Send(SendEndpoint {
-                    activity: id,
-                    target_tile: place.0,
-                    target_endpoint: place.1,
-                    label,
-                    credits,
-                    credits_max: credits,
-                    message_size: receive.slot_size,
-                    credit_endpoint: NO_ENDPOINT,
-                    reply: false,
-                    epoch: 0,
-                });
+                let send = SendEndpoint::new(id, place, label, credits, receive.slot_size);
+                let value = Endpoint::Send(send);
                 (endpoint, 1, value, receive.slot_size.into())
             }
             Object::Receive(receive) => {
@@ -121,14 +111,10 @@ impl System {
                     self.space
                         .activate(caller, gate, holder, (endpoint, count), Some(memory))?;
                 self.tiles[index].endpoints.receives(endpoint, Some(node));
-                let value = Endpoint::Receive(ReceiveEndpoint {
-                    activity: id,
-                    reply_endpoints: if replies { endpoint + 1 } else { NO_ENDPOINT },
-                    buffer: physical,
-                    slot_size: receive.slot_size,
-                    slots: receive.slots,
-                    ..ReceiveEndpoint::default()
-                });
+                let rights = if replies { endpoint + 1 } else { NO_ENDPOINT };
+                let slots = (receive.slot_size, receive.slots);
+                let value = ReceiveEndpoint::new(id, physical, slots, rights);
+                let value = Endpoint::Receive(value);
                 (endpoint, count, value, receive.slot_size.into())
             }
             _ => return Err(SyscallError::WrongKind),

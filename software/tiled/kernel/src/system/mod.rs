@@ -41,7 +41,7 @@ pub use activities::NUMBERS_END;
 pub(crate) use requests::Asked;
 pub use requests::{LIES_MAX, PATIENCE};
 pub(crate) use sessions::Question;
-pub use tiles::TILEMUX_NAMES;
+pub use tiles::{TILEMUX_NAMES, memory_endpoint};
 pub(crate) use waiting::Waiting;
 use waiting::Why;
 

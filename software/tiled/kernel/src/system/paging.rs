@@ -14,7 +14,7 @@ use super::{LATER, System, Ticket};
 use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use alloc::boxed::Box;
-use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, SendEndpoint, TILEMUX_ACTIVITY};
+use bulkhead_abi::dtu::{Endpoint, SendEndpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::syscall::arguments::{MapFrom, SetPager};
 use bulkhead_abi::syscall::{MAP_PAGES_MAX, MAP_WRITE, PAGED_PAGES_MAX, SEL_MEMORY, SyscallError};
 use bulkhead_abi::tilemux::{Request, table_pages};
@@ -118,18 +118,8 @@ impl System {
         self.space
             .activate(p.caller, p.gate, holder, (endpoint, 1), None)?;
         self.tiles[index].endpoints.take(endpoint, 1);
-        let send = SendEndpoint {
-            activity: TILEMUX_ACTIVITY,
-            target_tile: place.0,
-            target_endpoint: place.1,
-            label,
-            credits,
-            credits_max: credits,
-            message_size: receive.slot_size,
-            credit_endpoint: NO_ENDPOINT,
-            reply: false,
-            epoch: 0,
-        };
+        let size = receive.slot_size;
+        let send = SendEndpoint::new(TILEMUX_ACTIVITY, place, label, credits, size);
         hardware.set_endpoint(self.tiles[index].id, endpoint, Endpoint::Send(send));
         if let Some(target) = self.activities.get_mut(p.activity) {
             target.paged = Some((p.address, p.pages, endpoint));

@@ -39,13 +39,8 @@ impl System {
 
     /// An activity is not there any more.
     pub(super) fn leave(&mut self, id: u16) -> Option<Activity> {
+        self.unlist(id);
         let activity = self.activities.remove(id)?;
-        if activity.is_listed {
-            self.activities.unlist(&activity);
-            self.tiles[activity.tile]
-                .activities
-                .retain(|other| *other != id);
-        }
         let tile = &mut self.tiles[activity.tile];
         tile.budgets.retain(|owner| Some(*owner) != activity.cpu);
         tile.bucket_users[usize::from(activity.bucket)] -= 1;

@@ -152,28 +152,24 @@ impl System {
     ) -> bool {
         let tile = &self.tiles[index];
         let send = |endpoint: u16, credits: u8, message_size: u16| {
-            Endpoint::Send(SendEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                target_tile: self.kernel.tile,
-                target_endpoint: endpoint,
-                label: tile.id.into(),
+            let to = (self.kernel.tile, endpoint);
+            let label = tile.id.into();
+            Endpoint::Send(SendEndpoint::new(
+                TILEMUX_ACTIVITY,
+                to,
+                label,
                 credits,
-                credits_max: credits,
                 message_size,
-                credit_endpoint: NO_ENDPOINT,
-                reply: false,
-                epoch: 0,
-            })
+            ))
         };
-        let receive = |reply_endpoints: u16, buffer: u64, slot_size: u16, slots: u8| {
-            Endpoint::Receive(ReceiveEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                reply_endpoints,
+        let receive = |replies: u16, buffer: u64, slot_size: u16, slots: u8| {
+            let slots = (slot_size, slots);
+            Endpoint::Receive(ReceiveEndpoint::new(
+                TILEMUX_ACTIVITY,
                 buffer,
-                slot_size,
                 slots,
-                ..ReceiveEndpoint::default()
-            })
+                replies,
+            ))
         };
         let prints = self.kernel.prints + (index / TILE_GROUP) as u16;
         let notifications = self.kernel.notifications;
@@ -349,7 +345,7 @@ pub(super) struct Regulated {
 }
 
 /// A memory endpoint onto a region.
-pub(super) fn memory_endpoint(activity: u16, region: Region, rights: u8) -> Endpoint {
+pub fn memory_endpoint(activity: u16, region: Region, rights: u8) -> Endpoint {
     Endpoint::Memory(MemoryEndpoint {
         activity,
         target_tile: region.tile,
