@@ -300,18 +300,23 @@ impl TileMux {
 
     /// An interrupt: messages for activities that do not run, requests of the kernel, the timer.
     fn interrupt(&mut self, running: usize) -> Resume {
-        let (mut changed, mut requests) = (false, false);
-        if self.second {
-            (changed, requests) = self.news();
-            changed |= self.tile.take_timer();
-            if requests {
-                self.tile.take(Registers::Kept);
-                self.requests();
-            } else if !changed {
-                return Resume::Same;
-            }
-            return self.dispatch(Registers::Kept);
+        let (mut changed, requests) = match self.second {
+            true => self.news(),
+            false => self.announcements(running),
+        };
+        changed |= self.tile.take_timer();
+        if requests {
+            self.tile.take(Registers::Kept);
+            self.requests();
+        } else if !changed {
+            return Resume::Same;
         }
+        self.dispatch(Registers::Kept)
+    }
+
+    /// Takes what the unit announces: whether somebody was woken who is as urgent as who runs, and whether the kernel sent something.
+    fn announcements(&mut self, running: usize) -> (bool, bool) {
+        let (mut changed, mut requests) = (false, false);
         let urgency = self.mux.urgency(running);
         for _ in 0..ANNOUNCEMENTS {
             match self.tile.take_announcement() {
@@ -324,14 +329,7 @@ impl TileMux {
                 }
             }
         }
-        changed |= self.tile.take_timer();
-        if requests {
-            self.tile.take(Registers::Kept);
-            self.requests();
-        } else if !changed {
-            return Resume::Same;
-        }
-        self.dispatch(Registers::Kept)
+        (changed, requests)
     }
 
     /// Takes what the second hart was told: whether somebody was woken, and whether the kernel sent something.

@@ -280,13 +280,11 @@ impl System {
         outcome: Result<(), SyscallError>,
     ) {
         let ticket = creating.ticket;
-        let Some(target) = self.activities.get_mut(id) else {
-            return self.answer(ticket, Err(SyscallError::Revoked));
-        };
-        if target.state() != State::Creating {
+        let target = self.activities.get(id);
+        let Some(target) = target.filter(|a| a.state() == State::Creating) else {
             // What it is made of was revoked meanwhile.
             return self.answer(ticket, Err(SyscallError::Revoked));
-        }
+        };
         let node = target.node;
         if let Err(error) = outcome {
             if creating.introduced {

@@ -80,8 +80,9 @@ impl System {
 
     /// An activity has stopped: its device touches no memory from now on.
     pub(super) fn take_device(&mut self, hardware: &mut impl Hardware, activity: u16) {
-        let tiles = self.tiles.iter_mut();
-        for tile in tiles.filter(|tile| tile.device == Some(activity)) {
+        let index = self.activities.get(activity).map(|a| a.tile);
+        let tile = index.and_then(|index| self.tiles.get_mut(index));
+        if let Some(tile) = tile.filter(|tile| tile.device == Some(activity)) {
             tile.device = None;
             hardware.give_device(tile.id, (0, 0), (0, 0, 0));
         }

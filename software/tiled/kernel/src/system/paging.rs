@@ -31,9 +31,7 @@ pub(super) struct Paging {
     activity: u16,
     /// The activity's node and its birth.
     node: (NodeId, u64),
-    gate: u16,
-    address: u64,
-    pages: u64,
+    plan: SetPager,
     /// The mapping and the pages for tables, with their births.
     made: [Option<(NodeId, u64)>; 2],
 }
@@ -50,13 +48,12 @@ impl System {
         c: &SetPager,
     ) -> Result<bool, SyscallError> {
         let activity = self.named(caller, c.activity)?;
-        let (gate, address, pages) = (c.gate, c.address, c.pages);
         let target = self.created(activity)?;
         let node = target.node;
         if target.paged.is_some() {
             return Err(SyscallError::WrongState);
         }
-        if !address.is_multiple_of(PAGE) || !(1..=PAGED_PAGES_MAX).contains(&pages) {
+        if !c.address.is_multiple_of(PAGE) || !(1..=PAGED_PAGES_MAX).contains(&c.pages) {
             return Err(SyscallError::BadArgument);
         }
         let paging = Paging {
@@ -64,9 +61,7 @@ impl System {
             caller,
             activity,
             node: (node, self.space.birth(node)),
-            gate,
-            address,
-            pages,
+            plan: *c,
             made: [None; 2],
         };
         let making = Making::Pager(Box::new(paging));
@@ -89,11 +84,11 @@ impl System {
         if target.paged.is_some() {
             return Err(SyscallError::WrongState);
         }
-        let needed = table_pages(p.pages * PAGE);
+        let needed = table_pages(p.plan.pages * PAGE);
         let [mapping, tables] = p.made;
         if mapping.is_none() {
             // What is made belongs to the client; it is removed again if something fails.
-            let range = (p.address / PAGE, p.pages);
+            let range = (p.plan.address / PAGE, p.plan.pages);
             let made = self.space.map(holder, SEL_MEMORY, holder, range, needed)?;
             p.made[0] = Some((made, self.space.birth(made)));
             return Ok(true);
@@ -109,26 +104,27 @@ impl System {
         let place = self.region(tables)?;
         let place = self.tiles[index].physical(place, true);
         let tables = place.ok_or(SyscallError::WrongState)?;
-        let (node, Object::Send { label, credits }) = self.space.look(p.caller, p.gate)? else {
+        let (node, Object::Send { label, credits }) = self.space.look(p.caller, p.plan.gate)?
+        else {
             return Err(SyscallError::WrongKind);
         };
         let (receive, place) = self.space.receiver(node).ok_or(SyscallError::WrongState)?;
         let endpoint = self.tiles[index].endpoints.find(1);
         let endpoint = endpoint.ok_or(SyscallError::NoEndpoint)?;
         self.space
-            .activate(p.caller, p.gate, holder, (endpoint, 1), None)?;
+            .activate(p.caller, p.plan.gate, holder, (endpoint, 1), None)?;
         self.tiles[index].endpoints.take(endpoint, 1);
         let size = receive.slot_size;
         let send = SendEndpoint::new(TILEMUX_ACTIVITY, place, label, credits, size);
         hardware.set_endpoint(self.tiles[index].id, endpoint, Endpoint::Send(send));
         if let Some(target) = self.activities.get_mut(p.activity) {
-            target.paged = Some((p.address, p.pages, endpoint));
+            target.paged = Some((p.plan.address, p.plan.pages, endpoint));
         }
         let request = Request::SetPager {
             activity: p.activity,
             endpoint,
-            address: p.address,
-            pages: p.pages,
+            address: p.plan.address,
+            pages: p.plan.pages,
             tables,
             table_pages: needed,
         };

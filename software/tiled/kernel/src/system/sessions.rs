@@ -23,17 +23,30 @@ const REFUSED_MAX: u32 = 4;
 /// The first word of a notice that a session was closed; the second is the server's number for it.
 const CLOSED: u64 = u64::MAX;
 
-/// Who wants to know.
+/// The call that a server is asked for.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
-    /// Opens a session: selectors of service and session.
-    Open { service: u16, target: u16 },
-    /// Exchanges capabilities: does the client delegate, its first selector, how many.
-    Exchange {
-        delegate: bool,
-        own: u16,
-        count: u16,
-    },
+    Open(OpenSession),
+    /// And the server's number of the session.
+    Exchange(Exchange, u64),
+}
+
+impl Purpose {
+    /// What the server hears of who calls.
+    fn request(&self, activity: u16) -> ServerRequest {
+        match *self {
+            Purpose::Open(c) => ServerRequest::Open {
+                argument: c.argument,
+                activity,
+            },
+            Purpose::Exchange(c, ident) => ServerRequest::Exchange {
+                ident,
+                delegate: u8::from(c.delegate != 0),
+                count: c.count,
+                arguments: [c.argument0, c.argument1, c.argument2],
+            },
+        }
+    }
 }
 
 /// A question to a server.
@@ -41,7 +54,6 @@ enum Purpose {
 pub(crate) struct Question {
     number: u64,
     purpose: Purpose,
-    request: ServerRequest,
 }
 
 impl System {
@@ -91,16 +103,11 @@ impl System {
         service: NodeId,
         ticket: Ticket,
         purpose: Purpose,
-        request: ServerRequest,
     ) -> Result<bool, SyscallError> {
         self.space.offer(service).ok_or(SyscallError::Gone)?;
         let until = hardware.time().saturating_add(PATIENCE);
         let number = self.number_for(service);
-        let question = Question {
-            number,
-            purpose,
-            request,
-        };
+        let question = Question { number, purpose };
         self.wait(Waiting::new(ticket, Why::Server(service, question), until))?;
         self.questions += 1;
         self.ask_next(hardware, service);
@@ -114,15 +121,9 @@ impl System {
         caller: HolderId,
         c: &OpenSession,
     ) -> Result<bool, SyscallError> {
-        let (service, target, argument) = (c.service, c.target, c.argument);
-        let node = self.space.service(caller, service)?;
-        self.space.is_free(caller, target)?;
-        let request = ServerRequest::Open {
-            argument,
-            activity: ticket.caller,
-        };
-        let purpose = Purpose::Open { service, target };
-        self.ask(hardware, node, ticket, purpose, request)
+        let node = self.space.service(caller, c.service)?;
+        self.space.is_free(caller, c.target)?;
+        self.ask(hardware, node, ticket, Purpose::Open(*c))
     }
 
     pub(super) fn exchange(
@@ -132,23 +133,11 @@ impl System {
         caller: HolderId,
         c: &Exchange,
     ) -> Result<bool, SyscallError> {
-        let (delegate, own, count) = (c.delegate != 0, c.own, c.count);
         let (service, ident) = self.space.session(caller, c.session)?;
-        if count > EXCHANGE_MAX {
+        if c.count > EXCHANGE_MAX {
             return Err(SyscallError::BadArgument);
         }
-        let request = ServerRequest::Exchange {
-            ident,
-            delegate: delegate.into(),
-            count,
-            arguments: [c.argument0, c.argument1, c.argument2],
-        };
-        let purpose = Purpose::Exchange {
-            delegate,
-            own,
-            count,
-        };
-        self.ask(hardware, service, ticket, purpose, request)
+        self.ask(hardware, service, ticket, Purpose::Exchange(*c, ident))
     }
 
     /// Asks a server that is free its next question: that of the highest priority; then what it has not heard of closed sessions.
@@ -161,11 +150,11 @@ impl System {
                 return;
             }
             let client = waiting::first(&offer.waiting);
-            let question = client.and_then(|id| self.question_of(id));
+            let question = client.and_then(|id| Some((id, self.question_of(id)?)));
             let sent = match question {
-                Some(Question {
-                    number, request, ..
-                }) => self.send(hardware, service, number, request),
+                Some((id, Question { number, purpose })) => {
+                    self.send(hardware, service, number, purpose.request(id))
+                }
                 None => {
                     let mut closed = offer.closed;
                     let Some(words) = self.space.hear(&mut closed) else {
@@ -270,28 +259,21 @@ impl System {
         let client = self.holder(ticket)?;
         let mut reply = done();
         match purpose {
-            Purpose::Open {
-                service: selector,
-                target,
-            } => {
+            Purpose::Open(c) => {
                 // The client may have put something else there meanwhile.
-                if self.space.service(client, selector)? != service {
+                if self.space.service(client, c.service)? != service {
                     return Err(SyscallError::Gone);
                 }
                 self.space
-                    .create_session(client, selector, target, word(1))?;
+                    .create_session(client, c.service, c.target, word(1))?;
             }
-            Purpose::Exchange {
-                delegate,
-                own,
-                count,
-            } => {
+            Purpose::Exchange(c, _) => {
                 let server = self.space.holder_of(service);
                 let theirs = u16::try_from(word(1)).map_err(|_| SyscallError::Refused)?;
-                let count = word(2).min(count.into()) as u16;
-                let (from, to) = match delegate {
-                    true => ((client, own), (server, theirs)),
-                    false => ((server, theirs), (client, own)),
+                let count = word(2).min(c.count.into()) as u16;
+                let (from, to) = match c.delegate {
+                    0 => ((server, theirs), (client, c.own)),
+                    _ => ((client, c.own), (server, theirs)),
                 };
                 self.space.check_copies(client, from, to, count)?;
                 for i in 0..count {
