@@ -223,7 +223,7 @@ pub fn global_priorities(
     Ok("by deadline")
 }
 
-/// Whether a processor has room for `index` beside what is there already.
+/// Whether a processor has room for `index` besides the tasks already there.
 fn fits(
     system: &mut TaskSystem,
     core: u32,

@@ -1,7 +1,7 @@
 //! What is divided: ways, colours, banks, memory accesses, bandwidth.
 //!
-//! Why it exists: a share that is given twice isolates nothing. What it deliberately does not know: scheduling, but for one
-//! thing: where jobs are preempted, all working sets of a processor must fit its colours together, else the largest.
+//! Why it exists: a share that is given twice isolates nothing. What it deliberately does not know: scheduling, except for one thing: where
+//! jobs are preempted, all working sets of a processor must fit its colours together; otherwise only the largest must.
 
 use bulkhead_model::tasks::{Direction, Policy, Share, TaskSystem};
 

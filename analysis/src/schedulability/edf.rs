@@ -4,9 +4,8 @@
 //! Computers 58(9), 2009; the demand criterion: S. Baruah, A. Mok, L. Rosier, *Preemptively scheduling hard-real-time
 //! sporadic tasks on one processor*, RTSS 1990; release jitter shortens a deadline (Spuri, INRIA RR-2772, 1996).
 //!
-//! Assumptions: independent tasks, arbitrary deadlines, no overhead but handlers, which go before all tasks and add what is
-//! requested of them to the demand of an interval. Exact for sporadic tasks and synchronous periodic ones. `blocking` is not
-//! covered.
+//! Assumptions: independent tasks, arbitrary deadlines, no overhead but handlers, which run before all tasks and add their requests to the
+//! demand of an interval. Exact for sporadic tasks and synchronous periodic ones. `blocking` is not covered.
 
 use super::handlers::requested;
 use super::task::{self, Task, TaskError, Time, validate};

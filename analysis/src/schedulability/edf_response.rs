@@ -3,8 +3,8 @@
 //! Method: M. Spuri, *Analysis of deadline scheduled real-time systems*, INRIA RR-2772, 1996, section 4 (deadline busy
 //! periods, with release jitter).
 //!
-//! Assumptions: independent tasks with arbitrary deadlines, handlers before all of them. Exact without jitter. A task's longest response need not follow
-//! a synchronous release, so every arrival at which a deadline of the task meets one of another task is tried.
+//! Assumptions: independent tasks with arbitrary deadlines, handlers before all of them. Exact without jitter. A task's longest response
+//! need not follow a synchronous release, so every arrival at which a deadline of the task coincides with one of another task is tried.
 
 use super::edf::busy_period;
 use super::task::{self, LIMIT, Task, TaskError, Time, validate};

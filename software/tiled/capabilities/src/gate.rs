@@ -67,19 +67,27 @@ impl Space {
         credits: u8,
     ) -> Result<NodeId> {
         let origin = self.find(caller, receive)?;
-        let gate = self.receive(origin)?;
+        self.receive(origin)?;
         if credits == 0 {
             return Err(Error::OutOfBounds);
         }
-        let left = gate.left.checked_sub(slots(credits));
+        let gate = Object::Send { label, credits };
+        self.behind(caller, origin, target, slots(credits), gate)
+    }
+
+    /// Something that takes slots of a receive gate.
+    fn behind(
+        &mut self,
+        caller: HolderId,
+        receive: NodeId,
+        target: u16,
+        slots: u8,
+        object: Object,
+    ) -> Result<NodeId> {
+        let left = self.receive(receive)?.left.checked_sub(slots);
         let left = left.ok_or(Error::NoCredits)?;
-        let id = self.make(Plan::own(
-            caller,
-            origin,
-            target,
-            Object::Send { label, credits },
-        ))?;
-        if let Object::Receive(gate) = self.object_mut(origin) {
+        let id = self.make(Plan::own(caller, receive, target, object))?;
+        if let Object::Receive(gate) = self.object_mut(receive) {
             gate.left = left;
         }
         Ok(id)
@@ -96,18 +104,8 @@ impl Space {
         target: u16,
     ) -> Result<NodeId> {
         let origin = self.find(caller, receive)?;
-        let gate = self.receive(origin)?;
-        let left = gate.left.checked_sub(1).ok_or(Error::NoCredits)?;
-        let id = self.make(Plan::own(
-            caller,
-            origin,
-            target,
-            Object::Service(Service::default()),
-        ))?;
-        if let Object::Receive(gate) = self.object_mut(origin) {
-            gate.left = left;
-        }
-        Ok(id)
+        let service = Object::Service(Service::default());
+        self.behind(caller, origin, target, 1, service)
     }
 
     /// What the kernel keeps of a service, if this is one that lives.

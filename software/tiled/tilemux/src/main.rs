@@ -1,6 +1,6 @@
 //! TileMux on a user tile, in machine mode.
 //!
-//! Why it exists: turns traps into changes of [`bulkhead_tilemux::mux::Mux`] and resumes whom that decides. What it
+//! Why it exists: turns traps into changes of [`bulkhead_tilemux::mux::Mux`] and resumes the activity that it chooses. What it
 //! deliberately does not know: other tiles, except that the kernel sends requests and wants to hear of what stops.
 //!
 //! The way from one activity to another is short: the unit goes from the one to the other at once. TileMux itself becomes the
@@ -13,7 +13,7 @@ mod second;
 mod tile;
 
 use arch::Resume;
-use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TILEMUX_ACTIVITY, TLB_WRITE};
+use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TILEMUX_ACTIVITY};
 use bulkhead_abi::marker::{HEAP_EXHAUSTED, MarkerKind, PANIC, Since};
 use bulkhead_abi::pager::PagerAnswer;
 use bulkhead_abi::syscall::StopCause;
@@ -30,7 +30,7 @@ const INTERRUPT: u64 = 1 << 63;
 /// Announced messages that one interrupt takes at most: the time in machine mode is bounded however fast they come.
 const ANNOUNCEMENTS: usize = 4;
 
-/// Who runs.
+/// The activity that runs.
 #[derive(Clone, Copy)]
 struct Running {
     id: u16,
@@ -184,10 +184,7 @@ impl TileMux {
             Ecall::Translate => {
                 let known = self.mux.translate(&mut self.tile, id, first, second & 3);
                 context.registers[A0] = u64::from(!known);
-                let access = match second & TLB_WRITE {
-                    0 => Access::Read,
-                    _ => Access::Write,
-                };
+                let access = Access::of_rights(second);
                 if !known && let Some(resume) = self.ask_for_call((id, place), (pc, first), access)
                 {
                     // It repeats the command, and then the page is there.
@@ -294,7 +291,6 @@ impl TileMux {
 
     fn remove(&mut self, id: u16, cause: StopCause) {
         self.mux.remove(&mut self.tile, id);
-        dtu::invalidate_translations();
         self.tile.notify(id, cause);
     }
 
@@ -332,7 +328,7 @@ impl TileMux {
         (changed, requests)
     }
 
-    /// Takes what the second hart was told: whether somebody was woken, and whether the kernel sent something.
+    /// Takes the notes of the second hart: whether an activity was woken, and whether the kernel sent something.
     fn news(&mut self) -> (bool, bool) {
         let (mut woken, requests) = BOARD.take();
         let changed = woken != 0;
@@ -351,9 +347,6 @@ impl TileMux {
         let now = dtu::time();
         self.answers();
         while let Some((offset, request)) = self.tile.fetch_request() {
-            if let Some(Request::Stop { .. }) = request {
-                dtu::invalidate_translations();
-            }
             let answer = match request {
                 Some(request) => self.mux.request(&mut self.tile, request, now),
                 None => Err(TileMuxError::BadRequest),

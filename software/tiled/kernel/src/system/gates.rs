@@ -46,10 +46,11 @@ impl System {
     ) -> Result<[u64; 2], SyscallError> {
         let (gate, wanted, offset, replies) = (c.gate, c.endpoint, c.offset, c.replies != 0);
         let id = self.named(caller, c.activity)?;
-        let (holder, index) = {
+        let (holder, index, own) = {
             let target = self.activities.get(id);
             let target = target.ok_or(SyscallError::NoActivity)?;
-            (target.holder, target.tile)
+            let own = (target.physical, target.region.size);
+            (target.holder, target.tile, own)
         };
         let (node, object) = self.space.look(caller, gate)?;
         if wanted != ANY_ENDPOINT && self.is_active(node, holder, wanted) {
@@ -104,6 +105,11 @@ impl System {
                 let physical = physical.ok_or(SyscallError::WrongState)?;
                 if !physical.is_multiple_of(64) {
                     return Err(SyscallError::BadArgument);
+                }
+                // Its own memory, so that it ends before the window through which the unit writes there.
+                let within = physical.checked_sub(own.0);
+                if within.is_none_or(|within| within + size > own.1) {
+                    return Err(SyscallError::OutOfBounds);
                 }
                 let count = 1 + if replies { receive.slots.into() } else { 0 };
                 let endpoint = row(count)?;

@@ -35,7 +35,7 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Space, Terms};
-use bulkhead_common::payer::{Caller, Creator, Fixed, Holder, Paid, PaidLine};
+use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, PaidLine};
 
 pub use activities::NUMBERS_END;
 pub(crate) use requests::Asked;
@@ -123,7 +123,7 @@ pub struct System {
     requests: u64,
     /// Requests to TileMuxes that are not answered, and who must answer next.
     asking: usize,
-    due: requests::Due,
+    due: Paid<Boot, BTreeSet<(u64, u16)>>,
     /// Memory that is to be cleared before somebody else gets it.
     dirty: clearing::Dirty,
     timebase: u64,
@@ -180,7 +180,7 @@ impl System {
             generation: 0,
             requests: 0,
             asking: 0,
-            due: requests::Due::default(),
+            due: Paid::default(),
             dirty: clearing::Dirty::default(),
             timebase,
         }

@@ -1,14 +1,13 @@
 //! Requests to the TileMuxes of tiles, and what follows from their answers.
 //!
-//! Why it exists: the kernel never waits for a tile. Who needs an answer waits for it, everybody else is served meanwhile, and a tile
-//! that gives none within [`PATIENCE`] is stopped. What it deliberately does not know: how a request travels.
+//! Why it exists: the kernel never waits for a tile. Only a caller that needs an answer waits for it; all others are served meanwhile, and
+//! a tile that gives none within [`PATIENCE`] is stopped. What it deliberately does not know: how a request travels.
 //!
 //! A TileMux is asked one thing at a time, in order.
 
 use super::{System, Ticket, done};
 use crate::activity::{State, count};
 use crate::hardware::Hardware;
-use crate::tile::Tile;
 use bulkhead_abi::syscall::{StopCause, SyscallError};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
 
@@ -21,39 +20,6 @@ pub const LIES_MAX: u16 = 16;
 
 /// Bits of the number of a request that say which tile was asked.
 const TILE_BITS: u32 = 16;
-
-/// The tiles that must answer, in the order of their times: whoever was asked last has most of it left, for all have as long.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Due {
-    first: Option<u16>,
-    last: Option<u16>,
-}
-
-impl Due {
-    /// A tile that is not among them was asked.
-    fn push(&mut self, tiles: &mut [Tile], index: usize, until: u64) {
-        let own = Some(index as u16);
-        tiles[index].until = until;
-        tiles[index].due = (self.last, None);
-        match self.last.replace(index as u16) {
-            Some(last) => tiles[usize::from(last)].due.1 = own,
-            None => self.first = own,
-        }
-    }
-
-    /// A tile that is among them was answered for.
-    fn remove(&mut self, tiles: &mut [Tile], index: usize) {
-        let (before, behind) = core::mem::take(&mut tiles[index].due);
-        match before {
-            Some(before) => tiles[usize::from(before)].due.1 = behind,
-            None => self.first = behind,
-        }
-        match behind {
-            Some(behind) => tiles[usize::from(behind)].due.0 = before,
-            None => self.last = before,
-        }
-    }
-}
 
 /// What is to be done when a TileMux has answered.
 #[derive(Clone, Copy, Debug)]
@@ -157,8 +123,8 @@ impl System {
         };
         let first = *first;
         let until = hardware.time().saturating_add(PATIENCE);
-        self.due.push(&mut self.tiles, index, until);
-        let tile = &self.tiles[index];
+        tile.until = until;
+        self.due.insert((until, index as u16));
         if !hardware.request(tile.id, first.request, first.number) {
             self.lose(hardware, index);
         }
@@ -188,7 +154,7 @@ impl System {
         };
         self.asking -= 1;
         count(&mut self.mentions, asked.activity, false);
-        self.due.remove(&mut self.tiles, index);
+        self.due.remove(&(tile.until, index as u16));
         self.send_request(hardware, index);
         let outcome = match answer {
             TileMuxError::None => Ok(()),
@@ -200,12 +166,11 @@ impl System {
     /// Gives up tiles that have not answered in time. Returns when the next one's time ends.
     pub fn expire_tiles(&mut self, hardware: &mut impl Hardware) -> Option<u64> {
         let now = hardware.time();
-        while let Some(index) = self.due.first.map(usize::from) {
-            let until = self.tiles[index].until;
+        while let Some(&(until, index)) = self.due.first() {
             if until > now {
                 return Some(until);
             }
-            self.lose(hardware, index);
+            self.lose(hardware, index.into());
         }
         None
     }
@@ -257,10 +222,9 @@ impl System {
         index: usize,
         error: SyscallError,
     ) {
-        let asked = core::mem::take(&mut self.tiles[index].asked);
-        if !asked.is_empty() {
-            self.due.remove(&mut self.tiles, index);
-        }
+        let tile = &mut self.tiles[index];
+        let asked = core::mem::take(&mut tile.asked);
+        self.due.remove(&(tile.until, index as u16));
         self.asking -= asked.len();
         for asked in asked.iter().copied() {
             count(&mut self.mentions, asked.activity, false);

@@ -3,8 +3,8 @@
 //! Why it exists: a capability changes hands over a session only if the server wants it. What it deliberately does not know: what a session
 //! means.
 //!
-//! A server is asked one question at a time, over a line of its own. Who asks waits for his answer for [`PATIENCE`] at most, whatever
-//! the server does, and hears at once if the server is gone.
+//! A server is asked one question at a time, over a line of its own. A caller waits for its answer for at most [`PATIENCE`], whatever the
+//! server does, and hears at once if the server is gone.
 
 use super::waiting::{self, Waiting, Why};
 use super::{LATER, Reply, System, Ticket, done};
@@ -267,7 +267,11 @@ impl System {
                 self.space
                     .create_session(client, c.service, c.target, word(1))?;
             }
-            Purpose::Exchange(c, _) => {
+            Purpose::Exchange(c, ident) => {
+                // Nor has anybody ended the session.
+                if self.space.session(client, c.session)? != (service, ident) {
+                    return Err(SyscallError::Gone);
+                }
                 let server = self.space.holder_of(service);
                 let theirs = u16::try_from(word(1)).map_err(|_| SyscallError::Refused)?;
                 let count = word(2).min(c.count.into()) as u16;
