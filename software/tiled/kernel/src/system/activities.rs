@@ -6,7 +6,7 @@
 use super::making::{Equipping, Making};
 use super::requests::{Creating, Then};
 use super::tiles::PAGE;
-use super::{LATER, System, Ticket, caller_label, done};
+use super::{System, Ticket, caller_label, done};
 use crate::activity::{Activity, State, Withdrawn};
 use crate::hardware::{Hardware, Region};
 use crate::post;
@@ -359,7 +359,7 @@ impl System {
         ticket: Ticket,
         caller: HolderId,
         c: &Map,
-    ) -> Result<bool, SyscallError> {
+    ) -> Result<(), SyscallError> {
         let activity = self.named(caller, c.activity)?;
         let Map {
             address,
@@ -388,7 +388,7 @@ impl System {
             rights,
         };
         self.ask_tile(hardware, activity, request, Then::Reply(ticket));
-        Ok(LATER)
+        Ok(())
     }
 
     /// Starts an activity.
@@ -401,7 +401,7 @@ impl System {
         ticket: Ticket,
         caller: HolderId,
         c: &Start,
-    ) -> Result<bool, SyscallError> {
+    ) -> Result<(), SyscallError> {
         let activity = self.named(caller, c.activity)?;
         let (entry, stack) = (c.entry, c.stack);
         self.created(activity)?;
@@ -414,7 +414,7 @@ impl System {
             stack,
         };
         self.ask_tile(hardware, activity, request, Then::Started(ticket));
-        Ok(LATER)
+        Ok(())
     }
 
     /// A tile's TileMux says that an activity stopped. Believed if the activity is there and runs: then all that it has is revoked.

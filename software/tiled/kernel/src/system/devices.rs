@@ -6,7 +6,7 @@
 
 use super::requests::Then;
 use super::tiles::PAGE;
-use super::{LATER, System, Ticket};
+use super::{System, Ticket};
 use crate::activity::State;
 use crate::hardware::Hardware;
 use bulkhead_abi::memory_map::NETWORK_CARD_BASE;
@@ -28,7 +28,7 @@ impl System {
         ticket: Ticket,
         caller: HolderId,
         c: &GiveDevice,
-    ) -> Result<bool, SyscallError> {
+    ) -> Result<(), SyscallError> {
         let activity = self.named(caller, c.activity)?;
         let (endpoint, address, offset, size) = (c.endpoint, c.address, c.offset, c.size);
         let Object::Tile(object) = self.space.look(caller, c.tile)?.1 else {
@@ -75,7 +75,7 @@ impl System {
             rights: MAP_READ | MAP_WRITE,
         };
         self.ask_tile(hardware, activity, request, Then::Reply(ticket));
-        Ok(LATER)
+        Ok(())
     }
 
     /// An activity has stopped: its device touches no memory from now on.

@@ -6,7 +6,7 @@
 
 use super::speaking::Heard;
 use super::waiting::{self, Waiting, Why};
-use super::{LATER, Reply, System, Ticket, done};
+use super::{Reply, System, Ticket, done};
 use crate::post;
 use bulkhead_abi::syscall::{Event, SEL_ACTIVITY, SyscallError};
 use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Removed};
@@ -76,7 +76,7 @@ impl System {
     }
 
     /// What an activity hears next, as a reply.
-    fn next_event(&mut self, id: u16) -> Option<Reply> {
+    pub(super) fn next_event(&mut self, id: u16) -> Option<Reply> {
         let (selector, who, event) = match self.activities.hear(id)? {
             Heard::Told(word) => (SEL_ACTIVITY, id, Event::Told(word)),
             Heard::Said(who, selector, word) => (selector, who, Event::Reported(word)),
@@ -114,19 +114,10 @@ impl System {
         }
     }
 
-    pub(super) fn wait_event(
-        &mut self,
-        ticket: Ticket,
-        until: u64,
-        reply: &mut Reply,
-    ) -> Result<bool, SyscallError> {
-        if let Some(event) = self.next_event(ticket.caller) {
-            *reply = event;
-            return Ok(true);
-        }
+    /// An activity that has nothing to hear waits for an event.
+    pub(super) fn wait_event(&mut self, ticket: Ticket, until: u64) -> Result<(), SyscallError> {
         let until = if until == 0 { u64::MAX } else { until };
-        self.wait(Waiting::new(ticket, Why::Event, until))?;
-        Ok(LATER)
+        self.wait(Waiting::new(ticket, Why::Event, until))
     }
 
     /// An activity waits in its own place, and in the line of what it waits for.

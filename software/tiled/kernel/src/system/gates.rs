@@ -158,7 +158,7 @@ impl System {
         caller: HolderId,
         gate: u16,
         endpoint: u16,
-    ) -> Result<bool, SyscallError> {
+    ) -> Result<(), SyscallError> {
         let node = self.space.find(caller, gate)?;
         let is_wanted = |object: &Object| matches!(*object, Object::Endpoint { endpoint: e, .. } if e == endpoint && u64::from(e) >= PMP_WINDOWS);
         let mut active = self.space.dependents(node, ACTIVE_MAX);

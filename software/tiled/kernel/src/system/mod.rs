@@ -371,19 +371,21 @@ impl System {
                 self.space
                     .derive_memory(caller, c.source, c.target, range, c.rights)?;
             }
-            Call::ConfigureTile(c) => return self.configure_tile(hardware, ticket, caller, &c),
+            Call::ConfigureTile(c) => {
+                return later(self.configure_tile(hardware, ticket, caller, &c));
+            }
             Call::CreateActivity(c) => {
                 self.create(ticket, c);
                 return Ok(LATER);
             }
-            Call::Map(c) => return self.map(hardware, ticket, caller, &c),
-            Call::GiveDevice(c) => return self.give_device(hardware, ticket, caller, &c),
-            Call::Start(c) => return self.start(hardware, ticket, caller, &c),
-            Call::Stop(c) => {
-                let activity = self.named(caller, c.activity)?;
-                return self.stop(ticket, activity);
-            }
-            Call::WaitEvent(c) => return self.wait_event(ticket, c.until, reply),
+            Call::Map(c) => return later(self.map(hardware, ticket, caller, &c)),
+            Call::GiveDevice(c) => return later(self.give_device(hardware, ticket, caller, &c)),
+            Call::Start(c) => return later(self.start(hardware, ticket, caller, &c)),
+            Call::Stop(c) => return later(self.stop(ticket, caller, c.activity)),
+            Call::WaitEvent(c) => match self.next_event(ticket.caller) {
+                Some(event) => *reply = event,
+                None => return later(self.wait_event(ticket, c.until)),
+            },
             Call::CreateReceive(c) => {
                 self.create_receive(caller, c.target, c.slots, c.slot_size)?;
             }
@@ -392,10 +394,11 @@ impl System {
                     .create_send(caller, c.source, c.target, c.label, c.credits)?;
             }
             Call::Activate(c) => {
-                let made = self.activate(hardware, caller, &c)?;
-                reply.push(&made);
+                reply.push(&self.activate(hardware, caller, &c)?);
             }
-            Call::Deactivate(c) => return self.deactivate(ticket, caller, c.gate, c.endpoint),
+            Call::Deactivate(c) => {
+                return later(self.deactivate(ticket, caller, c.gate, c.endpoint));
+            }
             Call::Delegate(c) => {
                 self.named(caller, c.activity)?;
                 let to = self.space.activity(caller, c.activity)?;
@@ -410,13 +413,13 @@ impl System {
             }
             Call::Revoke(c) => {
                 let node = self.space.find(caller, c.selector)?;
-                return self.revoke(ticket, node, c.keep != 0);
+                return later(self.revoke(ticket, node, c.keep != 0));
             }
             Call::CreateService(c) => {
                 self.create_service(ticket.caller, caller, c.gate, c.target)?;
             }
-            Call::OpenSession(c) => return self.open_session(hardware, ticket, caller, &c),
-            Call::Exchange(c) => return self.exchange(hardware, ticket, caller, &c),
+            Call::OpenSession(c) => return later(self.open_session(hardware, ticket, caller, &c)),
+            Call::Exchange(c) => return later(self.exchange(hardware, ticket, caller, &c)),
             Call::CreateSemaphore(c) => {
                 self.space.create_semaphore(caller, c.target, c.value)?;
             }
@@ -432,11 +435,10 @@ impl System {
                 self.wake_sleeper(node);
             }
             Call::OpenModule(c) => {
-                let size = self.open_module(caller, c.modules, c.target, c.key)?;
-                reply.push(&[size]);
+                reply.push(&[self.open_module(caller, c.modules, c.target, c.key)?]);
             }
-            Call::SetPager(c) => return self.set_pager(ticket, caller, &c),
-            Call::MapFrom(c) => return self.map_from(hardware, ticket, caller, &c),
+            Call::SetPager(c) => return later(self.set_pager(ticket, caller, &c)),
+            Call::MapFrom(c) => return later(self.map_from(hardware, ticket, caller, &c)),
             Call::Senders(c) => {
                 reply.push(&self.senders(ticket.caller, c.endpoint)?);
             }
@@ -558,6 +560,12 @@ pub const fn caller_label(caller: u16, generation: u32) -> u64 {
 /// Who sent a message with this label, and the generation of the number.
 pub const fn label_caller(label: u64) -> (u16, u32) {
     (label as u16, (label >> 16) as u32)
+}
+
+/// A call that is answered later, if it could begin.
+#[inline(always)]
+fn later(begun: Result<(), SyscallError>) -> Result<bool, SyscallError> {
+    begun.map(|()| LATER)
 }
 
 /// A reply without results.

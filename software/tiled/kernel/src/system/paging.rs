@@ -9,7 +9,7 @@
 use super::making::Making;
 use super::requests::Then;
 use super::tiles::PAGE;
-use super::{LATER, System, Ticket};
+use super::{System, Ticket};
 use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use alloc::boxed::Box;
@@ -45,7 +45,7 @@ impl System {
         ticket: Ticket,
         caller: HolderId,
         c: &SetPager,
-    ) -> Result<bool, SyscallError> {
+    ) -> Result<(), SyscallError> {
         let activity = self.named(caller, c.activity)?;
         let target = self.created(activity)?;
         let node = target.node;
@@ -65,7 +65,7 @@ impl System {
         };
         let making = Making::Pager(Box::new(paging));
         self.make(ticket, making);
-        Ok(LATER)
+        Ok(())
     }
 
     /// One step: what the range takes of the activity's quota, pages for its tables, the endpoint. Whether there is another one.
@@ -152,7 +152,7 @@ impl System {
         ticket: Ticket,
         caller: HolderId,
         c: &MapFrom,
-    ) -> Result<bool, SyscallError> {
+    ) -> Result<(), SyscallError> {
         let activity = self.named(caller, c.activity)?;
         let MapFrom {
             memory,
@@ -219,7 +219,7 @@ impl System {
             rights,
         };
         self.ask_tile(hardware, activity, request, Then::Reply(ticket));
-        Ok(LATER)
+        Ok(())
     }
 
     /// The activity that runs and has its pager behind an endpoint of its tile's TileMux.

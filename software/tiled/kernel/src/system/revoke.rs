@@ -13,7 +13,7 @@ use super::clearing::Clearing;
 use super::closing::Closing;
 use super::making::Making;
 use super::requests::Then;
-use super::{LATER, System, Ticket, done};
+use super::{System, Ticket, done};
 use crate::activity::State;
 use crate::hardware::Hardware;
 use crate::load::Loading;
@@ -159,7 +159,7 @@ impl System {
         ticket: Ticket,
         node: NodeId,
         keep: bool,
-    ) -> Result<bool, SyscallError> {
+    ) -> Result<(), SyscallError> {
         let level = ticket.level;
         if self.jobs.running[level].is_none() && self.jobs.waiting[level].is_empty() {
             // At once, so that from now on nothing can be derived from it.
@@ -174,7 +174,7 @@ impl System {
             };
             self.later(ticket, begin);
         }
-        Ok(LATER)
+        Ok(())
     }
 
     /// A call becomes a job.
@@ -195,10 +195,15 @@ impl System {
         }
     }
 
-    pub(super) fn stop(&mut self, ticket: Ticket, activity: u16) -> Result<bool, SyscallError> {
-        let found = self.activities.get(activity);
-        let node = found.ok_or(SyscallError::NoActivity)?.node;
-        self.revoke(ticket, node, false)
+    pub(super) fn stop(
+        &mut self,
+        ticket: Ticket,
+        caller: HolderId,
+        activity: u16,
+    ) -> Result<(), SyscallError> {
+        let id = self.named(caller, activity)?;
+        let node = self.activities.get(id).map(|a| a.node);
+        self.revoke(ticket, node.ok_or(SyscallError::NoActivity)?, false)
     }
 
     /// Removes what was made by a call that cannot be completed: few nodes, none of which has reached the hardware.

@@ -7,7 +7,7 @@
 //! server does, and hears at once if the server is gone.
 
 use super::waiting::{self, Waiting, Why};
-use super::{LATER, Reply, System, Ticket, done};
+use super::{Reply, System, Ticket, done};
 use crate::activity::count;
 use crate::hardware::Hardware;
 use crate::post;
@@ -103,7 +103,7 @@ impl System {
         service: NodeId,
         ticket: Ticket,
         purpose: Purpose,
-    ) -> Result<bool, SyscallError> {
+    ) -> Result<(), SyscallError> {
         self.space.offer(service).ok_or(SyscallError::Gone)?;
         let until = hardware.time().saturating_add(PATIENCE);
         let number = self.number_for(service);
@@ -111,7 +111,7 @@ impl System {
         self.wait(Waiting::new(ticket, Why::Server(service, question), until))?;
         self.questions += 1;
         self.ask_next(hardware, service);
-        Ok(LATER)
+        Ok(())
     }
 
     pub(super) fn open_session(
@@ -120,7 +120,7 @@ impl System {
         ticket: Ticket,
         caller: HolderId,
         c: &OpenSession,
-    ) -> Result<bool, SyscallError> {
+    ) -> Result<(), SyscallError> {
         let node = self.space.service(caller, c.service)?;
         self.space.is_free(caller, c.target)?;
         self.ask(hardware, node, ticket, Purpose::Open(*c))
@@ -132,7 +132,7 @@ impl System {
         ticket: Ticket,
         caller: HolderId,
         c: &Exchange,
-    ) -> Result<bool, SyscallError> {
+    ) -> Result<(), SyscallError> {
         let (service, ident) = self.space.session(caller, c.session)?;
         if c.count > EXCHANGE_MAX {
             return Err(SyscallError::BadArgument);

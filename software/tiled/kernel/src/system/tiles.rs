@@ -3,7 +3,7 @@
 //! Why it exists: a tile that nobody configured stays dark. What it deliberately does not know: which activities come.
 
 use super::making::{Lighting, Making};
-use super::{LATER, System, Ticket};
+use super::{System, Ticket};
 use crate::hardware::{Hardware, Region};
 use crate::tile::Tile;
 use alloc::boxed::Box;
@@ -44,7 +44,7 @@ impl System {
         ticket: Ticket,
         caller: HolderId,
         c: &ConfigureTile,
-    ) -> Result<bool, SyscallError> {
+    ) -> Result<(), SyscallError> {
         let (tile, memory, tables) = (c.tile, c.memory, c.tables);
         let Object::Tile(object) = self.space.look(caller, tile)?.1 else {
             return Err(SyscallError::WrongKind);
@@ -110,7 +110,7 @@ impl System {
         };
         self.jobs
             .make(ticket.level, Making::Tile(Box::new(lighting)));
-        Ok(LATER)
+        Ok(())
     }
 
     /// Whether an activity may give memory for page tables of a tile: who started its TileMux, and the root manager where the
