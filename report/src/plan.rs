@@ -46,6 +46,7 @@ pub fn noun(kind: Kind) -> &'static str {
         Kind::Buffer => "buffer",
         Kind::Flow => "flow latency",
         Kind::Quota => "quota",
+        Kind::Section => "processors of a resource",
     }
 }
 
@@ -119,8 +120,15 @@ pub fn with_verdict(
     verdict: &Verdict,
 ) -> Result<serde_json::Value, crate::Error> {
     let mut value = serde_json::to_value(value).map_err(crate::Error::new)?;
+    let kept = verdict.outcome();
     let verdict = serde_json::to_value(verdict).map_err(crate::Error::new)?;
     if let Some(fields) = value.as_object_mut() {
+        // Neither true nor false where nothing was judged.
+        if kept == Outcome::NothingJudged
+            && let Some(word) = fields.get_mut("schedulable")
+        {
+            *word = serde_json::Value::Null;
+        }
         fields.insert("verdict".to_owned(), verdict);
     }
     Ok(value)
@@ -373,9 +381,14 @@ pub fn repairs(repairs: &[Repair]) -> String {
         } else {
             ""
         };
+        let deadline = if repair.with_deadline {
+            " (and its deadline, where the file gives it)"
+        } else {
+            ""
+        };
         let _ = writeln!(
             out,
-            "  {what}{}: {} instead of {} ({share}){anew}",
+            "  {what}{}{deadline}: {} instead of {} ({share}){anew}",
             repair.subject,
             value(repair.to, repair.unit),
             value(repair.from, repair.unit),

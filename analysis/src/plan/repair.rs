@@ -140,6 +140,8 @@ pub struct Repair {
     pub unit: Unit,
     /// Size of the change in millionths of the value now, rounded up.
     pub relative: u64,
+    /// The deadline, which is the period, moves with it; where the file gives it, both must be changed.
+    pub with_deadline: bool,
     /// Processors, priorities and shares were chosen anew, also where the description gives them.
     pub anew: bool,
 }
@@ -598,6 +600,8 @@ fn search(
         to,
         unit: knob.unit,
         relative: u64::try_from(relative.div_ceil(u128::from(from.max(1)))).unwrap_or(u64::MAX),
+        with_deadline: knob.number == Number::Period
+            && written.tasks[knob.index].deadline == written.tasks[knob.index].period,
         anew: changed(written, knob, to).1,
     })
 }

@@ -39,8 +39,12 @@ pub fn response_times_with(
     let busy = if order.is_gt() {
         None
     } else if order.is_eq() && jitter {
-        // A full processor may never idle again. An arrival a hyperperiod later answers no later.
-        task::common_multiple(all.iter().map(|t| t.period)).filter(|&all| all <= LIMIT << 8)
+        // A full processor may never idle again. Once the deadlines of all tasks can lie before its own, an arrival a hyperperiod later
+        // answers no later.
+        let latest = tasks.iter().map(|t| t.deadline).max().unwrap_or(0);
+        task::common_multiple(all.iter().map(|t| t.period))
+            .and_then(|all| all.checked_add(latest))
+            .filter(|&all| all <= LIMIT << 8)
     } else {
         busy_period(&all, LIMIT << 8)
     };
