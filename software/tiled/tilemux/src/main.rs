@@ -13,7 +13,7 @@ mod second;
 mod tile;
 
 use arch::Resume;
-use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TILEMUX_ACTIVITY, TLB_WRITE};
+use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TILEMUX_ACTIVITY};
 use bulkhead_abi::marker::{HEAP_EXHAUSTED, MarkerKind, PANIC, Since};
 use bulkhead_abi::pager::PagerAnswer;
 use bulkhead_abi::syscall::StopCause;
@@ -184,10 +184,7 @@ impl TileMux {
             Ecall::Translate => {
                 let known = self.mux.translate(&mut self.tile, id, first, second & 3);
                 context.registers[A0] = u64::from(!known);
-                let access = match second & TLB_WRITE {
-                    0 => Access::Read,
-                    _ => Access::Write,
-                };
+                let access = Access::of_rights(second);
                 if !known && let Some(resume) = self.ask_for_call((id, place), (pc, first), access)
                 {
                     // It repeats the command, and then the page is there.
@@ -299,18 +296,23 @@ impl TileMux {
 
     /// An interrupt: messages for activities that do not run, requests of the kernel, the timer.
     fn interrupt(&mut self, running: usize) -> Resume {
-        let (mut changed, mut requests) = (false, false);
-        if self.second {
-            (changed, requests) = self.news();
-            changed |= self.tile.take_timer();
-            if requests {
-                self.tile.take(Registers::Kept);
-                self.requests();
-            } else if !changed {
-                return Resume::Same;
-            }
-            return self.dispatch(Registers::Kept);
+        let (mut changed, requests) = match self.second {
+            true => self.news(),
+            false => self.announcements(running),
+        };
+        changed |= self.tile.take_timer();
+        if requests {
+            self.tile.take(Registers::Kept);
+            self.requests();
+        } else if !changed {
+            return Resume::Same;
         }
+        self.dispatch(Registers::Kept)
+    }
+
+    /// Takes what the unit announces: whether somebody was woken who is as urgent as who runs, and whether the kernel sent something.
+    fn announcements(&mut self, running: usize) -> (bool, bool) {
+        let (mut changed, mut requests) = (false, false);
         let urgency = self.mux.urgency(running);
         for _ in 0..ANNOUNCEMENTS {
             match self.tile.take_announcement() {
@@ -323,14 +325,7 @@ impl TileMux {
                 }
             }
         }
-        changed |= self.tile.take_timer();
-        if requests {
-            self.tile.take(Registers::Kept);
-            self.requests();
-        } else if !changed {
-            return Resume::Same;
-        }
-        self.dispatch(Registers::Kept)
+        (changed, requests)
     }
 
     /// Takes the notes of the second hart: whether an activity was woken, and whether the kernel sent something.
