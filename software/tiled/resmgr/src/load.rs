@@ -202,6 +202,9 @@ pub enum Heap {
     Paged,
 }
 
+/// Name and value of an argument.
+pub type Argument = (String, String);
+
 /// What an application's memory is filled with.
 pub struct Contents<'a> {
     /// For reports.
@@ -219,7 +222,7 @@ pub struct Contents<'a> {
     /// Its gates.
     pub gates: &'a [GateEntry],
     /// Its arguments.
-    pub arguments: &'a [(String, String)],
+    pub arguments: &'a [Argument],
 }
 
 /// A page of data on its way from a module to an application.

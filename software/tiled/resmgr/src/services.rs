@@ -87,15 +87,6 @@ impl World<'_> {
             return;
         };
         let app = &self.system.apps[server];
-        // Taking a service is work of this manager, whose calls come first: nobody makes it do that without end.
-        let offers = &mut self.states[server].offers;
-        if *offers >= OFFERS {
-            return;
-        }
-        *offers += 1;
-        if *offers == OFFERS {
-            println!("`{}` has offered services {OFFERS} times", app.name);
-        }
         // Who receives nothing serves nobody.
         let number = selector.checked_sub(SEL_OFFERED);
         let number = number.filter(|_| !app.receive.is_empty());
@@ -107,6 +98,15 @@ impl World<'_> {
             }
             return;
         };
+        // Taking a service is work of this manager, whose calls come first: nobody makes it do that without end.
+        let state = &mut self.states[server];
+        if state.offers >= OFFERS {
+            if !core::mem::replace(&mut state.has_lied, true) {
+                println!("`{}` has offered services {OFFERS} times", app.name);
+            }
+            return;
+        }
+        state.offers += 1;
         let news = News {
             restarts: self.states[server].restarts,
             standing: Standing::Offered,
