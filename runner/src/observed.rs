@@ -1,4 +1,4 @@
-//! What a run left behind, for whoever reads it off.
+//! What a run left behind, for its readers.
 //!
 //! Why it exists: rooms of paradigms, results and experiments read the same observations. What it deliberately does not know: how a
 //! chip was run, and what follows from what it saw.
@@ -28,6 +28,8 @@ pub struct Observed {
     pub ledger: Ledger,
     /// Counters.
     pub statistics: Statistics,
+    /// Bytes that each link carried by owner, by number of the link.
+    pub carried: Vec<Vec<(Owner, u64)>>,
     /// SHA-256 over all of it.
     pub digest: String,
     /// What the kernel's tile printed.

@@ -1,6 +1,6 @@
 //! Sessions with services: capabilities that a server grants, beside the messages that a gate carries.
 //!
-//! Why it exists: a server can give its client access to memory, and take it back, without a part of anybody else. What it
+//! Why it exists: a server can give its client access to memory, and take it back, without involving anybody else. What it
 //! deliberately does not know: services.
 //!
 //! Whoever has a send gate to an application may open a session with the service that this application offers; its manager
@@ -69,7 +69,7 @@ pub struct Granted {
 }
 
 impl Session {
-    /// Opens a session with the service behind the send gate of this name, which may still be starting: waits for it for so many
+    /// Opens a session with the service behind the send gate of this name, which may still be starting: waits for it for this many
     /// nanoseconds at most.
     ///
     /// # Errors
@@ -205,7 +205,7 @@ pub fn derive(source: u16, target: u16, offset: u64, size: u64, rights: u8) -> R
     syscall::complete(&request).map_err(refused)
 }
 
-/// Takes back what was derived for somebody; after success nobody can use it any more.
+/// Takes back what was derived for another activity; after success nobody can use it any more.
 ///
 /// # Errors
 /// What the kernel says; what is not there any more was taken back already.

@@ -1,7 +1,7 @@
-//! A resource manager that does not do its work: it reaches for what is not its own, exhausts all that is, shows its memory on
-//! every tile that it may touch, floods the manager above with reports and itself with words, and never ends.
+//! A resource manager that does not do its work: it reaches for resources that are not its own, exhausts its own, shows its memory on every
+//! tile that it may touch, floods the manager above with reports and itself with words, and never ends.
 //!
-//! It stands in a description as `<manager program="adversary/bad-manager">`.
+//! In a description: `<manager program="adversary/bad-manager">`.
 #![no_std]
 #![no_main]
 

@@ -1,10 +1,10 @@
 //! Attacks on kernel, TileMux and services with the rights that every application has: its activity, its purse, its tile, its memory.
 //!
-//! Why it exists: whoever may make something can make it often, end it at a bad moment, or leave it half-made. Each kind is one way in
-//! which that once stopped or delayed somebody; its strength picks a variation. What it deliberately does not know: whom it harms.
+//! Why it exists: a program that may create something can create it often, end it at a bad moment, or leave it half-made. Each kind is one
+//! way in which that once stopped or delayed others; its strength picks a variation. What it deliberately does not know: whom it harms.
 //!
-//! A child is a copy of this program without its data: code and constants of its maker, a page with an environment, a stack. What it
-//! does stands in the deadline of that environment, which no child needs.
+//! A child is a copy of this program without its data: code and constants of its maker, a page with an environment, a stack. The deadline
+//! field of that environment, which no child needs, says what it does.
 
 use alloc::boxed::Box;
 use bulkhead_lib::abi::environment::{ENVIRONMENT_BASE, Environment, PROGRAM_BASE};

@@ -1,7 +1,7 @@
-//! A resource manager that looks for data of others: it tries to open every module through every capability that it has, reads all
-//! memory that it can name, and writes where it may only read.
+//! A resource manager that looks for data of others: it tries to open every module through each of its capabilities, reads all memory that
+//! it can name, and writes to memory that it may only read.
 //!
-//! It stands in a description as `<manager program="adversary/thief-manager">`. Data of others begin with "only for others"; what
+//! In a description: `<manager program="adversary/thief-manager">`. Data of others begin with "only for others"; what
 //! it was given may be called `own`. It starts nothing, and ends with 0.
 #![no_std]
 #![no_main]

@@ -1,6 +1,6 @@
 //! Makes as many capabilities as it can, all derived from one, many of them active, and revokes that one; over and over.
 //!
-//! Arguments: `rounds` (3), `every` (8): so many capabilities for one that is active, `shared` (0; 1: others use the tile, so only kernel memory is compared). Exit code: 0 if all quota was back after each.
+//! Arguments: `rounds` (3), `every` (8): one capability in this many is active, `shared` (0; 1: others use the tile, so only kernel memory is compared). Exit code: 0 if all quota was back after each.
 #![no_std]
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! A manager that starts nobody of its description, but children of its own on every tile that it has: as urgent and with as much
-//! processor time as it can get, one after the other, each by another wish. Each makes a check marker of its number: 100 times the tile, and 1, ...
+//! A manager that starts nothing from its description, but its own children on every tile that it has: as urgent and with as much processor
+//! time as it can get, one after the other, each with another wish. Each makes a check marker of its number: 100 times the tile, and 1, ...
 #![no_std]
 #![no_main]
 

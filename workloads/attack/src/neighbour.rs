@@ -1,5 +1,5 @@
-//! Who gets endpoints that others have just given up, and expects no message there: it receives at new endpoints of its own, over and over,
-//! and nobody ever had a right to send to them.
+//! A program that gets endpoints that others have just given up, and expects no message there: it receives at new endpoints of its own,
+//! over and over, to which nobody ever had a right to send.
 //!
 //! Arguments: `rounds` (200), `pause` (20us) that each endpoint is there. Ends with 1 if a message came.
 #![no_std]

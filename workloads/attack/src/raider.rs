@@ -1,9 +1,9 @@
-//! A hostile program: it does one thing that a system must withstand, or a random one of them in each round, for as long as it is let.
+//! A hostile program: it does one thing that a system must withstand, or a random one of them in each round, until it is stopped.
 //!
 //! Arguments: `kind` (`random`, a kind of [`KINDS`], or `sleeps`), `seed` (1), `rounds` (without end), `say` (1000): after how many it says
 //! how far it is. Needs nothing of its description; with kernel memory, endpoints and page tables it can do more. As a manager it reaches
-//! for all tiles that it has. Gates, if it has them: `files` (send, to the file service). A child that runs makes a check marker of 16 times its
-//! number. If it gets what nobody may have given it, it says `won: ...`.
+//! for all tiles that it has. Gates, if it has them: `files` (send, to the file service). A child that runs makes a check marker of 16
+//! times its number. If it gets something that nobody may have given it, it says `won: ...`.
 #![no_std]
 #![no_main]
 

@@ -1,11 +1,10 @@
-//! Activities whose pages somebody else gives.
+//! Activities whose pages come from a pager.
 //!
-//! Why it exists: a pager maps memory of its own into the address space of its client, through the kernel, and is told of faults by
-//! the client's TileMux. What it deliberately does not know: which pages a pager gives, and when.
+//! Why it exists: a pager maps memory of its own into the address space of its client, through the kernel, and hears of faults from the
+//! client's TileMux. What it deliberately does not know: which pages a pager gives, and when.
 //!
-//! A page belongs to whom its memory belongs: to the pager. Page tables and the endpoint belong to the client. What a pager maps
-//! hangs on its memory: when that is revoked, which is so when the pager ends, the client is stopped before
-//! anybody else can get the memory.
+//! A page belongs to the owner of its memory, the pager. Page tables and the endpoint belong to the client. What a pager maps depends on
+//! its memory: when that is revoked, as happens when the pager ends, the client is stopped before anybody else can get the memory.
 
 use super::making::Making;
 use super::requests::Then;

@@ -3,8 +3,8 @@
 //! Why it exists: a capability changes hands over a session only if the server wants it. What it deliberately does not know: what a session
 //! means.
 //!
-//! A server is asked one question at a time, over a line of its own. Who asks waits for his answer for [`PATIENCE`] at most, whatever
-//! the server does, and hears at once if the server is gone.
+//! A server is asked one question at a time, over a line of its own. A caller waits for its answer for at most [`PATIENCE`], whatever the
+//! server does, and hears at once if the server is gone.
 
 use super::waiting::{self, Waiting, Why};
 use super::{Outcome, Reply, System, Ticket, done};
