@@ -12,6 +12,11 @@ use super::{Nanoseconds, PlanError};
 use crate::schedulability::Task;
 use crate::schedulability::simulation::{Policy as Simulated, Segment, Simulation};
 
+mod levels;
+mod phases;
+mod slices;
+mod stage;
+
 /// Tasks of one picture at most.
 const TASKS_MAX: usize = 60;
 /// Jobs of one picture at most, for each of its tasks and at least; more are too narrow to be seen.
@@ -19,6 +24,17 @@ const JOBS_EACH: u64 = 4;
 const JOBS: u64 = 400;
 /// Steps of the iteration towards the end of a busy period.
 const STEPS: usize = 1000;
+
+/// What a job does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// It has the processor.
+    Runs,
+    /// Its code and data come into the local memory.
+    Loads,
+    /// Its data leave the local memory.
+    Unloads,
+}
 
 /// A part of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +47,8 @@ pub struct Run {
     pub start: Nanoseconds,
     /// The first moment after it.
     pub end: Nanoseconds,
+    /// What it does.
+    pub part: Part,
     /// The deadline of its job is over.
     pub late: bool,
 }
@@ -82,12 +100,7 @@ pub fn instants(system: &TaskSystem) -> Result<Vec<Group>, PlanError> {
     let groups: Vec<(Option<u32>, Vec<usize>)> = if system.policy.is_global() {
         vec![(None, (0..system.tasks.len()).collect())]
     } else if system.policy == Policy::Mc2 {
-        let why = "levels A to C share the processors by three rules, and no simulation of them is drawn yet";
-        return Ok(vec![Group {
-            processor: None,
-            tasks: (0..system.tasks.len()).collect(),
-            schedule: Err(why.to_owned()),
-        }]);
+        vec![(None, (0..system.tasks.len()).collect())]
     } else {
         let by_processor = members(system).into_iter();
         by_processor
@@ -115,17 +128,9 @@ fn schedule(
     }
     match (system.policy, processor) {
         (Policy::Table, Some(core)) => return Ok(table(system, core, tasks)),
-        (Policy::ThreePhase, _) => {
-            return Ok(Err(
-                "no simulation of the DMA engine's slots is drawn yet".to_owned()
-            ));
-        }
-        (Policy::TimeSlice, _) if tasks.len() > 1 => {
-            return Ok(Err("no simulation of time slices is drawn yet".to_owned()));
-        }
-        (Policy::TimeSlice, _) if system.tasks[tasks[0]].quota.is_some() => {
-            return Ok(Err("no simulation of quotas is drawn yet".to_owned()));
-        }
+        (Policy::Mc2, _) => return Ok(levels::picture(system, tasks)),
+        (Policy::ThreePhase, Some(core)) => return Ok(phases::picture(system, core, tasks)),
+        (Policy::TimeSlice, Some(core)) => return Ok(slices::picture(system, core, tasks)),
         _ => {}
     }
     simulated(system, processor, tasks)
@@ -249,6 +254,7 @@ fn simulated(
                     processor: core(segment.processor),
                     start,
                     end: end.min(length),
+                    part: Part::Runs,
                     late: late && index >= handlers,
                 });
             }
@@ -404,6 +410,7 @@ fn table(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<CriticalInst
             processor: core,
             start,
             end: start.saturating_add(nanoseconds(slot.length)).min(length),
+            part: Part::Runs,
             late: false,
         })
     });

@@ -136,7 +136,11 @@ proptest! {
                         mux.wait(&tile, place, endpoint, until, now);
                     }
                 }
-                Step::Message(id, endpoint) => drop(mux.message(id, endpoint, || now)),
+                Step::Message(id, endpoint) => {
+                    if let Some(place) = mux.place(id) {
+                        mux.message(place, endpoint, || now);
+                    }
+                }
                 Step::Fault(id, address) => {
                     if let Some(place) = mux.place(id) {
                         mux.fault(&mut tile, place, address, Access::Read);
