@@ -317,7 +317,7 @@ impl Share<'_> {
 /// What a job takes of its quota besides switches. Times in nanoseconds.
 struct Job {
     cost: u64,
-    /// Least distance of jobs.
+    /// Minimum inter-arrival time of jobs.
     distance: Time,
     /// Interrupts by messages for the less urgent, altogether.
     interrupts: u64,

@@ -37,7 +37,7 @@ pub struct Fabric {
     pub ram: Vec<Vec<u8>>,
     /// All waits.
     pub ledger: Ledger,
-    /// Takes reports, if anybody wants them.
+    /// Takes reports, if any are wanted.
     pub observer: Option<Box<dyn Observer>>,
     /// Requests that will have arrived at a memory tile.
     arrivals: EventQueue<(u16, Box<Packet>)>,

@@ -461,7 +461,7 @@ impl Machine {
         times.iter().all(|time| booked(time.owner) == time.waited)
     }
 
-    /// Who takes reports from now on.
+    /// The observer that takes reports from now on.
     pub fn set_observer(&mut self, observer: Option<Box<dyn Observer>>) {
         self.fabric.observer = observer;
     }

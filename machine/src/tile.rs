@@ -144,9 +144,9 @@ struct Local {
     end: Option<(Tick, End)>,
     markers: Vec<Marker>,
     markers_lost: u64,
-    /// Who has the hart and who wants it, as TileMux says.
+    /// The owner of the hart and the activities that wait for it, as TileMux reports them.
     processor: Processor,
-    /// What the tile sees, if somebody wants to compare it.
+    /// What the tile sees, if it is to be compared.
     timeline: Option<Box<Timeline>>,
 }
 
@@ -336,7 +336,7 @@ impl Tile {
         self.local.processor.forget();
     }
 
-    /// Who had the hart and who wanted it.
+    /// The owners of the hart, and the activities that waited for it.
     pub fn processor(&self) -> &Processor {
         &self.local.processor
     }

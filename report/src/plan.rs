@@ -1,6 +1,6 @@
 //! Plans and verdicts as text.
 //!
-//! Why it exists: one table a reader understands at once: who, what at worst, what is allowed, by how much. What it
+//! Why it exists: one table is understood at once: the task, its worst case, what is allowed, and the difference. What it
 //! deliberately does not know: how bounds come about; colours of a terminal.
 
 use super::table::{plain, render};
@@ -46,6 +46,7 @@ pub fn noun(kind: Kind) -> &'static str {
         Kind::Buffer => "buffer",
         Kind::Flow => "flow latency",
         Kind::Quota => "quota",
+        Kind::Section => "processors of a resource",
     }
 }
 
@@ -373,9 +374,14 @@ pub fn repairs(repairs: &[Repair]) -> String {
         } else {
             ""
         };
+        let deadline = if repair.with_deadline {
+            " (and its deadline, where the file gives it)"
+        } else {
+            ""
+        };
         let _ = writeln!(
             out,
-            "  {what}{}: {} instead of {} ({share}){anew}",
+            "  {what}{}{deadline}: {} instead of {} ({share}){anew}",
             repair.subject,
             value(repair.to, repair.unit),
             value(repair.from, repair.unit),
@@ -397,7 +403,7 @@ pub fn judged(plan: &Plan, found: &[Repair]) -> String {
     out.push_str(if text.is_empty() {
         "\nNo single change within reason repairs it.\n"
     } else {
-        "\nThe least changes that repair it, each alone, the least first:\n"
+        "\nSingle changes that repair it, smallest first:\n"
     });
     out.push_str(&text);
     out
@@ -410,7 +416,7 @@ pub fn run(run: &Run) -> String {
     for plan in &verdict.tasks {
         let _ = write!(
             out,
-            "\nTasks of variant {}, tiles with {}, memory interference as their costs have it:\n{}",
+            "\nTasks of variant {}, tiles with {}, memory interference as included in their costs:\n{}",
             run.variant,
             plan.system.policy.word(),
             tasks(plan)
@@ -430,7 +436,7 @@ pub fn run(run: &Run) -> String {
     if any {
         let _ = write!(
             out,
-            "\nFlows of variant {}, with jobs as the description has them:\n{}",
+            "\nFlows of variant {}, with jobs as described:\n{}",
             run.variant,
             render(&table)
         );
@@ -444,8 +450,7 @@ pub fn system_repairs(repairs: &[SystemRepair]) -> String {
     if repairs.is_empty() {
         return "\nNo single change within reason repairs it.\n".to_owned();
     }
-    let mut out =
-        String::from("\nThe least changes that repair it, each alone, the least first:\n");
+    let mut out = String::from("\nSingle changes that repair it, smallest first:\n");
     for repair in repairs.iter().take(SHOWN) {
         let hundredths = repair.relative.div_ceil(100);
         let _ = writeln!(
@@ -484,7 +489,7 @@ pub fn system(plan: &SystemPlan) -> String {
     assumptions.sort();
     assumptions.dedup();
     if !assumptions.is_empty() {
-        out.push_str("\nBounds of flows rest on this:\n");
+        out.push_str("\nBounds of flows assume:\n");
         for one in assumptions {
             let _ = writeln!(out, "  {one}");
         }

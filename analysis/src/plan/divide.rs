@@ -2,8 +2,8 @@
 //!
 //! Why it exists: see the parent module. What it deliberately does not know: where tasks are placed and with which priority.
 //!
-//! Ways: with MC2 exactly, by the method of the study ([`crate::mc2::ways`]); else each processor gets the least that it meets its
-//! deadlines with, found by bisection (more never hurts), and the rest is dealt out evenly. Memory accesses: the same. Slots: equal lengths
+//! Ways: with MC2 exactly, by the method of the study ([`crate::mc2::ways`]); otherwise each processor gets the least with which it meets
+//! its deadlines, found by bisection (more never hurts), and the rest is divided evenly. Memory accesses: the same. Slots: equal lengths
 //! that hold the longest transfer in 1, 2 ... parts, the first with which deadlines are met.
 
 use bulkhead_model::tasks::{Policy, Share, TaskSystem};
@@ -185,7 +185,7 @@ pub fn divide(
         say(
             "slots",
             &format!(
-                "{slot} for each of processors {} in a round of {round}, the fewest parts with which deadlines are met",
+                "{slot} for each of processors {} in a round of {round}, the fewest parts that meet all deadlines",
                 cores.join(", ")
             ),
         );

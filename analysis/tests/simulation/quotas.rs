@@ -21,7 +21,7 @@ const US: u64 = 1000;
 struct App {
     period: u64,
     priority: u8,
-    /// Cost of a job and least distance of jobs.
+    /// Cost of a job and minimum inter-arrival time of jobs.
     job: (u64, u64),
     /// Refills that are on their way or there: when, how much.
     refills: Vec<(u64, u64)>,

@@ -1,4 +1,4 @@
-//! The parts of a tile that are no component: windows, the sending of packets, what follows an action of the unit.
+//! The parts of a tile that are not components: windows, the sending of packets, what follows an action of the unit.
 //!
 //! Why it exists: hart, unit, card and caches all leave the tile through here. It does not know who asks.
 

@@ -1,6 +1,6 @@
 //! The second hart of a tile: the interrupt hart of m3-rtas24, section III-B2.
 //!
-//! Why it exists: a message for an activity that does not run interrupts somebody. With one hart that is the hart on which a
+//! Why it exists: a message for an activity that is not running interrupts a hart. With one hart that is the hart on which a
 //! high-priority application runs; with two it is the other one, which shares caches and unit and runs nothing else. What it
 //! deliberately does not know: what the harts do. Both act in the order of their times, the first one first in one tick.
 //!
