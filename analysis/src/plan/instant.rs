@@ -500,6 +500,89 @@ mod tests {
         );
     }
 
+    fn runs(picture: &CriticalInstant) -> Vec<(usize, u64, u64)> {
+        let runs = picture.runs.iter();
+        runs.map(|run| (run.row, run.start, run.end)).collect()
+    }
+
+    /// Two tasks of 2 us in slices of 1 us take turns; with decisions of 100 ns a row goes before theirs.
+    #[test]
+    fn slices_by_hand() {
+        let tasks = "<task name=\"a\" period=\"9us\" cost=\"2us\"/><task name=\"b\" period=\"9us\" cost=\"2us\"/>";
+        let policy = "<processors count=\"1\" policy=\"time-slice\" slice=\"1us\"/>";
+        let (_, groups) = drawn(&format!("{policy}{tasks}"));
+        let picture = groups[0].schedule.as_ref().expect("a picture");
+        let turns = [(0, 0, 1), (1, 1, 2), (0, 2, 3), (1, 3, 4)];
+        let turns = turns.map(|(row, start, end)| (row, start * 1000, end * 1000));
+        assert_eq!(runs(picture)[..4], turns);
+        let responses: Vec<_> = picture.rows.iter().map(|row| row.response).collect();
+        assert_eq!(responses, [Some(3000), Some(4000)]);
+        let overheads = "<overheads schedule=\"100ns\"/>";
+        let (_, groups) = drawn(&format!("{policy}{overheads}{tasks}"));
+        let picture = groups[0].schedule.as_ref().expect("a picture");
+        assert_eq!(
+            runs(picture)[..3],
+            [(0, 0, 100), (1, 100, 1100), (0, 1100, 1200)]
+        );
+    }
+
+    /// Slots of 10 us in turn, 2 us of each for programming; the processor loads 16 us in two of its slots, runs, and unloads.
+    #[test]
+    fn phases_by_hand() {
+        let (_, groups) = drawn(
+            "<processors count=\"2\" policy=\"three-phase\"/><tdma overhead=\"2us\"/>\
+             <share core=\"0\" slot=\"10us\"/><share core=\"1\" slot=\"10us\"/>\
+             <task name=\"a\" period=\"300us\" cost=\"5us\" load=\"16us\" unload=\"8us\" core=\"0\"/>\
+             <task name=\"b\" period=\"300us\" cost=\"5us\" load=\"8us\" unload=\"8us\" core=\"1\"/>",
+        );
+        let picture = groups[0].schedule.as_ref().expect("a picture");
+        let parts = picture.runs.iter().take(4);
+        let parts: Vec<_> = parts
+            .map(|r| (r.part, r.start / 1000, r.end / 1000))
+            .collect();
+        let expected = [
+            (Part::Loads, 2, 10),
+            (Part::Loads, 22, 30),
+            (Part::Runs, 30, 35),
+            (Part::Unloads, 42, 50),
+        ];
+        assert_eq!(parts, expected);
+        assert_eq!(picture.rows[0].response, Some(50_000));
+        let other = groups[1].schedule.as_ref().expect("a picture");
+        assert_eq!(runs(other)[0], (0, 12_000, 20_000));
+    }
+
+    /// Level A in its slot, B below it, C on what both processors have left.
+    #[test]
+    fn levels_by_hand() {
+        let (system, groups) = drawn(
+            "<processors count=\"2\" policy=\"mc2\"/>\
+             <task name=\"a\" period=\"10us\" cost=\"2us\" criticality=\"A\" core=\"0\"/>\
+             <task name=\"b\" period=\"10us\" cost=\"3us\" criticality=\"B\" core=\"0\"/>\
+             <task name=\"c\" period=\"20us\" cost=\"4us\" criticality=\"C\"/>\
+             <task name=\"d\" period=\"30us\" cost=\"6us\" criticality=\"C\"/>",
+        );
+        let picture = groups[0].schedule.as_ref().expect("a picture");
+        let table = &system.tables[0];
+        let slot = nanoseconds(table.slots[0].start);
+        let of = |row: usize| picture.runs.iter().filter(move |run| run.row == row);
+        assert_eq!(of(0).next().map(|run| run.start), Some(slot));
+        // Nobody runs where somebody else does, and C only where A and B do not.
+        for (number, one) in picture.runs.iter().enumerate() {
+            let mut others = picture.runs[..number].iter();
+            let clash = others
+                .find(|o| o.processor == one.processor && o.start < one.end && one.start < o.end);
+            assert_eq!(clash, None, "{one:?}");
+        }
+        let first: u64 = of(2)
+            .take_while(|run| run.start < 20_000)
+            .map(|r| r.end - r.start)
+            .sum();
+        assert_eq!(first, 4000);
+        assert_eq!(picture.rows[2].response, Some(4000));
+        assert!(picture.rows.iter().all(|row| row.response.is_some()));
+    }
+
     /// A response in a picture is one of a real schedule, so it is no longer than the bound.
     #[test]
     fn no_picture_of_the_catalog_contradicts_a_bound() {
