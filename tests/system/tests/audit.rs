@@ -348,5 +348,12 @@ fn attacks_that_come_too_late_are_no_proof() {
     assert_eq!(clock, there.result.chips[1].clock);
     assert_ne!(clock, there.result.chips[0].clock);
     assert_eq!(there.result.chips[1].window * 200, clock.ticks_per_second);
+    for one in &domain.attacks {
+        println!(
+            "{}: identical {}, {} of {}, waited {}, {:?}",
+            one.name, one.identical, one.slowdown, one.of, one.waited, one.harm
+        );
+    }
+    println!("{:?}\n{:?}", domain.account, domain.notes);
     assert_eq!(domain.account[0].culprit, "frames from audit-slow-peer");
 }

@@ -91,8 +91,9 @@ fn who_wakes_up_often_takes_no_more_than_its_budget() {
             let more = most - alone;
             let overrun = 2.0 * tile.switch as f64;
             assert!(more <= other.budget as f64 + overrun, "{name}: {more}");
-            // It does use it.
-            assert!(more * 2.0 > other.budget as f64, "{name}: {more}");
+            // Who sleeps and wakes all the time uses it up.
+            let used = more * 2.0 > other.budget as f64;
+            assert!(used || other.app != "naps", "{name}: {more}");
         }
     }
 }
@@ -104,7 +105,7 @@ fn what_cannot_be_kept_is_refused() {
         text,
         "greedy: `slow` on tile 2 may need 5572 us for its quota, later than its deadline of 5000 us"
     );
-    let text = refusal(system("priorities"), &["urgent/cpu@quota=500us"]);
+    let text = refusal(system("priorities"), &["urgent/cpu@quota=480us"]);
     assert_eq!(
         text,
         "greedy: `slow` on tile 2 and applications with higher priority need more than the whole tile, switches included"
