@@ -92,7 +92,7 @@ fn bad_input_is_explained_and_nothing_runs() {
         (&["run", "quickstart", "--variant", "other"], "no variant"),
         (&["run", "quickstart", "--set", "nothing@here=1"], "nothing"),
         (&["boot", "bad.xml"], "not an ELF file"),
-        (&["new", "Upper"], "no name for an application"),
+        (&["new", "Upper"], "is not a name for an application"),
     ];
     for (arguments, expected) in cases {
         let output = bulkhead(folder.path(), arguments);

@@ -120,8 +120,15 @@ pub fn with_verdict(
     verdict: &Verdict,
 ) -> Result<serde_json::Value, crate::Error> {
     let mut value = serde_json::to_value(value).map_err(crate::Error::new)?;
+    let kept = verdict.outcome();
     let verdict = serde_json::to_value(verdict).map_err(crate::Error::new)?;
     if let Some(fields) = value.as_object_mut() {
+        // Neither true nor false where nothing was judged.
+        if kept == Outcome::NothingJudged
+            && let Some(word) = fields.get_mut("schedulable")
+        {
+            *word = serde_json::Value::Null;
+        }
         fields.insert("verdict".to_owned(), verdict);
     }
     Ok(value)

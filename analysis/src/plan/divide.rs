@@ -159,7 +159,7 @@ pub fn divide(
     }
     if !open.colours.is_empty() {
         for core in open.colours.iter().flatten() {
-            let needed = resources::colours_needed(system, *core).unwrap_or(0);
+            let needed = resources::colours_needed(system, Some(*core)).unwrap_or(0);
             share(system, Some(*core)).colours =
                 Some(u32::try_from(needed.min(4096)).unwrap_or(4096));
         }

@@ -46,12 +46,14 @@ pub fn constraints(system: &TaskSystem, all: &mut Vec<Constraint>) {
         total(Kind::Budget, "main memory", sum(|share| share.budget), most);
     }
     sections(system, all);
-    for core in 0..system.processors {
-        let has = system.share(Some(core)).and_then(|share| share.colours);
+    // Those of no processor in particular, too: the tasks of level C.
+    let whom = (0..system.processors).map(Some).chain([None]);
+    for core in whom {
+        let has = system.share(core).and_then(|share| share.colours);
         if let (Some(needed), Some(has)) = (colours_needed(system, core), has) {
             all.push(Constraint::new(
                 Kind::Colours,
-                format!("processor {core}"),
+                core.map_or("level C".into(), |core| format!("processor {core}")),
                 Some(needed),
                 Some(has.into()),
                 Unit::Count,
@@ -82,13 +84,13 @@ pub fn constraints(system: &TaskSystem, all: &mut Vec<Constraint>) {
     }
 }
 
-/// Colours that the working sets of a processor need; `None`: nothing is known of colours.
-pub fn colours_needed(system: &TaskSystem, core: u32) -> Option<u64> {
+/// Colours that the working sets of a processor, or of level C, need; `None`: nothing is known of colours.
+pub fn colours_needed(system: &TaskSystem, core: Option<u32>) -> Option<u64> {
     let size = system.llc.map(|llc| llc.colour_size.0).filter(|&s| s > 0)?;
     let each = system
         .tasks
         .iter()
-        .filter(|task| task.core == Some(core))
+        .filter(|task| task.core == core && (core.is_some() || task.criticality == 'C'))
         .map(|task| task.working_set.0.div_ceil(size));
     let whole_jobs = matches!(
         system.policy,

@@ -176,7 +176,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "peer",
-        about: "Another chip with its own software that runs at the same time. Its results are not reported; its console is printed.",
+        about: "Another chip with its own software that runs at the same time. Its results and its console follow those of this chip.",
         attributes: &[
             required("name", Name, "Its name."),
             optional(
@@ -375,7 +375,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "patience",
                 Time,
                 "50ms",
-                "How long it waits, before its own start, for the service to be offered, from when the service's application runs. After that time it is not started.",
+                "How long the application waits, before its start, for the service to be offered. The time begins when the service's application runs; below another manager, with the last word about it. After that, the application is not started.",
             ),
         ],
         children: &[],
@@ -458,7 +458,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "priority",
                 Integer { min: 1, max: 250 },
-                "On a tile with fixed priorities: greater is more urgent. If the tile has none, the shorter the deadline of the <task> (without one: the period), the more urgent. For a manager: the highest priority below it; without it, the highest of the applications there.",
+                "On a tile with fixed priorities: greater is more urgent. If no application of the tile has one, a shorter deadline of the <task> (without one: a shorter period) is more urgent. For a manager: the highest priority below it; without it, the highest of the applications there.",
             ),
         ],
         children: &[],
@@ -481,7 +481,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "cost",
                 Cost,
-                "WCET: computing time of a job in the worst case, alone. <cost> elements may replace it; it then counts for the levels and ways that they do not name.",
+                "WCET: longest computing time of a job, alone. <cost> elements replace it for the levels that they name, with any number of ways, and for every level if one of them names none.",
             ),
             default(
                 "misses",
@@ -629,7 +629,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "global",
                 Name,
-                "A global name: others can send to it without knowing the application. A name means the nearest such gate in the managers around the sender.",
+                "A global name: others can send to the gate without knowing the application. If several gates have the name, a sender gets the nearest one in the managers around it.",
             ),
             default(
                 "scope",
@@ -678,7 +678,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "patience",
                 Time,
                 "50ms",
-                "How long the application waits, before its start, for gates that the receiver's manager makes, from when its own manager has started everything else. After that time it is not started.",
+                "How long the application waits, before its start, for the gate if another manager makes it. The time begins when its own manager has started everything else, and again with each word about the receiver. After that, the application is not started.",
             ),
         ],
         children: &[],

@@ -109,7 +109,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "release",
                 Span,
                 "0ns",
-                "The release of a job, including the decision that nothing else runs.",
+                "The release of a job, including a scheduling decision that changes nothing.",
             ),
             default("interrupt", Span, "0ns", "Entry and exit of an interrupt."),
         ],
@@ -283,7 +283,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "copied",
                 Boolean,
                 "false",
-                "Its data is copied once more, between a buffer of the kernel and the task. The copy moves the data twice more.",
+                "Its data is also copied between a buffer of the kernel and the task. The copy reads and writes everything, so the rate counts three times.",
             ),
             optional(
                 "interrupt-period",
@@ -318,7 +318,11 @@ pub const ELEMENTS: &[ElementRule] = &[
         about: "A part of a table in which a task runs.",
         attributes: &[
             required("task", Name, "The task."),
-            required("start", Span, "Begin, counted from the start of the table."),
+            required(
+                "start",
+                Span,
+                "When it begins, counted from the start of the table.",
+            ),
             required("length", Time, "How long it runs."),
         ],
         children: &[],

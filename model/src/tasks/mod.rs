@@ -121,7 +121,7 @@ pub struct Task {
     pub period: Time,
     /// Longest time from arrival to completion, release jitter included.
     pub deadline: Time,
-    /// Computing time of a job, alone, for levels and ways without a point of their own.
+    /// Computing time of a job, alone, for levels that none of `costs` is for.
     pub cost: Option<Time>,
     /// Costs by level and ways, in the order of the file.
     pub costs: Vec<CostPoint>,

@@ -11,7 +11,7 @@
 //!   budget as cost (`analysis::schedulability::fixed_priority`).
 //!
 //! Who causes a switch pays for it: whoever begins pays for the way to it and for the way back ([`Scheduler::gives_back`]), and a
-//! message that interrupts somebody else is on its receiver's account ([`Scheduler::interrupt`]). So budgets contain the switches,
+//! message that interrupts somebody else is on its receiver's account ([`Cost::Interrupt`]). So budgets contain the switches,
 //! and nobody loses time to others by what these do with theirs: however often somebody sleeps and wakes up, it takes its budget.
 
 use crate::account::{Account, Budget};
@@ -23,6 +23,17 @@ pub enum Policy {
     Throughput,
     /// Fixed priorities.
     Realtime,
+}
+
+/// What a member pays for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cost {
+    /// It ran.
+    Run,
+    /// The switch from it to the next one: part of the work that ends, and of no slice.
+    Back,
+    /// Messages for it interrupted another one.
+    Interrupt,
 }
 
 /// The member that runs.
@@ -224,36 +235,25 @@ impl<const N: usize> Scheduler<N> {
         }
     }
 
-    /// The member ran from `start` to `end`. A used-up slice sends it to the end of the queue. If its budget is used up, says from
-    /// when on it may run again.
-    pub fn charge(&mut self, member: usize, start: u64, end: u64) -> Option<u64> {
-        let again = self.give_back(member, start, end);
-        let found = self.member(member)?;
-        found.slice_left = found.slice_left.saturating_sub(end.saturating_sub(start));
-        if found.slice_left == 0 {
-            self.to_end(member);
-        }
-        again
-    }
-
-    /// Like [`Self::charge`], for the switch from the member to the next one: it is part of the work that ends, and of no slice.
-    pub fn give_back(&mut self, member: usize, start: u64, end: u64) -> Option<u64> {
+    /// The member pays for what lasted from `start` to `end`. A slice that a run has used up sends it to the end of the queue. If its budget
+    /// is used up, says from when on it may run again.
+    pub fn charge(&mut self, member: usize, cost: Cost, start: u64, end: u64) -> Option<u64> {
         let policy = self.policy;
         let found = self.member(member)?;
+        // What interrupts others while it waits belongs to no work of its own.
+        let waits = cost == Cost::Interrupt && !found.ready;
         let origin = match policy {
-            Policy::Throughput => start,
-            Policy::Realtime => found.release,
+            Policy::Realtime if !waits => found.release,
+            _ => start,
         };
-        found.pay(origin, start, end)
-    }
-
-    /// Like [`Self::give_back`], for an interrupt of somebody else by a message for the member. What comes while it waits belongs to no
-    /// work of its own, so that comes back a period after the interrupt.
-    pub fn interrupt(&mut self, member: usize, start: u64, end: u64) -> Option<u64> {
-        match self.is_ready(member) {
-            true => self.give_back(member, start, end),
-            false => self.member(member)?.pay(start, start, end),
+        let again = found.pay(origin, start, end);
+        if cost == Cost::Run {
+            found.slice_left = found.slice_left.saturating_sub(end.saturating_sub(start));
+            if found.slice_left == 0 {
+                self.to_end(member);
+            }
         }
+        again
     }
 
     /// Whether the switch from `previous` to `next` (nobody: to none) is on the account of the former. It has none, or did not choose

@@ -32,7 +32,7 @@ fn drawn(random: &mut Random) -> String {
         }
         false => String::new(),
     };
-    let task = format!("<task period=\"4ms\" cost=\"{cost}us\" accesses=\"400\"/>");
+    let task = format!("<task period=\"4ms\" cost=\"{cost}us\" accesses=\"150\"/>");
     let (frame, map, log) = (
         region(random, "frame", "r"),
         region(random, "map", "r"),
@@ -40,7 +40,7 @@ fn drawn(random: &mut Random) -> String {
     );
     let slot = one_of(random, &["128B", "256B", "512B"]);
     let mut text = format!(
-        "<system name=\"drawn\" platform=\"{platform}\" duration=\"60ms\" manager-tile=\"1\"><domain name=\"control\">\
+        "<system name=\"drawn\" platform=\"{platform}\" duration=\"150ms\" manager-tile=\"1\"><domain name=\"control\">\
          <app name=\"sensor\" tile=\"{}\" program=\"control/sensor\"><argument name=\"samples\" value=\"8\"/>{task}\
          <sgate name=\"controller\" to=\"controller\"/>{frame}</app>\
          <app name=\"controller\" tile=\"{}\" program=\"control/controller\">{task}<rgate name=\"input\" slots=\"4\" slot-size=\"{slot}\"/>\

@@ -18,7 +18,7 @@ use bulkhead_abi::marker::{HEAP_EXHAUSTED, MarkerKind, PANIC, Since};
 use bulkhead_abi::pager::PagerAnswer;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{Ecall, Request, TileMuxError};
-use bulkhead_exec::tile::{Decision, Policy};
+use bulkhead_exec::tile::{Cost, Decision, Policy};
 use bulkhead_hal::trap::{A0, A1, A7};
 use bulkhead_hal::{csr, dtu, marker};
 use bulkhead_tilemux::mux::{Access, Mux, Witness, is_environment_call, panic_cause};
@@ -38,21 +38,8 @@ struct Running {
     since: u64,
 }
 
-/// Who pays for what TileMux does while the same activity goes on.
-#[derive(Clone, Copy)]
-enum Payer {
-    /// The one in this place left the hart.
-    Left(usize),
-    /// Messages for the one in this place interrupted another one.
-    Receiver(usize),
-}
-
-/// What TileMux does since a moment, and who pays if that is not the one that runs.
-#[derive(Clone, Copy)]
-struct Work {
-    began: u64,
-    payer: Option<Payer>,
-}
+/// What TileMux does since a moment, and who pays for what if that is not the one that runs.
+type Work = (u64, Option<(usize, Cost)>);
 
 /// Why a text was not printed.
 enum Unprinted {
@@ -368,8 +355,8 @@ impl TileMux {
             // What the kernel wants is not the receiver's.
             payer = None;
         }
-        let payer = payer.map(Payer::Receiver);
-        self.dispatch_after(Registers::Kept, Some(Work { began, payer }))
+        let payer = payer.map(|payer| (payer, Cost::Interrupt));
+        self.dispatch_after(Registers::Kept, Some((began, payer)))
     }
 
     /// Takes the notes of the second hart: somebody who was woken, and whether the kernel sent something.
@@ -432,28 +419,17 @@ impl TileMux {
         self.dispatch_after(registers, None)
     }
 
-    /// Somebody pays for what TileMux did from a moment on.
-    fn pay(&mut self, payer: Payer, began: u64, end: u64) {
-        match payer {
-            Payer::Left(place) => self.mux.give_back(place, began, end),
-            Payer::Receiver(place) => self.mux.interrupted(place, began, end),
-        }
-    }
-
     /// Like [`Self::dispatch`]. An interrupt and the switch after it are on the account of who begins by them; where the one that ran
     /// goes on, the payer's.
     #[inline(never)]
     fn dispatch_after(&mut self, mut registers: Registers, mut work: Option<Work>) -> Resume {
         loop {
             let now = dtu::time();
-            let nothing = Work {
-                began: now,
-                payer: None,
-            };
-            let Work { mut began, payer } = work.take().unwrap_or(nothing);
+            let (mut began, payer) = work.take().unwrap_or((now, None));
             if let Some(running) = &mut self.running {
-                self.mux.charge(running.place, running.since, began);
-                running.since = began.max(running.since);
+                let Running { place, since, .. } = *running;
+                self.mux.charge(place, Cost::Run, since, began);
+                running.since = began.max(since);
             }
             let previous = self.running;
             if self.second && BOARD.has_news() {
@@ -462,7 +438,7 @@ impl TileMux {
                     self.tile
                         .take(core::mem::replace(&mut registers, Registers::Kept));
                     self.requests();
-                    work = Some(Work { began, payer });
+                    work = Some((began, payer));
                     continue;
                 }
             }
@@ -471,8 +447,8 @@ impl TileMux {
                 (Decision::Run { member, .. }, Some(previous)) => previous.place == member,
                 _ => false,
             };
-            if let (false, Some(payer @ Payer::Left(_))) = (stays, payer) {
-                self.pay(payer, began, now);
+            if let (false, Some((place, Cost::Back))) = (stays, payer) {
+                self.mux.charge(place, Cost::Back, began, now);
                 began = now;
             }
             let payer = payer.filter(|_| stays);
@@ -509,15 +485,14 @@ impl TileMux {
                     registers = Registers::Kept;
                     if let Some(left) = gives_back {
                         // Its run, and so the timer, begins when the switch is over.
-                        let payer = Some(Payer::Left(left.place));
-                        work = Some(Work { began, payer });
+                        work = Some((began, Some((left.place, Cost::Back))));
                     }
                     if self.missed(previous, missed) || look || gives_back.is_some() {
                         continue;
                     }
-                    if let Some(payer) = payer {
+                    if let Some((payer, cost)) = payer {
                         let since = dtu::time() + self.unseen;
-                        self.pay(payer, began, since);
+                        self.mux.charge(payer, cost, began, since);
                         self.running = Some(Running { id, place, since });
                     }
                     return Resume::Place(place);
@@ -535,7 +510,7 @@ impl TileMux {
                     registers = Registers::Kept;
                     let left = previous.filter(|left| self.mux.gives_back(left.place, None));
                     if let Some(left) = left {
-                        self.mux.give_back(left.place, began, dtu::time());
+                        self.mux.charge(left.place, Cost::Back, began, dtu::time());
                     }
                     if !(self.missed(previous, missed) || self.second && BOARD.has_news()) {
                         arch::wait_for_interrupt();

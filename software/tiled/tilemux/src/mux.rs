@@ -11,7 +11,7 @@ use bulkhead_abi::memory_map::DTU_BASE;
 use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
 use bulkhead_exec::account::Budget;
-use bulkhead_exec::tile::{Decision, Policy, Scheduler};
+use bulkhead_exec::tile::{Cost, Decision, Policy, Scheduler};
 use bulkhead_hal::paging::{AddressSpace, MapError, PAGE, Rights, TableMemory, USER_END};
 
 pub use bulkhead_abi::tilemux::ACTIVITIES;
@@ -601,26 +601,9 @@ impl<W: Witness> Mux<W> {
         self.scheduler.to_end(place);
     }
 
-    /// The activity in a place ran from one moment to another.
-    pub fn charge(&mut self, place: usize, start: u64, end: u64) {
-        let again = self.scheduler.charge(place, start, end);
-        self.tell_again(place, again);
-    }
-
-    /// The hart went from the activity in a place to the next one between two moments, on the former's account.
-    pub fn give_back(&mut self, place: usize, start: u64, end: u64) {
-        let again = self.scheduler.give_back(place, start, end);
-        self.tell_again(place, again);
-    }
-
-    /// Messages for the activity in a place interrupted another one between two moments.
-    pub fn interrupted(&mut self, place: usize, start: u64, end: u64) {
-        let again = self.scheduler.interrupt(place, start, end);
-        self.tell_again(place, again);
-    }
-
-    fn tell_again(&mut self, place: usize, again: Option<u64>) {
-        if let Some(again) = again {
+    /// The activity in a place pays for what lasted from one moment to another.
+    pub fn charge(&mut self, place: usize, cost: Cost, start: u64, end: u64) {
+        if let Some(again) = self.scheduler.charge(place, cost, start, end) {
             self.witness.tell(MuxBudget, since(self.ids[place], again));
         }
     }

@@ -8,7 +8,7 @@ use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
 use bulkhead_abi::memory_map::DTU_BASE;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{Request, TileMuxError, table_pages};
-use bulkhead_exec::tile::{Decision, Policy};
+use bulkhead_exec::tile::{Cost, Decision, Policy};
 use bulkhead_hal::paging::TableMemory;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -121,7 +121,7 @@ fn sharing_is_told_to_everybody_and_ends() {
             until: Some(SLICE)
         }
     );
-    mux.charge(0, 0, SLICE);
+    mux.charge(0, Cost::Run, 0, SLICE);
     assert_eq!(
         mux.decide(SLICE),
         Decision::Run {
@@ -435,7 +435,7 @@ fn budgets_let_others_run() {
             until: Some(10_000)
         }
     );
-    mux.charge(0, 0, 10_000);
+    mux.charge(0, Cost::Run, 0, 10_000);
     assert_eq!(
         mux.decide(10_000),
         Decision::Idle {
@@ -495,7 +495,7 @@ proptest! {
                     let start = now;
                     now += value;
                     if let Decision::Run { member, .. } = mux.decide(now) {
-                        mux.charge(member, start, now);
+                        mux.charge(member, Cost::Run, start, now);
                     }
                 }
             }
