@@ -76,7 +76,7 @@ struct TileMux {
 
 /// The same in cycles: registers are saved or restored, what came is looked at, and the hart predicts the wrong branches. `tests/system`
 /// measures it with a program that is displaced all the time.
-const UNSEEN_CYCLES: u64 = 280;
+const UNSEEN_CYCLES: u64 = 400;
 
 /// [`UNSEEN_CYCLES`] by the unit's clock.
 fn unseen() -> u64 {
@@ -466,7 +466,7 @@ impl TileMux {
                         left.filter(|left| self.mux.gives_back(left.place, Some(place)));
                     if gives_back.is_none() {
                         // What somebody else pays for is not part of its run.
-                        let others = payer.map_or(0, |_| 2 * self.unseen);
+                        let others = payer.map_or(0, |_| self.unseen * 3 / 2);
                         self.tile.set_timer(until.map(|until| until + others));
                     }
                     marker::mux_runs(id.into());
