@@ -3,7 +3,7 @@
 //! Why it exists: with a row for each task and time running to the right, a reader sees at once which task is late, and why. What it
 //! deliberately does not know: what is drawn; analyses.
 
-use super::plot::{FONT, SIZE, failed, framed, scalable, tick};
+use super::plot::{FONT, SIZE, failed, scalable, tick};
 use crate::Error;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -201,12 +201,18 @@ where
             .y_label_area_size(left)
             .build_cartesian_2d(times, 0.0..f64::from(count))
             .map_err(failed)?;
-        let mut mesh = chart.configure_mesh();
-        framed(&mut mesh, frame.axis)
+        chart
+            .configure_mesh()
             .disable_y_mesh()
+            .light_line_style(WHITE)
+            .bold_line_style(RGBColor(230, 230, 230))
+            .axis_style(RGBColor(120, 120, 120))
+            .x_desc(frame.axis)
             .x_label_formatter(&tick)
             .x_labels(8)
             .y_labels(0)
+            .label_style((FONT, 13))
+            .axis_desc_style((FONT, 14))
             .draw()
             .map_err(failed)?;
         let plot = chart.plotting_area();

@@ -3,8 +3,6 @@
 //! What it deliberately does not know: what is plotted.
 
 use crate::Error;
-use plotters::chart::MeshStyle;
-use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
 use std::fmt::Display;
 use std::ops::Range;
@@ -23,8 +21,7 @@ const COLOURS: [RGBColor; 9] = [
 ];
 /// Width and height of a picture, in pixels before the page scales it.
 pub(crate) const SIZE: (u32, u32) = (760, 360);
-/// The font of all pictures.
-pub const FONT: &str = "sans-serif";
+pub(crate) const FONT: &str = "sans-serif";
 
 fn colour(index: usize) -> RGBColor {
     COLOURS[index % COLOURS.len()]
@@ -33,19 +30,6 @@ fn colour(index: usize) -> RGBColor {
 /// What a picture that cannot be drawn says.
 pub fn failed(error: impl Display) -> Error {
     Error::new(error)
-}
-
-/// What the frames of all pictures share: light lines behind them, fonts, and a label at the time or value axis.
-pub fn framed<'m, 'a, 'b, X: Ranged, Y: Ranged, B: DrawingBackend>(
-    mesh: &'m mut MeshStyle<'a, 'b, X, Y, B>,
-    x: &str,
-) -> &'m mut MeshStyle<'a, 'b, X, Y, B> {
-    mesh.light_line_style(WHITE)
-        .bold_line_style(RGBColor(230, 230, 230))
-        .axis_style(RGBColor(120, 120, 120))
-        .x_desc(x)
-        .label_style((FONT, 13))
-        .axis_desc_style((FONT, 14))
 }
 
 /// Named points.
@@ -194,12 +178,18 @@ where
             .y_label_area_size(72)
             .build_cartesian_2d(x, y)
             .map_err(failed)?;
-        let mut mesh = chart.configure_mesh();
-        framed(&mut mesh, axes.x)
+        chart
+            .configure_mesh()
             .disable_x_mesh()
+            .light_line_style(WHITE)
+            .bold_line_style(RGBColor(230, 230, 230))
+            .axis_style(RGBColor(120, 120, 120))
+            .x_desc(axes.x)
             .y_desc(axes.y)
             .x_label_formatter(&tick)
             .y_label_formatter(&tick)
+            .label_style((FONT, 13))
+            .axis_desc_style((FONT, 14))
             .draw()
             .map_err(failed)?;
         for (index, one) in series.iter().enumerate() {
@@ -356,12 +346,18 @@ pub fn bars(x_label: &str, parts: &[String], rows: &[Bar], stacked: bool) -> Res
                 String::new()
             }
         };
-        let mut mesh = chart.configure_mesh();
-        framed(&mut mesh, x_label)
+        chart
+            .configure_mesh()
             .disable_y_mesh()
+            .light_line_style(WHITE)
+            .bold_line_style(RGBColor(230, 230, 230))
+            .axis_style(RGBColor(120, 120, 120))
+            .x_desc(x_label)
             .x_label_formatter(&tick)
             .y_labels(0)
             .y_label_formatter(&name_of)
+            .label_style((FONT, 13))
+            .axis_desc_style((FONT, 14))
             .draw()
             .map_err(failed)?;
         for (index, row) in rows.iter().enumerate() {

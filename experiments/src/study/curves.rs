@@ -11,12 +11,13 @@ use bulkhead_analysis::mc2::parameters::StudyParameters;
 use bulkhead_analysis::mc2::schemes::{Devices, Messages, Scheme};
 use bulkhead_analysis::mc2::statistics;
 use bulkhead_analysis::mc2::task_system::matching;
-use bulkhead_report::plot::{FONT, failed, framed, scalable};
+use bulkhead_report::plot::{failed, scalable};
 use bulkhead_runner::error::Error;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 const SIZE: (u32, u32) = (760, 400);
+const FONT: &str = "sans-serif";
 
 /// Colours of Okabe and Ito, by where I/O buffers go.
 fn colour(scheme: Scheme) -> RGBColor {
@@ -66,10 +67,16 @@ pub fn picture(
             .y_label_area_size(60)
             .build_cartesian_2d(0.0..at(last.max(1) - 1), 0.0..104.0)
             .map_err(failed)?;
-        let mut mesh = chart.configure_mesh();
-        framed(&mut mesh, "system utilisation in processors")
+        chart
+            .configure_mesh()
             .disable_x_mesh()
+            .light_line_style(WHITE)
+            .bold_line_style(RGBColor(230, 230, 230))
+            .axis_style(RGBColor(120, 120, 120))
+            .x_desc("system utilisation in processors")
             .y_desc("schedulable systems in %")
+            .label_style((FONT, 13))
+            .axis_desc_style((FONT, 14))
             .draw()
             .map_err(failed)?;
         for &scheme in schemes {
