@@ -5,6 +5,7 @@ use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_experiments::audit::{Options, audit};
 use bulkhead_experiments::reproduce::m3;
 use bulkhead_machine::machine::{Machine, Outcome as Ended, RunLimit};
+use bulkhead_report::book::Book;
 use bulkhead_report::result::{End, IncidentKind};
 use bulkhead_report::verdict::{Judgement, Outcome, Promise};
 use bulkhead_report::{page, table};
@@ -30,7 +31,7 @@ fn failed(finished: &Finished) -> Vec<&Promise> {
 /// What table and page say before anything else.
 fn heads(finished: &Finished) -> [String; 2] {
     let table = table::summary(&finished.result);
-    let page = page::report(&finished.result, &[]).expect("draws");
+    let page = page::report(&finished.result, &[], &Book::default()).expect("draws");
     [table, page]
 }
 
