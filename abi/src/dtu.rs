@@ -359,6 +359,30 @@ pub struct SendEndpoint {
     pub epoch: u64,
 }
 
+impl SendEndpoint {
+    /// A channel of `activity` to a tile's receive endpoint, with all of its credits.
+    pub const fn new(
+        activity: u16,
+        (target_tile, target_endpoint): (u16, u16),
+        label: u64,
+        credits: u8,
+        message_size: u16,
+    ) -> Self {
+        Self {
+            activity,
+            target_tile,
+            target_endpoint,
+            label,
+            credits,
+            credits_max: credits,
+            message_size,
+            credit_endpoint: NO_ENDPOINT,
+            reply: false,
+            epoch: 0,
+        }
+    }
+}
+
 /// Value of [`SendEndpoint::credits_max`] for a channel without credits.
 pub const UNLIMITED_CREDITS: u8 = 0xFF;
 
@@ -381,6 +405,25 @@ pub struct ReceiveEndpoint {
     pub occupied: u32,
     /// Bit i: the message in slot i has not been fetched.
     pub unread: u32,
+}
+
+impl ReceiveEndpoint {
+    /// An endpoint of `activity` with a buffer of empty slots: bytes of each, and how many. `reply_endpoints` as in the field.
+    pub fn new(
+        activity: u16,
+        buffer: u64,
+        (slot_size, slots): (u16, u8),
+        reply_endpoints: u16,
+    ) -> Self {
+        Self {
+            activity,
+            reply_endpoints,
+            buffer,
+            slot_size,
+            slots,
+            ..Self::default()
+        }
+    }
 }
 
 /// See [`Endpoint::Memory`].

@@ -210,6 +210,7 @@ impl Chips {
             markers: observed::markers(machine),
             ledger: machine.ledger().clone(),
             statistics: machine.statistics(),
+            carried: machine.carried(),
             digest: observed::hexadecimal(&machine.digest()),
             console: observed::console_text(console),
             trace: None,

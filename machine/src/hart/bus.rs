@@ -35,6 +35,26 @@ pub enum Access {
     Walk,
 }
 
+/// What a cache-management operation does with a line, in all caches of the tile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Management {
+    /// Takes it out; what it holds is lost.
+    Invalidate,
+    /// Writes it to memory, where it is dirty.
+    Clean,
+    /// Writes it to memory and takes it out.
+    Flush,
+}
+
+/// The answer to a cache-management operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Managed {
+    /// It is done, and complete at this time.
+    At(Timing),
+    /// Nothing is done: something of the line is under way. To be asked again when this token completes.
+    After(u32),
+}
+
 /// The access ended with an error: nothing is there, or the tile may not access it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("bus access fault")]
@@ -94,8 +114,43 @@ pub trait Bus {
     fn withdraw(&mut self, now: Tick) {
         let _ = now;
     }
-    /// Reads instructions and, where walks cost no time, page tables: little endian, zero-extended.
+    /// Reads instructions where memory is flat: little endian, zero-extended.
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault>;
+    /// Whether lines hold data: instructions are read from a line that was fetched ([`Bus::instruction_line`]), never from memory
+    /// ([`Bus::read`]), and a reservation belongs to a line.
+    fn lines_hold_data(&self) -> bool {
+        false
+    }
+    /// Copies the bytes of the instruction line at `line`. False: it must be fetched first.
+    fn instruction_line(&mut self, line: u64, bytes: &mut [u8]) -> bool {
+        let _ = (line, bytes);
+        false
+    }
+    /// What is fetched from now on is what the hart's stores have made of it.
+    fn empty_instruction_cache(&mut self) {}
+    /// Manages the line at `line`, for which no access of the hart waits. Where memory is flat there is nothing to do.
+    fn manage(&mut self, now: Tick, line: u64, what: Management) -> Managed {
+        let _ = (now, line, what);
+        Managed::At(Timing::Hit)
+    }
+    /// Fetches the line at `line` ahead for instructions or data, or does nothing.
+    fn prefetch(&mut self, now: Tick, line: u64, fetch: bool) {
+        let _ = (now, line, fetch);
+    }
+    /// A load-reserved reads the line of `physical`, which is there.
+    fn reserve(&mut self, physical: u64) {
+        let _ = physical;
+    }
+    /// Ends the reservation; whether it still was one for the line of `physical`. `None` where memory is flat: the value decides.
+    fn take_reservation(&mut self, physical: u64) -> Option<bool> {
+        let _ = physical;
+        None
+    }
+    /// Whether the byte at `physical` is at `place`, to check what the hart remembers.
+    fn is_at(&self, physical: u64, place: Place) -> bool {
+        let _ = (physical, place);
+        true
+    }
     /// Whether memory answers an access to these bytes, which lie within a page. Constant within an epoch.
     fn allows(&self, physical: u64, bytes: u64, write: bool) -> bool;
     /// The place of a byte in the line that the last [`Bus::data`] found, or that is there since then.

@@ -19,6 +19,15 @@ pub trait LineBytes {
     fn read(&mut self, offset: u64, bytes: u8) -> u64;
     /// Writes the low `bytes` of `value`.
     fn write(&mut self, offset: u64, bytes: u8, value: u64);
+    /// A load-reserved reads at an offset in the line.
+    fn reserve(&mut self, offset: u64) {
+        let _ = offset;
+    }
+    /// Ends the reservation; whether it was for this line, which has been there since. `None` where memory is flat.
+    fn take_reservation(&mut self, offset: u64) -> Option<bool> {
+        let _ = offset;
+        None
+    }
 }
 
 impl LineBytes for [u8] {
@@ -59,6 +68,8 @@ pub enum Action {
     Modify(Op, u64),
     /// A store of the low bytes of a value.
     Store(u8, u64),
+    /// The whole line becomes zero.
+    Zero,
 }
 
 /// An access that has not been performed.
@@ -132,11 +143,15 @@ impl Core {
                 // A trap meanwhile has ended the reservation before it began.
                 if std::mem::take(&mut self.reserving) {
                     self.reservation = Some((address, value));
+                    memory.reserve(offset);
                 }
                 self.x[op.rd as usize & 63] = a::extend(&op, value);
             }
             Action::Conditional(op, seen, value) => {
-                let success = memory.read(offset, a::bytes(&op)) == seen;
+                let success = match memory.take_reservation(offset) {
+                    Some(kept) => kept,
+                    None => memory.read(offset, a::bytes(&op)) == seen,
+                };
                 if success {
                     memory.write(offset, a::bytes(&op), value);
                     self.statistics.stores += 1;
@@ -150,6 +165,11 @@ impl Core {
                 self.x[op.rd as usize & 63] = old;
             }
             Action::Store(bytes, value) => memory.write(offset, bytes, value),
+            Action::Zero => {
+                for at in (0..=!self.line_mask).step_by(8) {
+                    memory.write(at, 8, 0);
+                }
+            }
         }
     }
 

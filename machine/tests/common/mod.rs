@@ -1,4 +1,5 @@
 //! Small programs and chips for tests of whole machines.
+#![allow(dead_code)] // Each test program uses its own part.
 
 use bulkhead_abi::dtu::{
     Command, Endpoint, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
@@ -21,6 +22,15 @@ pub const A0: u32 = 10;
 pub const A1: u32 = 11;
 pub const S2: u32 = 18;
 pub const S3: u32 = 19;
+
+/// Instructions without operands.
+pub const WFI: u32 = 0x1050_0073;
+pub const FENCE: u32 = 0x0ff0_000f;
+/// Operations on cache blocks (Zicbom, Zicboz).
+pub const CBO_INVAL: u32 = 0;
+pub const CBO_CLEAN: u32 = 1;
+pub const CBO_FLUSH: u32 = 2;
+pub const CBO_ZERO: u32 = 4;
 
 /// A place in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +109,18 @@ impl Program {
     pub fn csr(&mut self, how: u32, csr: u32, rs: u32) -> &mut Self {
         self.word(csr << 20 | rs << 15 | how << 12 | 0x73)
     }
+    /// An operation on the cache block at the address in a register.
+    pub fn cbo(&mut self, what: u32, rs: u32) -> &mut Self {
+        self.word(what << 20 | rs << 15 | 2 << 12 | 0x0f)
+    }
+    /// Adds another program's words, whose branches are relative.
+    pub fn words_of(&mut self, other: &Program) -> &mut Self {
+        self.words.extend(&other.words);
+        self
+    }
+    pub fn bytes(&self) -> Vec<u8> {
+        self.words.iter().flat_map(|w| w.to_le_bytes()).collect()
+    }
     pub fn mret(&mut self) -> &mut Self {
         self.word(0x3020_0073)
     }
@@ -148,13 +170,13 @@ impl Program {
     }
 
     pub fn start(&self, machine: &mut Machine, tile: TileId) {
-        let bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        machine
-            .load_tile(tile, MEMORY_BASE, &bytes)
-            .expect("memory");
-        machine
-            .start_hart(tile, MEMORY_BASE, tile.into(), 0)
-            .expect("tile");
+        self.start_at(machine, tile, 0);
+    }
+    /// Starts the program at so many bytes from the start of the tile's memory.
+    pub fn start_at(&self, machine: &mut Machine, tile: TileId, offset: u64) {
+        let at = MEMORY_BASE + offset;
+        machine.load_tile(tile, at, &self.bytes()).expect("memory");
+        machine.start_hart(tile, at, tile.into(), 0).expect("tile");
     }
 }
 
@@ -187,15 +209,34 @@ fn cache(size: u64, latency: u64) -> CacheConfig {
 /// Ticks of 4 GHz: harts and units 2 GHz, network 1 GHz, memory 800 MHz; a crossbar; one memory; each tile has its share
 /// of it in window 0.
 pub fn chip(tiles: u16) -> Machine {
+    let mut machine = Machine::new(&platform(PlatformKind::Tiled, tiles)).expect("valid");
+    for tile in 0..tiles {
+        set(
+            &mut machine,
+            tile,
+            0,
+            memory(u64::from(tile) * SHARE, SHARE, TLB_READ | TLB_WRITE),
+        );
+    }
+    machine
+}
+
+/// The same chip without units: each tile has the whole memory.
+pub fn bare_chip(tiles: u16) -> Machine {
+    Machine::new(&platform(PlatformKind::Bare, tiles)).expect("valid")
+}
+
+pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
+    let unit = (kind == PlatformKind::Tiled).then(|| DtuConfig {
+        cycle: 2,
+        endpoints: 64,
+        ..DtuConfig::default()
+    });
     let tile = |id| TileConfig {
         l1i: Some(cache(16 << 10, 2)),
         l1d: Some(cache(16 << 10, 2)),
         l2: Some(cache(64 << 10, 12)),
-        dtu: Some(DtuConfig {
-            cycle: 2,
-            endpoints: 64,
-            ..DtuConfig::default()
-        }),
+        dtu: unit.clone(),
         privileged: id == 0,
         ..TileConfig::new(
             id,
@@ -205,9 +246,9 @@ pub fn chip(tiles: u16) -> Machine {
             },
         )
     };
-    let config = PlatformConfig {
+    PlatformConfig {
         name: "test".into(),
-        kind: PlatformKind::Tiled,
+        kind,
         ticks_per_second: 4_000_000_000,
         timebase_hz: 10_000_000,
         tiles: (0..tiles).map(tile).collect(),
@@ -226,17 +267,7 @@ pub fn chip(tiles: u16) -> Machine {
             ..NetworkConfig::default()
         },
         seed: 1,
-    };
-    let mut machine = Machine::new(&config).expect("valid");
-    for tile in 0..tiles {
-        set(
-            &mut machine,
-            tile,
-            0,
-            memory(u64::from(tile) * SHARE, SHARE, TLB_READ | TLB_WRITE),
-        );
     }
-    machine
 }
 
 pub fn set(machine: &mut Machine, tile: TileId, index: u16, endpoint: Endpoint) {

@@ -305,6 +305,7 @@ mod tests {
             tiles: Vec::new(),
             incidents: Vec::new(),
             checks: Vec::new(),
+            links: Vec::new(),
             quotas: Vec::new(),
         }
     }

@@ -130,8 +130,9 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
     let mut ear = 0;
     let mut reply = Aligned(Reply::new());
     loop {
-        let is_busy = system.is_busy() || unit.is_printing();
+        // The unit first: while its registers are read, the rest is looked at.
         let (unread, waiting) = unit.look();
+        let is_busy = system.is_busy() || unit.is_printing();
         let (mut level, of_level) = match waiting {
             [lowest, 0, 0] => (0, lowest),
             [_, middle, 0] => (1, middle),
@@ -190,7 +191,7 @@ fn prepare(
     // Each of the three has its turn.
     for _ in 0..EARS {
         *ear = (*ear + 1) % EARS;
-        if hear(system, unit, *ear) {
+        if hear(system, unit, *ear).is_some() {
             break;
         }
     }
@@ -208,12 +209,10 @@ fn prepare(
 const EARS: usize = 3;
 
 /// Hears one message of a kind, if there is one.
-fn hear(system: &mut System, unit: &mut Unit, ear: usize) -> bool {
+fn hear(system: &mut System, unit: &mut Unit, ear: usize) -> Option<()> {
     match ear {
         0 => {
-            let Some((tile, stopped)) = unit.notification() else {
-                return false;
-            };
+            let (tile, stopped) = unit.notification()?;
             // What is no message at all names no activity that there can be.
             let (activity, cause) = stopped.unwrap_or((NUMBERS_END, StopCause::Panic));
             measured(NOTIFICATION, || {
@@ -221,19 +220,15 @@ fn hear(system: &mut System, unit: &mut Unit, ear: usize) -> bool {
             });
         }
         1 => {
-            let Some((number, words)) = unit.server_answer() else {
-                return false;
-            };
+            let (number, words) = unit.server_answer()?;
             measured(ANSWER, || system.answered(unit, number, words.as_slice()));
         }
         _ => {
-            let Some((number, answer)) = unit.answer() else {
-                return false;
-            };
+            let (number, answer) = unit.answer()?;
             measured(TILE_ANSWER, || system.tile_answered(unit, number, answer));
         }
     }
-    true
+    Some(())
 }
 
 /// Not a step of the priority that took one last if there is a call.

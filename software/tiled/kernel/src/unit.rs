@@ -11,8 +11,8 @@ use bulkhead_abi::boot::{KERNEL_ENDPOINTS, TILE_GROUP, kernel_endpoints};
 use bulkhead_abi::dtu::{
     BORROWED, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
     DEVICE_ADDRESS, DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint,
-    ExternalOpcode, MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
-    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE, UNDER_WAY, external_command,
+    ExternalOpcode, MESSAGE_MAX, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint, TILEMUX_ACTIVITY,
+    TLB_READ, TLB_WRITE, UNDER_WAY, external_command,
 };
 use bulkhead_abi::marker::Begins;
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
@@ -25,7 +25,7 @@ use bulkhead_common::payer::Fixed;
 use bulkhead_hal::{dtu, marker};
 use bulkhead_kernel::console::Lines;
 use bulkhead_kernel::hardware::{Hardware, Region, Right};
-use bulkhead_kernel::system::{Reply, System, Ticket};
+use bulkhead_kernel::system::{Reply, System, Ticket, memory_endpoint};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Receive endpoints for system calls, one for each priority.
@@ -100,14 +100,9 @@ impl Unit {
             said: 0,
         };
         let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
-            Endpoint::Receive(ReceiveEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                reply_endpoints,
-                buffer,
-                slot_size,
-                slots: slots as u8,
-                ..ReceiveEndpoint::default()
-            })
+            let slots = (slot_size, slots as u8);
+            let endpoint = ReceiveEndpoint::new(TILEMUX_ACTIVITY, buffer, slots, reply_endpoints);
+            Endpoint::Receive(endpoint)
         };
         let buffers = &unit.buffers;
         for (level, endpoint) in SYSCALLS.into_iter().enumerate() {
@@ -159,14 +154,12 @@ impl Unit {
     fn reach(&mut self, tile: u16) {
         if self.registers_of != tile {
             self.registers_of = tile;
-            let registers = MemoryEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                target_tile: tile,
-                rights: (TLB_READ | TLB_WRITE) as u8,
+            let registers = Region {
+                tile,
                 base: 0,
                 size: DTU_SIZE,
             };
-            dtu::set_endpoint(REGISTERS, &Endpoint::Memory(registers));
+            open(REGISTERS, registers);
         }
     }
 
@@ -179,62 +172,42 @@ impl Unit {
         words: &[u64],
         answer: (u16, u64),
     ) -> bool {
-        dtu::set_endpoint(
-            LINE,
-            &Endpoint::Send(SendEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                target_tile: to.0,
-                target_endpoint: to.1,
-                label: KERNEL_LABEL,
-                credits: 1,
-                credits_max: 1,
-                message_size,
-                credit_endpoint: NO_ENDPOINT,
-                reply: false,
-                epoch: 0,
-            }),
-        );
+        let line = SendEndpoint::new(TILEMUX_ACTIVITY, to, KERNEL_LABEL, 1, message_size);
+        dtu::set_endpoint(LINE, &Endpoint::Send(line));
         let data = self.buffers.fill(words.as_bytes());
         dtu::send(LINE, data, answer.0, answer.1).is_ok()
     }
 
-    /// The next notification of a TileMux: its tile, and which activity stopped, if that is what it says.
+    /// The next message of an endpoint with such a buffer, if there is one: its label, and its words.
     #[inline(always)]
-    pub fn notification(&mut self) -> Option<(u16, Option<(u16, StopCause)>)> {
-        match has_unread(NOTIFICATIONS) {
-            true => self.next_notification(),
+    fn take(&mut self, endpoint: u16, buffer: u64) -> Option<(u64, Words<SYSCALL_WORDS>)> {
+        match has_unread(endpoint) {
+            true => self.take_unread(endpoint, buffer),
             false => None,
         }
     }
 
     #[cold]
-    fn next_notification(&mut self) -> Option<(u16, Option<(u16, StopCause)>)> {
-        let offset = fetch_unread(NOTIFICATIONS)?;
-        let (tile, payload) = self.buffers.message(self.buffers.notifications, offset);
-        let mut words: Words<5> = Words::new();
-        for chunk in payload.chunks_exact(8).take(5) {
-            words.push(&[word(chunk)]);
-        }
-        check(dtu::acknowledge(NOTIFICATIONS, offset));
+    fn take_unread(&mut self, endpoint: u16, buffer: u64) -> Option<(u64, Words<SYSCALL_WORDS>)> {
+        let offset = fetch_unread(endpoint)?;
+        let (label, payload) = self.buffers.message(buffer, offset);
+        let mut words = Words::new();
+        words.push(aligned_words(payload));
+        check(dtu::acknowledge(endpoint, offset));
+        Some((label, words))
+    }
+
+    /// The next notification of a TileMux: its tile, and which activity stopped, if that is what it says.
+    #[inline(always)]
+    pub fn notification(&mut self) -> Option<(u16, Option<(u16, StopCause)>)> {
+        let (tile, words) = self.take(NOTIFICATIONS, self.buffers.notifications)?;
         Some((tile as u16, decode_stopped(words.as_slice())))
     }
 
     /// The next answer of a server: the number of the question, and the answer.
     #[inline(always)]
     pub fn server_answer(&mut self) -> Option<(u64, Words<SYSCALL_WORDS>)> {
-        match has_unread(SERVERS) {
-            true => self.next_server_answer(),
-            false => None,
-        }
-    }
-
-    #[cold]
-    fn next_server_answer(&mut self) -> Option<(u64, Words<SYSCALL_WORDS>)> {
-        let offset = fetch_unread(SERVERS)?;
-        let (number, payload) = self.buffers.message(self.buffers.servers, offset);
-        let words = words_of(payload);
-        check(dtu::acknowledge(SERVERS, offset));
-        Some((number, words))
+        self.take(SERVERS, self.buffers.servers)
     }
 
     /// Messages for the kernel that are not fetched yet, all in all, and a bit for each call among them, by priority.
@@ -371,19 +344,6 @@ impl Unit {
         let words = [argument, external_command(opcode, 0, 0)];
         self.registers(tile, EXTERNAL_ARGUMENT, &words);
     }
-
-    fn select(&mut self, region: Region) {
-        dtu::set_endpoint(
-            SCRATCH,
-            &Endpoint::Memory(MemoryEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                target_tile: region.tile,
-                rights: (TLB_READ | TLB_WRITE) as u8,
-                base: region.base,
-                size: region.size,
-            }),
-        );
-    }
 }
 
 impl Hardware for Unit {
@@ -452,14 +412,10 @@ impl Hardware for Unit {
 
     fn answer_parked(&mut self, right: Right, reply: &Reply) {
         // As if the call were in a slot.
+        let buffer = self.buffers.syscalls;
         let parked = Endpoint::Receive(ReceiveEndpoint {
-            activity: TILEMUX_ACTIVITY,
-            reply_endpoints: PARKED_RIGHT,
-            buffer: self.buffers.syscalls,
-            slot_size: SYSCALL_SLOT,
-            slots: 1,
             occupied: 1,
-            ..ReceiveEndpoint::default()
+            ..ReceiveEndpoint::new(TILEMUX_ACTIVITY, buffer, (SYSCALL_SLOT, 1), PARKED_RIGHT)
         });
         dtu::set_endpoint(PARKED, &parked);
         for (word, value) in right.into_iter().enumerate() {
@@ -488,17 +444,15 @@ impl Hardware for Unit {
         let first = PRINTS + self.groups();
         let group = self.next_group(first, self.turns.1)?;
         self.turns.1 = group + 1;
-        let offset = fetch_unread(first + group)?;
         let buffer = self.text_buffer(group) + PRINT_BYTES;
-        let (number, payload) = self.buffers.message(buffer, offset);
-        let code = payload.chunks_exact(8).next().map(word);
-        check(dtu::acknowledge(first + group, offset));
+        let (number, words) = self.take(first + group, buffer)?;
+        let code = words.as_slice().first().copied();
         let answer = code.and_then(TileMuxError::from_code);
         Some((number, answer.unwrap_or(TileMuxError::BadRequest)))
     }
 
     fn clear(&mut self, region: Region) {
-        self.select(region);
+        open(SCRATCH, region);
         let mut done = 0;
         while done < region.size {
             let size = (region.size - done).min(PAGE as u64);
@@ -510,7 +464,7 @@ impl Hardware for Unit {
     }
 
     fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]) {
-        self.select(region);
+        open(SCRATCH, region);
         let mut done = 0;
         while done < buffer.len() {
             let piece = (buffer.len() - done).min(PAGE);
@@ -522,7 +476,7 @@ impl Hardware for Unit {
     }
 
     fn write(&mut self, region: Region, offset: u64, data: &[u8]) {
-        self.select(region);
+        open(SCRATCH, region);
         let mut done = 0;
         for piece in data.chunks(PAGE) {
             let page = self.buffers.fill(piece);
@@ -530,6 +484,13 @@ impl Hardware for Unit {
             done += piece.len() as u64;
         }
     }
+}
+
+/// Lets a memory endpoint of the kernel lead to a region.
+fn open(endpoint: u16, region: Region) {
+    let rights = (TLB_READ | TLB_WRITE) as u8;
+    let memory = memory_endpoint(TILEMUX_ACTIVITY, region, rights);
+    dtu::set_endpoint(endpoint, &memory);
 }
 
 /// A caller that is gone needs no answer.
@@ -563,12 +524,6 @@ fn fetch_unread(endpoint: u16) -> Option<u32> {
 #[inline(never)]
 fn broken(endpoint: u16, error: DtuError) -> ! {
     panic!("endpoint {endpoint} of the kernel: {error:?}")
-}
-
-fn words_of(payload: &[u8]) -> Words<SYSCALL_WORDS> {
-    let mut words = Words::new();
-    words.push(aligned_words(payload));
-    words
 }
 
 /// The whole words of a message, at most as many as a request or an answer has. Slots are aligned, so there are some.

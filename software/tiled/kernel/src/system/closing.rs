@@ -120,7 +120,7 @@ impl System {
 
     /// Who still waits for a reply over an endpoint that is gone, or for the pager behind it, shall look again.
     fn disappoint(&mut self, level: usize, index: usize, endpoint: u16, old: &SendEndpoint) {
-        let runs = |id: &u16| self.activities.get(id).map(|a| a.state) == Some(State::Running);
+        let runs = |id: &u16| self.activities.get(*id).map(|a| a.state()) == Some(State::Running);
         // TileMux may have removed it a moment ago.
         let waits = old.credits < old.credits_max;
         let sender = Some(old.activity).filter(|id| waits && runs(id));

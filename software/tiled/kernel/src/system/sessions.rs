@@ -7,9 +7,11 @@
 //! server does, and hears at once if the server is gone.
 
 use super::waiting::{self, Waiting, Why};
-use super::{Outcome, Reply, System, Ticket, done};
+use super::{Reply, System, Ticket, done};
+use crate::activity::count;
 use crate::hardware::Hardware;
 use crate::post;
+use bulkhead_abi::syscall::arguments::{Exchange, OpenSession};
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Event, ServerRequest, SyscallError};
 use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Notice, Object, Removed};
 
@@ -21,18 +23,30 @@ const REFUSED_MAX: u32 = 4;
 /// The first word of a notice that a session was closed; the second is the server's number for it.
 const CLOSED: u64 = u64::MAX;
 
-/// Who wants to know.
+/// The call that a server is asked for.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
-    /// Opens a session: selectors of service and session.
-    Open { service: u16, target: u16 },
-    /// Exchanges capabilities: selector of the session, does the client delegate, its first selector, how many.
-    Exchange {
-        session: u16,
-        delegate: bool,
-        own: u16,
-        count: u16,
-    },
+    Open(OpenSession),
+    /// And the server's number of the session.
+    Exchange(Exchange, u64),
+}
+
+impl Purpose {
+    /// What the server hears of who calls.
+    fn request(&self, activity: u16) -> ServerRequest {
+        match *self {
+            Purpose::Open(c) => ServerRequest::Open {
+                argument: c.argument,
+                activity,
+            },
+            Purpose::Exchange(c, ident) => ServerRequest::Exchange {
+                ident,
+                delegate: u8::from(c.delegate != 0),
+                count: c.count,
+                arguments: [c.argument0, c.argument1, c.argument2],
+            },
+        }
+    }
 }
 
 /// A question to a server.
@@ -40,7 +54,6 @@ enum Purpose {
 pub(crate) struct Question {
     number: u64,
     purpose: Purpose,
-    request: ServerRequest,
 }
 
 impl System {
@@ -59,7 +72,7 @@ impl System {
             return Err(SyscallError::WrongState);
         }
         let node = self.space.create_service(caller, gate, target)?;
-        let offered = match self.activities.get(&id).map(|a| (a.creator, a.selector)) {
+        let offered = match self.activities.get(id).map(|a| (a.creator, a.selector)) {
             Some((creator, selector)) => {
                 let words = post::ended(selector, id, None, Event::Service(target));
                 self.notify(creator, caller, Some(node), words)
@@ -90,20 +103,15 @@ impl System {
         service: NodeId,
         ticket: Ticket,
         purpose: Purpose,
-        request: ServerRequest,
-    ) -> Result<Outcome, SyscallError> {
+    ) -> Result<(), SyscallError> {
         self.space.offer(service).ok_or(SyscallError::Gone)?;
         let until = hardware.time().saturating_add(PATIENCE);
         let number = self.number_for(service);
-        let question = Question {
-            number,
-            purpose,
-            request,
-        };
+        let question = Question { number, purpose };
         self.wait(Waiting::new(ticket, Why::Server(service, question), until))?;
         self.questions += 1;
         self.ask_next(hardware, service);
-        Ok(Outcome::Later)
+        Ok(())
     }
 
     pub(super) fn open_session(
@@ -111,18 +119,11 @@ impl System {
         hardware: &mut impl Hardware,
         ticket: Ticket,
         caller: HolderId,
-        service: u16,
-        target: u16,
-        argument: u64,
-    ) -> Result<Outcome, SyscallError> {
-        let node = self.space.service(caller, service)?;
-        self.space.is_free(caller, target)?;
-        let request = ServerRequest::Open {
-            argument,
-            activity: ticket.caller,
-        };
-        let purpose = Purpose::Open { service, target };
-        self.ask(hardware, node, ticket, purpose, request)
+        c: &OpenSession,
+    ) -> Result<(), SyscallError> {
+        let node = self.space.service(caller, c.service)?;
+        self.space.is_free(caller, c.target)?;
+        self.ask(hardware, node, ticket, Purpose::Open(*c))
     }
 
     pub(super) fn exchange(
@@ -130,27 +131,13 @@ impl System {
         hardware: &mut impl Hardware,
         ticket: Ticket,
         caller: HolderId,
-        session: u16,
-        (delegate, own, count): (bool, u16, u16),
-        arguments: [u64; 3],
-    ) -> Result<Outcome, SyscallError> {
-        let (service, ident) = self.space.session(caller, session)?;
-        if count > EXCHANGE_MAX {
+        c: &Exchange,
+    ) -> Result<(), SyscallError> {
+        let (service, ident) = self.space.session(caller, c.session)?;
+        if c.count > EXCHANGE_MAX {
             return Err(SyscallError::BadArgument);
         }
-        let request = ServerRequest::Exchange {
-            ident,
-            delegate: delegate.into(),
-            count,
-            arguments,
-        };
-        let purpose = Purpose::Exchange {
-            session,
-            delegate,
-            own,
-            count,
-        };
-        self.ask(hardware, service, ticket, purpose, request)
+        self.ask(hardware, service, ticket, Purpose::Exchange(*c, ident))
     }
 
     /// Asks a server that is free its next question: that of the highest priority; then what it has not heard of closed sessions.
@@ -163,11 +150,11 @@ impl System {
                 return;
             }
             let client = waiting::first(&offer.waiting);
-            let question = client.and_then(|id| self.question_of(id));
+            let question = client.and_then(|id| Some((id, self.question_of(id)?)));
             let sent = match question {
-                Some(Question {
-                    number, request, ..
-                }) => self.send(hardware, service, number, request),
+                Some((id, Question { number, purpose })) => {
+                    self.send(hardware, service, number, purpose.request(id))
+                }
                 None => {
                     let mut closed = offer.closed;
                     let Some(words) = self.space.hear(&mut closed) else {
@@ -192,7 +179,7 @@ impl System {
 
     /// What somebody asks a server.
     fn question_of(&self, client: u16) -> Option<Question> {
-        match self.activities.get(&client)?.waits?.why {
+        match self.activities.get(client)?.waits?.why {
             Why::Server(_, question) => Some(question),
             _ => None,
         }
@@ -239,7 +226,7 @@ impl System {
         if let Some(waiting) = client.and_then(|id| self.wait_no_more(id))
             && let Why::Server(_, question) = waiting.why
         {
-            let outcome = self.agreed(service, waiting.ticket, &question, words);
+            let outcome = self.agreed(service, waiting.ticket, question.purpose, words);
             agreed = outcome.is_ok();
             self.answer(waiting.ticket, outcome);
         }
@@ -262,7 +249,7 @@ impl System {
         &mut self,
         service: NodeId,
         ticket: Ticket,
-        question: &Question,
+        purpose: Purpose,
         words: &[u64],
     ) -> Result<Reply, SyscallError> {
         let word = |index: usize| words.get(index).copied().unwrap_or(0);
@@ -271,36 +258,26 @@ impl System {
         }
         let client = self.holder(ticket)?;
         let mut reply = done();
-        match question.purpose {
-            Purpose::Open {
-                service: selector,
-                target,
-            } => {
+        match purpose {
+            Purpose::Open(c) => {
                 // The client may have put something else there meanwhile.
-                if self.space.service(client, selector)? != service {
+                if self.space.service(client, c.service)? != service {
                     return Err(SyscallError::Gone);
                 }
                 self.space
-                    .create_session(client, selector, target, word(1))?;
+                    .create_session(client, c.service, c.target, word(1))?;
             }
-            Purpose::Exchange {
-                session,
-                delegate,
-                own,
-                count,
-            } => {
+            Purpose::Exchange(c, ident) => {
                 // Nor has anybody ended the session.
-                let (of, ident) = self.space.session(client, session)?;
-                let is_it = |request: &ServerRequest| matches!(request, ServerRequest::Exchange { ident: asked, .. } if *asked == ident);
-                if of != service || !is_it(&question.request) {
+                if self.space.session(client, c.session)? != (service, ident) {
                     return Err(SyscallError::Gone);
                 }
                 let server = self.space.holder_of(service);
                 let theirs = u16::try_from(word(1)).map_err(|_| SyscallError::Refused)?;
-                let count = word(2).min(count.into()) as u16;
-                let (from, to) = match delegate {
-                    true => ((client, own), (server, theirs)),
-                    false => ((server, theirs), (client, own)),
+                let count = word(2).min(c.count.into()) as u16;
+                let (from, to) = match c.delegate {
+                    0 => ((server, theirs), (client, c.own)),
+                    _ => ((client, c.own), (server, theirs)),
                 };
                 self.space.check_copies(client, from, to, count)?;
                 for i in 0..count {
@@ -336,9 +313,7 @@ impl System {
             if let Some(offer) = self.space.offer(service) {
                 offer.closed = closed;
             }
-            if let Some(count) = self.mentions.get_mut(ident as usize) {
-                *count = count.saturating_add(1);
-            }
+            self.mention(ident, true);
             self.ask_next(hardware, service);
         }
     }
@@ -350,26 +325,43 @@ impl System {
             return self.closing_heard(&notice.words);
         }
         let hearer = self.number(removed.holder);
-        if let Some(hearer) = hearer.and_then(|id| self.activities.quiet(id)) {
-            hearer.post.notices.removed(notice);
+        if let Some(post) = hearer.and_then(|id| self.activities.post(id)) {
+            post.notices.removed(notice);
         }
     }
 
     /// A server hears of a closed session, or is no more.
     fn closing_heard(&mut self, words: &[u64; NOTICE_WORDS]) {
         self.questions -= 1;
-        if let Some(count) = self.mentions.get_mut(words[1] as usize) {
-            // A place that was full once stays so: its number is not used again.
-            if *count < u8::MAX {
-                *count = count.saturating_sub(1);
-            }
-        }
+        self.mention(words[1], false);
     }
 
-    /// Whether a server or a TileMux is still to hear of an activity of this number, so that the number must not be used again.
-    pub(super) fn is_mentioned(&self, id: u16) -> bool {
-        let mut asked = self.tiles.iter().flat_map(|t| t.asked.iter());
-        self.mentions.get(usize::from(id)).is_some_and(|n| *n > 0)
-            || asked.any(|asked| asked.activity == id)
+    /// A server is to hear of an activity of this number, or has heard.
+    fn mention(&mut self, ident: u64, more: bool) {
+        if let Ok(id) = u16::try_from(ident) {
+            count(&mut self.mentions, id, more);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::system::NUMBERS_END;
+    use crate::tests::boot;
+
+    /// Before, a number that servers were to hear of 255 times was never used again; with all numbers the kernel would have looked for ever.
+    #[test]
+    fn numbers_come_back_however_often_servers_were_to_hear_of_them() {
+        let (mut system, _) = boot();
+        let next = system.next_activity;
+        (0..1000).for_each(|_| system.mention(next.into(), true));
+        assert_eq!(system.number_for_new().map(|new| new.0), Some(next + 1));
+        (0..1000).for_each(|_| system.mention(next.into(), false));
+        system.next_activity = next;
+        assert_eq!(system.number_for_new().map(|new| new.0), Some(next));
+        (0..NUMBERS_END).for_each(|id| system.mention(id.into(), true));
+        assert_eq!(system.number_for_new(), None);
+        (0..NUMBERS_END).for_each(|id| system.mention(id.into(), false));
+        assert!(system.number_for_new().is_some());
     }
 }

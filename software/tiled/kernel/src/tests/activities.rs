@@ -32,7 +32,7 @@ fn the_root_manager_is_loaded_and_started() {
         bytes(manager.region.base + PROGRAM_BASE - ENVIRONMENT_BASE, 7),
         b"manager"
     );
-    assert_eq!(manager.state, State::Running);
+    assert_eq!(manager.state(), State::Running);
     assert!(matches!(
         chip.endpoints[&(1, REQUEST_ENDPOINT)],
         Endpoint::Receive(_)

@@ -18,7 +18,7 @@ mod tiles;
 use crate::activity::State;
 use crate::hardware::{Hardware, Region, Right};
 use crate::root::{self, Place};
-use crate::system::{KernelEndpoints, MemoryTile, Module, Outcome, Reply, System, Ticket};
+use crate::system::{KernelEndpoints, MemoryTile, Module, Reply, System, Ticket};
 use crate::tile::Tile;
 use bulkhead_abi::dtu::{Endpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::environment::PROGRAM_BASE;
@@ -96,7 +96,7 @@ impl Chip {
             let window = ((physical - MEMORY_BASE) / PMP_WINDOW_SIZE) as u16;
             let lives = system
                 .activity(*id)
-                .is_some_and(|a| !matches!(a.state, State::Stopped(_)));
+                .is_some_and(|a| !matches!(a.state(), State::Stopped(_)));
             let now = self.endpoints.get(&(*tile, window));
             assert!(
                 !lives || now == Some(shown),
@@ -348,7 +348,7 @@ pub fn later(
 ) -> Result<Option<Vec<u64>>, SyscallError> {
     let ticket = ticket(system, caller);
     let outcome = system.call(chip, ticket, call)?;
-    if let Outcome::Reply(reply) = outcome {
+    if let Some(reply) = outcome {
         return words(&reply).map(Some);
     }
     finish(system, chip);

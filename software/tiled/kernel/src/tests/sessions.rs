@@ -327,7 +327,7 @@ fn semaphores_wake_in_order_and_go_with_all_who_wait() {
                 keep: 0
             }
         ),
-        Ok(Outcome::Later)
+        Ok(None)
     ));
     finish(&mut system, &mut chip);
     let mut gone = 0;

@@ -39,7 +39,7 @@ fn nobody_else_waits_for_a_tile_that_does_not_answer() {
     // The manager stops one; its TileMux does not answer, and the call waits.
     let stop = Syscall::Stop { activity: APP };
     assert_eq!(later(&mut system, &mut chip, 1, stop), Ok(None));
-    assert_eq!(system.activity(id).unwrap().state, State::Stopping);
+    assert_eq!(system.activity(id).unwrap().state(), State::Stopping);
     assert!(!system.has_step(2) && system.is_asking());
     // Everybody else is served, those on the same tile, too, and revocations of other priorities go on.
     assert_eq!(
@@ -174,10 +174,7 @@ fn what_is_revoked_while_it_is_created_never_lives() {
         }
         let owner = ticket(&system, 1);
         let plan = creation(APP, 30, 0);
-        assert!(matches!(
-            system.call(&mut chip, owner, plan),
-            Ok(Outcome::Later)
-        ));
+        assert!(matches!(system.call(&mut chip, owner, plan), Ok(None)));
         // A place is made for it, it is admitted, and it is begun.
         for _ in 0..3 {
             system.step(&mut chip, 2);
@@ -192,10 +189,7 @@ fn what_is_revoked_while_it_is_created_never_lives() {
             selector: APP + 2,
             keep: 0,
         };
-        assert!(matches!(
-            system.call(&mut chip, owner, gone),
-            Ok(Outcome::Later)
-        ));
+        assert!(matches!(system.call(&mut chip, owner, gone), Ok(None)));
         // As far as it comes without another answer.
         while system.has_step(2) {
             system.step(&mut chip, 2);
@@ -239,12 +233,12 @@ fn a_tile_that_lies_is_stopped_and_late_answers_are_nothing() {
         );
         assert!(chip.stopped.is_empty());
     }
-    assert_eq!(system.activity(1).unwrap().state, State::Running);
+    assert_eq!(system.activity(1).unwrap().state(), State::Running);
     system.notified(&mut chip, 2, 1, StopCause::Panic);
     assert_eq!(chip.stopped, [2]);
     finish(&mut system, &mut chip);
     assert!(system.activity(id).is_none());
-    assert_eq!(system.activity(1).unwrap().state, State::Running);
+    assert_eq!(system.activity(1).unwrap().state(), State::Running);
     check(&mut system);
 }
 
@@ -269,10 +263,7 @@ fn memory_is_cleared_before_somebody_else_gets_it() {
         size: 1 << 16,
     };
     let owner = ticket(&system, 1);
-    assert!(matches!(
-        system.call(&mut chip, owner, cut),
-        Ok(Outcome::Later)
-    ));
+    assert!(matches!(system.call(&mut chip, owner, cut), Ok(None)));
     // Not usable before it is clear.
     let early = Syscall::Delegate {
         activity: 200,
@@ -320,10 +311,7 @@ fn a_piece_that_is_revoked_while_it_is_cleared_is_gone() {
         size: 1 << 16,
     };
     let owner = ticket(&system, 1);
-    assert!(matches!(
-        system.call(&mut chip, owner, cut),
-        Ok(Outcome::Later)
-    ));
+    assert!(matches!(system.call(&mut chip, owner, cut), Ok(None)));
     system.step(&mut chip, 2);
     let gone = Syscall::Revoke {
         selector: 99,
@@ -331,7 +319,7 @@ fn a_piece_that_is_revoked_while_it_is_cleared_is_gone() {
     };
     assert!(matches!(
         system.call(&mut chip, Ticket { level: 1, ..owner }, gone),
-        Ok(Outcome::Later)
+        Ok(None)
     ));
     while system.has_step(1) {
         system.step(&mut chip, 1);
