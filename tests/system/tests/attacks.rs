@@ -304,7 +304,7 @@ fn pair(seed: u64) -> String {
         }
         _ => system(
             &format!(
-                r#"{}<manager name="greedy" tile="7" program="attack/raider"><limit endpoints="60" page-tables="80" kernel-memory="64KiB" memory="4MiB"/><domain name="nobody" criticality="E"><app name="nobody" tile="7" program="adversary/spin" background="true"/></domain></manager>"#,
+                r#"{}<manager name="greedy" tile="7" program="attack/raider"><limit endpoints="60" page-tables="80" kernel-memory="64KiB" memory="4MiB"/><domain name="idle" criticality="E"><app name="idle" tile="7" program="adversary/spin" background="true"/></domain></manager>"#,
                 below(&first)
             ),
             "",
