@@ -16,12 +16,12 @@
 //! has work that is not done. Each moment of *w* in which *a* does not make progress is of one of five kinds:
 //! 1. somebody who is not less urgent runs, or has a switch or an interrupt by its messages on its account. That is time of its
 //!    budget, at most `ceil(w / T) * C` and once what a budget may be overrun by: who has any budget left may begin, so a switch to it
-//!    and one from it, and interrupts by the messages that reach it before it can run, *m* at most. What was overrun is taken from
-//!    the next refill, so it counts once in *w*, however often that one sleeps and wakes up: `2 S + m I`, as blocking;
+//!    and one from it, and the interrupt by the message that it waits for, *m*. What was overrun is taken from
+//!    the next refill, so it counts once in *w*, however often that one sleeps and wakes up: `2 S + m`, as blocking;
 //! 2. a switch on *a*'s own account: two for each time that it begins to use a budget (the way there, the way back), and one for
 //!    each turn that it gives to equals. Being displaced costs it nothing, because the other one pays for both ways;
-//! 3. an interrupt by a message for *a* itself while it waits, for a job or for a budget: on its own account, *m* for each begin;
-//! 4. an interrupt by a message for somebody less urgent (below), on *a*'s account;
+//! 3. an interrupt by the message that *a* itself waits for: on its own account, *m* for each begin;
+//! 4. an interrupt by the answer to somebody's text (below), on *a*'s account;
 //! 5. what began before: one piece of TileMux that cannot be interrupted, and accesses of somebody less urgent (below).
 //!
 //! So a job of cost *c* needs *c* of its quota, two switches for each begin, one for each turn, and these interrupts; if that is more
@@ -39,13 +39,12 @@
 //! a manager, what others below it were given counts in the same way, and what nobody was given counts as one more. Children without
 //! a budget come last, like all that have none.
 //!
-//! A message for somebody who does not run interrupts who runs, unless the tile has a second hart, which does so only for somebody
-//! urgent who waits for it. Whoever does not run gives no credit back, so as many messages come as the senders to its gates have
-//! credits, no more than the gates have slots, and answers to what it asked. Of somebody less urgent each costs [`INTERRUPT_CYCLES`];
-//! the answer to a printed text costs a switch at most. Of somebody who is not less urgent each is on the receiver's account, with
-//! [`RECEIVED_CYCLES`], because TileMux decides anew. Not counted, and on the account of who runs: the kernel's requests to TileMux,
-//! answers to texts of the more urgent, messages to gates that children below a manager make themselves, and what no clock reading
-//! of TileMux sees, the saving and restoring of registers around a trap (some 100 cycles, of a switch's 1000).
+//! A message interrupts who runs only if its receiver waits for it and is not less urgent, and only once for each time that it waits:
+//! the tile's unit sees to that, or its second hart. So however many gates somebody makes, whoever sends to them, and however many
+//! messages come, they take nothing from the more urgent; and of somebody who is not less urgent the one message is on the receiver's
+//! account, with [`RECEIVED_CYCLES`] (*m* above), because TileMux decides anew. The answer to a printed text costs a switch at most. Not
+//! counted, and on the account of who runs: the kernel's requests to TileMux, answers to texts of the more urgent, and what no clock
+//! reading of TileMux sees, the saving and restoring of registers around a trap (some 100 cycles, of a switch's 1000).
 //!
 //! A hart leaves an application whose access waits for its token bucket, but not one that waits for data: whoever is released while
 //! somebody less urgent runs waits for the accesses under way, as many as the hart's buffers hold, one after the other. TileMux
@@ -58,7 +57,7 @@ use crate::schedulability::task::{Task, TaskError};
 use bulkhead_abi::time::LEAST_BUDGET;
 use bulkhead_model::System;
 use bulkhead_model::system::time::Holder;
-use bulkhead_model::system::{App, Cpu, TilePolicy};
+use bulkhead_model::system::{Cpu, TilePolicy};
 use bulkhead_model::units::Time;
 use serde::Serialize;
 use thiserror::Error;
@@ -67,7 +66,7 @@ use thiserror::Error;
 pub const SWITCH_CYCLES: u64 = 1500;
 /// Cache lines of TileMux and of an application's registers that a switch touches, at most.
 pub const SWITCH_LINES: u64 = 96;
-/// Cycles of an interrupt by a message for somebody less urgent, at most; `docs/promises.md` has the measured value.
+/// Cycles of an interrupt that changes nothing, at most.
 pub const INTERRUPT_CYCLES: u64 = 400;
 /// Cycles of an interrupt by a message for somebody who is not less urgent and does not begin, at most.
 pub const RECEIVED_CYCLES: u64 = 800;
@@ -100,8 +99,6 @@ pub struct Reservation {
     pub period: u64,
     /// When a job must be done: the task's deadline, or the quota's period.
     pub deadline: u64,
-    /// Interrupts by messages for less urgent applications at most while a job is not done.
-    pub interrupts: u64,
     /// When a job is done at worst; none if there is no bound.
     pub response: Option<u64>,
     /// What a job takes of its quota at most: its cost, switches to it, and interrupts that hit it.
@@ -159,37 +156,6 @@ pub fn switch(system: &System, chip: &Chip, tile: u16) -> Result<u64, AdmissionE
     Ok((ticks * 1_000_000_000).div_ceil(per_second) as u64)
 }
 
-/// Messages that can come for an application while it does not run: for its gates, and answers to what it asked others and the kernel.
-fn messages(system: &System, index: usize) -> u64 {
-    let app = &system.apps[index];
-    let answers = app.sgates.iter().map(|gate| u64::from(gate.credits.max(1)));
-    let gates = app.rgates.iter().enumerate().map(|(gate, found)| {
-        let slots = u64::from(found.slots);
-        let senders = system.apps.iter().flat_map(|sender| &sender.sgates);
-        senders
-            .filter(|sgate| (sgate.to, sgate.gate) == (index, gate))
-            .map(|sgate| match sgate.credits {
-                0 => slots,
-                credits => credits.into(),
-            })
-            .sum::<u64>()
-            .min(slots)
-    });
-    1 + answers.sum::<u64>() + gates.sum::<u64>()
-}
-
-/// Messages that can interrupt an application of this priority on a tile before it waits.
-fn interrupts(system: &System, tile: u16, harts: u32, priority: u8) -> u64 {
-    if harts > 1 {
-        return 0;
-    }
-    let less_urgent = |app: &App| app.tile == tile && app.cpu.is_none_or(|c| c.priority < priority);
-    let apps = system.apps.iter().enumerate();
-    apps.filter(|(_, app)| less_urgent(app))
-        .map(|(index, _)| messages(system, index))
-        .sum()
-}
-
 /// Nanoseconds until the hart has left an application, for the slowest one that is less urgent.
 fn leave(system: &System, chip: &Chip, tile: u16, priority: u8) -> Result<u64, ChipError> {
     let mut most = 0;
@@ -221,7 +187,6 @@ struct Share<'a> {
     switch: u64,
     /// An interrupt by a message on its receiver's account, in nanoseconds.
     received: u64,
-    harts: u32,
 }
 
 /// What others demand of a processor.
@@ -261,16 +226,6 @@ impl Share<'_> {
         all
     }
 
-    /// Interrupts by messages for an application on its own account until it runs, in nanoseconds.
-    fn received(&self, app: usize) -> u64 {
-        // With a second hart only the one that it waits for.
-        let messages = match self.harts {
-            1 => messages(self.system, app),
-            _ => 1,
-        };
-        messages.saturating_mul(self.received)
-    }
-
     /// The demand of what may be divided further: a piece ends with its owner, who then gives nothing back of what it was overrun by.
     fn divided(&self, cpu: Cpu) -> Task {
         let budget = cpu.budget.nanoseconds();
@@ -293,9 +248,9 @@ impl Share<'_> {
                     self.rest(below, cpu, priority, all);
                 }
                 _ if cpu.priority < priority => {}
-                Holder::App(app) => {
+                Holder::App(_) => {
                     all.tasks.push(sporadic(cpu.budget.nanoseconds(), cpu));
-                    all.overrun += 2 * self.switch + self.received(app);
+                    all.overrun += 2 * self.switch + self.received;
                 }
                 Holder::Manager(_) => all.tasks.push(self.divided(cpu)),
             }
@@ -319,9 +274,9 @@ struct Job {
     cost: u64,
     /// Minimum inter-arrival time of jobs.
     distance: Time,
-    /// Interrupts by messages for the less urgent, altogether.
+    /// The answer to somebody's text.
     interrupts: u64,
-    /// Interrupts by messages for itself until it runs.
+    /// The interrupt by the message that it waits for.
     received: u64,
     /// Length of a turn, if it has equals.
     turn: Option<u64>,
@@ -405,14 +360,12 @@ fn slice(system: &System, tile: u16) -> u64 {
 fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, AdmissionError> {
     let switch = switch(system, chip, tile)?;
     let found = chip.tile(tile)?;
-    let (hertz, harts) = (found.pipeline.clock.frequency.0, found.harts);
-    let interrupt = (INTERRUPT_CYCLES * 1_000_000_000).div_ceil(hertz.max(1));
+    let hertz = found.pipeline.clock.frequency.0;
     let share = Share {
         system,
         tile,
         switch,
         received: (RECEIVED_CYCLES * 1_000_000_000).div_ceil(hertz.max(1)),
-        harts,
     };
     let mut all = share.holders(0);
     all.sort_by_key(|(_, cpu)| std::cmp::Reverse(cpu.priority));
@@ -420,11 +373,9 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
     for &(holder, cpu) in &all {
         let mut others = Others::default();
         share.others(0, holder, cpu.priority, &mut others);
-        let number = interrupts(system, tile, harts, cpu.priority);
-        // With the answer to a text.
-        let interrupted = number * interrupt + switch;
         let mut own = sporadic(cpu.budget.nanoseconds(), cpu);
-        own.blocking = switch + interrupted + leave(system, chip, tile, cpu.priority)?;
+        // With the answer to a text.
+        own.blocking = 2 * switch + leave(system, chip, tile, cpu.priority)?;
         own.blocking = own.blocking.saturating_add(others.overrun);
         let mut tasks = others.tasks;
         tasks.push(own);
@@ -447,9 +398,9 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
         let job = Job {
             cost,
             distance,
-            interrupts: interrupted,
+            interrupts: switch,
             received: match holder {
-                Holder::App(app) => share.received(app),
+                Holder::App(_) => share.received,
                 Holder::Manager(_) => 0,
             },
             turn: has_equals(&all, holder, cpu).then(|| slice(system, tile)),
@@ -470,7 +421,6 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
             budget,
             period,
             deadline: given.map_or(period, |task| task.deadline.nanoseconds()),
-            interrupts: number,
             charged,
             response: chunk.and_then(|chunk| chunk.checked_add(waits?.nanoseconds())),
             unpaid: waits.is_none().then_some(needed),
@@ -542,33 +492,24 @@ mod tests {
     }
 
     #[test]
-    fn messages_and_buckets_of_the_less_urgent_hold_up_the_urgent() {
-        let response = |inside: &str| {
-            let text = format!(
-                "<app name=\"a\" tile=\"2\" program=\"p\"><cpu quota=\"1ms\" period=\"4ms\" priority=\"2\"/></app>\
-                 <app name=\"b\" tile=\"2\" program=\"p\"><rgate name=\"in\" slots=\"8\"/>{inside}</app>\
-                 <app name=\"c\" tile=\"3\" program=\"p\"><sgate name=\"s\" to=\"b\" credits=\"CREDITS\"/></app>"
-            );
-            let credits = if inside.contains("limit") {
-                "1"
-            } else {
-                "unlimited"
-            };
-            let found = tiles(&load(&text.replace("CREDITS", credits))).unwrap();
-            found[0].reservations[0].clone()
+    fn accesses_of_the_less_urgent_hold_up_the_urgent_and_messages_and_buckets_do_not() {
+        let urgent = "<app name=\"a\" tile=\"2\" program=\"p\"><cpu quota=\"1ms\" period=\"4ms\" priority=\"2\"/></app>";
+        let response = |others: &str| {
+            let found = tiles(&load(&format!("{urgent}{others}"))).unwrap();
+            found[0].reservations[0].response.unwrap()
         };
-        let (open, limited) = (response(""), response("<limit noc=\"8MiB/s\"/>"));
-        // Eight slots, or one credit; each time the kernel's answer.
-        assert_eq!((open.interrupts, limited.interrupts), (9, 2));
-        // The bucket makes no difference, as TileMux borrows: 7 interrupts of 400 cycles at 2 GHz less.
-        let difference = open.response.unwrap() - limited.response.unwrap();
-        assert_eq!(difference, 7 * 200);
+        let beside = |inside: &str| {
+            response(&format!(
+                "<app name=\"b\" tile=\"2\" program=\"p\"><rgate name=\"in\" slots=\"32\"/>{inside}</app>\
+                 <app name=\"c\" tile=\"3\" program=\"p\"><sgate name=\"s\" to=\"b\" credits=\"unlimited\"/></app>"
+            ))
+        };
+        let quiet = response("<app name=\"b\" tile=\"2\" program=\"p\"/>");
+        // No message for it interrupts, and TileMux borrows of its bucket.
+        assert_eq!(beside(""), quiet);
+        assert_eq!(beside("<limit noc=\"8MiB/s\"/>"), quiet);
         // 50 accesses under way, each some 60 ns by itself.
-        let alone = load(
-            "<app name=\"a\" tile=\"2\" program=\"p\"><cpu quota=\"1ms\" period=\"4ms\" priority=\"2\"/></app>",
-        );
-        let alone = tiles(&alone).unwrap()[0].reservations[0].response.unwrap();
-        let leave = open.response.unwrap() - 9 * 200 - alone;
+        let leave = quiet - response("");
         assert!((2_000..10_000).contains(&leave), "{leave}");
     }
 
@@ -610,15 +551,14 @@ mod tests {
         )))
         .unwrap();
         assert!(!refused[0].reservations[0].holds());
-        // And for each job two switches, one for a text's answer, and the kernel's answer before and after its begin.
+        // And for each job two switches, one for a text's answer, and a message before and after its begin.
         let (switch, received) = (10_662, 400);
         assert_eq!(refused[0].switch, switch);
         let extra = 3 * switch + 2 * received;
         let greedy = (2_000_000 + extra) * 10;
         assert_eq!(refused[0].reservations[0].unpaid, Some(greedy.div_ceil(15)));
         assert!(find("slow").response.unwrap() > 5_000_000);
-        // Three jobs, and the interrupts by an answer for the other one.
-        let often = 3 * (1_000_000 + extra + 200);
+        let often = 3 * (1_000_000 + extra);
         assert_eq!(find("often").unpaid, Some(often));
         assert!(!find("often").holds());
     }

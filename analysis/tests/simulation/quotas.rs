@@ -3,12 +3,12 @@
 //! Event by event, in nanoseconds. A switch comes before each run, and nothing interrupts it. Who begins while somebody less urgent or
 //! nobody runs pays for it; who ends to somebody less or equally urgent, or to nobody, pays for the way there. A
 //! budget comes back one period after the work that used it was released; a switch that begins may overrun it. Equals take turns
-//! of a slice. Applications without a budget fill whatever is left. Messages interrupt whoever runs: those for somebody less urgent at
-//! its cost, those for others at the receiver's, as many as fit until the receiver runs. An application with a `<task>` has jobs of its
+//! of a slice. Applications without a budget fill whatever is left. A message interrupts whoever is not more urgent than its receiver, at
+//! the receiver's cost, once until the receiver runs. An application with a `<task>` has jobs of its
 //! cost, as often as they may come. One without does what it can: it loops for ever, has half a budget's work once in its period, or
 //! sleeps and wakes up as often as it can, with a little work each time.
 
-use bulkhead_analysis::admission::{self, INTERRUPT_CYCLES, RECEIVED_CYCLES};
+use bulkhead_analysis::admission::{self, RECEIVED_CYCLES};
 use bulkhead_model::{LoadOptions, System, load_system_text};
 use std::fmt::Write;
 
@@ -33,9 +33,8 @@ struct App {
     slice: u64,
     /// Sleeps so long after each job at most, and has no other jobs.
     sleeps: Option<u64>,
-    /// Messages that may come for it until it runs, and how many came.
-    messages: u64,
-    came: u64,
+    /// A message came for it since it ran.
+    came: bool,
 }
 
 impl App {
@@ -161,7 +160,7 @@ impl Tile<'_> {
             };
             let begun = if begins { switch } else { 0 };
             next.slice = turn.saturating_sub(begun).max(1);
-            next.came = 0;
+            next.came = false;
         }
     }
 
@@ -169,13 +168,12 @@ impl Tile<'_> {
     fn receive(&mut self, running: usize, cost: u64) -> bool {
         let priority = self.apps[running].priority;
         let others = self.apps.iter_mut().enumerate();
-        let mut others = others.filter(|(index, app)| {
-            *index != running && app.priority >= priority && app.came < app.messages
-        });
+        let mut others = others
+            .filter(|(index, app)| *index != running && app.priority >= priority && !app.came);
         let Some((_, receiver)) = others.next() else {
             return false;
         };
-        receiver.came += 1;
+        receiver.came = true;
         if receiver.jobs.is_empty() {
             // It waits, so this belongs to no work.
             receiver.release = self.now;
@@ -185,13 +183,10 @@ impl Tile<'_> {
         true
     }
 
-    fn follow(&mut self, end: u64, interrupts: u64, [cost, received]: [u64; 2]) {
-        // Messages for those without a budget: as many as fit, and again when one of these has run.
-        let mut messages = interrupts;
+    fn follow(&mut self, end: u64, received: u64) {
         while self.now < end {
             self.arrive();
             let Some(index) = self.chosen() else {
-                messages = interrupts;
                 if self.running.is_some() {
                     // Somebody without a budget is switched to, and runs.
                     self.switch_to(None);
@@ -216,12 +211,6 @@ impl Tile<'_> {
                 .min(app.there(self.now))
                 .min(change - self.now)
                 .min(if app.slice == 0 { u64::MAX } else { slice });
-            if messages > 0 && self.random.one_in(3) {
-                messages -= 1;
-                self.now += cost;
-                app.charge(self.now, cost);
-                continue;
-            }
             self.now += run;
             app.charge(self.now, run);
             app.slice = app.slice.saturating_sub(run);
@@ -308,7 +297,6 @@ fn apps(system: &System, random: &mut Random) -> Vec<App> {
         let little = (random.between(1, 3 * US), 0);
         let kind = if job.is_some() { 3 } else { random.below(3) };
         let job = job.unwrap_or_else(|| [endless, half, little][kind as usize]);
-        let gates = app.rgates.iter().map(|gate| u64::from(gate.slots));
         App {
             period: cpu.period.nanoseconds(),
             priority: cpu.priority,
@@ -319,8 +307,7 @@ fn apps(system: &System, random: &mut Random) -> Vec<App> {
             release: 0,
             slice: 0,
             sleeps: (kind == 2).then(|| random.of_list(&[1, 10, 50]) * US),
-            messages: gates.sum(),
-            came: 0,
+            came: false,
         }
     })
     .collect()
@@ -337,9 +324,7 @@ pub fn one(random: &mut Random) -> Result<Known, String> {
     };
     let found = system.platform.tile(2).expect("the tile");
     let hertz = found.pipeline.clock.frequency.0;
-    let interrupts = [INTERRUPT_CYCLES, RECEIVED_CYCLES].map(|one| one * 1_000_000_000 / hertz);
-    let last = system.apps.iter().filter(|app| app.cpu.is_none());
-    let slots: u32 = last.flat_map(|a| &a.rgates).map(|g| g.slots).sum();
+    let received = RECEIVED_CYCLES * 1_000_000_000 / hertz;
     let slice = system.tilemux.iter().find(|mux| mux.tile == 2);
     let slice = slice.map_or(1_000_000, |mux| mux.slice.nanoseconds());
     let mut worst = vec![0; system.apps.len()];
@@ -357,7 +342,7 @@ pub fn one(random: &mut Random) -> Result<Known, String> {
         // Who sleeps and wakes all the time makes many events.
         let sleepers = tile.apps.iter().any(|app| app.sleeps.is_some());
         let end = if sleepers { 15_000 } else { 60_000 };
-        tile.follow(end * US, slots.into(), interrupts);
+        tile.follow(end * US, received);
         for (worst, one) in worst.iter_mut().zip(&tile.worst) {
             *worst = (*one).max(*worst);
         }

@@ -89,7 +89,7 @@ impl TileMux {
     fn new(policy: Policy, slice: u64, second: bool) -> Self {
         Self {
             mux: Mux::new(policy, slice, Markers),
-            tile: Tile::new(),
+            tile: Tile::new(second),
             running: None,
             second,
             unseen: unseen(),
@@ -231,9 +231,12 @@ impl TileMux {
                 let endpoint = u16::try_from(first).unwrap_or(NO_ENDPOINT);
                 let now = dtu::time();
                 self.mux.wait(&self.tile, place, endpoint, second, now);
-                if self.second {
+                if self.mux.awaits(place).is_some() {
                     let urgency = self.mux.urgency(place);
-                    BOARD.waits(place, id, urgency, endpoint);
+                    match self.second {
+                        true => BOARD.waits(place, id, urgency, endpoint),
+                        false => self.tile.hear(place, id, urgency, endpoint),
+                    }
                 }
             }
             Ecall::Yield => self.mux.give_way(place),
@@ -478,7 +481,8 @@ impl TileMux {
                         let lower = BOARD.runs(place, self.mux.urgency(place));
                         look = lower && BOARD.has_news();
                     }
-                    let missed = self.tile.give(registers, place, id, bucket);
+                    let next = (id, bucket, self.mux.urgency(place));
+                    let missed = self.tile.give(registers, place, next);
                     registers = Registers::Kept;
                     if let Some(left) = gives_back {
                         // Its run, and so the timer, begins when the switch is over.
