@@ -98,6 +98,14 @@ impl Core {
         self.late.push(Late { address, action });
     }
 
+    /// Stores that have not been performed, in program order: address, bytes and value.
+    pub fn waiting_stores(&self) -> impl Iterator<Item = (u64, u8, u64)> {
+        self.late.iter().filter_map(|late| match late.action {
+            Action::Store(bytes, value) => Some((late.address, bytes, value)),
+            _ => None,
+        })
+    }
+
     /// Keeps what has come of a load across two lines of which something is missing.
     pub fn split_load(&mut self, op: &Op, value: u64, missing: u8) {
         self.splits.push(Split {

@@ -485,6 +485,11 @@ impl Hart {
         self.core.x[number & 31]
     }
 
+    /// Stores of the software that no memory has seen yet, in program order: physical address, bytes and value.
+    pub fn waiting_stores(&self) -> impl Iterator<Item = (u64, u8, u64)> {
+        self.core.waiting_stores()
+    }
+
     /// Sets an integer register; `x0` stays 0.
     pub fn set_register(&mut self, number: usize, value: u64) {
         if number & 31 != 0 {
