@@ -97,9 +97,8 @@ pub struct Group {
 /// # Errors
 /// [`PlanError`] if a task is beyond what the tests cover.
 pub fn instants(system: &TaskSystem) -> Result<Vec<Group>, PlanError> {
-    let groups: Vec<(Option<u32>, Vec<usize>)> = if system.policy.is_global() {
-        vec![(None, (0..system.tasks.len()).collect())]
-    } else if system.policy == Policy::Mc2 {
+    let together = system.policy.is_global() || system.policy == Policy::Mc2;
+    let groups: Vec<(Option<u32>, Vec<usize>)> = if together {
         vec![(None, (0..system.tasks.len()).collect())]
     } else {
         let by_processor = members(system).into_iter();
