@@ -16,7 +16,7 @@ use bulkhead_abi::tilemux::{Request, TileMuxError};
 pub const PATIENCE: u64 = 50_000_000;
 
 /// Notifications of a TileMux that cannot be true, beyond which its tile is lost. An honest one sends none.
-pub const LIES_MAX: u16 = 16;
+pub const LIES_MAX: i32 = 16;
 
 /// Bits of the number of a request that say which tile was asked.
 const TILE_BITS: u32 = 16;
@@ -163,16 +163,13 @@ impl System {
         self.resolved(hardware, index, asked.activity, asked.then, outcome);
     }
 
-    /// Gives up tiles that have not answered in time. Returns when the next one's time ends.
+    /// Gives up a tile that has not answered in time, if there is one. Returns when the next one's time ends, or has ended.
     pub fn expire_tiles(&mut self, hardware: &mut impl Hardware) -> Option<u64> {
-        let now = hardware.time();
-        while let Some(&(until, index)) = self.due.first() {
-            if until > now {
-                return Some(until);
-            }
+        let (until, index) = *self.due.first()?;
+        if until <= hardware.time() {
             self.lose(hardware, index.into());
         }
-        None
+        self.due.first().map(|next| next.0)
     }
 
     /// A notification of a tile that cannot be true.
@@ -256,6 +253,8 @@ impl System {
             Then::Stopped => {
                 let state = self.activities.get(activity).map(|a| a.state());
                 if state == Some(State::Stopping) {
+                    // It had ended by itself: TileMux has sent a notification, and the kernel hears the answer first.
+                    self.tiles[index].lies -= i32::from(outcome.is_err());
                     self.stopped(activity, StopCause::Killed);
                 }
             }
