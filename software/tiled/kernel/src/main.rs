@@ -292,7 +292,7 @@ fn conclude(
     }
     if let Some(cause) = system.root_cause(*root) {
         while report(system, unit) {}
-        unit.flush();
+        unit.flush(system);
         let code = match cause {
             StopCause::Exit(code) => code as u16,
             _ => 1,
@@ -307,13 +307,10 @@ fn conclude(
         if report(system, unit) {
             return;
         }
-        if unit.is_printing() {
-            return measured(TEXT, || unit.print_more());
-        }
-        match unit.text() {
-            Some(offset) => measured(TEXT, || unit.print(system, offset)),
-            None if worked.is_none() => unit.sleep(next),
-            None => {}
+        match unit.has_text() {
+            true => measured(TEXT, || unit.write(system)),
+            false if worked.is_none() => unit.sleep(next),
+            false => {}
         }
     }
 }
@@ -331,7 +328,7 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         if let Some(holder) = system.activity(id).map(|a| a.holder) {
             let holding = system.space().holding(holder);
             let path = system.path(id);
-            unit.line(format_args!("books: {path} has {holding:?}"));
+            unit.line(system, format_args!("books: {path} has {holding:?}"));
         }
     }
     root::take_back(system, unit);
@@ -355,12 +352,12 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         // Nobody is there any more to whom an answer would matter.
         while system.take_reply().is_some() {}
         while report(system, unit) {}
-        unit.flush();
+        unit.flush(system);
     }
     let now = system.books();
     match now == *then {
-        true => unit.line("books: all is there that was there at boot"),
-        false => unit.line(format_args!("books: now {now:?}, at boot {then:?}")),
+        true => unit.line(system, "books: all is there that was there at boot"),
+        false => unit.line(system, format_args!("books: now {now:?}, at boot {then:?}")),
     }
     now == *then
 }
@@ -380,18 +377,11 @@ fn report(system: &mut System, unit: &mut Unit) -> bool {
         return false;
     }
     // As long as there is a line, it comes before texts.
-    if !unit.can_say() {
-        measured(TEXT, || unit.print_more());
-        return true;
-    }
+    let can_say = unit.can_say();
     let may_wait = unit.said < unit.texts().max(PIECES);
-    unit.said += 1;
-    if may_wait && unit.is_printing() {
-        measured(TEXT, || unit.print_more());
-        return true;
-    }
-    if may_wait && let Some(offset) = unit.text() {
-        measured(TEXT, || unit.print(system, offset));
+    unit.said += usize::from(can_say);
+    if !can_say || may_wait && unit.has_text() {
+        measured(TEXT, || unit.write(system));
         return true;
     }
     unit.said = 0;

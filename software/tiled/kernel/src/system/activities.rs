@@ -425,8 +425,7 @@ impl System {
         activity: u16,
         cause: StopCause,
     ) {
-        let found = self.activities.get(activity);
-        let Some(found) = found.filter(|a| self.tiles[a.tile].id == tile) else {
+        let Some(found) = self.on(activity, tile) else {
             return self.lied(hardware, tile);
         };
         let (state, level, node) = (found.state(), usize::from(found.priority), found.node);
