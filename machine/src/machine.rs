@@ -25,7 +25,7 @@ use crate::observe::{Marker, Observer};
 use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
 use crate::tile::{End, Tile};
 use crate::timeline::Timeline;
-use crate::types::{Tick, TileId};
+use crate::types::{Owner, Tick, TileId};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use cables::Cables;
 use sha2::{Digest, Sha256};
@@ -197,7 +197,7 @@ impl Machine {
             .ok_or(MachineError::NoTile(id))
     }
 
-    /// Bytes of a memory tile, for tools.
+    /// Bytes of a memory tile, for tools. Where lines hold data, newer ones may be in caches ([`Machine::peek`]).
     ///
     /// # Errors
     /// If there is no such memory tile.
@@ -206,7 +206,22 @@ impl Machine {
         Ok(&self.fabric.ram[memory.ok_or(MachineError::NoMemory(id))?])
     }
 
-    /// Puts bytes into a memory tile, without timing.
+    /// Reads memory as a tile's hart finds it, through its caches, without any effect.
+    ///
+    /// # Errors
+    /// If there is no such tile, or the range is not in its memory.
+    pub fn peek(&self, tile: TileId, physical: u64, buffer: &mut [u8]) -> Result<(), MachineError> {
+        let bytes = buffer.len() as u64;
+        match self.tile(tile)?.peek(physical, buffer, &self.fabric) {
+            true => Ok(()),
+            false => Err(MachineError::OutsideMemory {
+                address: physical,
+                bytes,
+            }),
+        }
+    }
+
+    /// Puts bytes into a memory tile, without timing, and into every cache that has them.
     ///
     /// # Errors
     /// If there is no such memory tile, or the range is not in it.
@@ -227,6 +242,11 @@ impl Machine {
             .filter(|end| *end <= memory.len() as u64)
             .ok_or(outside)?;
         memory[address as usize..end as usize].copy_from_slice(bytes);
+        if self.config.lines_hold_data() && id == self.config.memories[0].id {
+            for tile in &mut self.tiles {
+                tile.poke(MEMORY_BASE + address, bytes, &mut self.fabric);
+            }
+        }
         Ok(())
     }
 
@@ -469,6 +489,12 @@ impl Machine {
     /// Takes the observer away, to get the trace from it.
     pub fn take_observer(&mut self) -> Option<Box<dyn Observer>> {
         self.fabric.observer.take()
+    }
+
+    /// Bytes that each link carried by owner, by number of the link. They are in no statistics: their sums are.
+    pub fn carried(&self) -> Vec<Vec<(Owner, u64)>> {
+        let links = self.fabric.network.carried();
+        links.map(<[_]>::to_vec).collect()
     }
 
     /// All counters.

@@ -210,6 +210,7 @@ impl Chips {
             markers: observed::markers(machine),
             ledger: machine.ledger().clone(),
             statistics: machine.statistics(),
+            carried: machine.carried(),
             digest: observed::hexadecimal(&machine.digest()),
             console: String::from_utf8_lossy(console).into_owned(),
             trace: None,

@@ -28,6 +28,8 @@ pub struct Observed {
     pub ledger: Ledger,
     /// Counters.
     pub statistics: Statistics,
+    /// Bytes that each link carried by owner, by number of the link.
+    pub carried: Vec<Vec<(Owner, u64)>>,
     /// SHA-256 over all of it.
     pub digest: String,
     /// What the kernel's tile printed.

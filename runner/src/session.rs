@@ -229,6 +229,7 @@ pub fn execute_beside(
         markers: markers(machine),
         ledger: machine.ledger().clone(),
         statistics: machine.statistics(),
+        carried: machine.carried(),
         digest,
         console,
         trace,

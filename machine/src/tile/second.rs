@@ -65,7 +65,7 @@ impl Tile {
         let Some(second) = &mut self.second else {
             return;
         };
-        let mut bus = TileBus {
+        let bus = TileBus {
             unit: self.unit.as_mut(),
             caches: &mut self.caches,
             local: &mut self.local,
@@ -73,7 +73,7 @@ impl Tile {
             second: true,
             other: first,
         };
-        match second.hart.run(&mut bus, horizon.min(first)) {
+        match bus.run(&mut second.hart, horizon.min(first)) {
             Stop::Horizon | Stop::Device | Stop::Tokens => {}
             Stop::Pending(_) | Stop::WaitForInterrupt | Stop::Sleep | Stop::Halted => {
                 second.runnable = false;

@@ -235,6 +235,7 @@ mod tests {
             tiles: Vec::new(),
             incidents: Vec::new(),
             checks: Vec::new(),
+            links: Vec::new(),
             quotas: Vec::new(),
         }
     }

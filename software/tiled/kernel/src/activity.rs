@@ -12,6 +12,7 @@ use bulkhead_abi::syscall::{LINEAGE_MAX, StopCause};
 use bulkhead_abi::words::Name;
 use bulkhead_capabilities::{HolderId, NODES_MAX, NodeId, Space};
 use bulkhead_common::payer::{Creator, Paid, Reserved};
+use core::cell::Cell;
 use core::fmt;
 
 /// What an activity that has stopped has left.
@@ -103,13 +104,6 @@ impl Default for Life {
     }
 }
 
-impl State {
-    /// Who is in this state may make calls.
-    const fn may_call(self) -> bool {
-        matches!(self, State::Created | State::Running)
-    }
-}
-
 impl Activity {
     /// Where it is in its life; see [`Activities::set_state`].
     pub fn state(&self) -> State {
@@ -119,7 +113,7 @@ impl Activity {
 
 /// Bytes that the kernel keeps of an activity, beside its place among the holders. Whoever creates it pays for them.
 pub const ACTIVITY_COST: u64 =
-    (size_of::<Place>() + size_of::<Numbered>() + size_of::<(Named, u16)>()) as u64;
+    (size_of::<Place>() + size_of::<u16>() + size_of::<(Named, u16)>()) as u64;
 
 /// Bytes that an activity costs its creator in all.
 pub const PLACE_COST: u64 = Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COST;
@@ -159,20 +153,21 @@ struct Place {
 #[derive(Clone)]
 pub struct Activities {
     places: Reserved<Creator, Place>,
-    /// What there is of each number that was ever used.
-    numbers: Reserved<Creator, Numbered>,
+    /// The place of each number that was ever used; that of the kernel, which is no activity's, if there is no activity.
+    numbers: Reserved<Creator, u16>,
+    /// Callers that were found, by the lower bits of their labels: every call begins with a look here, and it lies beside what else a
+    /// call needs.
+    callers: [Cell<Caller>; CALLERS],
     /// How many there are of each name that a creator gave.
     names: Paid<Creator, BTreeMap<Named, u16>>,
 }
 
-/// What every call begins with, in one piece of memory.
-#[derive(Clone, Copy, Debug, Default)]
-struct Numbered {
-    /// The place of the activity; that of the kernel, which is none, if there is no activity.
-    place: u16,
-    may_call: bool,
-    generation: u32,
-}
+/// The label of a caller's messages, and its place among the holders.
+type Caller = (u64, HolderId);
+
+const CALLERS: usize = 32;
+/// Nobody has this label: it has 48 bits.
+const NO_CALLER: Caller = (u64::MAX, HolderId(0));
 
 impl fmt::Debug for Activities {
     /// What is left over from activities that are gone is nobody's state.
@@ -259,6 +254,7 @@ impl Activities {
         let mut all = Self {
             places: Reserved::with_room(places),
             numbers: Reserved::with_room(numbers),
+            callers: core::array::from_fn(|_| Cell::new(NO_CALLER)),
             names: Paid::default(),
         };
         all.make_place();
@@ -273,13 +269,13 @@ impl Activities {
     /// An activity.
     #[inline(always)]
     pub fn get(&self, id: u16) -> Option<&Activity> {
-        self.at(HolderId(self.numbers.get(usize::from(id))?.place))
+        self.at(HolderId(*self.numbers.get(usize::from(id))?))
     }
 
     /// An activity, to be changed.
     #[inline(always)]
     pub fn get_mut(&mut self, id: u16) -> Option<&mut Activity> {
-        let place = self.numbers.get(usize::from(id))?.place;
+        let place = *self.numbers.get(usize::from(id))?;
         self.places.get_mut(usize::from(place))?.activity.as_mut()
     }
 
@@ -291,7 +287,7 @@ impl Activities {
 
     /// What an activity has not heard, and what nobody has heard of it.
     pub fn post(&mut self, id: u16) -> Option<&mut Post> {
-        let place = self.numbers.get(usize::from(id))?.place;
+        let place = *self.numbers.get(usize::from(id))?;
         let place = self.places.get_mut(usize::from(place))?;
         place.activity.is_some().then_some(&mut place.post)
     }
@@ -299,7 +295,7 @@ impl Activities {
     /// Numbers of all activities, in order.
     pub fn ids(&self) -> impl Iterator<Item = u16> + '_ {
         let all = self.numbers.iter().zip(0..);
-        all.filter_map(|(found, id)| (found.place != 0).then_some(id))
+        all.filter_map(|(place, id)| (*place != 0).then_some(id))
     }
 
     /// All activities with what is not heard, by their places.
@@ -311,12 +307,8 @@ impl Activities {
     /// An activity is there, at its place among the holders.
     pub fn insert(&mut self, activity: Activity) {
         let (id, holder) = (usize::from(activity.id), activity.holder.0);
-        while self.numbers.len() <= id && self.numbers.push(Numbered::default()).is_ok() {}
-        self.numbers[id] = Numbered {
-            place: holder,
-            may_call: activity.state().may_call(),
-            generation: activity.generation,
-        };
+        while self.numbers.len() <= id && self.numbers.push(0).is_ok() {}
+        self.numbers[id] = holder;
         let place = &mut self.places[usize::from(holder)];
         place.post.clear();
         place.activity = Some(activity);
@@ -324,27 +316,38 @@ impl Activities {
 
     /// An activity is not there any more.
     pub fn remove(&mut self, id: u16) -> Option<Activity> {
-        let found = core::mem::take(self.numbers.get_mut(usize::from(id))?);
-        self.places
-            .get_mut(usize::from(found.place))?
-            .activity
-            .take()
+        self.callers[usize::from(id) % CALLERS].set(NO_CALLER);
+        let place = core::mem::take(self.numbers.get_mut(usize::from(id))?);
+        self.places.get_mut(usize::from(place))?.activity.take()
     }
 
     /// The place among the holders of the activity whose messages have this label, if it may make calls.
     #[inline(always)]
     pub fn caller(&self, label: u64) -> Option<HolderId> {
+        let (known, holder) = self.callers[label as usize % CALLERS].get();
+        match known == label {
+            true => Some(holder),
+            false => self.find(label),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self, label: u64) -> Option<HolderId> {
         let (id, generation) = label_caller(label);
-        let found = self.numbers.get(usize::from(id))?;
-        let may_call = found.may_call && found.generation == generation;
-        may_call.then_some(HolderId(found.place))
+        let found = self.get(id).filter(|a| a.generation == generation)?;
+        if !matches!(found.state(), State::Created | State::Running) {
+            return None;
+        }
+        self.callers[label as usize % CALLERS].set((label, found.holder));
+        Some(found.holder)
     }
 
     /// An activity goes on in its life.
     pub(crate) fn set_state(&mut self, id: u16, state: State) {
+        self.callers[usize::from(id) % CALLERS].set(NO_CALLER);
         if let Some(activity) = self.get_mut(id) {
             activity.life = Life(state);
-            self.numbers[usize::from(id)].may_call = state.may_call();
         }
     }
 }

@@ -130,8 +130,9 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
     let mut ear = 0;
     let mut reply = Aligned(Reply::new());
     loop {
-        let is_busy = system.is_busy() || unit.is_printing();
+        // The unit first: while its registers are read, the rest is looked at.
         let (unread, waiting) = unit.look();
+        let is_busy = system.is_busy() || unit.is_printing();
         let (mut level, of_level) = match waiting {
             [lowest, 0, 0] => (0, lowest),
             [_, middle, 0] => (1, middle),
