@@ -151,13 +151,8 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
             match work {
                 Work::Call(chosen) => level = chosen,
                 Work::Step(done) => {
-                    stepped = Some(done);
-                    conclude(system, unit, &end, Some(done), next);
-                    continue;
-                }
-                Work::Nothing => {
-                    stepped = None;
-                    conclude(system, unit, &end, None, next);
+                    stepped = done;
+                    conclude(system, unit, &end, done, next);
                     continue;
                 }
             }
@@ -174,9 +169,8 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
 enum Work {
     /// A call of this priority.
     Call(usize),
-    /// A step of a job of this priority, which was done.
-    Step(usize),
-    Nothing,
+    /// A step of a job of this priority, which was done, if there was one.
+    Step(Option<usize>),
 }
 
 /// Hears what tiles and servers say and finds the most important thing to do; a step of a job is done at once. Gives when something
@@ -195,10 +189,8 @@ fn prepare(
             break;
         }
     }
-    let mut next = match system.has_impatient() {
-        true => system.expire(unit.time()),
-        false => None,
-    };
+    let impatient = system.has_impatient();
+    let mut next = impatient.then(|| system.expire(unit.time())).flatten();
     if system.is_asking() {
         next = system.expire_tiles(unit).into_iter().chain(next).min();
     }
@@ -241,10 +233,10 @@ fn choose(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> Work 
         }
         if has_step {
             measured(STEP, || system.step(unit, level));
-            return Work::Step(level);
+            return Work::Step(Some(level));
         }
     }
-    Work::Nothing
+    Work::Step(None)
 }
 
 /// Carries out the next call of a priority and answers it, now or later.

@@ -26,6 +26,7 @@ use bulkhead_hal::{dtu, marker};
 use bulkhead_kernel::console::Lines;
 use bulkhead_kernel::hardware::{Hardware, Region, Right};
 use bulkhead_kernel::system::{Reply, System, Ticket, memory_endpoint};
+use core::fmt::Display;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Receive endpoints for system calls, one for each priority.
@@ -101,7 +102,7 @@ impl Unit {
             buffers,
             console: Lines::default(),
             printed: None,
-            texts: Paid::default(),
+            texts: Paid::new(Vec::with_capacity(tiles.len())),
             said: 0,
         };
         let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
@@ -248,20 +249,16 @@ impl Unit {
 
     /// A text comes behind all that are as important.
     fn line_up(&mut self, text: Text) {
-        let place = self.texts.iter().position(|other| other.0 < text.0);
-        self.texts.insert(place.unwrap_or(self.texts.len()), text);
+        let before = self.texts.iter().take_while(|other| other.0 >= text.0);
+        self.texts.insert(before.count(), text);
     }
 
     /// Sleeps until a message comes or the clock shows `until`.
     pub fn sleep(&mut self, until: Option<u64>) {
-        let timeout = match until {
-            None => 0,
-            Some(until) => match until.saturating_sub(dtu::time()) {
-                0 => return,
-                timeout => timeout,
-            },
-        };
-        dtu::sleep(NO_ENDPOINT, timeout);
+        let timeout = until.map(|until| until.saturating_sub(dtu::time()));
+        if timeout != Some(0) {
+            dtu::sleep(NO_ENDPOINT, timeout.unwrap_or(0));
+        }
     }
 
     /// Answers a system call.
@@ -297,13 +294,10 @@ impl Unit {
             // A tile can name its own activities only; what is long gone has no name any more.
             let tile = tile as u16;
             let writer = (tile, activity);
-            match system.on(activity, tile).map(|_| system.path(activity)) {
-                Some(name) => self.console.text(writer, name, text, written),
-                None => {
-                    let name = format_args!("activity {activity} of tile {tile}");
-                    self.console.text(writer, name, text, written)
-                }
-            }
+            let gone = format_args!("activity {activity} of tile {tile}");
+            let name = system.on(activity, tile).map(|_| system.path(activity));
+            let name = name.as_ref().map_or(&gone as &dyn Display, |name| name);
+            self.console.text(writer, name, text, written);
         }
         self.printed = Some((level, (group, offset), written));
     }
@@ -341,12 +335,12 @@ impl Unit {
     }
 
     /// Begins a line of the kernel's own, never inside a line of others.
-    pub fn begin_line(&mut self, line: impl core::fmt::Display) {
+    pub fn begin_line(&mut self, line: impl Display) {
         self.console.line(line);
     }
 
     /// Prints a line of the kernel's own at once, and all that was begun.
-    pub fn line(&mut self, system: &System, line: impl core::fmt::Display) {
+    pub fn line(&mut self, system: &System, line: impl Display) {
         self.flush(system);
         self.begin_line(line);
         self.flush(system);

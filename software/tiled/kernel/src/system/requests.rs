@@ -6,7 +6,7 @@
 //! A TileMux is asked one thing at a time, in order.
 
 use super::{System, Ticket, done};
-use crate::activity::{State, count};
+use crate::activity::{Activity, State, count};
 use crate::hardware::Hardware;
 use bulkhead_abi::syscall::{StopCause, SyscallError};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
@@ -197,17 +197,7 @@ impl System {
         let cause = StopCause::TileLost;
         for place in 0..self.tiles[index].activities.len() {
             let id = self.tiles[index].activities[place];
-            let Some(activity) = self.activities.get(id) else {
-                continue;
-            };
-            let (state, level, node) = (activity.state(), activity.priority, activity.node);
-            if matches!(state, State::Creating | State::Stopped(_)) {
-                continue;
-            }
-            self.stopped(id, cause);
-            if state != State::Stopping {
-                self.jobs.end(level.into(), node, self.space.birth(node));
-            }
+            self.runs_no_more(id, cause);
         }
         self.fail_requests(hardware, index, SyscallError::TileLost);
     }
@@ -259,6 +249,22 @@ impl System {
                 }
             }
         }
+    }
+
+    /// An activity that ran has stopped, so its end begins, or goes on. Whether there is one that ran.
+    pub(super) fn runs_no_more(&mut self, id: u16, cause: StopCause) -> bool {
+        let found = self.activities.get(id);
+        let running = |a: &&Activity| !matches!(a.state(), State::Creating | State::Stopped(_));
+        let Some(activity) = found.filter(running) else {
+            return false;
+        };
+        let (state, level, node) = (activity.state(), activity.priority, activity.node);
+        self.stopped(id, cause);
+        // If it was faster than the kernel's request, the revocation goes on.
+        if state != State::Stopping {
+            self.jobs.end(level.into(), node, self.space.birth(node));
+        }
+        true
     }
 
     /// An activity runs no more: that is to be said, if anybody knows of it.
