@@ -249,8 +249,8 @@ impl Unit {
 
     /// A text comes behind all that are as important.
     fn line_up(&mut self, text: Text) {
-        let before = self.texts.iter().take_while(|other| other.0 >= text.0);
-        self.texts.insert(before.count(), text);
+        let place = self.texts.partition_point(|other| other.0 >= text.0);
+        self.texts.insert(place, text);
     }
 
     /// Sleeps until a message comes or the clock shows `until`.

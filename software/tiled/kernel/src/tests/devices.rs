@@ -107,7 +107,7 @@ fn a_device_is_given_by_whoever_is_in_charge_of_its_tile() {
         reply: 0,
         priority: 0,
         tile_priority: 0,
-        name: Name::default(),
+        name: Name::new("kid").unwrap(),
     };
     let active = Syscall::Activate {
         gate,
