@@ -42,6 +42,8 @@ pub struct Fabric {
     /// Requests that will have arrived at a memory tile.
     arrivals: EventQueue<(u16, Box<Packet>)>,
     processing: usize,
+    /// The time of the last event.
+    now: Tick,
     /// Lines hold data: memory gives and takes the bytes of a line when it serves the request.
     lines_hold_data: bool,
     /// For each processing tile: its requests without answer, and the requests on their way to it.
@@ -73,6 +75,7 @@ impl Fabric {
             observer: None,
             arrivals: EventQueue::new(),
             processing: config.tiles.len(),
+            now: 0,
             lines_hold_data: config.lines_hold_data(),
             busy: vec![0; config.tiles.len()],
         }
@@ -92,6 +95,11 @@ impl Fabric {
         let ends = [packet.source, packet.destination].map(|id| self.network.position(id));
         let request = !packet.kind.is_response();
         let head = self.network.inject(at, packet)?;
+        assert!(
+            !self.lines_hold_data || head >= self.now,
+            "a packet enters the network at {head}, which has gone on to {}",
+            self.now
+        );
         if request {
             for position in ends.into_iter().flatten() {
                 if let Some(busy) = self.busy.get_mut(position) {
@@ -110,6 +118,7 @@ impl Fabric {
 
     /// Processes the next event; gives a packet that will arrive at a processing tile.
     pub fn step(&mut self) -> Option<Delivery> {
+        self.now = self.next_time();
         if self.arrivals.next_time() < self.network.next_time() {
             let arrival = self.arrivals.pop();
             let (now, (memory, packet)) = arrival.expect("an arrival has the earliest time");

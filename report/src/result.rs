@@ -279,6 +279,10 @@ pub struct TaskResult {
     /// Jobs that missed their deadline: late by their own account, complete later than the deadline after their release, or released
     /// so long before the end and never complete.
     pub misses: u64,
+    /// Periods from the first job to the end in which no job was released, if the application runs in the background and so should be
+    /// there until the end.
+    #[serde(default)]
+    pub missing: u64,
     /// Longest time from a release to its completion in ticks; none if no job was completed.
     pub worst: Option<u64>,
 }

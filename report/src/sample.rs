@@ -65,6 +65,7 @@ fn variant(name: &str, latencies: &[u64], hog: u64) -> VariantResult {
             allowed: 0,
             jobs: 4,
             misses: 0,
+            missing: 0,
             worst: Some(600),
         }],
         requests: vec![RequestResult {

@@ -212,7 +212,7 @@ impl Chips {
             statistics: machine.statistics(),
             carried: machine.carried(),
             digest: observed::hexadecimal(&machine.digest()),
-            console: String::from_utf8_lossy(console).into_owned(),
+            console: observed::console_text(console),
             trace: None,
             missing: Missing::default(),
             other: None,

@@ -295,6 +295,16 @@ pub fn tasks(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) 
         for miss in of_app(app, MarkerKind::DeadlineMiss) {
             *said.entry(miss.value).or_default() += 1;
         }
+        // Who is in the background is there until the end. A job may come late by its jitter, and one period is begun at the end.
+        let missing = match (app.background, releases.first()) {
+            (true, Some(first)) => {
+                let period = ticks(task.period, per_second).max(1);
+                let time = end.saturating_sub(first.at);
+                let expected = time.saturating_sub(ticks(task.jitter, per_second)) / period;
+                expected.saturating_sub(releases.len() as u64)
+            }
+            _ => 0,
+        };
         let jobs: BTreeSet<u64> = seen.keys().chain(said.keys()).copied().collect();
         let of = |all: &BTreeMap<u64, u64>, job| all.get(job).copied().unwrap_or(0);
         Some(TaskResult {
@@ -306,6 +316,7 @@ pub fn tasks(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) 
                 .iter()
                 .map(|job| of(&seen, job).max(of(&said, job)))
                 .sum(),
+            missing,
             worst: pairs.samples.iter().map(|job| job.latency).max(),
         })
     };
@@ -439,6 +450,24 @@ mod tests {
             (sensor.jobs, sensor.misses, sensor.worst, sensor.deadline),
             (6, 4, Some(deadline + 1), deadline)
         );
+    }
+
+    #[test]
+    fn periods_without_a_job_are_counted_in_the_background() {
+        let mut system = system();
+        let names = names_of(&system);
+        let period = ticks(Time(1_000_000_000), system.platform.ticks_per_second());
+        let release = |number: u64| {
+            let at = period / 2 + number * period;
+            marker(at, 2, MarkerKind::JobRelease, number)
+        };
+        let all: Vec<MarkerEvent> = (0..20).map(release).collect();
+        let sensor = system.apps.iter().position(|app| app.name == "sensor");
+        for (background, counts) in [(false, [0, 0]), (true, [18, 0])] {
+            system.apps[sensor.expect("there")].background = background;
+            let of = |markers| tasks(&system, &names, markers, period * 20)[0].missing;
+            assert_eq!([of(&all[..1]), of(&all)], counts);
+        }
     }
 
     #[test]

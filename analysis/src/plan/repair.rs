@@ -41,7 +41,12 @@ impl Effort {
     fn of(system: &TaskSystem) -> Self {
         Self {
             left: Cell::new(EFFORT),
-            weight: 1 + (system.tasks.len() as u64).pow(2) / 1024,
+            weight: (1 + (system.tasks.len() as u64).pow(2) / 1024)
+                * match system.policy {
+                    // A plan tries orders of priorities, each with windows in which every job of the others may be carried in.
+                    Policy::GlobalFixedPriority => 8,
+                    _ => 1,
+                },
         }
     }
 

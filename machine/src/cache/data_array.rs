@@ -130,6 +130,21 @@ impl Cache {
         std::mem::replace(&mut self.reserved, NO_LINE) == self.line_of(address)
     }
 
+    /// The line is not dirty any more, and has these bytes, if it is here.
+    pub fn clean(&mut self, address: u64, bytes: &[u8]) {
+        if let Some((set, way)) = self.way_of(address) {
+            self.dirty[set] &= !(1 << way);
+            let slot = self.slot(set, way);
+            self.bytes[slot].copy_from_slice(bytes);
+        }
+    }
+
+    /// The bytes of a line, if it is here and dirty.
+    pub fn dirty_line(&self, address: u64) -> Option<&[u8]> {
+        let (set, way) = self.way_of(address)?;
+        (self.dirty[set] >> way & 1 != 0).then(|| &self.bytes[self.slot(set, way)])
+    }
+
     /// Puts the bytes of a line where another one was, whose bytes are kept if somebody still needs them.
     #[inline]
     pub(super) fn replace(&mut self, at: usize, evicted: Option<Evicted>, bytes: &[u8]) {

@@ -166,7 +166,7 @@ impl First {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn hit(&mut self, now: Tick, address: u64, write: bool) -> Option<Outcome> {
         if !self.cache.access(address, write) {
             return None;
@@ -478,8 +478,12 @@ impl Hierarchy {
     }
 }
 
+pub use management::Management;
+
 #[path = "lines.rs"]
 mod lines;
+#[path = "management.rs"]
+mod management;
 #[path = "miss_registers.rs"]
 mod miss_registers;
 #[path = "hierarchy_unit.rs"]

@@ -68,6 +68,8 @@ pub enum Action {
     Modify(Op, u64),
     /// A store of the low bytes of a value.
     Store(u8, u64),
+    /// The whole line becomes zero.
+    Zero,
 }
 
 /// An access that has not been performed.
@@ -163,6 +165,11 @@ impl Core {
                 self.x[op.rd as usize & 63] = old;
             }
             Action::Store(bytes, value) => memory.write(offset, bytes, value),
+            Action::Zero => {
+                for at in (0..=!self.line_mask).step_by(8) {
+                    memory.write(at, 8, 0);
+                }
+            }
         }
     }
 

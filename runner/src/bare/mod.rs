@@ -7,6 +7,7 @@ pub mod device_tree;
 use crate::convert::convert;
 use crate::counters;
 use crate::error::{Error, exit};
+use crate::observed::console_text;
 use crate::place;
 use crate::progress::{Progress, Stage};
 use crate::trap;
@@ -160,8 +161,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
         .map(|byte| format!("{byte:02x}"))
         .collect();
     let statistics = machine.statistics();
-    let console = String::from_utf8_lossy(machine.console(tile).map_err(|error| failed(&error))?)
-        .into_owned();
+    let console = console_text(machine.console(tile).map_err(|error| failed(&error))?);
     if let (Some(path), Some(trace)) = (options.trace, trace) {
         place::write(path, trace)?;
     }

@@ -6,7 +6,7 @@
 //! The unprivileged page has the same address in every address space, so this works in any mode.
 
 use bulkhead_abi::dtu::{
-    self, Command, CurrentActivity, DtuError, Endpoint, Opcode, PrivilegedOpcode,
+    self, Awaited, Command, CurrentActivity, DtuError, Endpoint, Opcode, PrivilegedOpcode,
 };
 use bulkhead_abi::memory_map::DTU_BASE;
 use core::arch::asm;
@@ -333,6 +333,11 @@ pub fn current_activity() -> CurrentActivity {
 pub fn exchange_activity(next: CurrentActivity) -> CurrentActivity {
     privileged(PrivilegedOpcode::ExchangeActivity, next.0);
     CurrentActivity(read(dtu::PRIVILEGED_ARGUMENT))
+}
+
+/// Lets messages interrupt from now on, in the place of those that the register `index` let before.
+pub fn set_awaited(index: usize, awaited: Awaited) {
+    write(dtu::AWAITED + 8 * index as u64, awaited.0);
 }
 
 /// Lets the unit use a page for an activity. `rights`: [`dtu::TLB_READ`], [`dtu::TLB_WRITE`].

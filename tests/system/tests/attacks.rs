@@ -3,7 +3,7 @@
 //! back at the end. A test of an attack begins with whether it took place: children that ran, calls that were refused, messages that were sent.
 
 use bulkhead_abi::marker::MarkerKind;
-use bulkhead_system_tests::{Report, boot_booked};
+use bulkhead_system_tests::{Report, boot_booked, control};
 
 /// The kernel's markers of its pieces of work, and its tile.
 const WORK: (u16, u16, u16) = (0x100, 0x101, 0);
@@ -22,14 +22,7 @@ fn system(others: &str, sharing: &str) -> String {
     format!(
         r#"<system name="attacks" platform="./shared.xml" duration="200ms" manager-tile="1">
   <domain name="control" criticality="A">
-    <app name="sensor" tile="2" program="control/sensor">
-      <argument name="samples" value="{JOBS}"/><task period="1ms" deadline="400us"/>
-      <sgate name="controller" to="controller" credits="2"/><mgate name="frame" size="64KiB" rights="r"/>
-    </app>
-    <app name="controller" tile="3" program="control/controller">
-      <rgate name="input" slots="4" slot-size="256B"/><sgate name="actuator" to="actuator" credits="2"/>
-    </app>
-    <app name="actuator" tile="4" program="control/actuator"><rgate name="input" slots="4" slot-size="256B"/></app>
+    {}
     <app name="high" tile="5" program="latency/syscall"><argument name="kind" value="memory"/><argument name="runs" value="{CALLS}"/><argument name="pause" value="10us"/></app>
   </domain>
   <domain name="service" criticality="C">
@@ -38,7 +31,8 @@ fn system(others: &str, sharing: &str) -> String {
     <app name="client" tile="6" program="service/file-client"><argument name="folder" value="honest"/><argument name="rounds" value="2"/><argument name="session" value="yes"/><sgate name="files" to="files" gate="priority-0"/></app>{sharing}
   </domain>
   {others}
-</system>"#
+</system>"#,
+        control::apps(JOBS)
     )
 }
 
@@ -76,8 +70,8 @@ fn unharmed(text: &str, others: &[&str]) -> Result<Seen, String> {
     if !matches!(report.code, Some(0 | 3)) || console.contains("kernel: panicked") {
         return fail(format!("ended with {:?}", report.code));
     }
-    let honest = ["sensor", "controller", "actuator", "high", "client"];
-    for name in honest.iter().chain(others) {
+    let honest = control::LOOP.iter().chain(&["high", "client"]);
+    for name in honest.chain(others) {
         if report.stopped(name) != Some("exit 0") {
             return fail(format!("{name}: {:?}", report.stopped(name)));
         }
@@ -97,7 +91,7 @@ fn unharmed(text: &str, others: &[&str]) -> Result<Seen, String> {
     if let Some(line) = console.lines().find(|line| line.contains("] won: ")) {
         return fail(line.to_owned());
     }
-    if report.flows().len() != JOBS || !report.values(MarkerKind::DeadlineMiss, 4).is_empty() {
+    if !control::kept_up(&report, JOBS) {
         return fail("the loop missed something".to_owned());
     }
     if !console.contains("kernel: books: all is there that was there at boot") {
@@ -372,7 +366,7 @@ fn pair(seed: u64) -> String {
         }
         _ => system(
             &format!(
-                r#"{}<manager name="greedy" tile="7" program="attack/raider"><limit endpoints="60" page-tables="80" kernel-memory="64KiB" memory="4MiB"/><domain name="nobody" criticality="E"><app name="nobody" tile="7" program="adversary/spin" background="true"/></domain></manager>"#,
+                r#"{}<manager name="greedy" tile="7" program="attack/raider"><limit endpoints="60" page-tables="80" kernel-memory="64KiB" memory="4MiB"/><domain name="idle" criticality="E"><app name="idle" tile="7" program="adversary/spin" background="true"/></domain></manager>"#,
                 below(&first)
             ),
             "",

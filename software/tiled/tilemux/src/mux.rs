@@ -11,7 +11,7 @@ use bulkhead_abi::memory_map::DTU_BASE;
 use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
 use bulkhead_abi::tilemux::{Order, Request, TileMuxError};
 use bulkhead_exec::account::Budget;
-use bulkhead_exec::tile::{Decision, Policy, Scheduler};
+use bulkhead_exec::tile::{Cost, Decision, Policy, Scheduler};
 use bulkhead_hal::paging::{AddressSpace, MapError, PAGE, Rights, TableMemory, USER_END};
 
 pub use bulkhead_abi::tilemux::ACTIVITIES;
@@ -544,15 +544,14 @@ impl<W: Witness> Mux<W> {
         }
     }
 
-    /// A message for an activity came while it did not run. Returns its place if it waited for that.
-    pub fn message(&mut self, id: u16, endpoint: u16, now: impl FnOnce() -> u64) -> Option<usize> {
-        let place = self.place(id)?;
-        let wanted = self.awaits(place)?;
-        if wanted != endpoint && wanted != NO_ENDPOINT {
-            return None;
+    /// A message for the activity in a place came while it did not run. Returns whether it waited for that.
+    pub fn message(&mut self, place: usize, endpoint: u16, now: impl FnOnce() -> u64) -> bool {
+        let wanted = self.awaits(place);
+        let awaited = wanted == Some(endpoint) || wanted == Some(NO_ENDPOINT);
+        if awaited {
+            self.wake(place, now());
         }
-        self.wake(place, now());
-        Some(place)
+        awaited
     }
 
     /// Ends the wait of the activity in a place.
@@ -575,11 +574,22 @@ impl<W: Witness> Mux<W> {
         self.scheduler.to_end(place);
     }
 
-    /// The activity in a place ran from one moment to another.
-    pub fn charge(&mut self, place: usize, start: u64, end: u64) {
-        if let Some(again) = self.scheduler.charge(place, start, end) {
+    /// The activity in a place pays for what lasted from one moment to another.
+    pub fn charge(&mut self, place: usize, cost: Cost, start: u64, end: u64) {
+        if let Some(again) = self.scheduler.charge(place, cost, start, end) {
             self.witness.tell(MuxBudget, since(self.ids[place], again));
         }
+    }
+
+    /// Whether the activity in a place pays for the switch from it to another place, or to none.
+    pub fn gives_back(&self, place: usize, next: Option<usize>) -> bool {
+        self.scheduler.gives_back(place, next)
+    }
+
+    /// Whether the activity in a place has a budget and is not less urgent than that in another one.
+    pub fn pays(&self, place: usize, running: usize) -> bool {
+        let limited = self.at(place).is_some_and(|activity| activity.limited);
+        limited && self.urgency(place) >= self.urgency(running)
     }
 
     /// Those who wait for a moment: places and moments.
@@ -607,7 +617,7 @@ impl<W: Witness> Mux<W> {
             let Some((place, until)) = over else { break };
             self.wake(place, until);
         }
-        // Whoever is less urgent than the one that runs is woken when that one ends or waits.
+        // Whoever is less urgent than the one that runs is woken when that one ends or waits; whoever has no budget, when it has one.
         let decision = self.scheduler.decide(now);
         let (bar, until) = match decision {
             Decision::Run { member, until } => (self.urgency(member), until),
@@ -616,7 +626,8 @@ impl<W: Witness> Mux<W> {
         let awaited = self
             .timed()
             .filter(|(place, _)| self.urgency(*place) >= bar);
-        let until = awaited.map(|(_, until)| until).chain(until).min();
+        let begins = awaited.map(|(place, until)| self.scheduler.start(place, until));
+        let until = begins.chain(until).min();
         match decision {
             Decision::Run { member, .. } => Decision::Run { member, until },
             Decision::Idle { .. } => Decision::Idle { until },
