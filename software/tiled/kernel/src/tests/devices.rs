@@ -98,11 +98,25 @@ fn a_device_is_given_by_whoever_is_in_charge_of_its_tile() {
     let (mut system, mut chip) = boot();
     let neighbour = create(&mut system, &mut chip, 200, SEL_TILES + 2);
     start(&mut system, &mut chip, 200);
-    let (kid, piece, gate) = (20, 21, 22);
+    let (kid, piece, gate, purse) = (20, 21, 22, 23);
+    for request in [
+        Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: 300,
+            bytes: 1 << 16,
+        },
+        Syscall::Delegate {
+            activity: 200,
+            source: 300,
+            target: purse,
+        },
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
     let made = Syscall::CreateActivity {
         target: kid,
         tile: SEL_TILE,
-        purse: SEL_KERNEL_MEMORY,
+        purse,
         memory: piece,
         reply: 0,
         priority: 0,
