@@ -456,10 +456,11 @@ calls! {
     /// Gives the device of a tile, its network card, to an activity of that tile that has not been started: maps its registers at
     /// [`crate::network::CARD_ADDRESS`], lets it use a part of the activity's memory, and sends its interrupts to a receive
     /// endpoint. The activity keeps it to its end.
+    /// Only whoever started the tile's TileMux can give it.
     GiveDevice = 31 {
         /// The tile.
         tile: u16,
-        /// The activity, which the caller created.
+        /// The activity.
         activity: u16,
         /// An active receive endpoint of the activity.
         endpoint: u16,

@@ -262,6 +262,68 @@ fn further_attacks_leave_the_honest_alone() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// Children that end when they are stopped: an honest TileMux then seems to lie, and after some more its tile was lost. Two others turn the order
+/// in which the kernel hears.
+#[test]
+fn children_that_end_when_they_are_stopped_cost_nobody_his_tile() {
+    let two = hostile("h1", "stops", 1, "16KiB") + &hostile("greedy", "stops", 2, "16KiB");
+    let busy = hostile("h2", "waits", 3, "16KiB").replace(r#"tile="7""#, r#"tile="4""#);
+    match judge("stops", &system(&below(&(two + &busy)), ""), &[], alone()) {
+        Ok(seen) => assert!(seen.done[1] > 40, "no attack\n{}", seen.report.console),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Many that wait until the same moments: their answers are pieces of work, between which the important one calls.
+#[test]
+fn many_that_wait_until_one_moment_delay_nobody_important() {
+    let many: String = (1..=10)
+        .map(|n| {
+            let kind = r#"<argument name="kind" value="moments"/><argument name="say" value="20"/>"#;
+            format!(r#"<app name="h{n}" tile="7" program="attack/raider" background="true">{kind}<limit kernel-memory="4KiB"/></app>"#)
+        })
+        .collect();
+    match judge("moments", &system(&below(&many), ""), &[], alone()) {
+        Ok(seen) => assert!(seen.done[0] >= 40, "no attack\n{}", seen.report.console),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Texts of nothing but line ends, each of which becomes a line with a name: an important one's line comes before all but the one that has begun.
+#[test]
+fn texts_of_many_lines_delay_no_important_line() {
+    let worst = |others: &str| {
+        let report = boot_booked(&format!(
+            r#"<system name="lines" platform="./shared.xml" duration="100ms" manager-tile="1">
+  <domain name="control" criticality="A"><app name="talker" tile="2" program="attack/talker"/></domain>
+  {others}
+</system>"#
+        ));
+        let (console, spans) = (&report.console, report.spans(2));
+        assert_eq!(report.stopped("talker"), Some("exit 0"), "{console}");
+        assert_eq!(spans.len(), 60, "{console}");
+        let lines = console.lines().filter(|line| line.starts_with("[hostile/"));
+        (spans.into_iter().max().unwrap_or(0), lines.count())
+    };
+    let (alone, _) = worst("");
+    let hogs: String = (3..7)
+        .map(|tile| {
+            format!(r#"<app name="a-name-as-long-as-{tile}" tile="{tile}" program="attack/raider" background="true"><argument name="kind" value="lines"/></app>"#)
+        })
+        .collect();
+    let (beside, lines) = worst(&below(&hogs));
+    println!("worst line {beside} cycles, alone {alone}; {lines} lines of others");
+    assert!(lines > 400, "no attack");
+    // A line that has begun, in two pieces, a piece for each text that comes, and a step of a job or a call that had begun.
+    assert!(beside <= alone + 8 * LONGEST, "{beside} instead of {alone}");
+}
+
+/// The device of a tile is for its manager to give, whoever lives there.
+#[test]
+fn nobody_takes_the_device_of_his_tile() {
+    attack("device", "16KiB", "", &[], |seen| seen.done[2] >= 20);
+}
+
 /// Finding 9: who waits in the kernel takes no place from others.
 #[test]
 fn many_that_wait_leave_room_for_a_manager() {

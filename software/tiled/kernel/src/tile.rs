@@ -44,8 +44,8 @@ pub struct Tile {
     pub(crate) asked: PaidLine<Caller, Asked>,
     /// When the first of them must have been answered, in nanoseconds since reset.
     pub(crate) until: u64,
-    /// Notifications that could not be true.
-    pub(crate) lies: u16,
+    /// Notifications that could not be true, less those that come late because their activities were stopped at the same moment.
+    pub(crate) lies: i32,
     /// Who started TileMux; only he may give memory for page tables, because who reaches those reaches the whole tile.
     pub lit_by: HolderId,
     /// Memory for page tables.

@@ -21,11 +21,12 @@ use bulkhead_abi::tilemux::{
     PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_SLOT, Request, TileMuxError, decode_print, decode_stopped,
 };
 use bulkhead_abi::words::{Aligned, Name, Words};
-use bulkhead_common::payer::Fixed;
+use bulkhead_common::payer::{Boot, Fixed, Paid, PaidList};
 use bulkhead_hal::{dtu, marker};
 use bulkhead_kernel::console::Lines;
 use bulkhead_kernel::hardware::{Hardware, Region, Right};
 use bulkhead_kernel::system::{Reply, System, Ticket, memory_endpoint};
+use core::fmt::Display;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Receive endpoints for system calls, one for each priority.
@@ -51,6 +52,9 @@ const SLOTS: u16 = TILE_GROUP as u16;
 pub const PRINTS: u16 = SYSCALL_REPLIES + PRIORITIES as u16 * CALL_SLOTS;
 const _: () = assert!(PRINTS as usize == KERNEL_ENDPOINTS);
 
+/// A text that came and is not written whole: the priority of its writer, the group of its tile and where it is, and its bytes that are written.
+type Text = (u8, (u16, u32), usize);
+
 /// The kernel's unit.
 pub struct Unit {
     /// User tiles.
@@ -63,8 +67,9 @@ pub struct Unit {
     turns: (u16, u16),
     buffers: arch::Buffers,
     console: Lines,
-    /// The message whose text is being printed: the group of its tile, and where it is.
-    printed: Option<(u16, u32)>,
+    /// The text that is being printed, and those that come next: one of each tile at most.
+    printed: Option<Text>,
+    texts: PaidList<Boot, Text>,
     /// Pieces of texts that were printed since it was said last that somebody stopped.
     pub said: usize,
 }
@@ -97,6 +102,7 @@ impl Unit {
             buffers,
             console: Lines::default(),
             printed: None,
+            texts: Paid::new(Vec::with_capacity(tiles.len())),
             said: 0,
         };
         let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
@@ -230,23 +236,29 @@ impl Unit {
         fetch_unread(FIRST + level as u16)
     }
 
-    /// The next text: its group and the offset for [`print`](Self::print). Each group of tiles has its turn.
-    pub fn text(&mut self) -> Option<(u16, u32)> {
+    /// Takes in the next text that came, if there is one. Each group of tiles has its turn.
+    fn take_text(&mut self, system: &System) -> Option<()> {
         let group = self.next_group(PRINTS, self.turns.0)?;
         self.turns.0 = group + 1;
-        Some((group, fetch_unread(PRINTS + group)?))
+        let offset = fetch_unread(PRINTS + group)?;
+        let (tile, payload) = self.buffers.message(self.text_buffer(group), offset);
+        let writer = decode_print(payload).and_then(|(id, _)| system.on(id, tile as u16));
+        self.line_up((writer.map_or(0, |a| a.priority), (group, offset), 0));
+        Some(())
+    }
+
+    /// A text comes behind all that are as important.
+    fn line_up(&mut self, text: Text) {
+        let place = self.texts.partition_point(|other| other.0 >= text.0);
+        self.texts.insert(place, text);
     }
 
     /// Sleeps until a message comes or the clock shows `until`.
     pub fn sleep(&mut self, until: Option<u64>) {
-        let timeout = match until {
-            None => 0,
-            Some(until) => match until.saturating_sub(dtu::time()) {
-                0 => return,
-                timeout => timeout,
-            },
-        };
-        dtu::sleep(NO_ENDPOINT, timeout);
+        let timeout = until.map(|until| until.saturating_sub(dtu::time()));
+        if timeout != Some(0) {
+            dtu::sleep(NO_ENDPOINT, timeout.unwrap_or(0));
+        }
     }
 
     /// Answers a system call.
@@ -259,9 +271,14 @@ impl Unit {
         }
     }
 
-    /// Whether something is to be written to the console.
+    /// Whether there is something to write to the console that has not come just now.
     pub fn is_printing(&self) -> bool {
-        self.printed.is_some() || self.console.has_line()
+        self.printed.is_some() || !self.texts.is_empty() || self.console.has_line()
+    }
+
+    /// Whether there is something to write to the console.
+    pub fn has_text(&self) -> bool {
+        self.is_printing() || self.next_group(PRINTS, 0).is_some()
     }
 
     /// Whether a line of the kernel's own can begin.
@@ -269,53 +286,70 @@ impl Unit {
         !self.console.has_line()
     }
 
-    /// Begins to print text.
-    pub fn print(&mut self, system: &System, (group, offset): (u16, u32)) {
+    /// Begins to print a text, or goes on with it.
+    fn print(&mut self, system: &System, (level, (group, offset), written): Text) {
         let buffer = self.text_buffer(group);
         let (tile, payload) = self.buffers.message(buffer, offset);
         if let Some((activity, text)) = decode_print(payload) {
             // A tile can name its own activities only; what is long gone has no name any more.
             let tile = tile as u16;
             let writer = (tile, activity);
-            match system.name_on(activity, tile) {
-                Some(name) => self.console.text(writer, name, text),
-                None => {
-                    let name = format_args!("activity {activity} of tile {tile}");
-                    self.console.text(writer, name, text)
-                }
-            }
+            let gone = format_args!("activity {activity} of tile {tile}");
+            let name = system.on(activity, tile).map(|_| system.path(activity));
+            let name = name.as_ref().map_or(&gone as &dyn Display, |name| name);
+            self.console.text(writer, name, text, written);
         }
-        self.printed = Some((group, offset));
+        self.printed = Some((level, (group, offset), written));
     }
 
-    /// Writes a piece of what is to be printed. When a text is there, its tile may send more.
-    pub fn print_more(&mut self) {
+    /// Takes in a text that came, or writes a piece of what is to be printed.
+    pub fn write(&mut self, system: &System) {
+        if !self.can_say() || self.take_text(system).is_none() {
+            self.print_more(system);
+        }
+    }
+
+    /// Writes a piece of what is to be printed: of the most important text; those that are as important take turns after each line. When a text
+    /// is there, its tile may send more.
+    fn print_more(&mut self, system: &System) {
+        if self.can_say() && self.printed.is_none() && !self.texts.is_empty() {
+            let first = self.texts.remove(0);
+            return self.print(system, first);
+        }
         self.console.step(&mut arch::Console);
-        if let Some((group, offset)) = self.printed.filter(|_| !self.console.has_text()) {
+        let Some((level, (group, offset), _)) = self.printed else {
+            return;
+        };
+        if !self.console.has_text() {
             self.printed = None;
             let data = self.buffers.fill(&[0]);
             if dtu::reply(PRINTS + group, offset, data).is_err() {
                 check(dtu::acknowledge(PRINTS + group, offset));
             }
+        } else if let Some(written) = self.console.written()
+            && !self.texts.is_empty()
+        {
+            self.printed = None;
+            self.line_up((level, (group, offset), written));
         }
     }
 
     /// Begins a line of the kernel's own, never inside a line of others.
-    pub fn begin_line(&mut self, line: impl core::fmt::Display) {
+    pub fn begin_line(&mut self, line: impl Display) {
         self.console.line(line);
     }
 
     /// Prints a line of the kernel's own at once, and all that was begun.
-    pub fn line(&mut self, line: impl core::fmt::Display) {
-        self.flush();
+    pub fn line(&mut self, system: &System, line: impl Display) {
+        self.flush(system);
         self.begin_line(line);
-        self.flush();
+        self.flush(system);
     }
 
-    /// Writes all that was begun.
-    pub fn flush(&mut self) {
+    /// Writes all that has been taken in.
+    pub fn flush(&mut self, system: &System) {
         while self.is_printing() {
-            self.print_more();
+            self.print_more(system);
         }
     }
 

@@ -425,18 +425,8 @@ impl System {
         activity: u16,
         cause: StopCause,
     ) {
-        let found = self.activities.get(activity);
-        let Some(found) = found.filter(|a| self.tiles[a.tile].id == tile) else {
+        if self.on(activity, tile).is_none() || !self.runs_no_more(activity, cause) {
             return self.lied(hardware, tile);
-        };
-        let (state, level, node) = (found.state(), usize::from(found.priority), found.node);
-        if matches!(state, State::Creating | State::Stopped(_)) {
-            return self.lied(hardware, tile);
-        }
-        self.stopped(activity, cause);
-        // If it was faster than the kernel's request, the revocation goes on.
-        if state != State::Stopping {
-            self.jobs.end(level, node, self.space.birth(node));
         }
         self.take_device(hardware, activity);
     }

@@ -84,13 +84,10 @@ impl System {
         else {
             return false;
         };
-        let has_dependents = self.space.dependents(node, 1).next().is_some();
-        let Ok(index) = self.tile_index(tile) else {
+        let dependent = self.space.dependents(node, 1).next();
+        let (None, Ok(index)) = (dependent, self.tile_index(tile)) else {
             return false;
         };
-        if has_dependents {
-            return false;
-        }
         if u64::from(endpoint) < PMP_WINDOWS {
             return self.close_window(hardware, index, endpoint, true);
         }

@@ -20,8 +20,8 @@ impl System {
     /// Gives the device of a tile to an activity.
     ///
     /// # Errors
-    /// [`SyscallError::WrongState`] if somebody has it or the activity has been started, [`SyscallError::NoTile`] if it
-    /// lives elsewhere, [`SyscallError::NotReceiver`] if the endpoint is not one of its own for receiving.
+    /// [`SyscallError::WrongState`] if somebody has it, the activity has been started, or the caller has not started the tile's TileMux;
+    /// [`SyscallError::NoTile`] if it lives elsewhere, [`SyscallError::NotReceiver`] if the endpoint is not one of its own for receiving.
     pub(super) fn give_device(
         &mut self,
         hardware: &mut impl Hardware,
@@ -40,10 +40,9 @@ impl System {
         if target.tile != index {
             return Err(SyscallError::NoTile);
         }
-        // An activity has its own tile's capability, too; but nobody has created himself.
-        let creator = self.activities.get(target.creator).map(|c| c.holder);
+        // Whoever lives on a tile has a capability for it; but the device is for whoever is in charge of the tile to give.
         if target.state() != State::Created
-            || creator != Some(caller)
+            || !self.is_in_charge(index, caller)
             || self.tiles[index].device.is_some()
         {
             return Err(SyscallError::WrongState);

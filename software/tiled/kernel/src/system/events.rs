@@ -177,17 +177,16 @@ impl System {
         !self.timers.is_empty()
     }
 
-    /// Answers those whose patience has ended. Returns when the next one's ends.
+    /// Answers the first whose patience has ended, if there is one; many may wait until the same moment, and each is a piece of work.
+    /// Returns when the next one's ends, or has ended.
     pub fn expire(&mut self, now: u64) -> Option<u64> {
-        while let Some(&(until, id)) = self.timers.first() {
-            if until > now {
-                return Some(until);
-            }
+        let (until, id) = *self.timers.first()?;
+        if until <= now {
             self.timers.pop_first();
             if let Some(waiting) = self.wait_no_more(id) {
                 self.answer(waiting.ticket, Err(SyscallError::Timeout));
             }
         }
-        None
+        self.timers.first().map(|next| next.0)
     }
 }

@@ -220,10 +220,10 @@ impl System {
         self.activities.get(id).map(|a| &self.tiles[a.tile])
     }
 
-    /// The path of an activity that is on this tile (its number on the network).
-    pub fn name_on(&self, id: u16, tile: u16) -> Option<Path<'_>> {
-        let activity = self.activities.get(id)?;
-        (self.tiles[activity.tile].id == tile).then_some(self.activities.path(id))
+    /// An activity that is on this tile (its number on the network).
+    pub fn on(&self, id: u16, tile: u16) -> Option<&Activity> {
+        let found = self.activities.get(id);
+        found.filter(|a| self.tiles[a.tile].id == tile)
     }
 
     /// Who an activity is.

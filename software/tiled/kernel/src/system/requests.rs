@@ -6,7 +6,7 @@
 //! A TileMux is asked one thing at a time, in order.
 
 use super::{System, Ticket, done};
-use crate::activity::{State, count};
+use crate::activity::{Activity, State, count};
 use crate::hardware::Hardware;
 use bulkhead_abi::syscall::{StopCause, SyscallError};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
@@ -16,7 +16,7 @@ use bulkhead_abi::tilemux::{Request, TileMuxError};
 pub const PATIENCE: u64 = 50_000_000;
 
 /// Notifications of a TileMux that cannot be true, beyond which its tile is lost. An honest one sends none.
-pub const LIES_MAX: u16 = 16;
+pub const LIES_MAX: i32 = 16;
 
 /// Bits of the number of a request that say which tile was asked.
 const TILE_BITS: u32 = 16;
@@ -163,16 +163,13 @@ impl System {
         self.resolved(hardware, index, asked.activity, asked.then, outcome);
     }
 
-    /// Gives up tiles that have not answered in time. Returns when the next one's time ends.
+    /// Gives up a tile that has not answered in time, if there is one. Returns when the next one's time ends, or has ended.
     pub fn expire_tiles(&mut self, hardware: &mut impl Hardware) -> Option<u64> {
-        let now = hardware.time();
-        while let Some(&(until, index)) = self.due.first() {
-            if until > now {
-                return Some(until);
-            }
+        let (until, index) = *self.due.first()?;
+        if until <= hardware.time() {
             self.lose(hardware, index.into());
         }
-        None
+        self.due.first().map(|next| next.0)
     }
 
     /// A notification of a tile that cannot be true.
@@ -200,17 +197,7 @@ impl System {
         let cause = StopCause::TileLost;
         for place in 0..self.tiles[index].activities.len() {
             let id = self.tiles[index].activities[place];
-            let Some(activity) = self.activities.get(id) else {
-                continue;
-            };
-            let (state, level, node) = (activity.state(), activity.priority, activity.node);
-            if matches!(state, State::Creating | State::Stopped(_)) {
-                continue;
-            }
-            self.stopped(id, cause);
-            if state != State::Stopping {
-                self.jobs.end(level.into(), node, self.space.birth(node));
-            }
+            self.runs_no_more(id, cause);
         }
         self.fail_requests(hardware, index, SyscallError::TileLost);
     }
@@ -256,10 +243,28 @@ impl System {
             Then::Stopped => {
                 let state = self.activities.get(activity).map(|a| a.state());
                 if state == Some(State::Stopping) {
+                    // It had ended by itself: TileMux has sent a notification, and the kernel hears the answer first.
+                    self.tiles[index].lies -= i32::from(outcome.is_err());
                     self.stopped(activity, StopCause::Killed);
                 }
             }
         }
+    }
+
+    /// An activity that ran has stopped, so its end begins, or goes on. Whether there is one that ran.
+    pub(super) fn runs_no_more(&mut self, id: u16, cause: StopCause) -> bool {
+        let found = self.activities.get(id);
+        let running = |a: &&Activity| !matches!(a.state(), State::Creating | State::Stopped(_));
+        let Some(activity) = found.filter(running) else {
+            return false;
+        };
+        let (state, level, node) = (activity.state(), activity.priority, activity.node);
+        self.stopped(id, cause);
+        // If it was faster than the kernel's request, the revocation goes on.
+        if state != State::Stopping {
+            self.jobs.end(level.into(), node, self.space.birth(node));
+        }
+        true
     }
 
     /// An activity runs no more: that is to be said, if anybody knows of it.

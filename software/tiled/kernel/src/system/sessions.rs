@@ -13,6 +13,7 @@ use crate::hardware::Hardware;
 use crate::post;
 use bulkhead_abi::syscall::arguments::{Exchange, OpenSession};
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Event, ServerRequest, SyscallError};
+use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Notice, Object, Removed};
 
 /// A question waits for so many nanoseconds at most, from its asking on.
@@ -20,7 +21,7 @@ pub const PATIENCE: u64 = 50_000_000;
 
 /// Questions that are taken back at most in one piece of work, if a server cannot be asked.
 const REFUSED_MAX: u32 = 4;
-/// The first word of a notice that a session was closed; the second is the server's number for it.
+/// The first word of a notice that a session was closed; the second is the server's number for it, the third that of the activity which had it.
 const CLOSED: u64 = u64::MAX;
 
 /// The call that a server is asked for.
@@ -300,7 +301,9 @@ impl System {
         let Some(service) = removed.origin.map(|s| self.space.owner(s)) else {
             return;
         };
-        let words = [CLOSED, ident, 0, 0, 0, 0];
+        // A server may know its client by his number; what number the server chose for the session says nothing.
+        let client = self.number(removed.holder).unwrap_or(KERNEL_ACTIVITY);
+        let words = [CLOSED, ident, client.into(), 0, 0, 0];
         let Some(mut closed) = self.space.offer(service).map(|offer| offer.closed) else {
             return;
         };
@@ -313,7 +316,7 @@ impl System {
             if let Some(offer) = self.space.offer(service) {
                 offer.closed = closed;
             }
-            self.mention(ident, true);
+            count(&mut self.mentions, client, true);
             self.ask_next(hardware, service);
         }
     }
@@ -333,35 +336,63 @@ impl System {
     /// A server hears of a closed session, or is no more.
     fn closing_heard(&mut self, words: &[u64; NOTICE_WORDS]) {
         self.questions -= 1;
-        self.mention(words[1], false);
-    }
-
-    /// A server is to hear of an activity of this number, or has heard.
-    fn mention(&mut self, ident: u64, more: bool) {
-        if let Ok(id) = u16::try_from(ident) {
-            count(&mut self.mentions, id, more);
-        }
+        count(&mut self.mentions, words[2] as u16, false);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::activity::count;
     use crate::system::NUMBERS_END;
-    use crate::tests::boot;
+    use crate::tests::sessions::served;
+    use crate::tests::{boot, finish, later};
+    use bulkhead_abi::syscall::{StopCause, Syscall};
 
     /// Before, a number that servers were to hear of 255 times was never used again; with all numbers the kernel would have looked for ever.
     #[test]
     fn numbers_come_back_however_often_servers_were_to_hear_of_them() {
         let (mut system, _) = boot();
         let next = system.next_activity;
-        (0..1000).for_each(|_| system.mention(next.into(), true));
+        (0..1000).for_each(|_| count(&mut system.mentions, next, true));
         assert_eq!(system.number_for_new().map(|new| new.0), Some(next + 1));
-        (0..1000).for_each(|_| system.mention(next.into(), false));
+        (0..1000).for_each(|_| count(&mut system.mentions, next, false));
         system.next_activity = next;
         assert_eq!(system.number_for_new().map(|new| new.0), Some(next));
-        (0..NUMBERS_END).for_each(|id| system.mention(id.into(), true));
+        (0..NUMBERS_END).for_each(|id| count(&mut system.mentions, id, true));
         assert_eq!(system.number_for_new(), None);
-        (0..NUMBERS_END).for_each(|id| system.mention(id.into(), false));
+        (0..NUMBERS_END).for_each(|id| count(&mut system.mentions, id, false));
         assert!(system.number_for_new().is_some());
+    }
+
+    /// The server chooses what it calls its sessions. Before, it chose numbers of activities that come next, and whoever created one waited
+    /// until the kernel had found another.
+    #[test]
+    fn only_its_own_sessions_keep_the_number_of_an_activity_that_is_gone() {
+        let (mut system, mut chip, client, _) = served();
+        let next = system.next_activity;
+        for session in 0..8 {
+            let open = Syscall::OpenSession {
+                service: 30,
+                target: 100 + session,
+                argument: 0,
+            };
+            assert_eq!(later(&mut system, &mut chip, client, open), Ok(None));
+            let (.., number) = chip.asked.last().cloned().unwrap();
+            system.answered(&mut chip, number, &[0, (next + session).into()]);
+            while system.take_reply().is_some() {}
+        }
+        system.notified(&mut chip, 2, client, StopCause::Exit(0));
+        finish(&mut system, &mut chip);
+        // The server hears of one of them.
+        assert!(system.has_questions() && system.activity(client).is_none());
+        assert_eq!(system.number_for_new().map(|new| new.0), Some(next));
+        system.next_activity = client;
+        assert_ne!(system.number_for_new().map(|new| new.0), Some(client));
+        while system.has_questions() {
+            let (.., number) = chip.asked.last().cloned().unwrap();
+            system.answered(&mut chip, number, &[0]);
+        }
+        system.next_activity = client;
+        assert_eq!(system.number_for_new().map(|new| new.0), Some(client));
     }
 }

@@ -63,7 +63,7 @@ impl System {
         let window = window.ok_or(SyscallError::NoWindow)?;
         let aligned = region.base.is_multiple_of(PAGE) && region.size.is_multiple_of(PAGE);
         // What can only be read is no place for TileMux and page tables; and only who started TileMux takes one window more.
-        let more = target.is_lit && tables == 0 && self.may_give_tables(index, caller);
+        let more = target.is_lit && tables == 0 && self.is_in_charge(index, caller);
         // What shows there already takes no window: an application has nothing else, and leaves them to managers.
         let right =
             target.physical(region, false).is_none() && (range.rights == 7 || read_only && more);
@@ -72,7 +72,7 @@ impl System {
         }
         let tables = tables.checked_mul(PAGE).ok_or(SyscallError::NoMemory)?;
         let program = match target.is_lit {
-            true if tables > 0 && !self.may_give_tables(index, caller) => {
+            true if tables > 0 && !self.is_in_charge(index, caller) => {
                 return Err(SyscallError::BadArgument);
             }
             true => None,
@@ -113,9 +113,9 @@ impl System {
         Ok(())
     }
 
-    /// Whether an activity may give memory for page tables of a tile: who started its TileMux, and the root manager where the
-    /// kernel did.
-    fn may_give_tables(&self, index: usize, caller: HolderId) -> bool {
+    /// Whether an activity may give away a tile's device, and memory for its page tables: who started its TileMux, and the root manager where
+    /// the kernel did.
+    pub(super) fn is_in_charge(&self, index: usize, caller: HolderId) -> bool {
         let lit_by = self.tiles[index].lit_by;
         let creator = |id: u16| self.activities.get(id).map(|a| a.creator);
         let is_root = |id: u16| creator(id) == Some(KERNEL_ACTIVITY);

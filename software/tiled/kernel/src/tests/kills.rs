@@ -536,7 +536,7 @@ impl Play {
     /// Time passes, everything is taken back, and nothing is missing.
     fn close(mut self, left: &Left) -> (usize, bool, BTreeMap<String, u64>) {
         self.chip.now += 1_000_000_000;
-        self.system.expire(self.chip.now);
+        expire_all(&mut self.system, self.chip.now);
         self.pump();
         self.chip.deaf.clear();
         let expected: &[Actor] = match self.kill {

@@ -12,7 +12,7 @@ mod properties;
 mod refusals;
 mod rights;
 mod senders;
-mod sessions;
+pub mod sessions;
 mod tiles;
 
 use crate::activity::State;
@@ -361,6 +361,11 @@ pub fn later(
     Ok(None)
 }
 
+/// All whose patience has ended hear so.
+pub fn expire_all(system: &mut System, now: u64) {
+    while system.expire(now).is_some_and(|next| next <= now) {}
+}
+
 /// An activity hears all that there is to hear. Returns how much.
 pub fn hear_all(system: &mut System, chip: &mut Chip, id: u16) -> usize {
     let mut count = 0;
@@ -368,7 +373,7 @@ pub fn hear_all(system: &mut System, chip: &mut Chip, id: u16) -> usize {
     while let Ok(Some(_)) = later(system, chip, id, wait) {
         count += 1;
     }
-    system.expire(1);
+    expire_all(system, 1);
     while system.take_reply().is_some() {}
     count
 }

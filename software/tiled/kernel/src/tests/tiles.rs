@@ -228,7 +228,7 @@ fn a_tile_that_lies_is_stopped_and_late_answers_are_nothing() {
         system.notified(
             &mut chip,
             2,
-            [1, 77, u16::MAX][usize::from(lie) % 3],
+            [1, 77, u16::MAX][lie as usize % 3],
             StopCause::Panic,
         );
         assert!(chip.stopped.is_empty());
@@ -240,6 +240,81 @@ fn a_tile_that_lies_is_stopped_and_late_answers_are_nothing() {
     assert!(system.activity(id).is_none());
     assert_eq!(system.activity(1).unwrap().state(), State::Running);
     check(&mut system);
+}
+
+/// Programs that end at the moment when they are stopped: their TileMux notifies, answers that there is nobody to stop, and the kernel hears
+/// the answer first. Before, whoever did that often took the tile from all who were on it.
+#[test]
+fn a_tile_has_not_told_a_lie_when_its_answer_is_heard_before_its_notification() {
+    let (mut system, mut chip) = boot();
+    let stop = Syscall::Stop { activity: APP };
+    for cause in [StopCause::Exit(7), StopCause::Panic] {
+        for _ in 0..=LIES_MAX {
+            let id = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+            start(&mut system, &mut chip, APP);
+            chip.refuse = true;
+            assert_eq!(later(&mut system, &mut chip, 1, stop), Ok(Some(vec![])));
+            chip.refuse = false;
+            system.notified(&mut chip, 2, id, cause);
+            for selector in [APP + 1, APP + 2] {
+                revoke(&mut system, &mut chip, selector);
+            }
+            hear_all(&mut system, &mut chip, 1);
+        }
+    }
+    assert!(chip.stopped.is_empty());
+    // What comes besides is a lie.
+    for lie in 0..=LIES_MAX {
+        assert_eq!(chip.stopped.is_empty(), lie <= LIES_MAX);
+        system.notified(&mut chip, 2, 77, StopCause::Panic);
+    }
+    assert_eq!(chip.stopped, [2]);
+}
+
+/// However many tiles are late at one moment: each is given up in a piece of work of its own.
+#[test]
+fn tiles_that_are_late_at_one_moment_are_given_up_one_by_one() {
+    let (mut system, mut chip) = boot_on(4);
+    for tile in [2, 3, 4] {
+        let (window, at) = (90 + tile, 100 * tile);
+        let cut = |source, target, size| Syscall::CutMemory {
+            source,
+            target,
+            size,
+        };
+        for request in [
+            cut(SEL_MEMORIES + MEMORY, window, 1 << 22),
+            Syscall::ConfigureTile {
+                tile: SEL_TILES + tile,
+                memory: window,
+                tables: 100,
+            },
+            cut(window, at + 1, 1 << 16),
+            Syscall::DeriveKernelMemory {
+                source: SEL_KERNEL_MEMORY,
+                target: at + 2,
+                bytes: 4096,
+            },
+            creation(at, SEL_TILES + tile, 0),
+        ] {
+            call(&mut system, &mut chip, 1, request).unwrap();
+        }
+    }
+    chip.deaf = vec![2, 3, 4];
+    for activity in [200, 300, 400] {
+        let start = Syscall::Start {
+            activity,
+            entry: PROGRAM_BASE,
+            stack: 0x1000_8000,
+        };
+        assert_eq!(later(&mut system, &mut chip, 1, start), Ok(None));
+    }
+    chip.now = PATIENCE;
+    for given_up in 1..=3 {
+        let next = system.expire_tiles(&mut chip);
+        assert_eq!(chip.stopped.len(), given_up);
+        assert_eq!(next, (given_up < 3).then_some(PATIENCE));
+    }
 }
 
 #[test]
