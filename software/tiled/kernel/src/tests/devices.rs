@@ -96,27 +96,29 @@ fn whoever_ends_loses_the_device_before_his_memory() {
 #[test]
 fn a_device_is_given_by_whoever_is_in_charge_of_its_tile() {
     let (mut system, mut chip) = boot();
-    let neighbour = create(&mut system, &mut chip, 200, SEL_TILES + 2);
-    start(&mut system, &mut chip, 200);
-    let (kid, piece, gate, purse) = (20, 21, 22, 23);
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
     for request in [
+        Syscall::CutMemory {
+            source: 99,
+            target: 201,
+            size: 1 << 16,
+        },
         Syscall::DeriveKernelMemory {
             source: SEL_KERNEL_MEMORY,
-            target: 300,
+            target: 202,
             bytes: 1 << 16,
-        },
-        Syscall::Delegate {
-            activity: 200,
-            source: 300,
-            target: purse,
         },
     ] {
         call(&mut system, &mut chip, 1, request).unwrap();
     }
+    let neighbour = creation(200, SEL_TILES + 2, 0);
+    let neighbour = call(&mut system, &mut chip, 1, neighbour).unwrap()[0] as u16;
+    start(&mut system, &mut chip, 200);
+    let (kid, piece, gate) = (20, 21, 22);
     let made = Syscall::CreateActivity {
         target: kid,
         tile: SEL_TILE,
-        purse,
+        purse: SEL_KERNEL_MEMORY,
         memory: piece,
         reply: 0,
         priority: 0,
