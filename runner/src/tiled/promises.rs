@@ -101,7 +101,7 @@ impl Judge<'_> {
                 ended && one.application == app.name
             };
             let ends = self.variant.incidents.iter().filter(own);
-            let last = ends.clone().last()?;
+            let last = ends.clone().next_back()?;
             let is_gone = ends.clone().any(is_done_to) || ends.count() > app.restarts() as usize;
             is_gone.then(|| format!("`{}` was gone before the end: {}", app.name, last.what))
         })
