@@ -203,14 +203,10 @@ fn crash(
     };
     let hart = machine.hart(tile)?;
     let registers: [u64; 32] = std::array::from_fn(|number| hart.register(number));
-    let memories = &machine.config().memories;
-    let memory = memories.first().map(|memory| machine.memory(memory.id));
-    let memory = memory.transpose()?.unwrap_or_default();
     let translated = hart.csr(SATP).is_some_and(|satp| satp != 0);
     let read = |address: u64| {
-        let offset = usize::try_from(address.checked_sub(MEMORY_BASE)?).ok()?;
-        let word = memory.get(offset..offset.checked_add(8)?)?;
-        let mut word: [u8; 8] = word.try_into().ok()?;
+        let mut word = [0; 8];
+        machine.peek(tile, address, &mut word).ok()?;
         // The run ended before what was stored last had a line to be stored in.
         for (store, bytes, value) in hart.waiting_stores() {
             let new = value.to_le_bytes();

@@ -254,8 +254,12 @@ fn a_flood_from_the_other_chip_is_found() {
         if sends_frames(attack) {
             assert!(!attack.identical, "{}", attack.name);
         } else {
-            let little = attack.slowdown == 1000 && attack.waited < 10_000;
-            assert!(attack.identical || little, "{attack:?}");
+            // What is there from reset may change when everything starts, which a program of the catalog does (decision record 0002).
+            let little = attack.slowdown == 1000 || attack.from_reset;
+            assert!(
+                attack.identical || little && attack.waited < 10_000,
+                "{attack:?}"
+            );
         }
     }
     let worst = &domain.attacks[domain.worst.expect("something is felt")];
