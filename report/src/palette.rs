@@ -18,7 +18,7 @@ const APPLICATIONS: [RGBColor; 9] = [
     RGBColor(153, 153, 51),
     RGBColor(170, 68, 153),
 ];
-/// Who is nobody of the description, and what is no application.
+/// Colours of the kernel, of refreshes, and of whatever else is no application of the description.
 const KERNEL: RGBColor = RGBColor(90, 98, 110);
 const REFRESH: RGBColor = RGBColor(200, 205, 212);
 const OWN: RGBColor = RGBColor(150, 157, 168);

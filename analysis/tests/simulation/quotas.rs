@@ -1,8 +1,8 @@
 //! A tile whose applications have quotas and priorities, as TileMux serves them: sporadic servers with switches.
 //!
-//! Event by event, in nanoseconds. A switch comes before each run, and nothing interrupts it. Who begins while somebody less urgent or
-//! nobody runs pays for it; who ends to somebody less or equally urgent, or to nobody, pays for the way there. A
-//! budget comes back one period after the work that used it was released; a switch that begins may overrun it. Equals take turns
+//! Event by event, in nanoseconds. A switch comes before each run, and nothing interrupts it. An application that
+//! begins while nobody or a less urgent one runs pays for the switch to it. One that ends pays for the switch to a less or equally urgent
+//! one, or to none. A budget comes back one period after the work that used it was released; a switch that begins may overrun it. Equals take turns
 //! of a slice. Applications without a budget fill whatever is left. A message interrupts whoever is not more urgent than its receiver, at
 //! the receiver's cost, once until the receiver runs. An application with a `<task>` has jobs of its
 //! cost, as often as they may come. One without does what it can: it loops for ever, has half a budget's work once in its period, or

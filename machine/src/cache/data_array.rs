@@ -45,7 +45,10 @@ impl Cache {
     /// The bytes of a line, if it is here; none of a line where memory is flat.
     pub fn line(&self, address: u64) -> Option<&[u8]> {
         let (set, way) = self.way_of(address)?;
-        Some(self.bytes.get(self.slot(set, way)).unwrap_or(&[]))
+        Some(match self.holds_bytes() {
+            true => &self.bytes[self.slot(set, way)],
+            false => &[],
+        })
     }
 
     /// The bytes of a line that holds data, if it is here. Does not make it dirty.

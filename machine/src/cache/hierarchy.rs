@@ -261,6 +261,7 @@ impl Hierarchy {
     }
 
     /// From now on lines hold data. `alone`: nobody else writes the memory below. To be called while the caches are empty.
+    #[cfg_attr(not(debug_assertions), expect(unused_variables))]
     pub fn hold_data(&mut self, alone: bool) {
         self.holds_data = true;
         self.instructions.cache.hold_bytes();
@@ -272,8 +273,6 @@ impl Hierarchy {
         {
             self.shadow = alone.then(Default::default);
         }
-        #[cfg(not(debug_assertions))]
-        let _ = alone;
     }
 
     /// Bytes of a line.

@@ -96,7 +96,9 @@ impl Hierarchy {
         let Self {
             instructions, data, ..
         } = self;
-        let bytes = data.cache.line(line).unwrap_or(&[]);
+        let bytes = data.cache.line(line);
+        let bytes =
+            bytes.unwrap_or_else(|| panic!("the line at {line:#x} is not in the data cache"));
         instructions.cache.fill_absent(line, false, owner, bytes);
         let ready = now + self.second.as_ref().map_or(data.latency, |s| s.1);
         instructions.comes(line, ready);
@@ -105,6 +107,7 @@ impl Hierarchy {
 
     /// After a fill of the waiter's first-level cache.
     #[inline(always)]
+    #[cfg_attr(not(debug_assertions), expect(unused_variables))]
     fn after_fill<L: Lower>(
         &mut self,
         now: Tick,
@@ -116,7 +119,6 @@ impl Hierarchy {
     ) {
         #[cfg(debug_assertions)]
         self.compare(line, evicted, waiter);
-        let _ = (line, waiter);
         if let Some(evicted) = evicted
             && evicted.dirty
         {

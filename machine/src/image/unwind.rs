@@ -1,4 +1,4 @@
-//! Who called whom: walks a stack by the call frame information that compilers write (DWARF 5, section 6.4).
+//! The callers of a function: walks a stack by the call frame information that compilers write (DWARF 5, section 6.4).
 //!
 //! Why it exists: the place of a fault says what broke, its callers say why. Programs need no frame pointers for it and run as they do
 //! without it: Rust writes `.eh_frame` anyway, and C compilers `.debug_frame` with `-g`. What it deliberately does not know: machines;

@@ -10,9 +10,9 @@
 //!   period after the work that used it was released, so each member interferes with those below no more than a sporadic task with its
 //!   budget as cost (`analysis::schedulability::fixed_priority`).
 //!
-//! Who causes a switch pays for it: whoever begins pays for the way to it and for the way back ([`Scheduler::gives_back`]), and a
-//! message that interrupts somebody else is on its receiver's account ([`Cost::Interrupt`]). So budgets contain the switches,
-//! and nobody loses time to others by what these do with theirs: however often somebody sleeps and wakes up, it takes its budget.
+//! A member that causes a switch pays for it: one that begins pays for the switch to it and for the one back ([`Scheduler::gives_back`]).
+//! A message that interrupts another member is on its receiver's account ([`Cost::Interrupt`]). So budgets contain the switches: however
+//! often a member sleeps and wakes up, others lose no more to it than its budget.
 
 use crate::account::{Account, Budget};
 

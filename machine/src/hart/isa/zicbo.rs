@@ -1,8 +1,8 @@
 //! Cache blocks: management (Zicbom), zeroing (Zicboz) and prefetch hints (Zicbop), as in the RISC-V Base Cache Management Operation
 //! ISA Extensions 1.0.
 //!
-//! Who may execute them is in the environment registers (`execute_system.rs` asks [`super::super::core::Core`]); here is only the
-//! encoding.
+//! The environment registers say which mode may execute them (`execute_cache.rs` asks [`super::super::core::Core`]). This file has
+//! only the encoding.
 
 use super::field::*;
 use super::{Kind, Op, SINK};

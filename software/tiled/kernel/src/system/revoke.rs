@@ -52,7 +52,8 @@ pub(super) enum Job {
     },
 }
 
-/// Who waits for the end of a revocation, and what he hears then: that it is done ([`SyscallError::None`]), or why he needed it.
+/// The caller that waits for the end of a revocation, and its answer then: success ([`SyscallError::None`]), or the error that made the
+/// revocation necessary.
 pub(super) type Waits = Option<(Ticket, SyscallError)>;
 
 /// The jobs of all priorities.
