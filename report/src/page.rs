@@ -6,7 +6,7 @@ use super::format::{grouped, share, span};
 use super::plot::{Axes, Bar, Mark, Series, Upright, application_bars, chart, cumulative};
 use super::table::{FLOW_BOUND, added, culprits, frames_of, percentile, unbounded, victims};
 use crate::Error;
-use crate::book::{BOUNDS, Book, FLOWS, FRAMES, LEDGER, TASKS};
+use crate::book::{BOUNDS, Book, FLOWS, FRAMES, LEDGER, TASKS, VERDICTS};
 use crate::distribution::{note, shown};
 use crate::palette::{ITSELF, Palette};
 use crate::result::{Distribution, FlowResult, RunResult, Sample, VariantResult};
@@ -22,7 +22,7 @@ table { border-collapse: collapse; margin: .8rem 0; font-size: .92rem; font-vari
 th { text-align: right; font-weight: 600; color: var(--soft); border-bottom: 2px solid var(--line); padding: .25rem .7rem; }
 td { text-align: right; padding: .25rem .7rem; border-bottom: 1px solid var(--line); } th:first-child, td:first-child, td.text, th.text { text-align: left; padding-left: 0; }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; } svg { width: 100%; height: auto; } .scroll { overflow-x: auto; }
-td { white-space: nowrap; } td.text { white-space: normal; min-width: 6rem; } details summary { cursor: pointer; color: var(--soft); margin: .5rem 0; }
+pre { font-size: .85rem; } td { white-space: nowrap; } td.text { white-space: normal; min-width: 6rem; } details summary { cursor: pointer; color: var(--soft); margin: .5rem 0; }
 ";
 
 /// A whole page around `body`.
@@ -55,6 +55,10 @@ pub fn report(result: &RunResult, notes: &[String], book: &Book) -> Result<Strin
     let title = format!("{} - Bulkhead", result.system);
     let verdict = html! {
         (result.whole_verdict().markup(&result.happened()))
+        p.soft { "What each word here means: " (book.more(VERDICTS)) }
+        @for (title, crash) in result.crashes() {
+            details open { summary { (title) } pre.scroll { (crash.text()) } }
+        }
         @for note in notes { p.soft { (note) } }
     };
     Ok(page(&title, &chip(result, &verdict, book)?))
@@ -84,7 +88,7 @@ fn chip(result: &RunResult, head: &Markup, book: &Book) -> Result<Markup, Error>
         (head)
         @if let Some(peer) = &result.peer { (neighbour(peer)) }
         @for flow in &flows { (flow_section(result, flow, book)?) }
-        @if !spans.is_empty() { (span_section(result, &spans)?) }
+        @if !spans.is_empty() { (span_section(result, &spans, book)?) }
         (crate::chip::section(result, &palette, book))
         (blame_section(result, &flows, &palette, book)?)
         (request_section(result, book))
@@ -281,7 +285,7 @@ fn flow_row(result: &RunResult, variant: &VariantResult, flow: &FlowResult) -> M
     }
 }
 
-fn span_section(result: &RunResult, applications: &[&str]) -> Result<Markup, Error> {
+fn span_section(result: &RunResult, applications: &[&str], book: &Book) -> Result<Markup, Error> {
     let mut charts = Vec::new();
     for &application in applications {
         let series: Vec<Series> = result
@@ -308,6 +312,7 @@ fn span_section(result: &RunResult, applications: &[&str]) -> Result<Markup, Err
     }
     Ok(html! {
         h2 { "Spans that applications measured" }
+        p.soft { (book.more(FLOWS)) }
         div.scroll { table {
             tr { th { "variant" } th.text { "application" } th { "samples" } th { "least" } th { "p50" } th { "p99" } th { "worst" } th { "mean" } th { "deviation" } }
             @for variant in &result.variants { @for one in &variant.spans {

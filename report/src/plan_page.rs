@@ -9,6 +9,7 @@ use super::plan::{
     Grid, choices, failure, grid, heading, noun, repairs, system_verdict, task_grid, value,
 };
 use crate::Error;
+use crate::book::{ANALYSES, BOUNDS, Book, TASKS, VERDICTS};
 use crate::format::span;
 use bulkhead_analysis::plan::instant::{CriticalInstant, Group, Part, instants};
 use bulkhead_analysis::plan::repair::Repair;
@@ -26,11 +27,11 @@ const WIDE: f64 = 150.0;
 /// Characters of a reason that fit into a picture.
 const REASON: usize = 62;
 
-/// The page of a task system. `found` are its repairs, if they were looked for.
+/// The page of a task system. `found` are its repairs, if they were looked for; `book`: where the book is.
 ///
 /// # Errors
 /// [`Error`] if a picture cannot be drawn.
-pub fn tasks(plan: &Plan, found: Option<&[Repair]>) -> Result<String, Error> {
+pub fn tasks(plan: &Plan, found: Option<&[Repair]>, book: &Book) -> Result<String, Error> {
     let name = &plan.system.name;
     let repaired = found.map(repairs).unwrap_or_default();
     let body = html! {
@@ -40,10 +41,10 @@ pub fn tasks(plan: &Plan, found: Option<&[Repair]>) -> Result<String, Error> {
         @let failed: Vec<String> = plan.failures().into_iter().map(failure).collect();
         (list("What fails", &failed))
         (list("Single changes that repair it, smallest first", &lines(&repaired)))
-        (judged(plan, "processor")?)
+        (judged(plan, "processor", book)?)
         @if !plan.choices.is_empty() { (list("Open in the description, and chosen", &lines(&choices(plan)))) }
         (list("Notes", &plan.notes))
-        (methods(plan.constraints.iter()))
+        (methods(plan.constraints.iter(), book))
     };
     Ok(page(&format!("{name} - Bulkhead"), &body))
 }
@@ -57,6 +58,7 @@ pub fn system(
     runs: &[Run],
     chosen: &[Choice],
     found: &[SystemRepair],
+    book: &Book,
 ) -> Result<String, Error> {
     let all = || runs.iter().flat_map(|run| run.verdict.all());
     let change =
@@ -67,26 +69,27 @@ pub fn system(
         .collect();
     let mut parts = Vec::new();
     for run in runs {
-        parts.push(variant(run)?);
+        parts.push(variant(run, book)?);
     }
     let body = html! {
         h1 { (name) }
         (system_verdict(runs).markup(&[]))
+        p.soft { "What each word here means: " (book.more(VERDICTS)) }
         (list("Single changes that repair it, smallest first", &found.iter().map(change).collect::<Vec<_>>()))
         @for part in &parts { (part) }
         (list("Open in the description, and chosen", &chosen))
-        (methods(all()))
+        (methods(all(), book))
     };
     Ok(page(&format!("{name} - Bulkhead"), &body))
 }
 
 /// One variant: its tasks by policy, then its flows and quotas.
-fn variant(run: &Run) -> Result<Markup, Error> {
+fn variant(run: &Run, book: &Book) -> Result<Markup, Error> {
     let verdict = &run.verdict;
     let failed: Vec<String> = verdict.all().filter(|c| !c.holds).map(failure).collect();
     let mut plans = Vec::new();
     for plan in &verdict.tasks {
-        plans.push((plan.system.policy.word(), judged(plan, "tile")?));
+        plans.push((plan.system.policy.word(), judged(plan, "tile", book)?));
     }
     let constraints = &verdict.constraints;
     let times: Vec<Time> = constraints
@@ -100,6 +103,7 @@ fn variant(run: &Run) -> Result<Markup, Error> {
         @for (policy, part) in &plans { p.soft { "Tiles with " (policy) "; memory interference as included in the tasks' costs." } (part) }
         @if !constraints.is_empty() {
             h3 { "Flows and quotas" }
+            p.soft { (book.more(BOUNDS)) }
             @if !times.is_empty() { (picture(bars(&times)?)) }
             (cells(&grid(constraints.iter())))
         }
@@ -110,7 +114,7 @@ fn variant(run: &Run) -> Result<Markup, Error> {
 }
 
 /// Pictures and tables of one task system. `place` is what its processors are called.
-fn judged(plan: &Plan, place: &str) -> Result<Markup, Error> {
+fn judged(plan: &Plan, place: &str, book: &Book) -> Result<Markup, Error> {
     let groups = instants(&plan.system).map_err(Error::new)?;
     let is_task = |kind: Kind| matches!(kind, Kind::Response | Kind::Tardiness);
     let rest = || plan.constraints.iter().filter(|c| !is_task(c.kind));
@@ -137,6 +141,7 @@ fn judged(plan: &Plan, place: &str) -> Result<Markup, Error> {
     Ok(html! {
         @if !of_tasks.is_empty() {
             h2 { "Responses and deadlines" }
+            p.soft { (book.more(TASKS)) }
             (picture(bars(&of_tasks)?))
             (left_out(of_tasks.len()))
             (cells(&task_grid(plan)))
@@ -179,14 +184,15 @@ fn cells(grid: &Grid) -> Markup {
 }
 
 /// Which test stands behind which constraint.
-fn methods<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> Markup {
+fn methods<'a>(constraints: impl Iterator<Item = &'a Constraint>, book: &Book) -> Markup {
     let mut all: Vec<(&str, &str)> = constraints.map(|c| (noun(c.kind), c.method)).collect();
     all.sort_unstable();
     all.dedup();
     html! {
         @if !all.is_empty() {
             details { summary { "How bounds were found" }
-                ul { @for (what, method) in &all { li { (what) ": " (method) } } } }
+                ul { @for (what, method) in &all { li { (what) ": " (method) } } }
+                p { (book.more(ANALYSES)) } }
         }
     }
 }

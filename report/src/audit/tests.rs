@@ -5,6 +5,7 @@ use super::result::{
     RequestAudit, SCHEMA, Verdict,
 };
 use super::text;
+use crate::book::Book;
 use crate::result::{Bound, Interference, Provenance};
 
 fn sample() -> AuditResult {
@@ -110,7 +111,7 @@ fn a_domain_beside_which_nobody_was_attacked_is_not_judged() {
 
 #[test]
 fn the_page_says_the_same_and_loads_nothing() {
-    let page = super::page::page(&sample());
+    let page = super::page::page(&sample(), &Book::default());
     for part in [
         "bounded disturbance",
         "1.250",
@@ -172,7 +173,7 @@ fn the_summary_of_two_chips_says_which_domain_is_where() {
 
 #[test]
 fn the_page_of_two_chips_uses_each_chips_clock() {
-    let page = super::page::page(&two_chips());
+    let page = super::page::page(&two_chips(), &Book::default());
     for part in [
         "and far on tiled-fpga",
         "far/net (B, chip far)",

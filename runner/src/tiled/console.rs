@@ -36,6 +36,7 @@ pub fn incidents(
                 false => "",
             };
             Incident {
+                crash: None,
                 kind: match notice.what.starts_with("stopped: exit ") {
                     true => IncidentKind::Stopped,
                     false => IncidentKind::Crash,
@@ -86,6 +87,7 @@ pub fn kernel_stop(
         }
     };
     Some(Incident {
+        crash: None,
         kind: IncidentKind::KernelStopped,
         at: None,
         tile: system.kernel_tile,
@@ -125,6 +127,7 @@ fn given_up(system: &System, console: &str) -> Vec<Incident> {
             .split_once("` is not started again: ")?;
         let app = system.apps.iter().find(|app| app.name == name)?;
         is_below(system, name, manager).then(|| Incident {
+            crash: None,
             kind: IncidentKind::Stopped,
             at: None,
             tile: app.tile,

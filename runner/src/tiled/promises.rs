@@ -402,6 +402,7 @@ mod tests {
                 flows: vec![flow(&[900], Some(900))],
                 tasks: vec![task(5, 0)],
                 incidents: vec![Incident {
+                    crash: None,
                     kind,
                     at: None,
                     tile: 2,

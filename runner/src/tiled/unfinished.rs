@@ -37,6 +37,7 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
     let foreground = system.apps.iter().filter(|app| !app.background);
     let open = foreground.filter(|app| !ended.contains(&app.name));
     let of = |application: &str, tile: u16, what: String| Incident {
+        crash: None,
         kind: IncidentKind::Unfinished,
         at: None,
         tile,
