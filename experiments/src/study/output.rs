@@ -11,6 +11,7 @@ use bulkhead_analysis::mc2::parameters::StudyParameters;
 use bulkhead_analysis::mc2::schemes::Scheme;
 use bulkhead_analysis::mc2::task_system::CATEGORIES;
 use bulkhead_report::book::{Book, STUDY};
+use bulkhead_report::format::counted;
 use bulkhead_report::page;
 use bulkhead_report::table::{plain, render};
 use bulkhead_runner::error::Error;
@@ -175,7 +176,7 @@ pub fn page(result: &StudyResult, book: &Book) -> Result<String, Error> {
     let identity = &result.identity;
     let body = html! {
         h1 { "Schedulability study of the mixed-criticality kernel" }
-        p.soft { (result.scenarios) " scenarios, " (identity.schemes.len()) " schemes, " (result.systems)
+        p.soft { (counted(result.scenarios, "scenario")) ", " (counted(identity.schemes.len(), "scheme")) ", " (result.systems)
             " generated systems; every share of schedulable systems is known within " (format!("{:.3}", result.widest)) " at 95 %. Paper: " (figures.source) }
         h2 { "Areas" }
         p { "The schedulable-utilisation area (SUA) of a scheme is the sum of the areas under its curves, in processors. " (book.more(STUDY)) }
@@ -204,6 +205,9 @@ pub fn page(result: &StudyResult, book: &Book) -> Result<String, Error> {
 }
 
 fn comparison_table(comparisons: &[Comparison], book: &Book) -> Markup {
+    if comparisons.is_empty() {
+        return html! { p { "The paper compares none of these schemes with each other in these scenarios. " (book.more(STUDY)) } };
+    }
     html! {
         div.scroll { table {
             tr { th { "area of" } th.text { "over" } th.text { "scenarios" } th { "ours" } th { "paper" } th { "difference" } th.text { "where" } }
@@ -220,6 +224,9 @@ fn comparison_table(comparisons: &[Comparison], book: &Book) -> Markup {
 }
 
 fn observation_table(observations: &[Observation]) -> Markup {
+    if observations.is_empty() {
+        return html! { p { "None of them is about these schemes alone." } };
+    }
     html! {
         div.scroll { table {
             tr { th { "observation" } th.text { "claim" } th.text { "of the sums" } th { "holds in" } th { "surely" } th { "fails in" } th { "surely" } th { "equal in" } }
@@ -242,7 +249,7 @@ fn open_parameters(parameters: &StudyParameters) -> Markup {
             @for open in OPEN {
                 tr {
                     td { code { (open.name) } } td.text { ((open.value)(parameters)) } td.text { (open.unit) }
-                    td.text { @for (value, when) in open.earlier { (value) " (" (when) ") " } } td.text { (open.reason) }
+                    td.text { @for (value, when) in open.earlier { div { (value) " (" (when) ")" } } } td.text { (open.reason) }
                 }
             }
         } }

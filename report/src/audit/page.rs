@@ -69,8 +69,8 @@ fn row(domain: &DomainResult) -> Markup {
 fn section(clock: Clock, domain: &DomainResult, book: &Book) -> Markup {
     html! {
         h2 { "Domain " (domain.name) @if let Some(name) = &domain.chip { ", chip " (name) } ": " (domain.verdict.text()) }
-        p { "Applications: " (domain.applications.join(", ")) ". In the places of " (domain.attackers.join(", "))
-            " stand adversaries, from " (both(clock, domain.start)) " after reset on." }
+        p { "Applications: " (domain.applications.join(", ")) ". Adversaries take the places of " (domain.attackers.join(", "))
+            ", from " (both(clock, domain.start)) " after reset on." }
         @if !domain.reasons.is_empty() { ul { @for reason in &domain.reasons { li { (reason) } } } }
         @if !domain.notes.is_empty() { ul.soft { @for note in &domain.notes { li { (note) } } } }
         @if let Some(attack) = worst(domain) {
