@@ -7,7 +7,7 @@ use crate::hart::UnhandledTrap;
 use crate::types::{Owner, Tick};
 
 /// Bytes of the stack that are kept, from the stack pointer up.
-pub const STACK: u64 = 16 * 1024;
+pub const STACK: u64 = 64 * 1024;
 /// Crashes of a tile that are kept, the first ones: a program that is started again and again may crash for ever.
 pub const KEPT: usize = 64;
 /// Bytes of a page.

@@ -28,16 +28,29 @@ pub struct Crash {
     pub truncated: bool,
 }
 
+/// The stack pointer among the registers.
+const SP: usize = 2;
+/// An access so near to the stack pointer may be one to the stack.
+const NEAR: u64 = 1 << 20;
+
 impl Crash {
+    /// What an address that cannot be accessed often means.
+    fn hint(&self, address: u64) -> String {
+        let above = self.registers.get(SP).map(|sp| address.wrapping_sub(*sp));
+        match (address, above) {
+            (0..0x1000, _) => ", near 0: a null pointer?".to_owned(),
+            (_, Some(above @ 0..NEAR)) => {
+                format!(", {above} bytes above the stack pointer: is the application's `stack` too small?")
+            }
+            _ => String::new(),
+        }
+    }
+
     /// For the terminal: a few lines, each indented.
     pub fn text(&self) -> String {
         let mut text = String::new();
         if let Some(address) = self.address {
-            let hint = match address {
-                0..0x1000 => ", near 0: a null pointer?",
-                _ => "",
-            };
-            text.push_str(&format!("  address {address:#x}{hint}\n"));
+            text.push_str(&format!("  address {address:#x}{}\n", self.hint(address)));
         }
         text.push_str("  backtrace, the innermost function first:\n");
         let mut index = 0;
@@ -97,6 +110,13 @@ mod tests {
             text.contains("     ra 0000000000000001   sp 0000000000000002"),
             "{text}"
         );
+        // The frame is larger than what is left of the stack.
+        let large = Crash {
+            address: Some(0x2062),
+            ..crash.clone()
+        };
+        let said = "address 0x2062, 8288 bytes above the stack pointer: is the application's `stack` too small?\n";
+        assert!(large.text().contains(said), "{}", large.text());
         let back: Crash = serde_json::from_str(&serde_json::to_string(&crash).unwrap()).unwrap();
         assert_eq!(back, crash);
     }

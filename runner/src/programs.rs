@@ -44,11 +44,31 @@ impl bulkhead_model::Programs for Library {
     }
 
     fn names(&self) -> Vec<String> {
-        self.known
-            .keys()
-            .filter(|name| !name.starts_with("tiled/"))
-            .cloned()
-            .collect()
+        let known = self.known.keys();
+        let known = known.filter(|name| !name.starts_with("tiled/")).cloned();
+        self.beside().into_iter().chain(known).collect()
+    }
+}
+
+impl Library {
+    /// Sources of programs beside the description, which come first among the names that are offered.
+    fn beside(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for folder in ["", "src", "src/bin"] {
+            // A description without a folder of its own is in the current one.
+            let place = Path::new(".").join(&self.base).join(folder);
+            for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+                let path = Path::new(folder).join(entry.file_name());
+                let is_program = match folder {
+                    "" => path.extension().is_some_and(|ending| ending == "c"),
+                    "src" => path.file_name().is_some_and(|name| name == "main.rs"),
+                    _ => path.extension().is_some_and(|ending| ending == "rs"),
+                };
+                all.extend(path.to_str().filter(|_| is_program).map(str::to_owned));
+            }
+        }
+        all.sort();
+        all
     }
 }
 

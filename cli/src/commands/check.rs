@@ -113,8 +113,9 @@ fn check_platform(platform: &Platform, as_json: bool) -> Outcome {
     }
     let assumed = |origin: &&Origin| origin.source.starts_with("assumption");
     say(&format!(
-        "{}: valid\n\n{}\n{}\nSources: {} of values, {} of them assumptions",
+        "{}: valid\n{}\n{}\n{}\nSources: {} of values, {} of them assumptions",
         platform.name,
+        platform.about.as_ref().map_or(String::new(), |about| format!("{about}\n")),
         render(&table),
         render(&memories),
         platform.origins.len(),

@@ -46,7 +46,10 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
     };
     let mut all: Vec<Incident> = open
         .map(|app| {
-            let what = format!("{when}; {}", last(system, said, &app.name));
+            let mut what = format!("{when}; {}", last(system, said, &app.name));
+            if !app.rgates.is_empty() {
+                what += "; if it serves others until the end, write background=\"true\"";
+            }
             of(&app.name, app.tile, what)
         })
         .collect();
