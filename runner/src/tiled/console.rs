@@ -51,6 +51,9 @@ pub fn incidents(
                     }
                     (None, _) => {
                         let mut what = notice.what.clone();
+                        if what == "stopped: heap exhausted" {
+                            what += "; `memory` of the application gives it more";
+                        }
                         what += &meaning(system, &notice).unwrap_or_default();
                         if let Some(said) = last_line(console, &notice) {
                             what += &format!("; it said last: {said}");
