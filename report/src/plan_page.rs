@@ -23,8 +23,8 @@ const LANES: usize = 200;
 const SCHEDULES: usize = 12;
 /// From here on a logarithmic axis shows what a linear one would press into a corner.
 const WIDE: f64 = 150.0;
-/// Characters of a reason that fit into a picture.
-const REASON: usize = 62;
+/// Characters that fit into a picture beside each other.
+const WIDTH: f64 = 72.0;
 
 /// The page of a task system. `found` are its repairs, if they were looked for.
 ///
@@ -317,6 +317,12 @@ fn bars(times: &[Time]) -> Result<String, Error> {
     } else {
         (0.0, format!("time from arrival in {unit}"))
     };
+    let end = scaled(most) * 1.04;
+    // The share of the picture before a time.
+    let place = |at: f64| match logarithmic {
+        true => (at / begin).ln() / (end / begin).ln(),
+        false => at / end,
+    };
     let lane = |time: &&Time| {
         let mut shapes = Vec::new();
         if let Some(bound) = time.bound {
@@ -338,12 +344,24 @@ fn bars(times: &[Time]) -> Result<String, Error> {
             } else {
                 format!("no bound: {}", time.why)
             };
-            shapes.push(Shape::Words(begin, shortened(&text), ink));
+            // Beside the mark of the deadline, where there is more room.
+            let due = time.due.map_or(0.0, |due| place(scaled(due)));
+            let (at, room) = match due < 0.5 {
+                true => (time.due.map_or(begin, scaled), 1.0 - due),
+                false => (begin, due),
+            };
+            let room = (room * WIDTH) as usize;
+            shapes.push(Shape::Words(at, shortened(&text, room), ink));
         }
         let limit = time.allowed.or(time.due);
-        let of = limit.map_or(String::new(), |due| {
-            format!(" of {}", span(microseconds(due)))
-        });
+        let of = match limit {
+            // Whoever may be as late as it is has a deadline, but no limit.
+            Some(due) if time.holds && time.bound.is_some_and(|bound| bound > due) => {
+                format!(", due at {}", span(microseconds(due)))
+            }
+            Some(due) => format!(" of {}", span(microseconds(due))),
+            None => String::new(),
+        };
         let bound = time.bound.map(|bound| span(microseconds(bound)));
         Lane {
             name: time.name.clone(),
@@ -378,7 +396,7 @@ fn bars(times: &[Time]) -> Result<String, Error> {
     }
     let frame = Frame {
         axis: &axis,
-        range: (begin, scaled(most) * 1.04),
+        range: (begin, end),
         logarithmic,
         legend: &legend,
     };
@@ -386,11 +404,11 @@ fn bars(times: &[Time]) -> Result<String, Error> {
 }
 
 /// A reason that fits into a picture; the lists have it whole.
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= REASON {
+fn shortened(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
         return text.to_owned();
     }
-    let begin: String = text.chars().take(REASON - 1).collect();
+    let begin: String = text.chars().take(room.max(1) - 1).collect();
     format!("{}…", begin.trim_end())
 }
 
