@@ -19,7 +19,7 @@ use bulkhead_runner::tiled::bounds;
 use bulkhead_runner::tiled::promises;
 use bulkhead_runner::tiled::requests;
 use bulkhead_runner::tiled::{console, names};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Frames wait beside each other, so their waits can add up to more than the time that passed.
 const ALL_FRAMES: &str = ", waits of all frames added up";
@@ -37,6 +37,8 @@ pub struct Facts {
     pub stopped: Vec<String>,
     /// Why an application was not there at the end.
     pub gone: Option<String>,
+    /// Applications that ended, in whatever way.
+    ended: BTreeSet<String>,
     /// Jobs since the start of the attack of applications with a `<task>`.
     tasks: Vec<TaskResult>,
     /// Name of each flow and span with how many were measured since then.
@@ -182,6 +184,13 @@ impl Facts {
             gone: apps
                 .clone()
                 .find_map(|app| promises::gone(system, &incidents, app)),
+            ended: seen
+                .console
+                .lines()
+                .filter_map(names::notice)
+                .filter(|notice| notice.what.starts_with("stopped") && is_own(&notice.name))
+                .map(|notice| notice.name)
+                .collect(),
             stopped: incidents
                 .iter()
                 .filter(|one| concerns(one))
@@ -257,6 +266,12 @@ impl Facts {
                 let words = format!("none came to its end, {count} without an attack");
                 all.push((name.clone(), count, words));
             }
+        }
+        // Whoever runs on alone, and tells no error: somebody made it end.
+        let early = self.ended.difference(&alone.ended);
+        for name in early.filter(|_| !from_reset) {
+            let words = "ended, and runs on without an attack".to_owned();
+            all.push((format!("application {name}"), 1, words));
         }
         all
     }
@@ -523,6 +538,21 @@ mod tests {
         let crash = "server stopped: its tile was lost";
         let attacked = stopped(&["server stopped: exit 1", crash, "server stopped: exit 1"]);
         assert_eq!(attacked.harm(&alone), [crash, "server stopped: exit 1"]);
+    }
+
+    #[test]
+    fn who_ends_early_is_a_shortfall() {
+        let ended = |names: &[&str]| Facts {
+            ended: names.iter().map(|&name| name.to_owned()).collect(),
+            ..Facts::default()
+        };
+        let (alone, attacked) = (ended(&["short"]), ended(&["short", "controller"]));
+        let subjects = |from_reset| -> Vec<String> {
+            let all = attacked.shortfalls(&alone, from_reset).into_iter();
+            all.map(|one| one.0).collect()
+        };
+        assert_eq!(subjects(false), ["application controller"]);
+        assert_eq!(subjects(true), Vec::<String>::new());
     }
 
     #[test]
