@@ -42,8 +42,6 @@ pub struct Tile {
     pub activities: Paid<Creator, Vec<u16>>,
     /// What TileMux is asked; the first of them has been sent.
     pub(crate) asked: PaidLine<Caller, Asked>,
-    /// When the first of them must have been answered, in nanoseconds since reset.
-    pub(crate) until: u64,
     /// Notifications that could not be true, less those that come late because their activities were stopped at the same moment.
     pub(crate) lies: i32,
     /// Who started TileMux; only he may give memory for page tables, because who reaches those reaches the whole tile.
@@ -88,7 +86,6 @@ impl Tile {
             is_lost: false,
             activities,
             asked: Paid::default(),
-            until: 0,
             lies: 0,
             lit_by: Space::KERNEL,
             tables: Paid::default(),

@@ -35,7 +35,7 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Space, Terms};
-use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, PaidLine};
+use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, PaidLine, Reserved};
 
 pub use activities::NUMBERS_END;
 pub(crate) use requests::Asked;
@@ -112,7 +112,7 @@ pub struct System {
     question: u64,
     /// Who waits for a server, questions that are not answered, and closed sessions that servers have not heard of.
     questions: usize,
-    /// How many closed sessions of an activity servers have not heard of, and requests about it TileMuxes.
+    /// How many closed sessions of an activity servers have not heard of, and requests about one that is gone TileMuxes.
     mentions: Paid<Holder, BTreeMap<u16, u16>>,
     replies: PaidLine<Caller, (Ticket, Reply)>,
     reports: PaidLine<Creator, (u16, StopCause)>,
@@ -121,9 +121,9 @@ pub struct System {
     generation: u32,
     /// Number of the last request to a TileMux.
     requests: u64,
-    /// Requests to TileMuxes that are not answered, and who must answer next.
+    /// Requests to TileMuxes that are not answered, and the tiles that must answer, the next one first: until when (nanoseconds since reset).
     asking: usize,
-    due: Paid<Boot, BTreeSet<(u64, u16)>>,
+    due: Reserved<Boot, (u64, u16)>,
     /// Memory that is to be cleared before somebody else gets it.
     dirty: clearing::Dirty,
     timebase: u64,
@@ -165,6 +165,7 @@ impl System {
             kernel,
             places: places_of(&tiles),
             pools: Paid::default(),
+            due: Reserved::with_room(tiles.len()),
             tiles: tiles.into(),
             activities: Activities::with_room(places.into(), NUMBERS_END.into()),
             modules: modules.into(),
@@ -180,7 +181,6 @@ impl System {
             generation: 0,
             requests: 0,
             asking: 0,
-            due: Paid::default(),
             dirty: clearing::Dirty::default(),
             timebase,
         }

@@ -4,11 +4,38 @@
 
 use crate::accounts::{Account, Accounts, Charge};
 use crate::files::FileSystem;
-use crate::layout::{Inode, ROOT};
+use crate::layout::{ENTRIES, FOLDER_BLOCKS, Inode, ROOT};
 use crate::{Result, Status, Store};
-use bulkhead_common::shares::Shares;
+use bulkhead_common::shares::{Seats, Shares};
 
 impl<S: Store> FileSystem<S> {
+    /// Divides the image among the clients that there can be: an eighth of its blocks and inodes among those with a seat, at least one of
+    /// both for each, and the rest for all.
+    ///
+    /// # Errors
+    /// [`Status::NoSpace`] if there is not one for each; what the store says.
+    pub fn divide(&mut self, seats: Seats) -> Result<()> {
+        let (mut blocks, mut inodes) = self.room();
+        // What the image was made with is nobody's, and so is what the root folder takes for all names that there can be.
+        let names = (self.layout.inodes as usize).div_ceil(ENTRIES);
+        let root = self.inode(ROOT)?.blocks() as usize;
+        blocks = blocks.saturating_sub(root.max(names.min(FOLDER_BLOCKS as usize)));
+        for inode in ROOT + 1..self.layout.inodes {
+            let data = self.inode(inode)?;
+            if data.kind != 0 && Account(data.account).is_image() {
+                blocks = blocks.saturating_sub(data.blocks() as usize);
+                inodes = inodes.saturating_sub(1);
+            }
+        }
+        let shares = |all: usize| {
+            let each = (all / 8 / seats.count().max(1)).max(1);
+            let taken = each.saturating_mul(seats.count());
+            let rest = all.checked_sub(taken).ok_or(Status::NoSpace)?;
+            Ok(Shares::among(seats, each, rest))
+        };
+        self.limit(shares(blocks)?, shares(inodes)?)
+    }
+
     /// Gives every client its share of the blocks and of the inodes, and counts what they hold already.
     ///
     /// # Errors
