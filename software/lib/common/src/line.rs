@@ -35,11 +35,11 @@ impl<T> Line<T> {
 
     /// Takes the first entry.
     pub fn pop_front(&mut self) -> Option<T> {
-        let next = match self.behind.is_empty() {
-            true => None,
-            false => self.behind.pop_front(),
-        };
-        core::mem::replace(&mut self.first, next)
+        let first = self.first.take();
+        if !self.behind.is_empty() {
+            self.first = self.behind.pop_front();
+        }
+        first
     }
 
     /// The first entry.

@@ -193,6 +193,18 @@ impl System {
         waiting | usize::from(self.has_jobs()) | self.timers.len() != 0
     }
 
+    /// Whether there is nothing to do but to wait: for tiles, for servers, until a moment.
+    pub fn only_waits(&self) -> bool {
+        self.replies.is_empty() && self.reports.is_empty() && !self.has_jobs()
+    }
+
+    /// When the next patience ends, in nanoseconds since reset.
+    pub fn next_moment(&self) -> Option<u64> {
+        let due = self.due.first().map(|due| due.0);
+        let timer = self.timers.first().map(|timer| timer.0);
+        due.into_iter().chain(timer).min()
+    }
+
     /// An activity.
     pub fn activity(&self, id: u16) -> Option<&Activity> {
         self.activities.get(id)
