@@ -86,6 +86,14 @@ impl<K: Sharer> Shares<K> {
         }
     }
 
+    /// Divides other places. Who holds how many stays.
+    pub fn divide(&mut self, seats: Seats, each: usize, common: usize) {
+        (self.seats, self.each, self.common) = (seats, each, common);
+        let held = self.held.iter();
+        let beyond = held.map(|(who, count)| count.saturating_sub(self.own(*who)));
+        self.beyond = beyond.sum();
+    }
+
     /// Nobody holds anything.
     pub fn clear(&mut self) {
         self.beyond = 0;

@@ -146,11 +146,8 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
         let is_plain = of_level != 0 && (unread == 1 || of_level.count_ones() == unread);
         if is_busy || !is_plain {
             // Mostly it sleeps before the answer is there that somebody waits for, and hears it at once.
-            if unread == 0
-                && !unit.is_printing()
-                && system.only_waits()
-                && unit.sleep(system.next_moment())
-            {
+            let only_waits = unread == 0 && !unit.is_printing() && system.only_waits();
+            if only_waits && unit.sleep(system.next_moment()) {
                 continue;
             }
             match prepare(system, unit, stepped, &mut ear) {

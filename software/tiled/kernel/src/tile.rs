@@ -85,7 +85,7 @@ impl Tile {
             is_lit: false,
             is_lost: false,
             activities,
-            asked: Paid::default(),
+            asked: PaidLine::default(),
             lies: 0,
             lit_by: Space::KERNEL,
             tables: Paid::default(),

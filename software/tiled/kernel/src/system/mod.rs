@@ -175,8 +175,8 @@ impl System {
             question: 0,
             questions: 0,
             mentions: Paid::default(),
-            replies: Paid::default(),
-            reports: Paid::default(),
+            replies: PaidLine::default(),
+            reports: PaidLine::default(),
             next_activity: KERNEL_ACTIVITY + 1,
             generation: 0,
             requests: 0,
@@ -189,20 +189,19 @@ impl System {
     /// Whether there is anything besides calls: jobs, questions, requests, replies or reports that wait, or somebody whose patience ends.
     #[inline(always)]
     pub fn is_busy(&self) -> bool {
-        let waiting = self.asking | self.replies.len() | self.reports.len();
-        waiting | usize::from(self.has_jobs()) | self.timers.len() != 0
+        !self.only_waits() | (self.asking | self.timers.len() != 0)
     }
 
     /// Whether there is nothing to do but to wait: for tiles, for servers, until a moment.
+    #[inline(always)]
     pub fn only_waits(&self) -> bool {
-        self.replies.is_empty() && self.reports.is_empty() && !self.has_jobs()
+        !(self.has_replies() | self.has_reports() | self.has_jobs())
     }
 
     /// When the next patience ends, in nanoseconds since reset.
     pub fn next_moment(&self) -> Option<u64> {
-        let due = self.due.first().map(|due| due.0);
-        let timer = self.timers.first().map(|timer| timer.0);
-        due.into_iter().chain(timer).min()
+        let firsts = self.due.first().into_iter().chain(self.timers.first());
+        firsts.map(|first| first.0).min()
     }
 
     /// An activity.
