@@ -4,7 +4,6 @@
 //! payer, and `cargo xtask tidy` refuses tables that do not. What it deliberately does not know: how a payer is charged; the page
 //! docs/reference/resources.md says it for each table.
 
-pub use crate::line::Line as PaidLine;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;

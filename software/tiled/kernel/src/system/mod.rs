@@ -35,7 +35,8 @@ use bulkhead_abi::syscall::{
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Space, Terms};
-use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, PaidLine, Reserved};
+use bulkhead_common::line::Line;
+use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, Reserved};
 
 pub use activities::NUMBERS_END;
 pub(crate) use requests::Asked;
@@ -114,8 +115,8 @@ pub struct System {
     questions: usize,
     /// How many closed sessions of an activity servers have not heard of, and requests about one that is gone TileMuxes.
     mentions: Paid<Holder, BTreeMap<u16, u16>>,
-    replies: PaidLine<Caller, (Ticket, Reply)>,
-    reports: PaidLine<Creator, (u16, StopCause)>,
+    replies: Line<Caller, (Ticket, Reply)>,
+    reports: Line<Creator, (u16, StopCause)>,
     next_activity: u16,
     /// How often all numbers of activities have been used.
     generation: u32,
@@ -175,8 +176,8 @@ impl System {
             question: 0,
             questions: 0,
             mentions: Paid::default(),
-            replies: PaidLine::default(),
-            reports: PaidLine::default(),
+            replies: Line::default(),
+            reports: Line::default(),
             next_activity: KERNEL_ACTIVITY + 1,
             generation: 0,
             requests: 0,

@@ -34,7 +34,7 @@ impl Account {
     }
 
     /// Whether nobody pays.
-    fn is_image(self) -> bool {
+    pub(crate) fn is_image(self) -> bool {
         self == Self::IMAGE
     }
 }
@@ -73,8 +73,6 @@ pub struct Accounts {
     pub(crate) inodes: Shares<Account>,
     /// Blocks and inodes that one client can have at most, by its priority.
     pub(crate) most: [(usize, usize); PRIORITIES],
-    /// Blocks and inodes that nobody pays for, without the root folder's.
-    pub(crate) image: (usize, usize),
     /// The payer of what is made now.
     pub(crate) payer: Account,
     /// An operation may have happened or not: everything must be counted again.
@@ -88,7 +86,6 @@ impl Accounts {
             blocks: Shares::new(usize::MAX, 0),
             inodes: Shares::new(usize::MAX, 0),
             most: [(usize::MAX, usize::MAX); PRIORITIES],
-            image: (0, 0),
             payer: Account::IMAGE,
             is_stale: false,
         }
@@ -131,15 +128,6 @@ impl Accounts {
         if !self.payer.is_image() {
             data.account = self.payer.0;
         }
-    }
-
-    /// Something is there already.
-    pub(crate) fn counted(&mut self, data: &Inode) {
-        if data.kind != 0 && Account(data.account).is_image() {
-            self.image.0 += data.blocks() as usize;
-            self.image.1 += 1;
-        }
-        self.changed(None, Charge::of(data));
     }
 
     /// Something has become something else.

@@ -22,7 +22,13 @@ impl<S: Store> FileSystem<S> {
         self.accounts.is_stale = true;
         self.count()?;
         let (blocks, inodes) = self.room();
-        let (image_blocks, image_inodes) = self.accounts.image;
+        let (mut image_blocks, mut image_inodes) = (0, 0);
+        self.each_inode(|_, data| {
+            if data.kind != 0 && Account(data.account).is_image() {
+                image_blocks += data.blocks() as usize;
+                image_inodes += 1;
+            }
+        })?;
         // What the image was made with is nobody's, and so is what the root folder takes for all names that there can be.
         let names = (self.layout.inodes as usize).div_ceil(ENTRIES);
         let root = self.inode(ROOT)?.blocks() as usize;
@@ -87,23 +93,25 @@ impl<S: Store> FileSystem<S> {
         }
         self.accounts.blocks.clear();
         self.accounts.inodes.clear();
-        self.accounts.image = (0, 0);
+        self.each_inode(|accounts, data| accounts.changed(None, Charge::of(data)))?;
+        self.accounts.is_stale = false;
+        self.first_free = ROOT + 1;
+        Ok(())
+    }
+
+    /// All inodes behind the root folder's, a block of them at a time.
+    fn each_inode(&mut self, mut action: impl FnMut(&mut Accounts, &Inode)) -> Result<()> {
         let mut table: Block = [0; BLOCK];
         for block in self.layout.table..self.layout.data {
             self.store.read(block, 0, &mut table)?;
-            let inodes = <[Inode; INODES as usize]>::ref_from_bytes(&table);
-            let inodes = inodes.map_or(&[][..], |inodes| &inodes[..]);
-            let others = if block == self.layout.table {
-                ROOT + 1
-            } else {
-                0
-            };
-            for data in inodes.iter().skip(others as usize) {
-                self.accounts.counted(data);
+            let inodes = table.chunks_exact(size_of::<Inode>());
+            for (inode, bytes) in (INODES * (block - self.layout.table)..).zip(inodes) {
+                if inode > ROOT {
+                    let data = Inode::read_from_bytes(bytes).map_err(|_| Status::Corrupt)?;
+                    action(&mut self.accounts, &data);
+                }
             }
         }
-        self.accounts.is_stale = false;
-        self.first_free = ROOT + 1;
         Ok(())
     }
 
