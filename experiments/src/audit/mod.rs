@@ -429,10 +429,11 @@ impl Checking<'_> {
                 // Sleepers wake once, and are in somebody's way then.
                 false => facts.waited <= reference.waited && harm.is_empty(),
             };
-            let (slowdown, of) = match identical {
+            let (slowdown, of) = match (waits, identical) {
+                (true, _) => facts.slowdown(reference),
                 // What came of another start is not the attackers' doing.
-                true if !waits => reference.slowdown(reference),
-                _ => facts.slowdown(reference),
+                (false, true) => reference.slowdown(reference),
+                (false, false) => facts.slowdown_by_waits(reference),
             };
             let describe = |(place, act): (&Place, &Act)| {
                 let own = self.stand.own_program(*place);
