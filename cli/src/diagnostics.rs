@@ -112,7 +112,12 @@ pub fn render(error: &Error, fancy: bool) -> String {
     } else {
         GraphicalTheme::unicode_nocolor()
     };
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(110);
+    // Names have hyphens and slashes: lines break between words only.
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .with_width(110)
+        .with_break_words(false)
+        .with_word_separator(textwrap::WordSeparator::AsciiSpace)
+        .with_word_splitter(textwrap::WordSplitter::NoHyphenation);
     let mut out = String::new();
     for one in &all {
         // Writing to a string cannot fail.

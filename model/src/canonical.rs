@@ -492,6 +492,9 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
         .start("platform")
         .attribute("name", &platform.name)
         .attribute("kind", kind);
+    if let Some(about) = &platform.about {
+        writer.attribute("about", about);
+    }
     write_source(writer, platform, &format!("platform[{}]", platform.name));
     for clock in &platform.clocks {
         writer

@@ -109,12 +109,13 @@ impl Finished {
 
     /// Writes `audit.html` and `audit.json` into `folder`; gives their paths.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+        let book = place::pages(folder)?;
         let json = serde_json::to_string_pretty(&self.result)
             .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
         let files = [
             (
                 "audit.html",
-                bulkhead_report::audit::page::page(&self.result),
+                bulkhead_report::audit::page::page(&self.result, &book),
             ),
             ("audit.json", json),
         ];

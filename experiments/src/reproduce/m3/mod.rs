@@ -752,7 +752,7 @@ pub(crate) mod tests {
         let mut all = reproduced();
         all.claims = claims(&all, &figures);
         insta::assert_snapshot!(summary(&all));
-        let page = report(&all).expect("draws");
+        let page = report(&all, &bulkhead_report::book::Book::default()).expect("draws");
         assert!(page.contains("Table I") && !page.contains("<script"));
     }
 }
