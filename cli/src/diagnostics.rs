@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_bad_description_shows_its_place() {
-        let text = "<system name=\"s\" platform=\"tiled-gem5\" duration=\"5\"/>\n";
+        let text = "<system name=\"s\" platform=\"tiled-2ghz\" duration=\"5\"/>\n";
         let errors = load_system_text("s.xml", text, &LoadOptions::default()).expect_err("no unit");
         insta::assert_snapshot!(render(&errors.into(), false));
     }

@@ -40,7 +40,9 @@ impl Crash {
         match (address, above) {
             (0..0x1000, _) => ", near 0: a null pointer?".to_owned(),
             (_, Some(above @ 0..NEAR)) => {
-                format!(", {above} bytes above the stack pointer: is the application's `stack` too small?")
+                format!(
+                    ", {above} bytes above the stack pointer: is the application's `stack` too small?"
+                )
             }
             _ => String::new(),
         }

@@ -115,7 +115,10 @@ fn check_platform(platform: &Platform, as_json: bool) -> Outcome {
     say(&format!(
         "{}: valid\n{}\n{}\n{}\nSources: {} of values, {} of them assumptions",
         platform.name,
-        platform.about.as_ref().map_or(String::new(), |about| format!("{about}\n")),
+        platform
+            .about
+            .as_ref()
+            .map_or(String::new(), |about| format!("{about}\n")),
         render(&table),
         render(&memories),
         platform.origins.len(),

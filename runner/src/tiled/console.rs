@@ -216,7 +216,9 @@ fn meaning(system: &System, ended: &Notice) -> Option<String> {
     let wanted = format!(" = {code},");
     let line = lines.find(|line| line.starts_with("BH_") && line.contains(&wanted))?;
     let (name, rest) = line.split_once(" = ")?;
-    let about = rest.split_once("/* ").map(|(_, about)| about.trim_end_matches(" */"));
+    let about = rest
+        .split_once("/* ")
+        .map(|(_, about)| about.trim_end_matches(" */"));
     Some(match about {
         Some(about) => format!(" ({name}: {about})"),
         None => format!(" ({name})"),

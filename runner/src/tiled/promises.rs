@@ -135,7 +135,9 @@ impl Judge<'_> {
                     ": of {begun} that began at `{}`, none ended at `{}`; both must mark the same numbers",
                     flow.from, flow.to
                 ),
-                (0, End::Duration) => "; the system must first start, so give it a longer duration".to_owned(),
+                (0, End::Duration) => {
+                    "; the system must first start, so give it a longer duration".to_owned()
+                }
                 _ => String::new(),
             };
             return vec![self.judged(format!("flow {name}: no sample{advice}"), false)];

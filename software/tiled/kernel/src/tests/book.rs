@@ -15,13 +15,20 @@ fn the_book_says_what_things_cost() {
     for (name, said) in [
         (
             "reference/resources.md",
-            format!("pays {node} bytes for the node, {holder} for the place among the holders and {ACTIVITY_COST} for what"),
+            format!(
+                "pays {node} bytes for the node, {holder} for the place among the holders and {ACTIVITY_COST} for what"
+            ),
         ),
         ("reference/resources.md", format!("a node of {node} bytes")),
-        ("reference/tiled-os.md", format!("A capability costs {node} bytes")),
+        (
+            "reference/tiled-os.md",
+            format!("A capability costs {node} bytes"),
+        ),
         (
             "quotas.md",
-            format!("an object costs {node} bytes, an activity {PLACE_COST}. Without a limit, an application gets 4 KiB for what it causes itself: {objects}\nobjects."),
+            format!(
+                "an object costs {node} bytes, an activity {PLACE_COST}. Without a limit, an application gets 4 KiB for what it causes itself: {objects}\nobjects."
+            ),
         ),
     ] {
         assert!(page(name).contains(&said), "{name} does not say: {said}");
