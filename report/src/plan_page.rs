@@ -25,7 +25,9 @@ const LANES: usize = 200;
 const SCHEDULES: usize = 12;
 /// From here on a logarithmic axis shows what a linear one would press into a corner.
 const WIDE: f64 = 150.0;
-/// Characters that fit into a picture beside each other.
+/// Characters of a reason that fit into a picture.
+const REASON: usize = 62;
+/// Characters that fit into it beside each other.
 const WIDTH: f64 = 72.0;
 
 /// The page of a task system. `found` are its repairs, if they were looked for; `book`: where the book is.
@@ -358,14 +360,11 @@ fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
             } else {
                 format!("no bound: {}", time.why)
             };
-            // Beside the mark of the deadline, where there is more room.
+            // Behind the mark of the deadline if there is room for all of it.
             let due = time.due.map_or(0.0, |due| place(scaled(due)));
-            let (at, room) = match due < 0.5 {
-                true => (time.due.map_or(begin, scaled), 1.0 - due),
-                false => (begin, due),
-            };
-            let room = (room * WIDTH) as usize;
-            shapes.push(Shape::Words(at, shortened(&text, room), ink));
+            let behind = text.chars().count() as f64 <= (1.0 - due) * WIDTH;
+            let at = time.due.filter(|_| behind).map_or(begin, scaled);
+            shapes.push(Shape::Words(at, shortened(&text), ink));
         }
         let limit = time.allowed.or(time.due);
         let of = match limit {
@@ -419,11 +418,11 @@ fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
 }
 
 /// A reason that fits into a picture; the lists have it whole.
-fn shortened(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= REASON {
         return text.to_owned();
     }
-    let begin: String = text.chars().take(room.max(1) - 1).collect();
+    let begin: String = text.chars().take(REASON - 1).collect();
     format!("{}…", begin.trim_end())
 }
 
