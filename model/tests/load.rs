@@ -383,3 +383,25 @@ proptest! {
         }
     }
 }
+
+/// A service has kernel memory for each client that it can have, unless its description says how much; the manager on the chip is told.
+#[test]
+fn a_service_has_kernel_memory_for_its_clients() {
+    let app = |inside: &str| {
+        let text = format!(
+            r#"<system name="s" platform="tiled-gem5" duration="1ms" manager-tile="1"><domain name="d">
+  <app name="files" tile="2" program="tiled/files">{inside}<rgate name="priority-0" slots="4"/><rgate name="priority-1" slots="8"/><rgate name="else" slots="8"/></app>
+</domain></system>"#
+        );
+        let system = load_system_text("service", &text, &LoadOptions::default()).unwrap();
+        let read = canonical::for_chip(&system);
+        (
+            system.apps[0].kernel_memory(),
+            read.matches("kernel-memory").count(),
+        )
+    };
+    assert_eq!(app(""), (4 << 10, 0));
+    assert_eq!(app("<service/>"), ((4 << 10) + 12 * 512, 1));
+    let limit = r#"<service/><limit kernel-memory="64KiB"/>"#;
+    assert_eq!(app(limit), (64 << 10, 1));
+}

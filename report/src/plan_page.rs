@@ -27,6 +27,8 @@ const SCHEDULES: usize = 12;
 const WIDE: f64 = 150.0;
 /// Characters of a reason that fit into a picture.
 const REASON: usize = 62;
+/// Characters that fit into it beside each other.
+const WIDTH: f64 = 72.0;
 
 /// The page of a task system. `found` are its repairs, if they were looked for; `book`: where the book is.
 ///
@@ -331,6 +333,12 @@ fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
     } else {
         (0.0, format!("time from arrival in {unit}"))
     };
+    let end = scaled(most) * 1.04;
+    // The share of the picture before a time.
+    let place = |at: f64| match logarithmic {
+        true => (at / begin).ln() / (end / begin).ln(),
+        false => at / end,
+    };
     let lane = |time: &&Time| {
         let mut shapes = Vec::new();
         if let Some(bound) = time.bound {
@@ -352,12 +360,21 @@ fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
             } else {
                 format!("no bound: {}", time.why)
             };
-            shapes.push(Shape::Words(begin, shortened(&text), ink));
+            // Behind the mark of the deadline if there is room for all of it.
+            let due = time.due.map_or(0.0, |due| place(scaled(due)));
+            let behind = text.chars().count() as f64 <= (1.0 - due) * WIDTH;
+            let at = time.due.filter(|_| behind).map_or(begin, scaled);
+            shapes.push(Shape::Words(at, shortened(&text), ink));
         }
         let limit = time.allowed.or(time.due);
-        let of = limit.map_or(String::new(), |due| {
-            format!(" of {}", span(microseconds(due)))
-        });
+        let of = match limit {
+            // Whoever may be as late as it is has a deadline, but no limit.
+            Some(due) if time.holds && time.bound.is_some_and(|bound| bound > due) => {
+                format!(", due at {}", span(microseconds(due)))
+            }
+            Some(due) => format!(" of {}", span(microseconds(due))),
+            None => String::new(),
+        };
         let bound = time.bound.map(|bound| span(microseconds(bound)));
         Lane {
             name: time.name.clone(),
@@ -393,7 +410,7 @@ fn bars(times: &[Time], palette: &Palette) -> Result<String, Error> {
     }
     let frame = Frame {
         axis: &axis,
-        range: (begin, scaled(most) * 1.04),
+        range: (begin, end),
         logarithmic,
         legend: &legend,
     };

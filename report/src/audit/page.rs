@@ -16,7 +16,7 @@ pub fn page(result: &AuditResult, book: &Book) -> String {
         h1 { (result.system) ": non-interference" }
         p.soft { "on " (result.platform) (peers(result)) @if let Some(name) = &result.variant { "; variant " (name) }
             "; " (span(window)) " of simulated time compared, seed " (result.seed) }
-        (result.verdict().markup(&[]))
+        (result.verdict().markup(&result.happened()))
         p { "Each domain runs once beside sleepers and then beside adversaries in the places of all other applications" @if !result.chips.is_empty() { ", on both chips" } ". They "
             "keep tiles, memory, limits and gates of those whom they replace, and attack from the moment at which everything "
             "runs. (Programs of the system or of the catalog in their places begin with the system; then waits and latencies are compared.) The timelines of the domain's tiles are compared: every packet that arrives, every event of the unit, every "
@@ -48,6 +48,14 @@ fn worst(domain: &DomainResult) -> Option<&super::result::AttackResult> {
     domain.attacks.get(domain.worst?)
 }
 
+fn class(domain: &DomainResult) -> &'static str {
+    match (domain.held, &domain.gone) {
+        (false, _) => "bad",
+        (true, Some(_)) => "soft",
+        (true, None) => "good",
+    }
+}
+
 fn row(domain: &DomainResult) -> Markup {
     let felt = domain
         .attacks
@@ -57,7 +65,7 @@ fn row(domain: &DomainResult) -> Markup {
     html! {
         tr {
             td { (domain.name) " (" (domain.criticality) (chip(domain)) ")" }
-            td.text { span class=(if domain.held { "good" } else { "bad" }) { (domain.verdict.text()) } }
+            td.text { span class=(class(domain)) { (domain.verdict.text()) @if domain.gone.is_some() { ", not judged" } } }
             td { (domain.attacks.len()) }
             td { (felt) }
             td { @match worst(domain) { Some(attack) => { (factor(attack.slowdown)) }, None => { "1.000" } } }
