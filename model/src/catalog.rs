@@ -136,12 +136,12 @@ pub const TASKS: &[(&str, &str)] = &[
 /// The system that runs if none is named.
 pub const DEFAULT_SYSTEM: &str = "quickstart";
 
-/// The text of an entry, by its name or one that it had before.
-pub(crate) fn find(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
+/// Name and text of an entry, by its name or one that it had before.
+pub(crate) fn find(
+    table: &[(&'static str, &'static str)],
+    name: &str,
+) -> Option<(&'static str, &'static str)> {
     let alias = ALIASES.iter().find(|alias| alias.0 == name);
     let name = alias.map_or(name, |alias| alias.1);
-    table
-        .iter()
-        .find(|entry| entry.0 == name)
-        .map(|entry| entry.1)
+    table.iter().find(|entry| entry.0 == name).copied()
 }
