@@ -213,6 +213,17 @@ impl Facts {
 
     /// The worst slowdown against `alone` in thousandths, and of what.
     pub fn slowdown(&self, alone: &Self) -> (u64, String) {
+        self.slowdown_within(alone, u64::MAX)
+    }
+
+    /// The same against a run that started differently: moments and latencies differ by the start, too, so only as much counts as the domain
+    /// waited for others.
+    pub fn slowdown_by_waits(&self, alone: &Self) -> (u64, String) {
+        self.slowdown_within(alone, self.waited)
+    }
+
+    /// What took longer counts as longer by `most` ticks at most.
+    fn slowdown_within(&self, alone: &Self, most: u64) -> (u64, String) {
         let ratio = |attacked: u64, alone: u64| {
             (u128::from(attacked) * 1000)
                 .div_ceil(u128::from(alone.max(1)))
@@ -221,14 +232,16 @@ impl Facts {
         let mut worst = (1000, String::from("nothing"));
         for (name, latency) in &alone.latencies {
             if let Some(attacked) = self.latencies.get(name) {
-                let slowdown = ratio(*attacked, *latency);
+                let attacked = (*attacked).min(latency.saturating_add(most));
+                let slowdown = ratio(attacked, *latency);
                 if slowdown > worst.0 {
                     worst = (slowdown, name.clone());
                 }
             }
         }
         // Instructions in the same time: who makes fewer of them is slower, if he does not just wait.
-        let progress = ratio(alone.instructions, self.instructions);
+        let least = alone.instructions.saturating_sub(most);
+        let progress = ratio(alone.instructions, self.instructions.max(least));
         if progress > worst.0 {
             worst = (
                 progress,

@@ -109,12 +109,13 @@ impl Finished {
 
     /// Writes `audit.html` and `audit.json` into `folder`; gives their paths.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+        let book = place::pages(folder)?;
         let json = serde_json::to_string_pretty(&self.result)
             .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
         let files = [
             (
                 "audit.html",
-                bulkhead_report::audit::page::page(&self.result),
+                bulkhead_report::audit::page::page(&self.result, &book),
             ),
             ("audit.json", json),
         ];
@@ -429,10 +430,11 @@ impl Checking<'_> {
                 // Sleepers wake once, and are in somebody's way then.
                 false => facts.waited <= reference.waited && harm.is_empty(),
             };
-            let (slowdown, of) = match identical {
+            let (slowdown, of) = match (waits, identical) {
+                (true, _) => facts.slowdown(reference),
                 // What came of another start is not the attackers' doing.
-                true if !waits => reference.slowdown(reference),
-                _ => facts.slowdown(reference),
+                (false, true) => reference.slowdown(reference),
+                (false, false) => facts.slowdown_by_waits(reference),
             };
             let describe = |(place, act): (&Place, &Act)| {
                 let own = self.stand.own_program(*place);

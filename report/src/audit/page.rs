@@ -4,12 +4,13 @@
 
 use super::result::{AuditResult, Clock, DomainResult};
 use super::text::{MEASURED_AND_ANALYSED, both, chip, difference, factor, peers, slowdown, told};
+use crate::book::{AUDIT, BOUNDS, Book, LEDGER};
 use crate::format::{grouped, span};
 use crate::page;
 use maud::{Markup, html};
 
-/// The page.
-pub fn page(result: &AuditResult) -> String {
+/// The page. `book`: where the book is.
+pub fn page(result: &AuditResult, book: &Book) -> String {
     let window = result.window as f64 * 1e6 / result.ticks_per_second.max(1) as f64;
     let body = html! {
         h1 { (result.system) ": non-interference" }
@@ -27,8 +28,8 @@ pub fn page(result: &AuditResult) -> String {
         p.soft { "Identical: no attack changed one tick. Bounded: changes were seen, and every kind of request and flow of the "
             "domain has a bound that holds for every attack and keeps its deadline. Unbounded: changes were seen, and something has no bound. Broken: "
             "an attack stopped an application, changed a result, or made a request exceed its bound. A search can find "
-            "disturbance; that there is none it cannot prove, so only a bound speaks of attacks that were not tried." }
-        @for domain in &result.domains { (section(result.clock(domain), domain)) }
+            "disturbance; that there is none it cannot prove, so only a bound speaks of attacks that were not tried. " (book.more(AUDIT)) }
+        @for domain in &result.domains { (section(result.clock(domain), domain, book)) }
         h2 { "Provenance" }
         p.soft { "Bulkhead " (result.provenance.version) ". The check is deterministic: the same inputs and seed give the same page." }
         @if !result.provenance.overrides.is_empty() { p { "Overrides: " @for o in &result.provenance.overrides { code { (o) } " " } } }
@@ -73,11 +74,11 @@ fn row(domain: &DomainResult) -> Markup {
     }
 }
 
-fn section(clock: Clock, domain: &DomainResult) -> Markup {
+fn section(clock: Clock, domain: &DomainResult, book: &Book) -> Markup {
     html! {
         h2 { "Domain " (domain.name) @if let Some(name) = &domain.chip { ", chip " (name) } ": " (domain.verdict.text()) }
-        p { "Applications: " (domain.applications.join(", ")) ". In the places of " (domain.attackers.join(", "))
-            " stand adversaries, from " (both(clock, domain.start)) " after reset on." }
+        p { "Applications: " (domain.applications.join(", ")) ". Adversaries take the places of " (domain.attackers.join(", "))
+            ", from " (both(clock, domain.start)) " after reset on." }
         @if !domain.reasons.is_empty() { ul { @for reason in &domain.reasons { li { (reason) } } } }
         @if !domain.notes.is_empty() { ul.soft { @for note in &domain.notes { li { (note) } } } }
         @if let Some(attack) = worst(domain) {
@@ -87,7 +88,7 @@ fn section(clock: Clock, domain: &DomainResult) -> Markup {
             @if let Some(first) = &domain.difference { p { "First difference: " (difference(clock, first)) "." } }
             @if !domain.account.is_empty() {
                 p { "The ledger's account of this attack. Without one, the domain waited "
-                    (both(clock, domain.waits_alone)) " for itself and the refresh." }
+                    (both(clock, domain.waits_alone)) " for itself and the refresh. " (book.more(LEDGER)) }
                 div.scroll { table {
                     tr { th { "victim" } th.text { "waited for" } th.text { "at" } th { "cycles" } }
                     @for entry in &domain.account {
@@ -97,15 +98,16 @@ fn section(clock: Clock, domain: &DomainResult) -> Markup {
                 } }
             }
         }
-        @if !domain.flows.is_empty() { (flows(clock, domain)) }
-        @if !domain.requests.is_empty() { (requests(clock, domain)) }
+        @if !domain.flows.is_empty() { (flows(clock, domain, book)) }
+        @if !domain.requests.is_empty() { (requests(clock, domain, book)) }
         details { summary { "Every attack" } (attacks(clock, domain)) }
     }
 }
 
-fn flows(clock: Clock, domain: &DomainResult) -> Markup {
+fn flows(clock: Clock, domain: &DomainResult, book: &Book) -> Markup {
     html! {
         h3 { "Flows" }
+        p.soft { (book.more(BOUNDS)) }
         div.scroll { table {
             tr { th { "flow" } th { "worst alone" } th { "worst attacked" } th { "bound: " (MEASURED_AND_ANALYSED) } th { "deadline" } }
             @for flow in &domain.flows {
@@ -120,10 +122,11 @@ fn flows(clock: Clock, domain: &DomainResult) -> Markup {
     }
 }
 
-fn requests(clock: Clock, domain: &DomainResult) -> Markup {
+fn requests(clock: Clock, domain: &DomainResult, book: &Book) -> Markup {
     let cycles = |ticks: u64| grouped(ticks.div_ceil(clock.cycle_ticks.max(1)));
     html! {
         h3 { "Worst requests, in cycles" }
+        p.soft { (book.more(BOUNDS)) }
         div.scroll { table {
             tr { th { "application" } th.text { "request" } th { "alone" } th { "attacked" } th { "bound" } }
             @for request in &domain.requests {

@@ -5,6 +5,7 @@ use super::result::{
     RequestAudit, SCHEMA, Verdict,
 };
 use super::text;
+use crate::book::Book;
 use crate::result::{Bound, Interference, Provenance};
 
 fn sample() -> AuditResult {
@@ -144,7 +145,7 @@ fn a_domain_that_stopped_by_itself_is_not_held() {
 
 #[test]
 fn the_page_says_the_same_and_loads_nothing() {
-    let page = super::page::page(&sample());
+    let page = super::page::page(&sample(), &Book::default());
     for part in [
         "bounded disturbance",
         "1.250",
@@ -206,7 +207,7 @@ fn the_summary_of_two_chips_says_which_domain_is_where() {
 
 #[test]
 fn the_page_of_two_chips_uses_each_chips_clock() {
-    let page = super::page::page(&two_chips());
+    let page = super::page::page(&two_chips(), &Book::default());
     for part in [
         "and far on tiled-fpga",
         "far/net (B, chip far)",

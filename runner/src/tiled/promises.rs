@@ -131,9 +131,14 @@ impl Judge<'_> {
         let name = &flow.name;
         if flow.latency.count == 0 {
             let advice = match (flow.lost, &self.variant.end) {
-                (1.., _) => ": none that began has ended",
-                (0, End::Duration) => "; the system must first start, so give it a longer duration",
-                _ => "",
+                (begun @ 1.., _) => format!(
+                    ": of {begun} that began at `{}`, none ended at `{}`; both must mark the same numbers",
+                    flow.from, flow.to
+                ),
+                (0, End::Duration) => {
+                    "; the system must first start, so give it a longer duration".to_owned()
+                }
+                _ => String::new(),
             };
             return vec![self.judged(format!("flow {name}: no sample{advice}"), false)];
         }
@@ -184,6 +189,9 @@ impl Judge<'_> {
                 let what = format!("task {name}: {misses} jobs late of {jobs}, {allowed} allowed");
                 let promise = self.deadline(what, misses <= allowed);
                 match task.missing {
+                    0 if task.worst.is_none() => promise.unless_held(
+                        "none of its jobs was completed: its program must say where each one ends (`complete`; in C `bh_complete`)",
+                    ),
                     0 => promise,
                     missing => {
                         let why = format!(
@@ -407,6 +415,7 @@ mod tests {
                 flows: vec![flow(&[900], Some(900))],
                 tasks: vec![task(5, 0)],
                 incidents: vec![Incident {
+                    crash: None,
                     kind,
                     at: None,
                     tile: 2,

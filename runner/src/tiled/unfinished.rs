@@ -43,6 +43,7 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
     let foreground = foreground.filter(|app| !app.background && !app.is_unit());
     let open = foreground.filter(|app| !ended.contains(&app.name));
     let of = |application: &str, tile: u16, what: String| Incident {
+        crash: None,
         kind: IncidentKind::Unfinished,
         at: None,
         tile,
@@ -52,10 +53,14 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
     let mut all: Vec<Incident> = open
         .map(|app| {
             let last = last(system, said, &app.name);
-            let what = match stopped.contains(&app.name) {
-                true => format!("was stopped by its manager before it had finished; {last}"),
-                false => format!("{when}; {last}"),
-            };
+            if stopped.contains(&app.name) {
+                let what = format!("was stopped by its manager before it had finished; {last}");
+                return of(&app.name, app.tile, what);
+            }
+            let mut what = format!("{when}; {last}");
+            if !app.rgates.is_empty() {
+                what += "; if it serves others until the end, write background=\"true\"";
+            }
             of(&app.name, app.tile, what)
         })
         .collect();
@@ -166,7 +171,8 @@ mod tests {
         let never = told(&format!("{SENSOR}{ACTUATOR}"), &[], &end);
         let nothing = "it printed nothing and set no marker";
         let what = format!("has not finished, and the system has ended; {nothing}");
-        assert_eq!(never, [("controller".to_owned(), what)]);
+        assert_eq!((never.len(), never[0].0.as_str()), (1, "controller"));
+        assert!(never[0].1.starts_with(&what), "{never:?}");
         let stopped = console.replace("exit 0\n", "stopped by its manager\n");
         let found = told(&stopped, &[], &end);
         assert_eq!(found.len(), 3, "{found:?}");

@@ -315,10 +315,10 @@ fn a_flood_from_the_other_chip_is_found() {
         if sends_frames(attack) {
             assert!(!attack.identical, "{}", attack.name);
         } else {
-            // What is there from reset may change when everything starts, which a program of the catalog does (decision record 0002).
-            let little = attack.slowdown == 1000 || attack.from_reset;
+            // A program of the catalog begins with the system, and what it loads then keeps somebody waiting, too.
+            let most = if attack.from_reset { 1100 } else { 1000 };
             assert!(
-                attack.identical || little && attack.waited < 10_000,
+                attack.identical || attack.slowdown <= most && attack.waited < 10_000,
                 "{attack:?}"
             );
         }
