@@ -128,9 +128,13 @@ fn gates_that_a_neighbour_makes_while_it_runs_interrupt_nobody_more_urgent() {
 }
 
 #[test]
-#[ignore = "open: a pager that maps without a fault takes time from the more urgent"]
 fn a_pager_that_maps_without_faults_delays_nobody_more_urgent() {
     held("remap", " 0 refused");
+}
+
+#[test]
+fn children_that_come_and_go_delay_nobody_more_urgent() {
+    held("churn", " 0 refused");
 }
 
 #[test]

@@ -121,8 +121,7 @@ pub struct System {
     generation: u32,
     /// Number of the last request to a TileMux.
     requests: u64,
-    /// Requests to TileMuxes that are not answered, and who must answer next.
-    asking: usize,
+    /// When which TileMux must have answered; 0: it is lost, and not all of its activities and callers know.
     due: Paid<Boot, BTreeSet<(u64, u16)>>,
     /// Memory that is to be cleared before somebody else gets it.
     dirty: clearing::Dirty,
@@ -179,7 +178,6 @@ impl System {
             next_activity: KERNEL_ACTIVITY + 1,
             generation: 0,
             requests: 0,
-            asking: 0,
             due: Paid::default(),
             dirty: clearing::Dirty::default(),
             timebase,
@@ -189,7 +187,7 @@ impl System {
     /// Whether there is anything besides calls: jobs, questions, requests, replies or reports that wait, or somebody whose patience ends.
     #[inline(always)]
     pub fn is_busy(&self) -> bool {
-        let waiting = self.asking | self.replies.len() | self.reports.len();
+        let waiting = self.due.len() | self.replies.len() | self.reports.len();
         waiting | usize::from(self.has_jobs()) | self.timers.len() != 0
     }
 

@@ -9,10 +9,11 @@ use super::{System, Ticket, done};
 use crate::activity::{Activity, State, count};
 use crate::hardware::Hardware;
 use bulkhead_abi::syscall::{StopCause, SyscallError};
-use bulkhead_abi::tilemux::{Request, TileMuxError};
+use bulkhead_abi::tilemux::{Request, TileMuxError, request_distance};
 
 /// TileMux answers a request within this time, in nanoseconds, or its tile is lost: many times what mapping
-/// [`bulkhead_abi::syscall::MAP_PAGES_MAX`] pages takes on the slowest platform.
+/// [`bulkhead_abi::syscall::MAP_PAGES_MAX`] pages takes on the slowest platform. The urgent may make it begin
+/// [`request_distance`] later.
 pub const PATIENCE: u64 = 50_000_000;
 
 /// Notifications of a TileMux that cannot be true, beyond which its tile is lost. An honest one sends none.
@@ -98,7 +99,6 @@ impl System {
             then,
         });
         count(&mut self.mentions, activity, true);
-        self.asking += 1;
         if tile.asked.len() == 1 {
             self.send_request(hardware, index);
         }
@@ -122,7 +122,8 @@ impl System {
             return;
         };
         let first = *first;
-        let until = hardware.time().saturating_add(PATIENCE);
+        let patience = PATIENCE.saturating_add(request_distance(tile.frequency));
+        let until = hardware.time().saturating_add(patience);
         tile.until = until;
         self.due.insert((until, index as u16));
         if !hardware.request(tile.id, first.request, first.number) {
@@ -130,10 +131,10 @@ impl System {
         }
     }
 
-    /// Whether the answer of a TileMux is awaited.
+    /// Whether the answer of a TileMux is awaited, or a tile was lost.
     #[inline]
     pub fn is_asking(&self) -> bool {
-        self.asking > 0
+        !self.due.is_empty()
     }
 
     /// A TileMux has answered. What belongs to no request that is awaited is nothing.
@@ -152,7 +153,6 @@ impl System {
         let Some(asked) = tile.asked.pop_front() else {
             return;
         };
-        self.asking -= 1;
         count(&mut self.mentions, asked.activity, false);
         self.due.remove(&(tile.until, index as u16));
         self.send_request(hardware, index);
@@ -163,11 +163,15 @@ impl System {
         self.resolved(hardware, index, asked.activity, asked.then, outcome);
     }
 
-    /// Gives up a tile that has not answered in time, if there is one. Returns when the next one's time ends, or has ended.
+    /// Gives up a tile that has not answered in time, if there is one, or one thing more of such a tile. Returns when the next one's
+    /// time ends, or has ended.
     pub fn expire_tiles(&mut self, hardware: &mut impl Hardware) -> Option<u64> {
         let (until, index) = *self.due.first()?;
         if until <= hardware.time() {
-            self.lose(hardware, index.into());
+            match self.tiles[usize::from(index)].is_lost {
+                false => self.lose(hardware, index.into()),
+                true => self.clear_lost(hardware, index.into()),
+            }
         }
         self.due.first().map(|next| next.0)
     }
@@ -182,8 +186,8 @@ impl System {
         }
     }
 
-    /// Stops a tile that cannot be trusted to serve: its activities have stopped. It can be used again when its first memory window was
-    /// revoked and another one is configured.
+    /// Stops a tile that cannot be trusted to serve: its activities have stopped, and are told so one by one. It can be used again when
+    /// its first memory window was revoked and another one is configured.
     fn lose(&mut self, hardware: &mut impl Hardware, index: usize) {
         let tile = &mut self.tiles[index];
         if tile.is_lost {
@@ -194,29 +198,38 @@ impl System {
         if tile.device.take().is_some() {
             hardware.give_device(tile.id, (0, 0), (0, 0, 0));
         }
-        let cause = StopCause::TileLost;
-        for place in 0..self.tiles[index].activities.len() {
-            let id = self.tiles[index].activities[place];
-            self.runs_no_more(id, cause);
-        }
-        self.fail_requests(hardware, index, SyscallError::TileLost);
+        // The rest is due at once.
+        self.due.remove(&(tile.until, index as u16));
+        tile.until = 0;
+        self.due.insert((0, index as u16));
     }
 
-    /// Nothing that a tile was asked will be answered.
-    pub(super) fn fail_requests(
+    /// One thing of a tile that is lost: an activity that runs no more, or a request that will not be answered.
+    fn clear_lost(&mut self, hardware: &mut impl Hardware, index: usize) {
+        for place in 0..self.tiles[index].activities.len() {
+            let id = self.tiles[index].activities[place];
+            if self.runs_no_more(id, StopCause::TileLost) {
+                return;
+            }
+        }
+        if !self.fail_request(hardware, index, SyscallError::TileLost) {
+            self.due.remove(&(0, index as u16));
+        }
+    }
+
+    /// The first request of a tile will not be answered. Whether there was one.
+    pub(super) fn fail_request(
         &mut self,
         hardware: &mut impl Hardware,
         index: usize,
         error: SyscallError,
-    ) {
-        let tile = &mut self.tiles[index];
-        let asked = core::mem::take(&mut tile.asked);
-        self.due.remove(&(tile.until, index as u16));
-        self.asking -= asked.len();
-        for asked in asked.iter().copied() {
-            count(&mut self.mentions, asked.activity, false);
-            self.resolved(hardware, index, asked.activity, asked.then, Err(error));
-        }
+    ) -> bool {
+        let Some(asked) = self.tiles[index].asked.pop_front() else {
+            return false;
+        };
+        count(&mut self.mentions, asked.activity, false);
+        self.resolved(hardware, index, asked.activity, asked.then, Err(error));
+        true
     }
 
     fn resolved(
