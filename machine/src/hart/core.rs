@@ -14,6 +14,7 @@ use super::pmp::Pmp;
 use super::predictor::Predictor;
 use super::statistics::HartStatistics;
 use super::store_buffer::StoreBuffer;
+use super::user_trap::UserTrap;
 use super::{Stop, UnhandledTrap};
 use crate::types::Tick;
 
@@ -178,6 +179,8 @@ pub struct Core {
     pub admitted: u64,
     /// The hart has left machine mode and not looked yet whether it may go on.
     pub resumes: bool,
+    /// The registers of the last program that trapped, for whoever says later that it crashed.
+    pub user_trap: UserTrap,
 }
 
 impl Core {
@@ -233,6 +236,7 @@ impl Core {
             tokens: None,
             admitted: NO_LINE,
             resumes: false,
+            user_trap: UserTrap::NONE,
         }
     }
 

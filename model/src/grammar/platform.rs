@@ -47,6 +47,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Choice(&["tiled", "bare"]),
                 "`tiled`: every processing tile has a DTU and the tiled OS runs; `bare`: no DTUs, for single programs.",
             ),
+            optional("about", NOTE, "What the chip is, in one sentence."),
             SOURCE,
         ],
         children: &[

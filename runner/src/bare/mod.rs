@@ -6,7 +6,7 @@ pub mod device_tree;
 
 use crate::convert::convert;
 use crate::counters;
-use crate::crash::Crash;
+use crate::crash;
 use crate::error::{Error, exit};
 use crate::observed::console_text;
 use crate::place;
@@ -16,6 +16,7 @@ use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::PlatformKind;
 use bulkhead_machine::image::Image;
 use bulkhead_machine::machine::{Machine, MachineError, Outcome, RunLimit};
+use bulkhead_report::crash::Crash;
 use bulkhead_report::result::Counter;
 use device_tree::device_tree;
 
@@ -171,7 +172,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
         place::write(path, trace)?;
     }
     let (end, exit, code) = ending(outcome, options.max_cycles);
-    let crash = crash(&machine, tile, outcome, &bytes).map_err(|error| failed(&error))?;
+    let crash = crashed(&machine, tile, outcome, &bytes).map_err(|error| failed(&error))?;
     let hart = statistics
         .harts
         .iter()
@@ -192,7 +193,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
 
 /// The crash that ended the run, if one did. Addresses are physical: a program that turned address translation on shows the innermost
 /// function, and its caller if that has saved nothing.
-fn crash(
+fn crashed(
     machine: &Machine,
     tile: u16,
     outcome: Outcome,
@@ -220,7 +221,7 @@ fn crash(
         }
         (!translated).then_some(u64::from_le_bytes(word))
     };
-    Ok(Some(Crash::of(elf, &trap, &registers, &read)))
+    Ok(Some(crash::of(elf, &trap, &registers, &read)))
 }
 
 fn ending(outcome: Outcome, max_cycles: Option<u64>) -> (String, Option<u32>, u8) {

@@ -150,7 +150,7 @@ impl System {
             }
             let (first, count) = TILEMUX_ENDPOINTS;
             hardware.invalidate(tile.id, first, count);
-            self.due.remove(&(tile.until, index as u16));
+            self.answered_for(index);
             while self.fail_request(hardware, index, SyscallError::Refused) {}
             return true;
         }

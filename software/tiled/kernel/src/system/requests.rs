@@ -9,7 +9,7 @@ use super::{System, Ticket, done};
 use crate::activity::{Activity, State, count};
 use crate::hardware::Hardware;
 use bulkhead_abi::syscall::{StopCause, SyscallError};
-use bulkhead_abi::tilemux::{Request, TileMuxError, request_distance};
+use bulkhead_abi::tilemux::{Request, TileMuxError};
 
 /// TileMux answers a request within this time, in nanoseconds, or its tile is lost: many times what mapping
 /// [`bulkhead_abi::syscall::MAP_PAGES_MAX`] pages takes on the slowest platform. The urgent may make it begin
@@ -98,7 +98,6 @@ impl System {
             request,
             then,
         });
-        count(&mut self.mentions, activity, true);
         if tile.asked.len() == 1 {
             self.send_request(hardware, index);
         }
@@ -122,10 +121,9 @@ impl System {
             return;
         };
         let first = *first;
-        let patience = PATIENCE.saturating_add(request_distance(tile.frequency));
-        let until = hardware.time().saturating_add(patience);
-        tile.until = until;
-        self.due.insert((until, index as u16));
+        let until = hardware.time().saturating_add(self.patience);
+        // All tiles have the same time, so this one's ends last; there is room for each tile once.
+        let _ = self.due.push((until, index as u16));
         if !hardware.request(tile.id, first.request, first.number) {
             self.lose(hardware, index);
         }
@@ -153,14 +151,28 @@ impl System {
         let Some(asked) = tile.asked.pop_front() else {
             return;
         };
-        count(&mut self.mentions, asked.activity, false);
-        self.due.remove(&(tile.until, index as u16));
+        self.forget_request(&asked);
+        self.answered_for(index);
         self.send_request(hardware, index);
         let outcome = match answer {
             TileMuxError::None => Ok(()),
             _ => Err(SyscallError::Refused),
         };
         self.resolved(hardware, index, asked.activity, asked.then, outcome);
+    }
+
+    /// A tile need not answer any more.
+    pub(super) fn answered_for(&mut self, index: usize) {
+        if let Some(at) = self.due.iter().position(|due| usize::from(due.1) == index) {
+            self.due.remove(at);
+        }
+    }
+
+    /// The number of an activity that is gone comes back when no request about it is under way.
+    fn forget_request(&mut self, asked: &Asked) {
+        if self.activities.get(asked.activity).is_none() {
+            count(&mut self.mentions, asked.activity, false);
+        }
     }
 
     /// Gives up a tile that has not answered in time, if there is one, or one thing more of such a tile. Returns when the next one's
@@ -199,9 +211,9 @@ impl System {
             hardware.give_device(tile.id, (0, 0), (0, 0, 0));
         }
         // The rest is due at once.
-        self.due.remove(&(tile.until, index as u16));
-        tile.until = 0;
-        self.due.insert((0, index as u16));
+        self.answered_for(index);
+        let _ = self.due.push((hardware.time(), index as u16));
+        self.due.rotate_right(1);
     }
 
     /// One thing of a tile that is lost: an activity that runs no more, or a request that will not be answered.
@@ -213,7 +225,7 @@ impl System {
             }
         }
         if !self.fail_request(hardware, index, SyscallError::TileLost) {
-            self.due.remove(&(0, index as u16));
+            self.answered_for(index);
         }
     }
 
@@ -227,7 +239,7 @@ impl System {
         let Some(asked) = self.tiles[index].asked.pop_front() else {
             return false;
         };
-        count(&mut self.mentions, asked.activity, false);
+        self.forget_request(&asked);
         self.resolved(hardware, index, asked.activity, asked.then, Err(error));
         true
     }
