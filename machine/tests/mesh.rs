@@ -339,7 +339,10 @@ fn a_tile_starts_another_and_both_ring() {
     other.addi(T0, ZERO, 1).sd(T0, S1, 0);
     other.addi(T0, ZERO, 8).csr(1, 0x304, T0).word(WFI);
     other.li(S1, CLINT_BASE + CLINT_MSIP).ld(T0, S1, 0);
-    other.sd(T0, S0, 16).sd(ZERO, S1, 0).word(WFI);
+    other.sd(T0, S0, 16).sd(ZERO, S1, 0);
+    // The line falls when the block is over.
+    let rest = other.here();
+    other.word(WFI).jump(rest);
     machine
         .load_tile(3, MEMORY_BASE + 0x400, &other.bytes())
         .unwrap();
@@ -355,7 +358,9 @@ fn a_tile_starts_another_and_both_ring() {
     p.sd(ZERO, S1, 0)
         .addi(T0, ZERO, 1)
         .sd(T0, S0, TILE_DOORBELL);
-    p.word(FENCE).word(WFI);
+    p.word(FENCE);
+    let rest = p.here();
+    p.word(WFI).jump(rest);
     p.start(&mut machine, 0);
     // Tile 0's second WFI never ends: its doorbell was lowered.
     let end = machine.run(LIMIT, None);

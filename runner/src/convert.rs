@@ -6,8 +6,8 @@
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::{
-    CacheConfig, Channels, DramConfig, DtuConfig, LocalMemoryConfig, MemoryConfig, NetworkConfig, PlatformConfig,
-    PlatformKind, Replacement, TileConfig, Topology, UnitPort,
+    CacheConfig, Channels, DramConfig, DtuConfig, LocalMemoryConfig, MemoryConfig, NetworkConfig,
+    PlatformConfig, PlatformKind, Replacement, TileConfig, Topology, UnitPort,
 };
 use bulkhead_machine::device::network::NetworkCardConfig;
 use bulkhead_machine::hart::HartConfig;

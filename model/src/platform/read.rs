@@ -4,8 +4,8 @@
 
 use super::check::check;
 use super::{
-    Accelerator, Cache, Clock, Dram, Dtu, LocalMemory, Memory, Network, NetworkCard, Operation, Origin,
-    Pipeline, PipelineModel, Platform, PlatformKind, Replacement, Tile, Topology,
+    Accelerator, Cache, Clock, Dram, Dtu, LocalMemory, Memory, Network, NetworkCard, Operation,
+    Origin, Pipeline, PipelineModel, Platform, PlatformKind, Replacement, Tile, Topology,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};

@@ -72,7 +72,12 @@ pub(super) fn boot(
         // Another tile started its hart: no program says what is there.
         None => None,
     };
-    ran.booted(crashed.unwrap_or(tiles[0]), options.max_cycles, console, crash)
+    ran.booted(
+        crashed.unwrap_or(tiles[0]),
+        options.max_cycles,
+        console,
+        crash,
+    )
 }
 
 /// Puts a program where its segments say, as the tile's hart addresses memory.

@@ -82,7 +82,10 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
     }
     if let Some((first, ..)) = options.others.first() {
         return Err(Error::input(
-            format!("tile {first} of the platform {} cannot get a program of its own", config.name),
+            format!(
+                "tile {first} of the platform {} cannot get a program of its own",
+                config.name
+            ),
             "take a platform of kind mesh, such as `epiphany3`",
         ));
     }
@@ -178,10 +181,7 @@ fn run(
 ) -> Result<Ran, Error> {
     let cycle = config.tiles[0].hart.ticks_per_cycle;
     if options.trace.is_some() {
-        machine.set_observer(Some(Box::new(Tracer::new(
-            config,
-            TraceOptions::default(),
-        ))));
+        machine.set_observer(Some(Box::new(Tracer::new(config, TraceOptions::default()))));
     }
     let ticks = options
         .max_cycles
