@@ -245,7 +245,7 @@ pub enum UnitPort {
     Second,
 }
 
-/// The unit of the tiled OS as its authors model it in gem5 (`catalog/platforms/tiled-gem5.xml` names the sources), with
+/// The unit of the tiled OS as its authors model it in gem5 (`catalog/platforms/tiled-2ghz.xml` names the sources), with
 /// one tick a cycle; but eight chunks under way, so that whoever tests the unit also tests that they overlap.
 impl Default for DtuConfig {
     fn default() -> Self {

@@ -12,6 +12,7 @@ pub mod accelerator;
 pub mod cable;
 pub mod cache;
 pub mod config;
+pub mod crash;
 pub mod device;
 pub mod dram;
 pub mod dtu;

@@ -18,6 +18,7 @@ mod mesh;
 pub use cables::Outgoing;
 
 use crate::config::{ConfigError, PlatformConfig, PlatformKind};
+use crate::crash::Crashed;
 use crate::dtu::{Dtu, TileKind};
 use crate::fabric::Fabric;
 use crate::hart::{Hart, UnhandledTrap};
@@ -473,6 +474,14 @@ impl Machine {
     /// If there is no such tile.
     pub fn timeline(&self, tile: TileId) -> Result<Option<&Timeline>, MachineError> {
         Ok(self.tile(tile)?.timeline())
+    }
+
+    /// What was kept of programs that crashed, sorted by time, then tile. Not part of the digest: it follows from the run.
+    pub fn crashes(&self) -> Vec<Crashed> {
+        let all = self.tiles.iter().flat_map(|tile| tile.crashes());
+        let mut all: Vec<Crashed> = all.cloned().collect();
+        all.sort_by_key(|crash| (crash.at, crash.owner));
+        all
     }
 
     /// The ledger.

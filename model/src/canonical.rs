@@ -345,15 +345,20 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
             .attribute("value", &argument.value)
             .end();
     }
-    if app.limit.is_some() || app.quotas != Quotas::default() {
+    let mut quotas = app.quotas;
+    // The manager on the chip does not know what services need.
+    if !complete && app.clients() > 0 {
+        quotas.kernel_memory = Some(Size(app.kernel_memory()));
+    }
+    if app.limit.is_some() || quotas != Quotas::default() {
         writer.start("limit");
         if let Some(limit) = app.limit {
             writer.rate("noc", limit.noc).size("burst", limit.burst);
         }
         writer
-            .optional("endpoints", app.quotas.endpoints)
-            .optional("page-tables", app.quotas.page_tables)
-            .optional_size("kernel-memory", app.quotas.kernel_memory)
+            .optional("endpoints", quotas.endpoints)
+            .optional("page-tables", quotas.page_tables)
+            .optional_size("kernel-memory", quotas.kernel_memory)
             .end();
     }
     if let Some(cpu) = app.cpu {
@@ -488,6 +493,9 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
         .start("platform")
         .attribute("name", &platform.name)
         .attribute("kind", kind);
+    if let Some(about) = &platform.about {
+        writer.attribute("about", about);
+    }
     write_source(writer, platform, &format!("platform[{}]", platform.name));
     for clock in &platform.clocks {
         writer

@@ -5,6 +5,7 @@
 //! it. The hart knows nothing of caches, networks or devices behind this trait; it knows only that a first-level hit costs what
 //! its static schedule assumed.
 
+use super::user_trap::UserTrap;
 use crate::types::Tick;
 
 /// When the effect of a memory access is there.
@@ -235,4 +236,7 @@ pub trait Bus {
     /// The software executed a marker hint (`slti x0, rs1, kind`), in machine mode or not; must not change anything that software
     /// can see.
     fn marker(&mut self, now: Tick, kind: u16, value: u64, machine_mode: bool);
+    /// Software in machine mode just said that the program of `trap` crashed; `stores` are those of the hart that no memory has seen
+    /// yet: physical address, bytes and value. Must not change anything that software can see.
+    fn crashed(&mut self, _now: Tick, _trap: &UserTrap, _stores: &[(u64, u8, u64)]) {}
 }

@@ -15,6 +15,7 @@ use super::pmp::Pmp;
 use super::predictor::Predictor;
 use super::statistics::HartStatistics;
 use super::store_buffer::StoreBuffer;
+use super::user_trap::UserTrap;
 use super::{Stop, UnhandledTrap};
 use crate::types::Tick;
 
@@ -181,6 +182,8 @@ pub struct Core {
     pub admitted: u64,
     /// The hart has left machine mode and not looked yet whether it may go on.
     pub resumes: bool,
+    /// The registers of the last program that trapped, for whoever says later that it crashed.
+    pub user_trap: UserTrap,
 }
 
 impl Core {
@@ -237,6 +240,7 @@ impl Core {
             tokens: None,
             admitted: NO_LINE,
             resumes: false,
+            user_trap: UserTrap::NONE,
         }
     }
 

@@ -34,6 +34,7 @@ mod test_support;
 #[cfg(test)]
 mod tests;
 mod trap;
+mod user_trap;
 #[cfg(test)]
 mod window_tests;
 
@@ -47,6 +48,7 @@ pub use load_store_queue::LineBytes;
 pub use statistics::HartStatistics;
 
 pub use self::core::Privilege;
+pub use user_trap::UserTrap;
 
 use self::block::BlockCache;
 use self::core::{Core, Exception, Exit, Mode, NO_LINE, Purpose, TokenWait};

@@ -47,6 +47,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 Choice(&["tiled", "bare", "mesh"]),
                 "`tiled`: every processing tile has a DTU and the tiled OS runs; `bare`: no DTUs, for single programs; `mesh`: every tile has a local memory, which all others read and write.",
             ),
+            optional("about", NOTE, "What the chip is, in one sentence."),
             SOURCE,
         ],
         children: &[

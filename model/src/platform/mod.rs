@@ -23,6 +23,8 @@ pub const TICK_LIMIT: u64 = 10_000_000_000_000;
 pub struct Platform {
     /// Name.
     pub name: String,
+    /// What it is, in one sentence.
+    pub about: Option<String>,
     /// Tiled or bare.
     pub kind: PlatformKind,
     /// All clocks.

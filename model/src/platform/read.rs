@@ -111,6 +111,7 @@ impl Reader<'_> {
         memories.sort_by_key(|memory| memory.id);
         Some(Platform {
             name: root.text("name"),
+            about: root.maybe_text("about"),
             kind: match root.text("kind").as_str() {
                 "bare" => PlatformKind::Bare,
                 "mesh" => PlatformKind::Mesh,

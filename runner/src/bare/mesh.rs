@@ -3,7 +3,7 @@
 //! Why it exists: each tile runs a program of its own from its own memory, loaded as a host would before it starts the harts. What it
 //! deliberately does not know: what the programs are, and whether they know of each other.
 
-use super::{Booted, Options, crash, program, run};
+use super::{Booted, Options, crashed, program, run};
 use crate::error::Error;
 use crate::observed::console_text;
 use crate::progress::Progress;
@@ -62,18 +62,18 @@ pub(super) fn boot(
     }
     let ran = run(&mut machine, config, options, progress)?;
     let console = consoles(&machine, &tiles).map_err(|error| failed(&error))?;
-    let crashed = match ran.outcome {
+    let ended_at = match ran.outcome {
         Outcome::Unhandled { tile, .. } => Some(tile),
         _ => None,
     };
-    let crash = match crashed.and_then(|tile| placed.iter().find(|(t, _)| *t == tile)) {
-        Some(&(tile, number)) => crash(&machine, tile, ran.outcome, &programs[number].1)
+    let crash = match ended_at.and_then(|tile| placed.iter().find(|(t, _)| *t == tile)) {
+        Some(&(tile, number)) => crashed(&machine, tile, ran.outcome, &programs[number].1)
             .map_err(|error| failed(&error))?,
         // Another tile started its hart: no program says what is there.
         None => None,
     };
     ran.booted(
-        crashed.unwrap_or(tiles[0]),
+        ended_at.unwrap_or(tiles[0]),
         options.max_cycles,
         console,
         crash,

@@ -7,7 +7,7 @@ mod mesh;
 
 use crate::convert::convert;
 use crate::counters;
-use crate::crash::Crash;
+use crate::crash;
 use crate::error::{Error, exit};
 use crate::observed::console_text;
 use crate::place;
@@ -18,6 +18,7 @@ use bulkhead_machine::config::{PlatformConfig, PlatformKind};
 use bulkhead_machine::image::Image;
 use bulkhead_machine::machine::{Machine, MachineError, Outcome, RunLimit};
 use bulkhead_machine::statistics::Statistics;
+use bulkhead_report::crash::Crash;
 use bulkhead_report::result::Counter;
 use device_tree::device_tree;
 
@@ -142,7 +143,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
         .map_err(|error| failed(&error))?;
     let ran = run(&mut machine, &config, options, progress)?;
     let console = console_text(machine.console(tile).map_err(|error| failed(&error))?);
-    let crash = crash(&machine, tile, ran.outcome, &bytes).map_err(|error| failed(&error))?;
+    let crash = crashed(&machine, tile, ran.outcome, &bytes).map_err(|error| failed(&error))?;
     ran.booted(tile, options.max_cycles, console, crash)
 }
 
@@ -246,7 +247,7 @@ impl Ran {
 
 /// The crash that ended the run, if one did. Addresses are physical: a program that turned address translation on shows the innermost
 /// function, and its caller if that has saved nothing.
-fn crash(
+fn crashed(
     machine: &Machine,
     tile: u16,
     outcome: Outcome,
@@ -274,7 +275,7 @@ fn crash(
         }
         (!translated).then_some(u64::from_le_bytes(word))
     };
-    Ok(Some(Crash::of(elf, &trap, &registers, &read)))
+    Ok(Some(crash::of(elf, &trap, &registers, &read)))
 }
 
 fn ending(outcome: Outcome, max_cycles: Option<u64>) -> (String, Option<u32>, u8) {

@@ -37,6 +37,7 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
     let foreground = system.apps.iter().filter(|app| !app.background);
     let open = foreground.filter(|app| !ended.contains(&app.name));
     let of = |application: &str, tile: u16, what: String| Incident {
+        crash: None,
         kind: IncidentKind::Unfinished,
         at: None,
         tile,
@@ -45,7 +46,10 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
     };
     let mut all: Vec<Incident> = open
         .map(|app| {
-            let what = format!("{when}; {}", last(system, said, &app.name));
+            let mut what = format!("{when}; {}", last(system, said, &app.name));
+            if !app.rgates.is_empty() {
+                what += "; if it serves others until the end, write background=\"true\"";
+            }
             of(&app.name, app.tile, what)
         })
         .collect();

@@ -297,7 +297,7 @@ fn a_failing_claim_of_a_reproduction_fails_and_names_its_page() {
     let claim = broken.find(|one| one.what.starts_with("round trip on tiled-fpga: "));
     let why = claim.expect("the claim fails").because.as_deref();
     assert!(why.is_some_and(|why| why.ends_with(&format!("[{page}]"))));
-    let report = m3::report(&all).expect("draws");
+    let report = m3::report(&all, &bulkhead_report::book::Book::default()).expect("draws");
     for head in [m3::summary(&all), report] {
         assert!(head.contains("FAILED: ") && head.contains(page), "{head}");
     }

@@ -97,7 +97,6 @@ impl System {
             request,
             then,
         });
-        count(&mut self.mentions, activity, true);
         self.asking += 1;
         if tile.asked.len() == 1 {
             self.send_request(hardware, index);
@@ -123,8 +122,8 @@ impl System {
         };
         let first = *first;
         let until = hardware.time().saturating_add(PATIENCE);
-        tile.until = until;
-        self.due.insert((until, index as u16));
+        // All tiles have the same time, so this one's ends last; there is room for each tile once.
+        let _ = self.due.push((until, index as u16));
         if !hardware.request(tile.id, first.request, first.number) {
             self.lose(hardware, index);
         }
@@ -153,14 +152,28 @@ impl System {
             return;
         };
         self.asking -= 1;
-        count(&mut self.mentions, asked.activity, false);
-        self.due.remove(&(tile.until, index as u16));
+        self.forget_request(&asked);
+        self.answered_for(index);
         self.send_request(hardware, index);
         let outcome = match answer {
             TileMuxError::None => Ok(()),
             _ => Err(SyscallError::Refused),
         };
         self.resolved(hardware, index, asked.activity, asked.then, outcome);
+    }
+
+    /// A tile need not answer any more.
+    fn answered_for(&mut self, index: usize) {
+        if let Some(at) = self.due.iter().position(|due| usize::from(due.1) == index) {
+            self.due.remove(at);
+        }
+    }
+
+    /// The number of an activity that is gone comes back when no request about it is under way.
+    fn forget_request(&mut self, asked: &Asked) {
+        if self.activities.get(asked.activity).is_none() {
+            count(&mut self.mentions, asked.activity, false);
+        }
     }
 
     /// Gives up a tile that has not answered in time, if there is one. Returns when the next one's time ends, or has ended.
@@ -211,10 +224,10 @@ impl System {
     ) {
         let tile = &mut self.tiles[index];
         let asked = core::mem::take(&mut tile.asked);
-        self.due.remove(&(tile.until, index as u16));
         self.asking -= asked.len();
+        self.answered_for(index);
         for asked in asked.iter().copied() {
-            count(&mut self.mentions, asked.activity, false);
+            self.forget_request(&asked);
             self.resolved(hardware, index, asked.activity, asked.then, Err(error));
         }
     }

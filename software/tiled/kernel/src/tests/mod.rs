@@ -1,6 +1,7 @@
 //! The kernel's decisions against a chip that only remembers what was done to it.
 
 mod activities;
+mod book;
 mod bounds;
 mod devices;
 mod ends;
