@@ -487,6 +487,7 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
     let kind = match platform.kind {
         PlatformKind::Tiled => "tiled",
         PlatformKind::Bare => "bare",
+        PlatformKind::Mesh => "mesh",
     };
     writer
         .start("platform")
@@ -515,6 +516,19 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
         .caches
         .iter()
         .for_each(|part| write_cache(writer, platform, part));
+    for part in &platform.local_memories {
+        writer
+            .start("local-memory")
+            .attribute("name", &part.name)
+            .attribute("clock", &part.clock.name)
+            .size("size", part.size)
+            .attribute("banks", part.banks)
+            .attribute("ports", part.ports)
+            .bytes("width", part.width)
+            .attribute("latency", part.latency)
+            .bytes("fetch", part.fetch);
+        close(writer, platform, &format!("local-memory[{}]", part.name));
+    }
     platform
         .dtus
         .iter()
@@ -555,6 +569,10 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
             .optional("l1i", name(&tile.l1i))
             .optional("l1d", name(&tile.l1d))
             .optional("l2", name(&tile.l2))
+            .optional(
+                "local-memory",
+                tile.local_memory.as_ref().map(|memory| &memory.name),
+            )
             .optional("dtu", tile.dtu.as_ref().map(|dtu| &dtu.name))
             .optional(
                 "accelerator",
@@ -725,11 +743,12 @@ fn write_network(writer: &mut Writer, platform: &Platform, part: &Network) {
         .bytes("chunk", part.chunk)
         .attribute(
             "channels",
-            if part.split_channels {
-                "split"
-            } else {
-                "shared"
+            match (part.split_channels, part.read_interval) {
+                (_, Some(_)) => "acknowledged",
+                (true, None) => "split",
+                (false, None) => "shared",
             },
-        );
+        )
+        .optional("read-interval", part.read_interval);
     close(writer, platform, "network");
 }

@@ -5,6 +5,14 @@
 
 /// Names and texts of the platforms.
 pub const PLATFORMS: &[(&str, &str)] = &[
+    (
+        "epiphany3",
+        include_str!("../../catalog/platforms/epiphany3.xml"),
+    ),
+    (
+        "epiphany5",
+        include_str!("../../catalog/platforms/epiphany5.xml"),
+    ),
     ("single", include_str!("../../catalog/platforms/single.xml")),
     (
         "tiled-256",

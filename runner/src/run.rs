@@ -135,7 +135,7 @@ pub fn needed(system: &System) -> Result<Vec<&str>, Error> {
 pub fn paradigm_of(system: &System) -> Result<&'static dyn Paradigm, Error> {
     match system.platform.kind {
         PlatformKind::Tiled => Ok(&crate::tiled::Tiled),
-        PlatformKind::Bare => Err(Error::input(
+        PlatformKind::Bare | PlatformKind::Mesh => Err(Error::input(
             format!(
                 "the platform {} has no data transfer units",
                 system.platform.name
