@@ -10,6 +10,10 @@
 //! access can follow the last one of its bank after the burst. Constraints between banks (tRRD, tFAW), tRAS and bus
 //! turn-around are not modelled.
 
+pub mod banks;
+pub mod controller;
+pub mod map;
+
 use crate::config::DramConfig;
 use crate::ledger::{Ledger, Resource};
 use crate::noc::Account;
