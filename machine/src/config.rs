@@ -8,6 +8,7 @@
 use crate::accelerator::AcceleratorConfig;
 use crate::cable::CableConfig;
 use crate::device::network::NetworkCardConfig;
+use crate::dram::controller::ControllerConfig;
 use crate::hart::HartConfig;
 use crate::types::{Tick, TileId};
 use thiserror::Error;
@@ -262,6 +263,9 @@ pub struct DramConfig {
     pub refresh: u64,
     /// Fixed latency of the controller before the banks.
     pub frontend: u64,
+    /// A controller that chooses commands from a queue, with all its constraints in ticks. Without one the schedule of a request is
+    /// fixed when it arrives, by the values above.
+    pub controller: Option<ControllerConfig>,
 }
 
 /// DDR3-1600 with one tick a cycle (JEDEC JESD79-3F, 11-11-11; tRFC of chips of 1 Gbit is 110 ns, of
@@ -281,6 +285,7 @@ impl Default for DramConfig {
             refresh_interval: 6240,
             refresh: 128,
             frontend: 8,
+            controller: None,
         }
     }
 }

@@ -454,11 +454,15 @@ fn single(
     let tail = scenario.tail(resource);
     let down = |w| outages(shared.outage.as_ref(), w).saturating_add(tail);
     let order = order_bound(shared.arbitration, &rivals, input);
-    let order = least_window(u128::MAX, |w| order.saturating_add(down(w)))
-        .ok_or(CommunicationError::TooLarge)?;
+    let any = order == u128::MAX;
+    let order = least_window(u128::MAX, |w| order.saturating_add(down(w)));
     let second = scenario.ticks_per_second;
-    let window = least_window(order, |w| others(&rivals, down(w), w, second).0);
-    Ok(window.map_or((order, Method::Order), |w| {
-        (w, others(&rivals, down(w), w, second).1)
-    }))
+    let cap = order.unwrap_or(u128::MAX);
+    let window = least_window(cap, |w| others(&rivals, down(w), w, second).0);
+    match (window, order) {
+        (Some(w), _) => Ok((w, others(&rivals, down(w), w, second).1)),
+        (None, Some(order)) => Ok((order, Method::Order)),
+        (None, None) if any => Err(CommunicationError::Overtaken(shared.name.clone())),
+        (None, None) => Err(CommunicationError::TooLarge),
+    }
 }

@@ -55,6 +55,7 @@ mod bound;
 mod chip;
 mod interference;
 mod lumped;
+mod memory;
 mod messages;
 mod scenario;
 mod system;

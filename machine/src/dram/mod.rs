@@ -13,6 +13,9 @@
 pub mod banks;
 pub mod controller;
 pub mod map;
+mod tile;
+
+pub use tile::MemoryController;
 
 use crate::config::DramConfig;
 use crate::ledger::{Ledger, Resource};
