@@ -74,7 +74,7 @@ pub const KERNEL_ENDPOINTS: usize = 62;
 /// Bytes of the kernel's heap beside what purses pay for: in any case, and for each user tile.
 const HEAP: (u64, u64) = (1 << 20, 32 << 10);
 
-/// Bytes of the kernel's heap, on a chip of so many user tiles, with which all purses together hold so many bytes. What is charged is
+/// Bytes of the kernel's heap, on a chip of this many user tiles, with which all purses together hold this many bytes. What is charged is
 /// what an object takes; the rest is for places that are reserved apart, and for gaps.
 pub const fn kernel_heap(tiles: u64, purses: u64) -> u64 {
     let own = HEAP.0 + tiles * HEAP.1;
@@ -84,12 +84,12 @@ pub const fn kernel_heap(tiles: u64, purses: u64) -> u64 {
 /// What all purses together can hold: the numbers of capabilities suffice for that.
 pub const KERNEL_PURSES_MAX: u64 = 65_000 * 192;
 
-/// What all purses together hold with a heap of so many bytes.
+/// What all purses together hold with a heap of this many bytes.
 pub const fn kernel_purses(tiles: u64, heap: u64) -> u64 {
     heap.saturating_sub(HEAP.0 + tiles * HEAP.1) / 5 * 2
 }
 
-/// Endpoints that the kernel's unit needs for so many user tiles: for each group one for text, one for answers, and rights to reply to
+/// Endpoints that the kernel's unit needs for this many user tiles: for each group one for text, one for answers, and rights to reply to
 /// text.
 pub const fn kernel_endpoints(tiles: usize) -> usize {
     KERNEL_ENDPOINTS + tiles.div_ceil(TILE_GROUP) * (TILE_GROUP + 2)

@@ -84,7 +84,7 @@ pub const DEVICE_ADDRESS: u64 = 0x2100;
 pub const DEVICE_PHYSICAL: u64 = 0x2108;
 /// Bytes of that memory; 0: none.
 pub const DEVICE_SIZE: u64 = 0x2110;
-/// Who has the tile's device: its activity in bits 15..0, the receive endpoint for the device's interrupts in bits 31..16.
+/// The owner of the tile's device: its activity in bits 15..0, the receive endpoint for the device's interrupts in bits 31..16.
 /// Writing it resets the device, which then obeys the three registers above.
 pub const DEVICE_OWNER: u64 = 0x2118;
 
@@ -188,7 +188,7 @@ codes! {
     ExternalOpcode: u8 {
         /// Nothing.
         Idle = 0,
-        /// Invalidate so many endpoints, from the one named on, whatever they are, dropping their unread messages.
+        /// Invalidate this many endpoints, from the one named on, whatever they are, dropping their unread messages.
         InvalidateEndpoint = 1,
         /// Reset the tile's hart and start it at the tile-physical address in the argument, in machine mode.
         StartHart = 2,

@@ -1,4 +1,4 @@
-//! Fields of system calls: how each kind of value stands in the words of a request.
+//! Fields of system calls: how each kind of value is encoded in the words of a request.
 //!
 //! Why it exists: the table of calls names kinds, not words. What it deliberately does not know: calls.
 

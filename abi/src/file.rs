@@ -1,12 +1,11 @@
-//! What everybody who speaks the protocol of the file service must agree on: operations, flags, sizes.
+//! What all users of the file service's protocol must agree on: operations, flags, sizes.
 //!
 //! Why it exists: clients are not only programs; a streaming unit asks for its files itself. What it deliberately does not
 //! know: the other requests, which only programs make, and how files are stored.
 //!
-//! A request is a word with the operation and a body of words and bytes; a reply a word with the status, 0 for success,
-//! and a body. The pieces of a file are obtained by [`crate::syscall::Syscall::Exchange`] over the session, with the
-//! handle, the position and whether it shall be written as arguments; the two words of the answer are the piece's first byte
-//! in the file and its length.
+//! A request is a word with the operation and a body of words and bytes; a reply a word with the status, 0 for success, and a body. The
+//! pieces of a file are obtained by [`crate::syscall::Syscall::Exchange`] over the session, with the handle, the position and whether it
+//! will be written as arguments; the two words of the answer are the piece's first byte in the file and its length.
 
 /// Opens a file: flags, path. Replies with handle and size.
 pub const OPEN: u64 = 1;

@@ -103,7 +103,7 @@ impl Since {
     }
 }
 
-/// Who begins where, as one word: the value of [`MarkerKind::ActivityBegins`].
+/// Which activity begins where, as one word: the value of [`MarkerKind::ActivityBegins`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begins {
     /// Its number.

@@ -7,7 +7,7 @@ use crate::dtu::codes;
 use crate::syscall::{ABOUT, SHARED_MAX};
 
 codes! {
-    /// How it stands with who receives behind an import.
+    /// The state of the receiver behind an import.
     Standing: u64 {
         /// Its gates are there; it does not run yet.
         Starts = 0,
@@ -36,9 +36,9 @@ impl Standing {
 /// What managers tell each other of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct News {
-    /// How often it was started again so far: each time, who sends to it must be connected again.
+    /// How often it was restarted so far: each time, its senders must be connected again.
     pub restarts: u32,
-    /// How it stands with it.
+    /// Its state.
     pub standing: Standing,
 }
 

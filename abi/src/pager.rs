@@ -45,7 +45,7 @@ pub const CLIENT: &str = "client-";
 pub const FAULT_WORDS: usize = 2;
 
 codes! {
-    /// What somebody wanted of a page.
+    /// The kind of access to a page that faulted.
     PagerAccess: u64 {
         /// To read it.
         Read = 1,

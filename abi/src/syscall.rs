@@ -49,7 +49,7 @@ pub const ANY_ENDPOINT: u16 = u16::MAX;
 pub const SHARE: u64 = u64::MAX;
 /// Priorities of callers: a waiting call of a greater one is served first.
 pub const PRIORITIES: usize = 3;
-/// [`Syscall::Report`] of a nested manager: all that were to end have ended; its exit code stands in the lower bits.
+/// [`Syscall::Report`] of a nested manager: all applications that were expected to end have ended; its exit code is in the lower bits.
 pub const REPORT_DONE: u64 = 1 << 32;
 /// [`Syscall::Report`] and [`Syscall::Tell`] between managers: from this bit on, what the word is about. 0: the manager itself;
 /// otherwise one more than the number of an import, and the word is a [`News`].
@@ -197,7 +197,7 @@ macro_rules! calls {
             }
 
             /// Gives the request that these words are to a handler. As [`decode`](Self::decode), but where the handler is inlined, every
-            /// kind of call has a path of its own: it is looked at once, and never stands in memory.
+            /// kind of call has its own path: the call is examined once, and is never stored in memory.
             ///
             /// # Errors
             /// As for [`decode`](Self::decode), and those of the handler.
@@ -277,6 +277,8 @@ calls! {
     /// Shows memory to a tile, whose activities can then live in it, and starts TileMux there if it does not run; TileMux then takes
     /// [`crate::tilemux::TILEMUX_MEMORY`] bytes of it, and page tables their part: nothing may be cut from it before. Memory that can only
     /// be read ([`MAP_READ`]) is shown so, to a tile whose TileMux runs: pages of it can be mapped with [`MapFrom`](Self::MapFrom).
+    /// Memory that the tile sees already is refused ([`SyscallError::BadArgument`]). Whoever sees something through the window ends before
+    /// that goes.
     ConfigureTile = 5 {
         /// The tile.
         tile: u16,
@@ -368,15 +370,16 @@ calls! {
         gate: u16,
         /// The activity; [`SEL_ACTIVITY`] for the caller itself.
         activity: u16,
-        /// For a receive gate: the memory with its buffer, shown to the tile. Otherwise [`NO_SELECTOR`].
+        /// For a receive gate: the memory with its buffer, within the activity's own ([`SyscallError::OutOfBounds`]). Otherwise
+        /// [`NO_SELECTOR`].
         memory: u16,
         /// For a receive gate: offset of the buffer in it, a multiple of 64.
         offset: u64,
         /// For a receive gate: not zero: with rights to reply.
         replies: u8,
-        /// The endpoint that it shall be, the first one of a receive gate with rights to reply; [`ANY_ENDPOINT`] for any. Where the
-        /// activity knows a number from before, nobody need try until he gets it. [`SyscallError::NoEndpoint`] if it is taken by
-        /// anything else; if it is this gate's already, nothing changes, and the bytes are 0.
+        /// The endpoint to use, which is the first one of a receive gate with rights to reply; [`ANY_ENDPOINT`] for any. An activity that
+        /// knows a number from before need not try until it gets that number. [`SyscallError::NoEndpoint`] if it is taken by anything else;
+        /// if it is this gate's already, nothing changes, and the bytes are 0.
         endpoint: u16,
     }
     /// Undoes `Activate`.
@@ -411,8 +414,8 @@ calls! {
         /// Not zero: the capability itself stays.
         keep: u8,
     }
-    /// Offers a service; the kernel will ask through the receive gate (see [`ServerRequest`]), which takes one of its slots. Who
-    /// created the caller hears of it as an [`Event`].
+    /// Offers a service; the kernel will ask through the receive gate (see [`ServerRequest`]), which takes one of its slots. The creator of
+    /// the caller hears of it as an [`Event`].
     CreateService = 18 {
         /// An active receive gate of the caller with rights to reply.
         gate: u16,
@@ -452,8 +455,8 @@ calls! {
         /// How often it can be taken at once.
         value: u32,
     }
-    /// Takes a semaphore, waiting until that is possible. [`SyscallError::Gone`] if meanwhile somebody loses it who could have given it, by
-    /// his end or otherwise: who waits may try again.
+    /// Takes a semaphore, waiting until that is possible. [`SyscallError::Gone`] if an activity that could have raised it loses it
+    /// meanwhile, because it ends or otherwise; the waiting activity may try again.
     SemaphoreDown = 22 {
         /// The semaphore.
         semaphore: u16,
@@ -524,9 +527,9 @@ calls! {
         /// Its bytes, whole pages, at least one.
         size: u64,
     }
-    /// Who can send to a receive endpoint of the caller. Results: endpoints that lead there, and those that did and are gone since. Nobody
-    /// and somebody gone: what is not in the buffer will not come, unless the caller's manager connects somebody again. Whoever waits at
-    /// the endpoint is woken when that begins to be so.
+    /// How many can send to a receive endpoint of the caller. Results: endpoints that lead there, and those that did and are gone since.
+    /// None left and some gone: what is not in the buffer will not come, unless the caller's manager connects a sender again. Whoever
+    /// waits at the endpoint is woken when that begins to be so.
     Senders = 32 {
         /// The endpoint.
         endpoint: u16,
@@ -583,21 +586,21 @@ codes! {
     }
 }
 
-/// Label of the kernel's messages to servers. A server that gives this label to somebody else lies to itself only.
+/// Label of the kernel's messages to servers. A server that gives this label to others deceives only itself.
 pub const KERNEL_LABEL: u64 = u64::MAX;
 
 /// What the kernel asks a server. The answer is a word, 0 for yes, then for `Open` the server's number of the session, for `Exchange` the
 /// first of the server's selectors, how many it gives or takes (at most what was asked for), and two words for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerRequest {
-    /// A session shall be opened.
+    /// Asks to open a session.
     Open {
         /// The client's argument.
         argument: u64,
         /// Number of the activity that opens it.
         activity: u16,
     },
-    /// Capabilities shall be exchanged.
+    /// Asks to exchange capabilities.
     Exchange {
         /// The server's number of the session.
         ident: u64,
@@ -667,7 +670,7 @@ pub enum Event {
     Service(u16),
     /// It says something.
     Reported(u64),
-    /// Who created this activity tells it something.
+    /// The creator of this activity tells it something.
     Told(u64),
 }
 

@@ -148,9 +148,9 @@ pub enum Request {
         budget: u64,
         /// Nanoseconds.
         period: u64,
-        /// Greater is more urgent; means something on tiles with [`TilePolicy::Realtime`] only. Who has no budget has 0.
+        /// Greater is more urgent; means something on tiles with [`TilePolicy::Realtime`] only. 0 if it has no budget.
         priority: u8,
-        /// From when on it may use the budget, in nanoseconds since reset: before, somebody else may have used it.
+        /// The time from which it may use the budget, in nanoseconds since reset; before that, another activity may have used it.
         start: u64,
     },
     /// Starts it.

@@ -22,7 +22,7 @@ impl Name {
         (!text.as_bytes().contains(&0)).then_some(Self(bytes))
     }
 
-    /// Whether it can stand in a report: a letter, then letters, digits, `-`, `_` or `.`, as in descriptions.
+    /// Whether it can appear in a report: a letter, then letters, digits, `-`, `_` or `.`, as in descriptions.
     pub fn is_plain(&self) -> bool {
         let mut bytes = self.as_str().bytes();
         bytes.next().is_some_and(|b| b.is_ascii_alphabetic())

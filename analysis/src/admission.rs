@@ -285,7 +285,7 @@ impl Share<'_> {
 /// What a job takes of its quota besides switches.
 struct Job {
     cost: u64,
-    /// Least distance of jobs.
+    /// Minimum inter-arrival time of jobs.
     distance: Time,
     /// Interrupts by messages, altogether.
     interrupts: u64,

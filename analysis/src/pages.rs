@@ -1,4 +1,4 @@
-//! The examples of the book's pages on analyses, as documentation tests: what stands there compiles and is true.
+//! The examples of the book's pages on analyses, as documentation tests: what they say compiles and is true.
 //!
 //! It deliberately holds nothing else, and exists in documentation tests only.
 

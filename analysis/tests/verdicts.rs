@@ -326,3 +326,65 @@ fn repairs_know_more_than_costs() {
         "{overhead:?}"
     );
 }
+
+/// Each holds the bus for 6 of 10 ms: wherever they are, one of them waits 6 ms for the other, and 12 are too many. A resource is one of a
+/// single processor, so they stay together even where they do not fit.
+#[test]
+fn those_who_share_a_resource_share_a_processor() {
+    let task = |name: &str, sections: &[&str]| {
+        let held = sections
+            .iter()
+            .map(|r| format!("<section resource=\"{r}\" length=\"6ms\"/>"));
+        format!(
+            "<task name=\"{name}\" period=\"10ms\" cost=\"6ms\">{}</task>",
+            held.collect::<String>()
+        )
+    };
+    let processors = "<processors count=\"2\" policy=\"fixed-priority\"/>";
+    let two = judged(&format!(
+        "{processors}{}{}",
+        task("a", &["bus"]),
+        task("b", &["bus"])
+    ));
+    assert!(!two.schedulable);
+    assert_eq!(two.system.tasks[0].core, two.system.tasks[1].core);
+    // The third one holds what each of the others holds, and those are apart: no processor is right, and that is said.
+    let placed = task("a", &["bus"]).replace("cost=", "core=\"0\" cost=");
+    let other = task("b", &["dma"]).replace("cost=", "core=\"1\" cost=");
+    let three = judged(&format!(
+        "{processors}{placed}{other}{}",
+        task("c", &["bus", "dma"])
+    ));
+    let failed: Vec<_> = three
+        .constraints
+        .iter()
+        .filter(|c| c.kind == Kind::Section)
+        .collect();
+    assert_eq!(failed.len(), 1);
+    assert!(!failed[0].holds && !three.schedulable);
+}
+
+/// Where a deadline is the period, a longer period moves both; the repair says so, because the file may give the deadline.
+#[test]
+fn the_repair_of_a_period_names_the_deadline() {
+    let file = |deadline: &str| {
+        format!(
+            "<processors policy=\"edf\"/><task name=\"a\" period=\"10ms\"{deadline} cost=\"6ms\"/>\
+             <task name=\"b\" period=\"20ms\" cost=\"9ms\"/>"
+        )
+    };
+    for (deadline, moves) in [
+        ("", true),
+        (" deadline=\"10ms\"", true),
+        (" deadline=\"9ms\"", false),
+    ] {
+        let failing = judged(&file(deadline));
+        let text = format!("<task-system name=\"s\">{}</task-system>", file(deadline));
+        let system = load_tasks_text("case", &text, &Default::default()).unwrap();
+        let found = repairs(&system, &failing);
+        let period = found
+            .iter()
+            .find(|r| r.number == Number::Period && r.subject == "a");
+        assert_eq!(period.map(|r| r.with_deadline), Some(moves), "{deadline}");
+    }
+}

@@ -48,19 +48,19 @@ pub enum Command {
     },
     /// List the platforms of the catalog
     Platforms {
-        /// For machines
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// List the systems of the catalog
     Systems {
-        /// For machines
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// List the programs that a system can name
     Programs {
-        /// For machines
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
@@ -115,10 +115,10 @@ pub struct Run {
     /// Folder for result.json, report.html, traces and consoles [default: out/NAME]
     #[arg(long)]
     pub out: Option<PathBuf>,
-    /// Change the description, for example `logger/*/limit@noc=4MiB/s` or `@duration=10ms`; may come again
+    /// Change the description, for example `logger/*/limit@noc=4MiB/s` or `@duration=10ms`; repeatable
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Run only this variant; may come again
+    /// Run only this variant; repeatable
     #[arg(long, value_name = "NAME")]
     pub variant: Vec<String>,
     /// Write no traces (they are large)
@@ -141,7 +141,7 @@ pub struct Run {
     /// Print what the programs said, too; without it, only the end of it where something went wrong
     #[arg(long)]
     pub console: bool,
-    /// Print the whole result for machines instead of a table
+    /// Print the whole result as JSON instead of a table
     #[arg(long)]
     pub json: bool,
 }
@@ -152,16 +152,16 @@ pub struct Check {
     /// A description of a system, task system or platform, or a task set of SchedCAT (a file that ends in .xml); a folder with a
     /// system.xml; or a name of the catalog
     pub system: PathBuf,
-    /// Change the description; may come again
+    /// Change the description; repeatable
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// How a task system is meant
+    /// How to read a task system
     #[command(flatten)]
     pub meaning: Meaning,
     /// Write a page here, with plots of bounds against deadlines and of the schedule behind them
     #[arg(long, value_name = "FILE.html")]
     pub page: Option<PathBuf>,
-    /// For machines
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -175,13 +175,13 @@ pub struct Audit {
     /// Folder for audit.html and audit.json [default: out/audit-NAME]
     #[arg(long)]
     pub out: Option<PathBuf>,
-    /// Change the description, for example `logger/*/limit@noc=none`; may come again
+    /// Change the description, for example `logger/*/limit@noc=none`; repeatable
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
     /// Check this variant instead of the system without the changes of its variants
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
-    /// Check only this domain; may come again
+    /// Check only this domain; repeatable
     #[arg(long, value_name = "NAME")]
     pub domain: Vec<String>,
     /// Random attacks, for each domain, after those of the library
@@ -193,12 +193,12 @@ pub struct Audit {
     /// Simulated time to compare, from the start of the attack on
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     pub time: String,
-    /// Print the whole result for machines
+    /// Print the whole result as JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// How a task system is meant: other processors, another policy, and what a task set without units leaves open.
+/// How to read a task system: other processors, another policy, and what a task set without units leaves open.
 #[derive(Args)]
 pub struct Meaning {
     /// Another policy, such as edf or global-fixed-priority
@@ -207,7 +207,7 @@ pub struct Meaning {
     /// Another number of processors
     #[arg(long, value_name = "N")]
     pub processors: Option<u32>,
-    /// What 1 is in formats without units [default: us]
+    /// Unit of numbers in formats without units [default: us]
     #[arg(long)]
     pub unit: Option<String>,
     /// Which task set of a SchedCAT file that holds several, from 0
@@ -226,16 +226,16 @@ pub struct Plan {
     /// Format of the completed task system; without --out, it is printed instead of the table
     #[arg(long, value_enum)]
     pub export: Option<Export>,
-    /// Change the description; may come again
+    /// Change the description; repeatable
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// How a task system is meant
+    /// How to read a task system
     #[command(flatten)]
     pub meaning: Meaning,
     /// Write a page here, with plots of bounds against deadlines and of the schedule behind them
     #[arg(long, value_name = "FILE.html")]
     pub page: Option<PathBuf>,
-    /// For machines
+    /// Print JSON
     #[arg(long, conflicts_with = "export")]
     pub json: bool,
 }
@@ -259,13 +259,13 @@ pub struct Boot {
     /// Platform: a name of the catalog, or a file that ends in .xml
     #[arg(long, default_value = "single")]
     pub platform: PathBuf,
-    /// Stop after so many cycles of the hart (exit code 4)
+    /// Stop after this many cycles of the hart (exit code 4)
     #[arg(long, value_name = "N")]
     pub max_cycles: Option<u64>,
     /// Write a trace for Perfetto
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// For machines
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -294,13 +294,13 @@ pub struct StudyMc2 {
     /// Only these schemes, joined by commas; for example `C|C,O|C+A/B-ALL` [default: all nine]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub schemes: Vec<String>,
-    /// Another model than the frozen one: a name of `study variants`
+    /// A model other than the frozen one: a name from `study variants`
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
     /// Fewer scenarios and less precision: a look within a minute, not the study
     #[arg(long)]
     pub quick: bool,
-    /// Go on with the study of this folder, as it was asked for; nothing is lost or counted twice
+    /// Continue the study in this folder with its own parameters; nothing is lost or counted twice
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     pub resume: Option<PathBuf>,
     /// Folder for counts, plots and the page [default: out/study-mc2]
@@ -312,7 +312,7 @@ pub struct StudyMc2 {
     /// Seed of all random numbers
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The summary for machines
+    /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -320,7 +320,7 @@ pub struct StudyMc2 {
 /// Arguments of `study sensitivity`.
 #[derive(Args)]
 pub struct StudySensitivity {
-    /// Only these scenarios, as for `study mc2`; a hundred of them at most are taken
+    /// Only these scenarios, as for `study mc2`; at most a hundred of them are taken
     #[arg(long, value_name = "PATTERN", default_value = "*")]
     pub scenarios: String,
     /// Folder for the page and the numbers
@@ -329,7 +329,7 @@ pub struct StudySensitivity {
     /// Threads [default: one for each processor of the host]
     #[arg(long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
-    /// For machines
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -337,10 +337,10 @@ pub struct StudySensitivity {
 /// Arguments of `study variants`.
 #[derive(Args)]
 pub struct StudyVariants {
-    /// Only these variants; may come again [default: all]
+    /// Only these variants; repeatable [default: all]
     #[arg(long, value_name = "NAME")]
     pub variant: Vec<String>,
-    /// Only these scenarios, as for `study mc2`; a hundred of them at most are taken
+    /// Only these scenarios, as for `study mc2`; at most a hundred of them are taken
     #[arg(long, value_name = "PATTERN", default_value = "*")]
     pub scenarios: String,
     /// Folder for the page and the numbers
@@ -349,7 +349,7 @@ pub struct StudyVariants {
     /// Threads [default: one for each processor of the host]
     #[arg(long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
-    /// For machines
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -366,7 +366,7 @@ pub struct StudyPlacement {
     /// Threads [default: one for each processor of the host]
     #[arg(long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
-    /// For machines
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -386,7 +386,7 @@ pub struct Reproduce {
     /// Fewer repetitions: a quick look, not the paper's experiment
     #[arg(long)]
     pub quick: bool,
-    /// For machines
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -92,7 +92,7 @@ fn bad_input_is_explained_and_nothing_runs() {
         (&["run", "quickstart", "--variant", "other"], "no variant"),
         (&["run", "quickstart", "--set", "nothing@here=1"], "nothing"),
         (&["boot", "bad.xml"], "not an ELF file"),
-        (&["new", "Upper"], "no name for an application"),
+        (&["new", "Upper"], "is not a name for an application"),
     ];
     for (arguments, expected) in cases {
         let output = bulkhead(folder.path(), arguments);
@@ -277,7 +277,7 @@ fn any_bare_metal_program_boots() {
     let (code, out) = boot("trap", "    unsafe { core::arch::asm!(\"unimp\") };", &[]);
     assert_eq!(code, Some(4), "{out}");
     assert!(
-        out.contains("nobody handles this trap: illegal instruction"),
+        out.contains("no handler for this trap: illegal instruction"),
         "{out}"
     );
     assert!(out.contains("trap.rs:"), "function, file and line: {out}");

@@ -78,9 +78,9 @@ fn wrong_questions_are_refused() {
             &["mc2", "--scenarios", "C-Light,Tiny"][..],
             "choices: Short, Moderate, Long",
         ),
-        (&["mc2", "--schemes", "C|C,X|Y"], "`X|Y` is no scheme"),
+        (&["mc2", "--schemes", "C|C,X|Y"], "`X|Y` is not a scheme"),
         (&["mc2", "--resume", "nothing"], "nothing holds no study"),
-        (&["mc2", "--variant", "third"], "`third` is no variant"),
+        (&["mc2", "--variant", "third"], "`third` is not a variant"),
         (
             &["variants", "--variant", "third"],
             "variants: first, second",

@@ -174,7 +174,7 @@ fn bad_input_is_explained() {
         (&["check", "no-such-tasks"], "no-such-tasks"),
         (
             &["plan", "six-tasks", "--unit", "parsec", "--export", "csv"],
-            "no unit of time",
+            "not a unit of time",
         ),
     ];
     for (arguments, expected) in cases {

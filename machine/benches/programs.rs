@@ -27,7 +27,7 @@ pub const KERNELS: [Kernel; 6] = [
     kernel("chase", 60, 20),
 ];
 
-/// Builds a kernel with so many rounds and gives the path of the program.
+/// Builds a kernel with this many rounds and gives the path of the program.
 pub fn build(kernel: &str, rounds: u64) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/programs");
     let output = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{kernel}-{rounds}"));

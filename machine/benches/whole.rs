@@ -116,7 +116,7 @@ pub fn run(program: &Path) -> u64 {
     instructions(&machine)
 }
 
-/// Runs a program on so many tiles, each with memory of its own in the same memory tile, for so many milliseconds of the
+/// Runs a program on this many tiles, each with memory of its own in the same memory tile, for this many milliseconds of the
 /// chip; gives the number of instructions of all.
 pub fn run_tiles(program: &Path, tiles: u16, milliseconds: u64) -> u64 {
     let mut machine = Machine::new(&platform(tiles, true)).expect("a valid platform");

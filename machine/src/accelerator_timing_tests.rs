@@ -6,7 +6,7 @@ use bulkhead_abi::accelerator::PIECE;
 /// Bytes of the memory gates here.
 const ROOM: u64 = 40 * PIECE;
 
-/// Ticks from the request to the answer of a copy of so many pieces, and those of its data path for one piece.
+/// Ticks from the request to the answer of a copy of this many pieces, and those of its data path for one piece.
 fn copy(pieces: u64, bytes_per_cycle: u32) -> (Tick, Tick) {
     let mut config = platform(PlatformKind::Tiled, 2, 1);
     let unit = AcceleratorConfig {

@@ -1,8 +1,8 @@
 //! Cables: what becomes of a frame between two network cards.
 //!
-//! Why it exists: a frame that has left a card arrives at the other end after the cable's delay; or not, or twice, or later
-//! than the one behind it, if the description wants that. Chance comes from one seeded stream for each direction, so the
-//! n-th frame of a direction always has the same fate. What it deliberately does not know: cards.
+//! Why it exists: a frame that has left a card arrives at the other end after the cable's delay; or not at all, or twice, or later than the
+//! next one, if the description says so. Random decisions come from one seeded stream for each direction, so the n-th frame of a direction
+//! always has the same fate. What it deliberately does not know: cards.
 
 use crate::device::network::Frame;
 use crate::types::{Tick, TileId};
@@ -92,7 +92,7 @@ impl Direction {
         ((u128::from(z) * u128::from(MILLION)) >> 64) as u32
     }
 
-    /// A frame has left the card at `end`. Three draws for each frame, so that one kind of fault does not change who suffers
+    /// A frame has left the card at `end`. Three draws for each frame, so that one kind of fault does not change which frames suffer
     /// another.
     pub fn carry(&mut self, end: Tick, frame: Frame) -> Vec<Arrival> {
         let [lost, twice, late] = [

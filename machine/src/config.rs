@@ -10,7 +10,7 @@ use crate::cable::CableConfig;
 use crate::device::network::NetworkCardConfig;
 use crate::dram::controller::ControllerConfig;
 use crate::hart::HartConfig;
-use crate::types::{Tick, TileId};
+use crate::types::{LINE_MAX, Tick, TileId};
 use thiserror::Error;
 
 /// A chip.
@@ -128,7 +128,7 @@ pub struct CacheConfig {
     pub size: u64,
     /// Ways: 1 to 64.
     pub ways: u32,
-    /// Bytes of a line, a power of two from 16 to 512.
+    /// Bytes of a line, a power of two from 16 to 128.
     pub line: u32,
     /// Ticks a cycle.
     pub cycle: Tick,
@@ -437,6 +437,16 @@ impl PlatformConfig {
         Ok(())
     }
 
+    /// Whether the bytes of memory are in the lines of the caches and come and go with them. Otherwise memory is flat: all bytes are
+    /// current in the memory tiles at once, and caches only decide what an access costs. Data transfer units, network
+    /// cards and tiles that share memory need that still (decision record 0003).
+    pub fn lines_hold_data(&self) -> bool {
+        let one = self.tiles.len() == 1;
+        self.kind == PlatformKind::Bare
+            && one
+            && self.tiles.iter().all(|t| t.network_card.is_none())
+    }
+
     fn validate_cable(&self, index: usize, cable: &CableConfig) -> Result<(), String> {
         cable.faults.validate()?;
         if cable.delay == 0 {
@@ -463,6 +473,14 @@ impl PlatformConfig {
         let (Some(l1i), Some(l1d)) = (&tile.l1i, &tile.l1d) else {
             return Err("needs an l1i and an l1d cache".into());
         };
+        if !(16..=LINE_MAX as u32).contains(&tile.hart.line) {
+            return Err(format!("a line has 16 to {LINE_MAX} bytes"));
+        }
+        if !tile.hart.timed_walk && self.lines_hold_data() {
+            return Err(
+                "a page-table walk must be timed, because the table may be in a cache".into(),
+            );
+        }
         if tile.hart.ticks_per_cycle == 0 {
             return Err("the hart's clock has no ticks".into());
         }
@@ -549,8 +567,8 @@ fn validate_cache(cache: &CacheConfig) -> Result<(), String> {
     if !(1..=64).contains(&cache.ways) || !(1..=64).contains(&cache.mshrs) {
         return Err("ways and mshrs must be 1 to 64".into());
     }
-    if !cache.line.is_power_of_two() || !(16..=512).contains(&cache.line) {
-        return Err("a line must be a power of two from 16 to 512 bytes".into());
+    if !cache.line.is_power_of_two() {
+        return Err("a line must be a power of two of bytes".into());
     }
     let set = cache.ways as u64 * cache.line as u64;
     if !cache.size.is_multiple_of(set) || !(cache.size / set).is_power_of_two() {

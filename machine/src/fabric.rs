@@ -9,7 +9,7 @@ use crate::engine::EventQueue;
 use crate::ledger::Ledger;
 use crate::noc::{Account, Delivery, Network, Packet, PacketKind};
 use crate::observe::Observer;
-use crate::types::{Tick, TileId};
+use crate::types::{LINE_MAX, Tick, TileId};
 use bulkhead_abi::dtu::DtuError;
 
 /// A memory tile without its bytes.
@@ -37,13 +37,15 @@ pub struct Fabric {
     pub ram: Vec<Vec<u8>>,
     /// All waits.
     pub ledger: Ledger,
-    /// Takes reports, if anybody wants them.
+    /// Takes reports, if any are wanted.
     pub observer: Option<Box<dyn Observer>>,
     /// Requests that will have arrived at a memory tile.
     arrivals: EventQueue<(u16, Box<Packet>)>,
     processing: usize,
     /// The earliest decision of a memory controller.
     decision: Tick,
+    /// Lines hold data: memory gives and takes the bytes of a line when it serves the request.
+    lines_hold_data: bool,
     /// For each processing tile: its requests without answer, and the requests on their way to it.
     busy: Vec<u32>,
 }
@@ -74,6 +76,7 @@ impl Fabric {
             arrivals: EventQueue::new(),
             processing: config.tiles.len(),
             decision: Tick::MAX,
+            lines_hold_data: config.lines_hold_data(),
             busy: vec![0; config.tiles.len()],
         }
     }
@@ -143,7 +146,7 @@ impl Fabric {
     }
 
     /// A request has arrived at a memory tile.
-    fn serve(&mut self, now: Tick, index: usize, packet: Box<Packet>) {
+    fn serve(&mut self, now: Tick, index: usize, mut packet: Box<Packet>) {
         let memory = &mut self.memories[index];
         let mut account = packet.account;
         let (address, bytes, write) = match &packet.kind {
@@ -198,8 +201,15 @@ impl Fabric {
                 // Panics if the packet has other data than it says.
                 ram[range.clone()].copy_from_slice(data);
             }
+            if let Some(line) = packet.line.take() {
+                ram[range.clone()].copy_from_slice(&line[..bytes as usize]);
+            }
             if !write {
                 use crate::noc::Transaction::CacheRead;
+                if self.lines_hold_data && packet.transaction == CacheRead {
+                    let line = packet.line.insert([0; LINE_MAX]);
+                    line[..bytes as usize].copy_from_slice(&ram[range.clone()]);
+                }
                 let data = (packet.transaction != CacheRead).then(|| ram[range].into());
                 let kind = PacketKind::ReadResponse { error, data, bytes };
                 return self.answer(index, done, packet, account, kind);

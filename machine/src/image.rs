@@ -1,8 +1,8 @@
 //! Programs as files: static RISC-V ELF images, and where in the source a program counter lies.
 //!
-//! Why it exists: the machine runs binaries that others built, so a file that cannot work must be refused with the reason,
-//! and an address in a report must become a function, a file and a line. It does not know memory maps or tiles: who loads
-//! an image says where memory is.
+//! Why it exists: the machine runs binaries that others built, so a file that cannot work must be refused with the reason, and an address
+//! in a report must become a function, a file and a line. It does not know memory maps or tiles: the loader of an image says where memory
+//! is.
 
 use object::elf::{EM_RISCV, ET_DYN, ET_EXEC, FileHeader64, PT_INTERP, PT_LOAD};
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
@@ -336,7 +336,7 @@ fn symbols(bytes: &[u8]) -> BTreeMap<String, u64> {
 pub struct Location {
     /// Function, demangled, and the distance from its start.
     pub function: Option<(String, u64)>,
-    /// Source file as the compiler was told.
+    /// Source file, as given to the compiler.
     pub file: Option<String>,
     /// Line in it, from 1.
     pub line: Option<u32>,

@@ -197,7 +197,7 @@ impl Machine {
             .ok_or(MachineError::NoTile(id))
     }
 
-    /// Bytes of a memory tile, for tools.
+    /// Bytes of a memory tile, for tools. Where lines hold data, newer ones may be in caches ([`Machine::peek`]).
     ///
     /// # Errors
     /// If there is no such memory tile.
@@ -206,7 +206,22 @@ impl Machine {
         Ok(&self.fabric.ram[memory.ok_or(MachineError::NoMemory(id))?])
     }
 
-    /// Puts bytes into a memory tile, without timing.
+    /// Reads memory as a tile's hart finds it, through its caches, without any effect.
+    ///
+    /// # Errors
+    /// If there is no such tile, or the range is not in its memory.
+    pub fn peek(&self, tile: TileId, physical: u64, buffer: &mut [u8]) -> Result<(), MachineError> {
+        let bytes = buffer.len() as u64;
+        match self.tile(tile)?.peek(physical, buffer, &self.fabric) {
+            true => Ok(()),
+            false => Err(MachineError::OutsideMemory {
+                address: physical,
+                bytes,
+            }),
+        }
+    }
+
+    /// Puts bytes into a memory tile, without timing, and into every cache that has them.
     ///
     /// # Errors
     /// If there is no such memory tile, or the range is not in it.
@@ -227,6 +242,11 @@ impl Machine {
             .filter(|end| *end <= memory.len() as u64)
             .ok_or(outside)?;
         memory[address as usize..end as usize].copy_from_slice(bytes);
+        if self.config.lines_hold_data() && id == self.config.memories[0].id {
+            for tile in &mut self.tiles {
+                tile.poke(MEMORY_BASE + address, bytes, &mut self.fabric);
+            }
+        }
         Ok(())
     }
 
@@ -461,7 +481,7 @@ impl Machine {
         times.iter().all(|time| booked(time.owner) == time.waited)
     }
 
-    /// Who takes reports from now on.
+    /// The observer that takes reports from now on.
     pub fn set_observer(&mut self, observer: Option<Box<dyn Observer>>) {
         self.fabric.observer = observer;
     }

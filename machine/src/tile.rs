@@ -5,24 +5,26 @@
 //! leaves goes through the fabric's network.
 
 mod accelerator;
+mod arrivals;
 mod below;
 mod bus;
 mod card;
 mod env;
 mod local;
+mod outside;
 mod second;
 
 use crate::accelerator::Accelerator;
-use crate::cache::{Done, Hierarchy, Waiter};
+use crate::cache::{Done, Hierarchy};
 use crate::config::{PlatformConfig, PlatformKind, TileConfig};
-use crate::device::network::{CARD_TOKEN, CardEvent, Confinement, NetworkCard};
+use crate::device::network::{CardEvent, Confinement, NetworkCard};
 use crate::device::{Clint, Htif, Uart};
 use crate::dtu::{Dtu, DtuEvent, TileKind};
 use crate::engine::EventQueue;
 use crate::fabric::Fabric;
 use crate::hart::{Hart, InterruptLine, Stop, UnhandledTrap};
-use crate::ledger::{Ledger, Processor, Resource};
-use crate::noc::{Account, Packet, Transaction};
+use crate::ledger::{Ledger, Processor};
+use crate::noc::{Account, Packet};
 use crate::observe::{HartState, Marker};
 use crate::timeline::{Event, Timeline};
 use crate::types::{Owner, Tick, TileId};
@@ -124,6 +126,8 @@ struct Local {
     /// The bucket of the current activity regulates, or a hart waits for tokens.
     holds_back: bool,
     line: u32,
+    /// Lines hold data; otherwise memory is flat.
+    holds_data: bool,
     regulated: bool,
     /// There is a second hart.
     second_hart: bool,
@@ -144,9 +148,9 @@ struct Local {
     end: Option<(Tick, End)>,
     markers: Vec<Marker>,
     markers_lost: u64,
-    /// Who has the hart and who wants it, as TileMux says.
+    /// The owner of the hart and the activities that wait for it, as TileMux reports them.
     processor: Processor,
-    /// What the tile sees, if somebody wants to compare it.
+    /// What the tile sees, if it is to be compared.
     timeline: Option<Box<Timeline>>,
 }
 
@@ -194,6 +198,9 @@ impl Tile {
             .map_or_else(Default::default, |d| d.port);
         let mut caches = Hierarchy::new(l1i, l1d, config.l2.as_ref(), port, seed);
         caches.set_owner(owner);
+        if platform.lines_hold_data() {
+            caches.hold_data(platform.tiles.len() == 1);
+        }
         let mut windows = [Window::default(); PMP_WINDOWS as usize];
         if unit.is_none()
             && let Some(memory) = platform.memories.first()
@@ -239,6 +246,7 @@ impl Tile {
                 asked: [None; 2],
                 holds_back: false,
                 line: caches.line(),
+                holds_data: platform.lines_hold_data(),
                 regulated: unit.is_some(),
                 second_hart: config.second_hart,
                 second_software: false,
@@ -336,7 +344,7 @@ impl Tile {
         self.local.processor.forget();
     }
 
-    /// Who had the hart and who wanted it.
+    /// The owners of the hart, and the activities that waited for it.
     pub fn processor(&self) -> &Processor {
         &self.local.processor
     }
@@ -452,7 +460,7 @@ impl Tile {
         if self.state != HartState::Running && self.is_watched(fabric) {
             self.report(self.hart.time(), HartState::Running, fabric);
         }
-        let mut bus = TileBus {
+        let bus = TileBus {
             unit: self.unit.as_mut(),
             caches: &mut self.caches,
             local: &mut self.local,
@@ -460,7 +468,7 @@ impl Tile {
             second: false,
             other,
         };
-        let stop = self.hart.run(&mut bus, horizon);
+        let stop = bus.run(&mut self.hart, horizon);
         let idle = match stop {
             Stop::Horizon | Stop::Device | Stop::Tokens => None,
             Stop::Pending(_) => {
@@ -571,114 +579,6 @@ impl Tile {
         act(unit, &mut env);
         self.local.after_unit(unit, &mut self.caches, fabric);
         self.after_caches();
-    }
-
-    fn packet(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
-        match packet.transaction {
-            Transaction::CacheRead => {
-                let mut lower = Below {
-                    unit: self.unit.as_mut(),
-                    local: &mut self.local,
-                    fabric,
-                };
-                let arrived = self
-                    .caches
-                    .complete(now, packet.tag, &mut lower, &mut self.done);
-                if let Some(arrived) = arrived
-                    && let Some(culprit) = arrived.culprit
-                {
-                    // The miss would not have been without him: its service is a wait because of him.
-                    let service = std::mem::take(&mut packet.account.service);
-                    fabric.ledger.wait(
-                        &mut packet.account,
-                        arrived.owner,
-                        culprit,
-                        Resource::CacheSet(arrived.level),
-                        service,
-                    );
-                }
-                fabric
-                    .ledger
-                    .complete(packet.owner, packet.transaction, &packet.account, now);
-                self.after_caches();
-                self.tell_done(fabric);
-            }
-            Transaction::CacheWrite => {
-                fabric
-                    .ledger
-                    .complete(packet.owner, packet.transaction, &packet.account, now);
-                self.written(now, packet.owner, fabric);
-            }
-            _ => {
-                if packet.kind.is_response() {
-                    fabric
-                        .ledger
-                        .complete(packet.owner, packet.transaction, &packet.account, now);
-                }
-                self.with_unit(fabric, |unit, env| unit.packet(env, *packet));
-            }
-        }
-    }
-
-    /// A line is back in memory: its place in the write-back buffer is free.
-    fn written(&mut self, now: Tick, owner: Owner, fabric: &mut Fabric) {
-        let mut lower = Below {
-            unit: self.unit.as_mut(),
-            local: &mut self.local,
-            fabric,
-        };
-        self.caches.written(now, owner, &mut lower, &mut self.done);
-        if !self.done.is_empty() {
-            self.after_caches();
-            self.tell_done(fabric);
-        }
-    }
-
-    /// Tells everybody whose line has arrived.
-    fn tell_done(&mut self, fabric: &mut Fabric) {
-        let mut done = std::mem::take(&mut self.done);
-        for Done { waiter, line, at } in done.drain(..) {
-            match waiter {
-                Waiter::Fetch { token } => self.complete(token, at, None, fabric),
-                Waiter::Data { token, .. } => self.complete(token, at, Some(line), fabric),
-                Waiter::Unit { token, .. } if token & CARD_TOKEN != 0 => {
-                    self.card_event(CardEvent::Block(token), fabric);
-                }
-                Waiter::Unit { token, .. } => {
-                    self.with_unit(fabric, |unit, env| unit.local_done(env, token));
-                }
-            }
-        }
-        self.done = done;
-    }
-
-    /// An access of a hart is done; with a data access comes its line.
-    fn complete(&mut self, token: u32, at: Tick, line: Option<u64>, fabric: &mut Fabric) {
-        let of_second = self.local.take_second(token);
-        let (hart, runnable) = match &mut self.second {
-            Some(second) if of_second => (&mut second.hart, &mut second.runnable),
-            _ => (&mut self.hart, &mut self.runnable),
-        };
-        *runnable = true;
-        let Some(line) = line else {
-            return hart.complete(token, at, None);
-        };
-        match self.local.line_place(line) {
-            Some((memory, bytes, true)) => {
-                hart.complete(token, at, Some((line, &mut fabric.ram[memory][bytes])));
-            }
-            // What the tile may not write any more, only the hart sees.
-            place => {
-                let mut lost = vec![0; self.local.line as usize];
-                if let Some((memory, bytes, _)) = place {
-                    lost.copy_from_slice(&fabric.ram[memory][bytes]);
-                }
-                hart.complete(token, at, Some((line, &mut lost)));
-            }
-        }
-        if self.local.htif.is_in_line(line) {
-            self.local.look_at_host(at, fabric);
-        }
     }
 
     fn apply_signals(&mut self, now: Tick) {

@@ -2,8 +2,8 @@
 //!
 //! Why it exists: "undisturbed" means that everything that happens on a tile happens in the same order at the same ticks. A
 //! tile's behaviour is a function of its own state and of what reaches it, so its timeline is every packet that arrives,
-//! every event of its unit and its timer, every stop of its hart and every marker of its software. What it
-//! deliberately does not know: other tiles, and which events matter to anybody.
+//! every event of its unit and its timer, every stop of its hart and every marker of its software. What it deliberately
+//! does not know: other tiles, and which events matter.
 //!
 //! A timeline is kept as a streaming hash with a checkpoint every [`STRIDE`] events. Two timelines that differ are told apart
 //! by their checkpoints; a second run then records the events of one stride in full.

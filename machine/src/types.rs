@@ -23,6 +23,12 @@ impl Owner {
     }
 }
 
+/// Greatest length of a cache line in bytes, so that a line has room in a packet.
+pub const LINE_MAX: usize = 128;
+
+/// A cache line outside a cache: in a packet or a buffer. Shorter lines use the first bytes.
+pub type Line = [u8; LINE_MAX];
+
 /// The next edge of a clock with `cycle` ticks a cycle, at or after `at`.
 pub const fn align(at: Tick, cycle: Tick) -> Tick {
     let rest = at % cycle;

@@ -22,7 +22,7 @@ pub fn for_chip(system: &System) -> String {
     writer.text
 }
 
-/// The whole description with the platform inside; stands alone.
+/// The whole description with the platform inside; it needs no other file.
 pub fn complete(system: &System) -> String {
     let mut writer = Writer::default();
     write_system(&mut writer, system, true);
@@ -471,7 +471,7 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
     writer.end();
 }
 
-/// Credits as they stand in a description.
+/// Credits as a description writes them.
 fn credits(credits: u32) -> String {
     match credits {
         0 => "unlimited".to_owned(),

@@ -61,7 +61,7 @@ pub enum Problem {
         /// The enclosing element.
         parent: String,
     },
-    /// An element that may stand only once.
+    /// An element that may occur only once.
     #[error("<{element}> stands more than once in <{parent}>")]
     RepeatedElement {
         /// Its name.
@@ -128,9 +128,9 @@ pub enum Problem {
     TileNotShared {
         /// The tile.
         tile: u64,
-        /// Who was there first.
+        /// The one that was there first.
         first: String,
-        /// Who came second.
+        /// The second one.
         second: String,
     },
     /// An application on a tile that runs none.

@@ -1,8 +1,7 @@
-//! Files of the host that somebody named: read up to a limit, or refused.
+//! Files of the host that a user names: read up to a limit, or refused.
 //!
-//! Why it exists: a name on the command line or in a description can be that of a pipe, which nobody writes to, or of a device,
-//! which never ends. All input passes here, so that neither hangs nor fills the memory. What it deliberately does not know: what
-//! is in the file.
+//! Why it exists: a name on the command line or in a description can be that of a pipe that nobody writes to, or of a device that never
+//! ends. All input passes here, so that neither hangs nor fills the memory. What it deliberately does not know: what is in the file.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -29,7 +28,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Reads a regular file of at most so many bytes.
+/// Reads a regular file of at most this many bytes.
 ///
 /// # Errors
 /// What the system says; [`ErrorKind::InvalidInput`] for a folder, a pipe, a device or a socket, and for a file that is larger, also
@@ -42,7 +41,7 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
         true => Ok(about.len()),
         false if about.is_dir() => Err(refused("it is a folder, not a file")),
         false => Err(refused(
-            "it is no regular file but a device, a pipe or a socket; copy what it gives to a file",
+            "it is not a regular file but a device, a pipe or a socket; copy its contents to a file",
         )),
     };
     check(std::fs::metadata(path)?)?;
@@ -125,7 +124,7 @@ mod tests {
         for path in all {
             let error = read(path, BINARY_LIMIT).expect_err("no file");
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{}", path.display());
-            assert!(error.to_string().contains("no regular file"), "{error}");
+            assert!(error.to_string().contains("not a regular file"), "{error}");
         }
         // A regular file by its kind, but one that says it is empty.
         let made_up = Path::new("/proc/self/status");

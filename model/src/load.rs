@@ -279,7 +279,7 @@ fn find(
     let known = names(&format!("{kind}s"), table, options);
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let help = suggestion(&name, &known, kind);
-    let help = format!("{help}; a file is named with its ending .xml");
+    let help = format!("{help}; name a file with its ending .xml");
     Err(Diagnostic::without_place(
         Problem::Unknown { kind, name },
         help,
@@ -540,7 +540,7 @@ fn other_clocks(variant: &Element) -> Diagnostic {
     Diagnostic::new(
         Problem::Inconsistent("the variant changes the platform's clocks".into()),
         &variant.span,
-        "runs with other clocks cannot stand in one table: run the system once more with an override, such as @platform=tiled-fpga",
+        "runs with other clocks do not fit in one table: run the system once more with an override, such as @platform=tiled-fpga",
     )
 }
 
@@ -695,7 +695,8 @@ fn expand(
             return Err(Diagnostic::new(
                 Problem::Unreadable {
                     name: file.value.clone(),
-                    cause: "this description is no file, so nothing is relative to it".into(),
+                    cause: "this description is not a file, so no path can be relative to it"
+                        .into(),
                 },
                 &span,
                 "put the included elements here",
@@ -725,7 +726,7 @@ fn expand(
                     cause,
                 },
                 &span,
-                "the file is looked for beside the one that includes it",
+                "the path is relative to the file that includes it",
             )
         })?;
         let mut included = tree::parse(&source)?;

@@ -56,7 +56,7 @@ pub enum Value {
 pub struct Node {
     /// Its rule.
     pub rule: &'static ElementRule,
-    /// Where its name stands.
+    /// The place of its name.
     pub span: Span,
     values: Vec<(&'static str, Value, Span)>,
     /// Elements inside.
@@ -70,7 +70,7 @@ macro_rules! getter {
         pub fn $name(&self, attribute: &str) -> $type {
             match self.$maybe(attribute) {
                 Some(value) => value,
-                None => unreachable!("{}@{attribute} is neither required nor has it a default", self.rule.name),
+                None => unreachable!("{}@{attribute} is not required and has no default", self.rule.name),
             }
         }
         /// The same, if it is given.
@@ -97,7 +97,7 @@ impl Node {
             .map(|value| &value.1)
     }
 
-    /// Where the attribute's value stands; the element's name if the value is a default.
+    /// The place of the attribute's value; that of the element's name if the value is a default.
     pub fn place(&self, attribute: &str) -> &Span {
         self.values
             .iter()
@@ -179,7 +179,7 @@ fn read(element: &Element, rule: &'static ElementRule, errors: &mut Vec<Diagnost
                 element: element.name.clone(),
             },
             span,
-            "values stand in attributes; remove the text or make it a comment <!-- ... -->",
+            "values belong in attributes; remove the text or make it a comment <!-- ... -->",
         ));
     }
     let values = read_attributes(element, rule, errors);
@@ -314,7 +314,7 @@ pub fn unknown_attribute(name: &str, rule: &ElementRule, span: &Span) -> Diagnos
     )
 }
 
-/// A value as it could stand in a file, for the help of a missing attribute.
+/// A value as a file could have it, for the help of a missing attribute.
 fn example(kind: Kind) -> String {
     match kind {
         Kind::Integer { min, .. } => min.to_string(),

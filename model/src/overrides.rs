@@ -3,11 +3,10 @@
 //! Why it exists: sweeps and variants change a few values of a system without a second file. It works on the tree, before
 //! validation, so that every rule also holds for the changed system. What it deliberately does not know: types and units.
 //!
-//! A path is a list of segments, separated by `/`, and an attribute: `hog/limit@noc`. A segment matches elements by
-//! their `name` or `id` (a `<tilemux>` by its tile), or by their tag (`app`), or by both (`app[hog]`); `*` stands for any characters. The first segment
-//! may match anywhere, each further one among the elements inside. The root's attributes are `@duration`. An element
-//! that may stand only once, such as `<limit>`, is added where it is missing. Every match is changed; a path without any
-//! match is an error.
+//! A path is a list of segments, separated by `/`, and an attribute: `hog/limit@noc`. A segment matches elements by their `name` or `id` (a
+//! `<tilemux>` by its tile), or by their tag (`app`), or by both (`app[hog]`); `*` matches any characters. The first segment may match
+//! anywhere; each further segment matches elements inside the previous one. The root's attributes are `@duration`. An element that may
+//! occur only once, such as `<limit>`, is added where it is missing. Every match is changed; a path without any match is an error.
 
 use std::sync::Arc;
 
@@ -26,16 +25,16 @@ pub const COMMAND_LINE: &str = "--set";
 pub struct Override {
     /// The path.
     pub path: String,
-    /// Where it stands.
+    /// Its place.
     pub path_span: Span,
     /// The new value.
     pub value: String,
-    /// Where it stands.
+    /// Its place.
     pub value_span: Span,
 }
 
 impl Override {
-    /// Reads `PATH=VALUE`, as it stands on the command line.
+    /// Reads `PATH=VALUE`, as written on the command line.
     pub fn parse(text: &str) -> Result<Self, Diagnostic> {
         let source = Arc::new(Source {
             name: COMMAND_LINE.into(),
@@ -175,7 +174,7 @@ fn matches(element: &Element, segment: &str) -> bool {
     }
 }
 
-/// Whether `pattern`, in which `*` stands for any characters, matches the whole `text`.
+/// Whether `pattern`, in which `*` matches any characters, matches the whole `text`.
 fn glob(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == text;
@@ -194,7 +193,7 @@ fn glob(pattern: &str, text: &str) -> bool {
     text.ends_with(end)
 }
 
-/// Adds an element that may stand once; gives its index.
+/// Adds an element that may occur once; gives its index.
 fn insert(root: &mut Element, path: &[usize], tag: &str, change: &Override) -> Option<usize> {
     let parent = at_mut(root, path)?;
     let child = grammar::element(&parent.name)?

@@ -1,7 +1,7 @@
 //! Small pieces of English for messages: lists of alternatives and "did you mean".
 //!
 //! Why it exists: every message that names something unknown should offer what is known, in one style. What it
-//! deliberately does not know: what the names stand for.
+//! deliberately does not know: what the names mean.
 
 /// `a`, `a or b`, `a, b or c`.
 pub fn alternatives(names: &[&str]) -> String {

@@ -20,9 +20,9 @@ pub struct Attribute {
     pub name: String,
     /// Value.
     pub value: String,
-    /// Where the name stands.
+    /// The place of the name.
     pub name_span: Span,
-    /// Where the value stands.
+    /// The place of the value.
     pub value_span: Span,
 }
 
@@ -31,13 +31,13 @@ pub struct Attribute {
 pub struct Element {
     /// Name.
     pub name: String,
-    /// Where the name stands.
+    /// The place of the name.
     pub span: Span,
     /// Attributes in the order of the file.
     pub attributes: Vec<Attribute>,
     /// Elements inside, in the order of the file.
     pub children: Vec<Element>,
-    /// Where text stands that is not white space.
+    /// The place of text that is not white space.
     pub text: Option<Span>,
 }
 

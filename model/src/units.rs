@@ -36,7 +36,7 @@ impl Time {
         self.0.div_ceil(1000)
     }
 
-    /// The time that so many cycles of a clock take, rounded up to a nanosecond, which is the resolution of the
+    /// The time that this many cycles of a clock take, rounded up to a nanosecond, which is the resolution of the
     /// software's timers. `None` if it does not fit.
     pub fn of_cycles(cycles: u64, clock: Frequency) -> Option<Self> {
         let nanoseconds = (u128::from(cycles) * 1_000_000_000).div_ceil(u128::from(clock.0.max(1)));

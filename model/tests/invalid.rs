@@ -1,4 +1,4 @@
-//! One tiny bad file for each rule. The message that is expected stands at the end of the file itself.
+//! One tiny bad file for each rule. The expected message is at the end of the file itself.
 //!
 //! `BLESS=1 cargo test -p bulkhead-model --test invalid` writes the messages anew; read them before they are committed.
 

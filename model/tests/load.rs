@@ -117,8 +117,8 @@ fn includes_are_bounded_in_number_and_depth() {
     {
         std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero.xml")).unwrap();
         write("device.xml".into(), top("zero.xml"));
-        assert!(fails("device.xml").contains("no regular file"));
-        assert!(fails("zero.xml").contains("no regular file"));
+        assert!(fails("device.xml").contains("not a regular file"));
+        assert!(fails("zero.xml").contains("not a regular file"));
     }
 }
 
@@ -220,7 +220,7 @@ fn unreadable_things_are_named() {
     assert!(message("nothing.xml").starts_with("cannot read `nothing.xml`"));
     insta::assert_snapshot!(message("quickstrat"), @r"
     there is no system `quickstrat`
-      help: did you mean `quickstart`? known: accelerators, accelerators-files, m3/attack-buffers, m3/attack-endpoints, m3/attack-kernel-memory, m3/attack-slow, m3/attack-storm, m3/interference, m3/interference-messages, m3/priorities, m3/regulation, m3/roundtrip, m3/sleep, m3/storm, m3/switch, network/far and 3 more; a file is named with its ending .xml
+      help: did you mean `quickstart`? known: accelerators, accelerators-files, m3/attack-buffers, m3/attack-endpoints, m3/attack-kernel-memory, m3/attack-slow, m3/attack-storm, m3/interference, m3/interference-messages, m3/priorities, m3/regulation, m3/roundtrip, m3/sleep, m3/storm, m3/switch, network/far and 3 more; name a file with its ending .xml
     ");
     let binary = folder.path().join("binary.xml");
     fs::write(&binary, [0xFF, 0xFE, 0x00]).unwrap();

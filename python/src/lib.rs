@@ -1,8 +1,8 @@
 //! The native part of the Python package `bulkhead`.
 //!
-//! Why it exists: analyses and studies are the library's; this crate only converts values, lets other threads run
-//! meanwhile and turns errors into exceptions. Documentation and types for users stand in the Python sources beside it
-//! (`package/bulkhead`). What it deliberately does not know: any method, and Dask.
+//! Why it exists: analyses and studies are the library's; this crate only converts values, lets other threads run meanwhile and turns
+//! errors into exceptions. Documentation and types for users are in the Python sources beside it (`package/bulkhead`). What it deliberately
+//! does not know: any method, and Dask.
 
 mod convert;
 mod errors;

@@ -1,6 +1,6 @@
 //! Tests of several processors.
 //!
-//! Knows which arguments each test takes; documentation for users stands in `package/bulkhead/analysis.py`.
+//! Knows which arguments each test takes; documentation for users is in `package/bulkhead/analysis.py`.
 
 use crate::convert::{self, each, run};
 use crate::errors;

@@ -1,6 +1,6 @@
 //! The study of the mixed-criticality kernel: parameters, scenarios, cells, generated systems.
 //!
-//! Why it exists: a cell (a scenario and a point on the horizontal axis) is what threads and workers are given; its result
+//! Why it exists: a cell (a scenario and a point on the horizontal axis) is the unit of work for threads and workers; its result
 //! depends on nothing but what is handed over here. What it deliberately does not know: who does which cell, and files.
 
 use crate::convert::{self, each, natural, run};

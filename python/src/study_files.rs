@@ -1,6 +1,6 @@
 //! Folders and results of studies: the same files as the command's, by the same code.
 //!
-//! Why it exists: a study that the command began can go on in Python and on a cluster, and the other way round. What it
+//! Why it exists: a study begun by the command can continue in Python and on a cluster, and the other way round. What it
 //! deliberately does not know: how cells are counted.
 
 use crate::convert::run;

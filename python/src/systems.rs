@@ -1,6 +1,6 @@
 //! Tests of whole systems: the mixed-criticality kernel's levels, three-phase tasks, one-shot flows, memory.
 //!
-//! Knows which arguments each test takes; documentation for users stands in `package/bulkhead/analysis.py`.
+//! Knows which arguments each test takes; documentation for users is in `package/bulkhead/analysis.py`.
 
 use crate::convert::{self, each, index, naturals, run, time};
 use crate::errors;
@@ -204,7 +204,7 @@ fn memguard_stall(
     run(py, errors::task, || memguard::stall(accesses, &regulation))
 }
 
-/// `cores` are pairs (longest phase, least distance); by core priority or in order of arrival.
+/// `cores` are pairs (longest phase, minimum inter-arrival time); by core priority or in order of arrival.
 #[pyfunction]
 fn memory_mutex_wait(
     py: Python<'_>,

@@ -1,6 +1,6 @@
 //! Network calculus and interference in memory banks.
 //!
-//! Knows which arguments each analysis takes; documentation for users stands in `package/bulkhead/traffic.py`.
+//! Knows which arguments each analysis takes; documentation for users is in `package/bulkhead/traffic.py`.
 
 use crate::convert::{self, each, naturals, run};
 use crate::errors;

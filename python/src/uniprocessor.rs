@@ -1,6 +1,6 @@
 //! Tests of one processor.
 //!
-//! Knows which arguments each test takes; documentation for users stands in `package/bulkhead/analysis.py`.
+//! Knows which arguments each test takes; documentation for users is in `package/bulkhead/analysis.py`.
 
 use crate::convert::{self, each, natural, run};
 use crate::errors;

@@ -49,11 +49,11 @@ def test_bad_schedcat(text: str, message: str) -> None:
         ("period,wcet,colour\n", "a.csv:1: bad column 'colour'"),
         ("period,wcet,wcet\n", "a.csv:1: bad column 'wcet'"),
         ("period,wcet\n5\n", "a.csv:2: 1 values; there must be 2"),
-        ("period,wcet\n5,1.5\n", "a.csv:2: `1.5` is no number for `wcet`"),
-        ("period,wcet\n5,-1\n", "`-1` is no number"),
-        ("period,wcet\n5,\u0661\n", "is no number"),
+        ("period,wcet\n5,1.5\n", "a.csv:2: `1.5` is not a number for `wcet`"),
+        ("period,wcet\n5,-1\n", "`-1` is not a number"),
+        ("period,wcet\n5,\u0661\n", "is not a number"),
         ("period,wcet\n5,0\n", "a.csv:2: cost must be positive"),
-        (f"period,wcet\n{'9' * 5000},1\n", "is no number"),
+        (f"period,wcet\n{'9' * 5000},1\n", "is not a number"),
         ('period,wcet\n"5,1\n', "a.csv:"),
     ],
 )
@@ -82,7 +82,7 @@ def test_devices_and_pipes_are_refused_at_once(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (pipe, Path("/dev/zero")):
-        with pytest.raises(FileError, match="no regular file"):
+        with pytest.raises(FileError, match="not a regular file"):
             files.read_schedcat(path)
     with pytest.raises(FileError, match="it is a folder, not a file"):
         files.read_csv(tmp_path)

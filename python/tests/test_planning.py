@@ -92,7 +92,7 @@ def test_bad_descriptions(tmp_path: Path) -> None:
         bulkhead.check("audsley", overrides=["nonsense"])
     with pytest.raises(ValueError, match="unknown format"):
         bulkhead.check("audsley").export("pdf")  # type: ignore[arg-type]
-    with pytest.raises(DescriptionError, match="is no unit of time"):
+    with pytest.raises(DescriptionError, match="is not a unit of time"):
         bulkhead.check("audsley").export("csv", unit="1 fortnight")
 
 

@@ -135,7 +135,7 @@ def test_ratios_beside_the_papers(whole: bulkhead.StudyResult) -> None:
     ratios = whole.ratios()
     assert len(ratios) == len(whole.summary["comparisons"])
     assert {("C|C", "R|R"), ("O|C+A/B-ALL", "C|C")} <= set(zip(ratios["scheme"], ratios["over"], strict=True))
-    assert "By how much areas are larger" in str(whole)
+    assert "How much larger the areas are" in str(whole)
 
 
 def test_quick_is_the_commands() -> None:
@@ -170,7 +170,7 @@ def test_tables_and_plots(whole: bulkhead.StudyResult, tmp_path: Path) -> None:
         ({"scenarios": []}, StudyError, "no scenario is chosen"),
         ({"scenarios": 5}, TypeError, "not iterable"),
         ({"scenarios": [5]}, TypeError, "named by a str"),
-        ({"schemes": "X|Y"}, StudyError, "is no scheme; schemes: R|R"),
+        ({"schemes": "X|Y"}, StudyError, "is not a scheme; schemes: R|R"),
         ({"schemes": []}, StudyError, "no scheme is chosen"),
         ({"schemes": [3]}, TypeError, "named by a str"),
         ({"threads": 0}, StudyError, "threads must be from 1"),

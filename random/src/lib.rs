@@ -32,7 +32,7 @@ impl Random {
         self.next() % bound.max(1)
     }
 
-    /// True in so many of a hundred cases.
+    /// True in this many of a hundred cases.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

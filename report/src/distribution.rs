@@ -10,7 +10,7 @@ pub fn percentile(sorted: &[u64], percent: u64) -> u64 {
     sorted.get(rank - 1).copied().unwrap_or(0)
 }
 
-/// Whether so many samples say something of a percentile: ten of them at least lie beyond it, so that it is not the maximum by another
+/// Whether this many samples say something about a percentile: ten of them at least lie beyond it, so that it is not the maximum by another
 /// name. 20 samples for the median, 1000 for the 99th percentile.
 pub fn is_known(percent: u64, count: u64) -> bool {
     let beyond = 100u64.saturating_sub(percent);

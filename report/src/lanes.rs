@@ -1,7 +1,7 @@
 //! Pictures with a lane for each task: bars against deadlines, and schedules over time.
 //!
-//! Why it exists: who is late, and why, is seen at once where tasks are rows and time runs to the right. What it deliberately does
-//! not know: what is drawn; analyses.
+//! Why it exists: with a row for each task and time running to the right, a reader sees at once which task is late, and why. What it
+//! deliberately does not know: what is drawn; analyses.
 
 use super::plot::{FONT, SIZE, failed, scalable, tick};
 use crate::Error;

@@ -45,7 +45,7 @@ pub fn picture(svg: String) -> Markup {
     PreEscaped(svg)
 }
 
-/// The report of a run. `notes`: what is to be said of the files beside it, a line each.
+/// The report of a run. `notes`: remarks on the files beside the page, a line each.
 ///
 /// # Errors
 /// If a plot cannot be drawn.
@@ -105,7 +105,7 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 /// What the first chip's part says of the other one's.
 fn neighbour(peer: &RunResult) -> Markup {
     html! {
-        p { "A cable joins this chip with another one, " (peer.system) " on " (peer.platform) ", whose part stands behind this one. "
+        p { "A cable joins this chip with another one, " (peer.system) " on " (peer.platform) ", whose part follows this one. "
             "Its promises are among those above, with `" (peer.system) "/` before the variant." }
     }
 }
@@ -115,7 +115,7 @@ fn frame_section(result: &RunResult) -> Markup {
     html! {
         @if !all.is_empty() {
             h2 { "Frames of network cards" }
-            p.soft { "Received are those that a driver got; dropped those that found no buffer, no room, or nobody who listened." }
+            p.soft { "Received frames reached a driver; dropped frames found no buffer, no room, or no listener." }
             div.scroll { table {
                 tr { th { "variant" } th { "tile" } th { "sent" } th { "received" } th { "dropped" } th { "malformed" } }
                 @for (variant, tile, counts) in &all {
@@ -277,7 +277,7 @@ fn span_section(result: &RunResult, applications: &[&str]) -> Result<Markup, Err
     })
 }
 
-/// Who made the applications of the flows wait, or all applications where there is no flow.
+/// What made the applications of the flows wait; if there is no flow, all applications.
 fn blame_section(result: &RunResult, flows: &[&str]) -> Result<Markup, Error> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for name in flows {

@@ -1,8 +1,7 @@
 //! Where everything is: each tile of the chip with what runs on it, as data.
 //!
-//! Why it exists: a description may leave tiles and memories open, and a reader must see where things went before he can understand
-//! who delays whom. What it deliberately does not know: how the
-//! places were chosen, and how they are shown.
+//! Why it exists: a description may leave tiles and memories open, and a reader must see where things went to understand who delays whom.
+//! What it deliberately does not know: how the places were chosen, and how they are shown.
 
 use bulkhead_model::System;
 use bulkhead_model::platform::Topology;

@@ -1,6 +1,6 @@
 //! Plans and verdicts as text.
 //!
-//! Why it exists: one table a reader understands at once: who, what at worst, what is allowed, by how much. What it
+//! Why it exists: one table is understood at once: the task, its worst case, what is allowed, and the difference. What it
 //! deliberately does not know: how bounds come about; colours of a terminal.
 
 use super::table::{plain, render};
@@ -46,6 +46,7 @@ pub fn noun(kind: Kind) -> &'static str {
         Kind::Buffer => "buffer",
         Kind::Flow => "flow latency",
         Kind::Quota => "quota",
+        Kind::Section => "processors of a resource",
     }
 }
 
@@ -119,8 +120,15 @@ pub fn with_verdict(
     verdict: &Verdict,
 ) -> Result<serde_json::Value, crate::Error> {
     let mut value = serde_json::to_value(value).map_err(crate::Error::new)?;
+    let kept = verdict.outcome();
     let verdict = serde_json::to_value(verdict).map_err(crate::Error::new)?;
     if let Some(fields) = value.as_object_mut() {
+        // Neither true nor false where nothing was judged.
+        if kept == Outcome::NothingJudged
+            && let Some(word) = fields.get_mut("schedulable")
+        {
+            *word = serde_json::Value::Null;
+        }
         fields.insert("verdict".to_owned(), verdict);
     }
     Ok(value)
@@ -373,9 +381,14 @@ pub fn repairs(repairs: &[Repair]) -> String {
         } else {
             ""
         };
+        let deadline = if repair.with_deadline {
+            " (and its deadline, where the file gives it)"
+        } else {
+            ""
+        };
         let _ = writeln!(
             out,
-            "  {what}{}: {} instead of {} ({share}){anew}",
+            "  {what}{}{deadline}: {} instead of {} ({share}){anew}",
             repair.subject,
             value(repair.to, repair.unit),
             value(repair.from, repair.unit),
@@ -397,7 +410,7 @@ pub fn judged(plan: &Plan, found: &[Repair]) -> String {
     out.push_str(if text.is_empty() {
         "\nNo single change within reason repairs it.\n"
     } else {
-        "\nThe least changes that repair it, each alone, the least first:\n"
+        "\nSingle changes that repair it, smallest first:\n"
     });
     out.push_str(&text);
     out
@@ -410,7 +423,7 @@ pub fn run(run: &Run) -> String {
     for plan in &verdict.tasks {
         let _ = write!(
             out,
-            "\nTasks of variant {}, tiles with {}, memory interference as their costs have it:\n{}",
+            "\nTasks of variant {}, tiles with {}, memory interference as included in their costs:\n{}",
             run.variant,
             plan.system.policy.word(),
             tasks(plan)
@@ -430,7 +443,7 @@ pub fn run(run: &Run) -> String {
     if any {
         let _ = write!(
             out,
-            "\nFlows of variant {}, with jobs as the description has them:\n{}",
+            "\nFlows of variant {}, with jobs as described:\n{}",
             run.variant,
             render(&table)
         );
@@ -444,8 +457,7 @@ pub fn system_repairs(repairs: &[SystemRepair]) -> String {
     if repairs.is_empty() {
         return "\nNo single change within reason repairs it.\n".to_owned();
     }
-    let mut out =
-        String::from("\nThe least changes that repair it, each alone, the least first:\n");
+    let mut out = String::from("\nSingle changes that repair it, smallest first:\n");
     for repair in repairs.iter().take(SHOWN) {
         let hundredths = repair.relative.div_ceil(100);
         let _ = writeln!(
@@ -484,7 +496,7 @@ pub fn system(plan: &SystemPlan) -> String {
     assumptions.sort();
     assumptions.dedup();
     if !assumptions.is_empty() {
-        out.push_str("\nBounds of flows rest on this:\n");
+        out.push_str("\nBounds of flows assume:\n");
         for one in assumptions {
             let _ = writeln!(out, "  {one}");
         }

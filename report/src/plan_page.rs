@@ -1,6 +1,6 @@
 //! The page of `check` and `plan`: bounds against deadlines, and the schedule behind them.
 //!
-//! Why it exists: a table says who is late; a picture says by how much beside the others, and what keeps the processor busy. What
+//! Why it exists: a table says who is late; a picture shows by how much, compared with the others, and what keeps the processor busy. What
 //! it deliberately does not know: how bounds and schedules come about; browsers' scripts.
 
 use super::lanes::{Frame, Ink, Lane, Shape, picture as draw};
@@ -39,7 +39,7 @@ pub fn tasks(plan: &Plan, found: Option<&[Repair]>) -> Result<String, Error> {
         @if let Some(about) = &plan.system.about { p.soft { (about) } }
         @let failed: Vec<String> = plan.failures().into_iter().map(failure).collect();
         (list("What fails", &failed))
-        (list("The least changes that repair it, each alone, the least first", &lines(&repaired)))
+        (list("Single changes that repair it, smallest first", &lines(&repaired)))
         (judged(plan, "processor")?)
         @if !plan.choices.is_empty() { (list("Open in the description, and chosen", &lines(&choices(plan)))) }
         (list("Notes", &plan.notes))
@@ -72,7 +72,7 @@ pub fn system(
     let body = html! {
         h1 { (name) }
         (system_verdict(runs).markup(&[]))
-        (list("The least changes that repair it, each alone, the least first", &found.iter().map(change).collect::<Vec<_>>()))
+        (list("Single changes that repair it, smallest first", &found.iter().map(change).collect::<Vec<_>>()))
         @for part in &parts { (part) }
         (list("Open in the description, and chosen", &chosen))
         (methods(all()))
@@ -95,16 +95,16 @@ fn variant(run: &Run) -> Result<Markup, Error> {
         .collect();
     Ok(html! {
         h2 { "Variant " (run.variant) }
-        @if verdict.all().next().is_none() { p { "Nothing of it was judged." } }
+        @if verdict.all().next().is_none() { p { "Nothing in it was judged." } }
         (list("What fails", &failed))
-        @for (policy, part) in &plans { p.soft { "Tiles with " (policy) "; memory interference as the tasks' costs have it." } (part) }
+        @for (policy, part) in &plans { p.soft { "Tiles with " (policy) "; memory interference as included in the tasks' costs." } (part) }
         @if !constraints.is_empty() {
             h3 { "Flows and quotas" }
             @if !times.is_empty() { (picture(bars(&times)?)) }
             (cells(&grid(constraints.iter())))
         }
         @if !verdict.assumptions.is_empty() {
-            details { summary { "What bounds of flows rest on" } ul { @for one in &verdict.assumptions { li { (one) } } } }
+            details { summary { "What bounds of flows assume" } ul { @for one in &verdict.assumptions { li { (one) } } } }
         }
     })
 }
@@ -432,7 +432,7 @@ fn schedules(plan: &Plan, groups: &[Group], place: &str) -> Result<Markup, Error
     }
     Ok(html! {
         @if !parts.is_empty() {
-            h2 { "What runs when everything comes at once" }
+            h2 { "What runs when everything is released at once" }
             p.soft { "A simulation that knows nothing of the bounds: all tasks are released at 0, as late as their jitter lets them, further jobs "
                 "as early as they may, and each job runs for its whole cost, overheads included. The pictures show the first busy period and, where there is room, the first deadline of each task." }
             @for part in &parts { (part) }

@@ -156,6 +156,7 @@ fn each_number_has_its_words() {
         to: 2_000_000,
         unit: Unit::Nanoseconds,
         relative: 333_334,
+        with_deadline: false,
         anew: false,
     };
     let more = |number, subject: &str, unit| Repair {
@@ -168,7 +169,10 @@ fn each_number_has_its_words() {
     let all = [
         time(Number::Cost, "radar"),
         time(Number::Estimate, "radar at level C"),
-        time(Number::Period, "radar"),
+        Repair {
+            with_deadline: true,
+            ..time(Number::Period, "radar")
+        },
         time(Number::Deadline, "radar"),
         time(Number::Tardiness, "radar"),
         time(Number::Jitter, "radar"),
@@ -187,6 +191,7 @@ fn each_number_has_its_words() {
             ..time(Number::AllCosts, "")
         },
         Repair {
+            with_deadline: false,
             anew: true,
             ..more(Number::Processors, "", Unit::Count)
         },

@@ -61,7 +61,7 @@ pub struct Axes<'a> {
     pub log_x: bool,
     /// Horizontal lines with a name: deadlines, limits.
     pub levels: Vec<(String, f64)>,
-    /// The legend stands at the lower right, where a rising curve leaves room, not at the upper right.
+    /// The legend is at the lower right, where a rising curve leaves room, not at the upper right.
     pub legend_below: bool,
 }
 
@@ -111,7 +111,7 @@ pub fn chart(axes: &Axes<'_>, series: &[Series], mark: Mark) -> Result<String, E
     chart_with(axes, series, mark, legend)
 }
 
-/// Lines that rise: the legend stands at the upper left, where they leave room.
+/// Lines that rise: the legend is at the upper left, where they leave room.
 pub fn rising(axes: &Axes<'_>, series: &[Series]) -> Result<String, Error> {
     chart_with(axes, series, Mark::Line, SeriesLabelPosition::UpperLeft)
 }

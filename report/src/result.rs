@@ -38,8 +38,8 @@ pub struct RunResult {
     pub added: Vec<AddedRun>,
     /// What was promised, and whether it held.
     pub verdict: Verdict,
-    /// The same of the chip at the other end of the cable, in units of its own: its name stands for the system, and its variants are those
-    /// beside which it ran.
+    /// The same of the chip at the other end of the cable, in units of its own: its name replaces that of the system, and its variants are
+    /// those beside which it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Box<RunResult>>,
 }
@@ -272,7 +272,7 @@ pub struct RequestResult {
     pub unbounded: Option<String>,
 }
 
-/// Time that one application's requests waited for another's at one kind of resource, or that it was ready and another one had the
+/// Time that one application's requests waited for another's at one kind of resource, or during which it was ready while another had the
 /// processor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interference {

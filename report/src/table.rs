@@ -11,7 +11,7 @@ use comfy_table::{CellAlignment, Table};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Columns that hold words; all others hold numbers and stand at the right.
+/// Columns that hold words; all others hold numbers and are right-aligned.
 const TEXTS: &[&str] = &[
     "variant",
     "flow",

@@ -1,7 +1,7 @@
 //! What a verdict is: for each promise held, failed, or not judged, and why.
 //!
-//! Why it exists: `run`, `audit`, `check`, `plan` and `reproduce` say the same words about different things, and a reader must be able to
-//! believe each of them: nothing is called good that nobody judged. Each command turns what it has into [`Promise`]s; what follows from
+//! Why it exists: `run`, `audit`, `check`, `plan` and `reproduce` use the same words for different things, and a reader must be able to
+//! believe each of them: nothing is called good unless it was judged. Each command turns what it has into [`Promise`]s; what follows from
 //! them, how it reads and which exit code it is are decided here alone. What it deliberately does not know: what is promised, and how a
 //! promise is judged.
 

@@ -1,6 +1,6 @@
 //! Programs in C: one file, compiled and linked with the library for C.
 //!
-//! Why it exists: `program="hello.c"` shall work where a compiler is. What it deliberately does not know: what programs do.
+//! Why it exists: `program="hello.c"` works wherever there is a compiler. What it deliberately does not know: what programs do.
 
 use crate::error::Error;
 use std::path::{Path, PathBuf};

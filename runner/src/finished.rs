@@ -1,4 +1,4 @@
-//! A run that is over: its files, and what is said of it beside the tables.
+//! A run that is over: its files, and what the terminal says about it besides the tables.
 //!
 //! What it deliberately does not know: how it was made.
 

@@ -89,7 +89,7 @@ pub fn image(folder: &Path, size: u64) -> Result<Vec<u8>, Error> {
         if depth > DEPTH {
             return Err(Error::input(
                 format!("{} lies more than {DEPTH} folders deep", path.display()),
-                "a link that leads upwards makes a folder without end",
+                "a link that leads upwards makes an endless folder",
             ));
         }
         let entries = input::entries(&path).map_err(|error| Error::file(&path, error))?;

@@ -1,7 +1,7 @@
 //! A trace in which activities have names.
 //!
-//! Why it exists: who is who is said while the machine runs, and a trace is written then. What it deliberately does not know: how it
-//! is said, and what a trace looks like.
+//! Why it exists: names become known while the machine runs, and a trace is written at the same time. What it deliberately does not know:
+//! how names become known, and what a trace looks like.
 
 use crate::names::Naming;
 use bulkhead_machine::device::network::{Fate, Frame};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Gives names to owners.
 pub trait Naming: Debug + Send + Sync {
-    /// Hears a marker; if it completes what tells who somebody is, gives the name.
+    /// Takes a marker; if it completes a name, gives that name.
     fn hear(&mut self, tile: u16, kind: u16, value: u64) -> Option<(Owner, String)>;
     /// Applications and managers on a tile.
     fn on_tile(&self, tile: u16) -> Vec<String>;

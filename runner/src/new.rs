@@ -103,13 +103,13 @@ pub fn create(
         && name.len() <= 32;
     if !good {
         return Err(Error::input(
-            format!("`{name}` is no name for an application"),
+            format!("`{name}` is not a name for an application"),
             "use small letters, digits and hyphens, a letter first, 32 at most",
         ));
     }
     if folder.exists() {
         return Err(Error::input(
-            format!("{} is there already", folder.display()),
+            format!("{} already exists", folder.display()),
             "choose another name, or remove it",
         ));
     }

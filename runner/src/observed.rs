@@ -1,4 +1,4 @@
-//! What a run left behind, for whoever reads it off.
+//! What a run left behind, for its readers.
 //!
 //! Why it exists: rooms of paradigms, results and experiments read the same observations. What it deliberately does not know: how a
 //! chip was run, and what follows from what it saw.

@@ -1,6 +1,6 @@
 //! The seam between what every run does and what one kind of system does its own way.
 //!
-//! Why it exists: five systems share one way to be run: build, lay out, boot, watch, read, bound, judge. What differs is behind this
+//! Why it exists: five systems are run in the same way: build, lay out, boot, watch, read, bound, judge. What differs is behind this
 //! trait, with a room for each kind (`tiled/`; `bare/` boots single programs and describes no systems yet). What it deliberately
 //! does not know: any kernel. A room never uses another one.
 
@@ -41,7 +41,7 @@ pub trait Paradigm: Sync {
     /// The tile whose console is the system's.
     fn console_tile(&self, system: &System) -> u16;
 
-    /// What a chip printed, as a user reads it: who is in the description has its name.
+    /// What a chip printed, as a user reads it: activities of the description have their names from there.
     fn described(&self, system: &System, console: &str) -> String;
 
     /// Names for whatever the machine numbers; `markers` are those of the run.
@@ -50,7 +50,7 @@ pub trait Paradigm: Sync {
     /// The same while it runs.
     fn naming(&self, system: &System) -> Box<dyn Naming>;
 
-    /// What went wrong: who stopped otherwise than with success, and who has not finished though the run ended without its say;
+    /// What went wrong: applications that stopped without success, and applications that had not finished when the run was cut off;
     /// `locate` says where in an application a program counter lies.
     fn incidents(
         &self,
@@ -62,7 +62,7 @@ pub trait Paradigm: Sync {
     /// How much of which quota was used.
     fn quotas(&self, system: &System, console: &str) -> Vec<QuotaUse>;
 
-    /// When the kernel began a piece of its work, and which, for those who measure it.
+    /// When the kernel began a piece of its work, and which, for measurements.
     fn work(&self, system: &System, markers: &[MarkerEvent]) -> Vec<(u64, u64)>;
 
     /// Slices in which transactions are counted if this run can serve a bound: length in ticks, and how much before its multiples

@@ -1,6 +1,6 @@
 //! The same work on many inputs, on all processors.
 //!
-//! Why it exists: variants, attacks and runs of flows alone are made side by side. What it deliberately does not know: what is done.
+//! Why it exists: variants, attacks and runs of flows alone execute in parallel. What it deliberately does not know: what is done.
 
 use crate::error::Error;
 use rayon::prelude::*;

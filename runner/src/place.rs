@@ -61,7 +61,7 @@ pub fn shell_word(path: &Path) -> String {
     }
 }
 
-/// Reads a file that somebody named: one of at most [`input::BINARY_LIMIT`] bytes.
+/// Reads a file that a user named, of at most [`input::BINARY_LIMIT`] bytes.
 ///
 /// # Errors
 /// As for [`input::read`].

@@ -1,7 +1,7 @@
 //! The main job: a system with all its variants, from the description to the files of the result.
 //!
-//! What it deliberately does not know: how a step is done, each has its own module; and what kind of system it runs, which is behind
-//! [`crate::paradigm`].
+//! What it deliberately does not know: how a step is done (each has its own module), and what kind of system it runs (that is behind
+//! [`crate::paradigm`]).
 
 use crate::chips::images;
 use crate::collect;
@@ -145,7 +145,7 @@ pub fn paradigm_of(system: &System) -> Result<&'static dyn Paradigm, Error> {
 pub struct Look<'a> {
     /// When harts stop and messages come.
     pub harts: bool,
-    /// Transactions in slices of so many nanoseconds, of the variants with these names.
+    /// Transactions in slices of this many nanoseconds, of the variants with these names.
     pub slices: Option<(u64, &'a [&'a str])>,
     /// How often two chips look at each other in the delay of their shortest cable; 0 is once, which is enough.
     pub chips: u64,
@@ -533,7 +533,7 @@ fn unexplained(system: &System, end: &End, incidents: &[Incident]) -> Option<Inc
         at: None,
         tile: system.kernel_tile,
         application: "kernel".to_owned(),
-        what: format!("ended the system with code {code}, and nobody said why"),
+        what: format!("ended the system with code {code} without saying why"),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Boots one variant on the machine and brings back what happened.
 //!
-//! Why it exists: everything that touches a running machine stands here. What it deliberately does not know: reports and
+//! Why it exists: everything that touches a running machine is here. What it deliberately does not know: reports and
 //! bounds.
 
 use crate::chips::Chips;
@@ -55,7 +55,7 @@ pub struct Window {
     pub tiles: Vec<u16>,
 }
 
-/// Of a run that is shown as a whole, single packets, banks and buckets are recorded at the begin of each of so many parts: a file of
+/// Of a run that is shown as a whole, single packets, banks and buckets are recorded at the begin of each of this many parts: a file of
 /// bounded size then shows every part of it.
 const PARTS: u64 = 20;
 /// The share of each part.
@@ -80,7 +80,7 @@ impl Window {
 /// What goes beside a run.
 #[derive(Default)]
 pub struct Beside<'a> {
-    /// Who watches in place of a trace.
+    /// What watches in place of a trace.
     pub watcher: Option<Watcher>,
     /// What happens to the machine.
     pub strike: Option<Strike<'a>>,

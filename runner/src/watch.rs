@@ -1,4 +1,4 @@
-//! What the harts of a run did and when messages came: for experiments that ask when a hart fell asleep.
+//! What the harts of a run did and when messages came: for experiments on when a hart fell asleep.
 //!
 //! Why it exists: software cannot see when its own hart stops, and must not be disturbed by the question. What it
 //! deliberately does not know: what follows from it.

@@ -1,6 +1,6 @@
 //! Chores of the repository: the whole test suite, the laws of the blueprint as code, size reports.
 //!
-//! Why it exists: what a developer must check before a change goes in stands here once, so that `.ci/run`, the launcher
+//! Why it exists: everything that a developer must check before a change goes in is here, once, so that `.ci/run`, the launcher
 //! and a developer run the same steps. What it deliberately does not know: anything about the simulated machine.
 #![forbid(unsafe_code)]
 
@@ -30,7 +30,7 @@ enum Task {
         /// The inner loop's subset, in under five minutes: laws, unit tests with few random cases, and a build of the chip's programs.
         #[arg(long, conflicts_with_all = ["fuzz", "only"])]
         quick: bool,
-        /// Run the fuzzing tests only, for long: so many cases of each.
+        /// Run the fuzzing tests only, for long: this many cases of each.
         #[arg(long, value_name = "CASES", num_args = 0..=1, default_missing_value = steps::FUZZ_CASES)]
         fuzz: Option<u32>,
     },

@@ -377,7 +377,7 @@ pub fn quick(root: &Path) -> Result<bool, String> {
 /// Cases of each fuzzing test in the long run, if nobody says how many.
 pub const FUZZ_CASES: &str = "20000";
 
-/// The long run of what runs for a few seconds in every test: the random tests of all packages that are marked, optimised, with so many
+/// The long run of what runs for a few seconds in every test: the random tests of all packages that are marked, optimised, with this many
 /// cases each.
 pub fn fuzz(root: &Path, cases: u32) -> Result<bool, String> {
     let packages = tree::packages(root)?;

@@ -1,7 +1,7 @@
 //! A chip's shared resources, and what each kind of transaction does on it.
 //!
 //! Why it exists: routes, packet sizes and memory timing stand in a platform's description; the analysis wants steps.
-//! Knows hardware only: who sends what is the business of [`super::system`].
+//! It knows hardware only; [`super::system`] knows who sends what.
 //!
 //! What it takes for granted, as `docs/decisions/0001-foundations.md` defines the chip: one packet at a time on a link,
 //! virtual cut-through, XY routes; cache lines, DMA and messages enter through inputs of their own. What an access of a memory takes is

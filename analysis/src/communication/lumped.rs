@@ -1,10 +1,10 @@
 //! The lumped-link bound: the whole network as one exclusive bus.
 //!
-//! Why it exists: for comparison. Every transaction of every source is taken to block every other for all of its time,
-//! whether or not their paths meet; direct and indirect contention are the same. Valid for any topology, easily computed,
-//! and pessimistic (S. Balakrishnan, F. Özgüner, *A priority-driven flow control mechanism for real-time traffic in
-//! multiprocessor networks*, IEEE Transactions on Parallel and Distributed Systems 9(7), 1998; named by m3-rtas24,
-//! section III-C, as the coarse end of the scale). It does not know routes.
+//! Why it exists: for comparison. Every transaction of every source is assumed to block every other for its whole duration, whether or not
+//! their paths meet; direct and indirect contention are the same. Valid for any topology, easily computed, and pessimistic (S.
+//! Balakrishnan, F. Özgüner, *A priority-driven flow control mechanism for real-time traffic in multiprocessor networks*, IEEE Transactions
+//! on Parallel and Distributed Systems 9(7), 1998; named by m3-rtas24, section III-C, as the coarse end of the scale). It does not know
+//! routes.
 
 use super::bound::Work;
 use super::interference::{Rival, Stays, Victim, least_window, outages};

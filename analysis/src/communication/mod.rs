@@ -21,15 +21,15 @@
 //!    stays (the order bound over its path). That is the bucket's arrival curve, delayed (Le Boudec and Thiran, section 1.4.3), as total
 //!    flow analysis propagates it, and holds with circles, because the order bound needs no arrival curve.
 //!
-//! LUDB and TFA's deviations need FIFO at every server, which links are not (inputs in turn). PMOO needs a feed-forward network, and answers feed
-//! the routers of requests; it also needs one size of a transaction at all servers.
+//! LUDB and TFA's deviations need FIFO at every server; links are not FIFO (they take inputs in turn). PMOO needs a feed-forward network,
+//! and answers feed the routers of requests; it also needs one size of a transaction at all servers.
 //!
 //! # One command at a time
 //! A data transfer unit begins a command when the one before is over: when every chunk has been answered, or the last packet of a message
-//! has been acknowledged ([`Pool::Command`]). From that follows
+//! has been acknowledged ([`Pool::Command`]). It follows that
 //! - for the bounded transaction: if it is part of a command, no part of another command of its tile is under way with it, so none
-//!   delays it; other chunks of its own command do (one slot less than the unit has). What the command before left
-//!   at a resource after its end is that resource's `tail`;
+//!   delays it; other chunks of its own command do (one slot less than the unit has). What the command before left at a resource after
+//!   its end is that resource's `tail`;
 //! - for rivals: at one moment a tile has one class of the pool under way, the one that costs most; over a window without tokens, transactions
 //!   of the classes follow each other in time, so the service is at most that of one class all the time, and what is under way
 //!   at both ends;
@@ -39,14 +39,14 @@
 //!   the sum over all pairs of service and of one wait for others is a bound: packets bounded as if each left when the one before had
 //!   arrived. The receiver is taken once, when the message is complete.
 //!
-//! What the classes are: a message has a class for itself with all its packets, to be bounded, and classes of packets by size that others
-//! meet. A small packet or chunk takes fewer tokens; with one class for all sizes, each token would buy the longest service.
+//! The classes: to be bounded, a message has a class of its own with all its packets; to others, it is classes of packets by size. A small
+//! packet or chunk takes fewer tokens; with one class for all sizes, each token would buy the longest service.
 //!
 //! # Measured work
-//! Let a sequence take m alone. Beside others, what decides its end is a chain of computation and transactions that the program orders,
-//! one after the other. Alone, the same chain took m at most. So its time beside others is at most m, plus what each transaction's own
-//! service may take longer than it did at least (a row that is open alone, an edge of a clock), plus what each waits: for others,
-//! and for the sequence's own, which are served once.
+//! Let a sequence take m alone. Beside others, its end is decided by a chain of computation and transactions that the program orders, one
+//! after the other. Alone, the same chain took m at most. So its time beside others is at most m, plus what each transaction's own service
+//! may take longer than it did at least (a row that is open alone, an edge of a clock), plus what each waits: for others, and for the
+//! sequence's own, which are served once.
 //!
 //! A sequence of transactions (a transfer in chunks, a task's misses, a flow over tiles) has one window for all of them,
 //! so the others' bursts are paid once, not once a transaction.

@@ -1,11 +1,11 @@
-//! A described system as a scenario: who may send what, and the bounds that a report shows.
+//! A described system as a scenario: what each application may send, and the bounds that a report shows.
 //!
-//! Why it exists: rights and limits stand in the description. An application can cause what its tile's caches, its gates
-//! and its token bucket allow, nothing else; whether it does is not asked. What applications are known to do at most,
-//! because they are periodic and it was declared or measured, comes as [`Profile`]s.
+//! Why it exists: rights and limits are in the description. An application can cause what its tile's caches, its gates and its token bucket
+//! allow, nothing else; whether it does is not asked. The most that periodic applications do, as declared or measured, comes as
+//! [`Profile`]s.
 //!
 //! # Assumptions, which [`SystemBounds::assumptions`] repeats for the report
-//! Start-up is over; kernel and resource managers answer system calls only, and their own traffic is not counted.
+//! Start-up is over; kernel and resource managers only answer system calls, and their own traffic is not counted.
 
 use super::bound::{Bound, FlowBound, Stage, Work, flow_bound, transaction_bound};
 use super::chip::{Chip, ChipError};

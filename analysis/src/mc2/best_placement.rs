@@ -4,8 +4,8 @@
 //! only those of long or short periods) and calls the choice buffer by buffer intractable. This module makes it for every
 //! generated system, so that the study can say what the paper could not: how much a scheme `O|best` or `C|best` would gain.
 //!
-//! Only buffers into which a device writes directly are a question. Where the kernel copies from buffers of its own, those stay in
-//! banks of level C, so the task's buffer in its own bank has no cost for anybody: it always goes there.
+//! Only buffers into which a device writes directly need a choice. If the kernel copies from its own buffers, those stay in banks of level
+//! C, so the task's buffer costs nobody anything in the task's own bank: it always goes there.
 
 use super::buffers::{self, BufferModel, BufferPlan, Load, Place, Search};
 use super::generate::Stream;

@@ -4,15 +4,15 @@
 //! program of the ways explodes, and tries four patterns instead. The choice has a structure that makes it tractable:
 //! * What a buffer costs on a processor depends only on the choices of that processor: its task copies slower from a bank of level
 //!   C, and in the processor's own bank the device disturbs all tasks of the processor.
-//! * Level C meets all choices only in two sums: the rate at which devices write into its banks, and the time that processors
+//! * All choices affect level C only through two sums: the rate at which devices write into its banks, and the time that processors
 //!   spend copying there.
 //!
-//! So for each processor and number of ways only those choices matter that no other one beats in all three, the two loads on level
-//! C's banks and the share of the processor that they take from level C: a short list, found by branch and bound. Dynamic programming over the
-//! processors joins the lists, and level C is looked at last. The answer is exact; if a limit on the work is hit, a bound on
-//! what an exact answer could gain comes with it.
+//! So for each processor and number of ways, only undominated choices matter, compared by three values: the two loads on level C's banks
+//! and the share of the processor that they take from level C. They are a short list, found by branch and bound. Dynamic programming over
+//! the processors joins the lists, and level C is judged last. The answer is exact; if a limit on the work is hit, a bound on what an
+//! exact answer could gain comes with it.
 //!
-//! It deliberately knows nothing of how costs come about: [`BufferModel`] says them.
+//! It deliberately knows nothing of how costs come about: [`BufferModel`] gives them.
 
 use super::ways::{ONE, ProcessorTable, WayPlan};
 use std::collections::BTreeMap;

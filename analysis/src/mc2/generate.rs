@@ -1,7 +1,7 @@
 //! The generator of task systems: Table 3 of mc2-rts20 and its text.
 //!
-//! Random numbers: for each (seed, scenario, point on the horizontal axis, sample) one stream of its own. Its generator is PCG
-//! XSL RR 128/64 (LCG) (M. O'Neill, *PCG: a family of simple fast space-efficient statistically good algorithms*, 2014) as in
+//! Random numbers: each (seed, scenario, point on the horizontal axis, sample) has its own stream. Its generator is PCG XSL
+//! RR 128/64 (LCG) (M. O'Neill, *PCG: a family of simple fast space-efficient statistically good algorithms*, 2014) as in
 //! crate `rand_pcg`, whose 32 bytes of seed are SHA-256 over the text `bulkhead mc2 study 1` and the four numbers as
 //! little-endian 64-bit words. Integers below n are the high half of the product of 64 random bits with n (the bias is below
 //! 2^-30 for all n here). So any split of the work over threads or hosts sees the same systems.
@@ -14,7 +14,7 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
-/// Curves of each kind: a task's curve is one of so many, evenly spaced over the parameter's interval.
+/// Curves of each kind: a task's curve is one of this many, evenly spaced over the parameter's interval.
 pub const CURVES: u8 = 32;
 
 const MS: u64 = 1_000_000;

@@ -14,7 +14,7 @@
 //! kernel and preemptions; costs of level A 1.5 times that; costs of level C the averages of the same.
 //!
 //! Curves are tables in parts of [`FIXED`], rounded up, made once with the portable `exp` of crate `libm`; from there on
-//! everything is an integer. It deliberately does not know schemes: it is told what lies where.
+//! everything is an integer. It deliberately does not know schemes: its caller says what lies where.
 
 use super::generate::CURVES;
 use super::parameters::{
@@ -103,7 +103,7 @@ fn decay(rate: f64) -> [u64; WAYS] {
     })
 }
 
-/// What is left of the penalty of selective bypass when so many ways are locked for buffers of `bytes` in all.
+/// What is left of the penalty of selective bypass when this many ways are locked for buffers of `bytes` in all.
 pub fn locking(parameters: &StudyParameters, bytes: u64) -> [u64; WAYS] {
     if bytes == 0 {
         return [FIXED; WAYS];

@@ -8,10 +8,10 @@
 //!   a utilisation of one suffices (tables, and rate-monotonic priorities);
 //! * level C by the condition of bounded tardiness in what is left ([`crate::schedulability::tardiness::with_supply`]).
 //!
-//! Overheads: each job pays two scheduling decisions and a release; each job of levels A and B on processor 0 pays all interrupts
-//! that can come within its period (section 6.1), level C loses them from the capacity of processor 0 (processor-centric
-//! accounting, Brandenburg et al. 2011); a job of level B loads its cache again for every release instant of a shorter period on
-//! its processor (synchronous harmonic releases coincide), a job of level C once.
+//! Overheads: each job pays for two scheduling decisions and a release; each job of levels A and B on processor 0 pays for all interrupts
+//! that can come within its period (section 6.1), level C loses them from the capacity of processor 0 (processor-centric accounting,
+//! Brandenburg et al. 2011); a job of level B loads its cache again for every release instant of a shorter period on its processor
+//! (synchronous harmonic releases coincide), a job of level C once.
 
 use super::generate::{self, Stream};
 use super::inflation::{

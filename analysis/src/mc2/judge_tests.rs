@@ -1,5 +1,5 @@
 //! One system: the tables of phase three against sums made in another way, exact answers against enumeration, and the guarantees
-//! of [`crate::schedulability::mc2`] for what is called schedulable.
+//! of [`crate::schedulability::mc2`] for systems judged schedulable.
 
 use super::*;
 use crate::mc2::parameters::MILLION;

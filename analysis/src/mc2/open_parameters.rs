@@ -1,9 +1,9 @@
 //! What mc2-rts20 leaves open, and how this study decides it: value, reason, date, and every value that it had before.
 //!
-//! Why it exists: whoever knows the paper's ratios can move a parameter until they come out. So each of these was decided from the
+//! Why it exists: knowing the paper's ratios, one can move a parameter until they come out. So each of these was decided from the
 //! paper's text and the platform alone, written down here, and frozen on [`FROZEN`], before any ratio was computed with it. Two
-//! sets had been used before; what they were stays here ([`OpenParameter::earlier`]), and [`super::variants`] runs them again.
-//! A value that changes from now on changes this table, its date, and the hash that every result carries.
+//! sets had been used before; their values stay here ([`OpenParameter::earlier`]), and [`super::variants`] runs them again. A
+//! value that changes from now on changes this table, its date, and the hash that every result carries.
 //!
 //! It deliberately contains no ratio.
 
@@ -398,7 +398,7 @@ mod tests {
         assert!(page.contains(&format!("frozen on {FROZEN}")));
     }
 
-    /// The values that are frozen: who changes one changes its date, too.
+    /// The values that are frozen: change a value together with its date.
     #[test]
     fn frozen() {
         let base = StudyParameters::default();

@@ -141,7 +141,7 @@ const FRAME: u64 = 2_925_670_000;
 /// Bytes of a pixel of a USB camera (YUV 4:2:2).
 const BYTES_A_PIXEL: u64 = 2;
 
-/// Picoseconds a byte of that copy if a pixel has so many bytes, rounded up.
+/// Picoseconds a byte of that copy if a pixel has this many bytes, rounded up.
 pub const fn copy_speed(bytes_a_pixel: u64) -> u64 {
     FRAME.div_ceil(640 * 480 * bytes_a_pixel)
 }
@@ -163,7 +163,7 @@ pub struct StudyParameters {
     pub utilisation_step: u64,
     /// Points on the horizontal axis: `utilisation_step`, twice that, and so on.
     pub utilisation_points: u64,
-    /// Systems are judged in batches of so many; after each batch the confidence is looked at.
+    /// Systems are judged in batches of this many; after each batch the confidence is looked at.
     pub batch: u64,
     /// Most systems of one point; a multiple of `batch` is reached.
     pub most_samples: u64,
@@ -249,7 +249,7 @@ pub struct StudyParameters {
     pub schedule: u64,
     /// One release, greatest.
     pub release: u64,
-    /// Ways that one preemption makes a task load again at most.
+    /// The most ways that one preemption makes a task reload.
     pub reload_ways: u64,
 }
 

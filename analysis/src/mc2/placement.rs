@@ -1,6 +1,6 @@
-//! Phase two of the optimiser: in which bank each buffer lies under a scheme, and who is disturbed by that.
+//! Phase two of the optimiser: in which bank each buffer lies under a scheme, and whom that disturbs.
 //!
-//! Source: mc2-rts20, section 6.1 for the schemes, Table 1 for who causes and who suffers what:
+//! Source: mc2-rts20, section 6.1 for the schemes, Table 1 for causes and victims:
 //! * devices that write into a processor's own bank disturb the tasks of levels A and B there, those in banks of level C only
 //!   level C (spread evenly over its banks);
 //! * processors that copy from banks of level C disturb level C; a task of levels A and B is disturbed in its own bank only by

@@ -102,7 +102,7 @@ impl Scheme {
             .find(|s| s.name().eq_ignore_ascii_case(name.trim()))
             .ok_or_else(|| {
                 ParameterError::Pattern(format!(
-                    "`{name}` is no scheme; schemes: {}",
+                    "`{name}` is not a scheme; schemes: {}",
                     Self::ALL.map(Self::name).join(", ")
                 ))
             })
@@ -148,6 +148,6 @@ mod tests {
                 scheme.messages() == Messages::Optimised
             );
         }
-        insta::assert_snapshot!(Scheme::parse("X|Y").expect_err("none"), @"`X|Y` is no scheme; schemes: R|R, C|C, O|C, C|C+A/B-ALL, C|C+A/B-LP, C|C+A/B-SP, O|C+A/B-ALL, O|C+A/B-LP, O|C+A/B-SP");
+        insta::assert_snapshot!(Scheme::parse("X|Y").expect_err("none"), @"`X|Y` is not a scheme; schemes: R|R, C|C, O|C, C|C+A/B-ALL, C|C+A/B-LP, C|C+A/B-SP, O|C+A/B-ALL, O|C+A/B-LP, O|C+A/B-SP");
     }
 }

@@ -1,7 +1,7 @@
 //! When enough systems have been judged, and the areas under curves.
 //!
 //! Source: E. Wilson, *Probable inference, the law of succession, and statistical inference*, 1927, for the interval; mc2-rts20,
-//! section 6, for the areas. The interval is looked at after every batch, in the order of the samples, so that the number of
+//! section 6, for the areas. The interval is checked after every batch, in the order of the samples, so that the number of
 //! samples depends on nothing but the samples. (Looking repeatedly makes the real confidence a little lower than the named one,
 //! as it does in the paper.)
 //!

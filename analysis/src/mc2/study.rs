@@ -3,7 +3,7 @@
 //! Why it exists: `bulkhead study mc2` and the Python package ask the same questions of the same functions, and get the same
 //! digits however they split the work: a *cell* is a scenario and a point on the horizontal axis, its samples are numbered, and
 //! [`Study::run`] counts any range of them. [`Study::run_to_confidence`] adds ranges in order until the shares are known well
-//! enough; who splits a cell merges with [`Counts::add`] batch by batch and asks [`Counts::known`] after each.
+//! enough; to split a cell, merge with [`Counts::add`] batch by batch and ask [`Counts::known`] after each.
 //!
 //! It deliberately knows no files, no threads and no progress.
 

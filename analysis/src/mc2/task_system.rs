@@ -86,7 +86,7 @@ pub struct MessageBuffer {
     pub random_bank: u8,
 }
 
-/// A generated system. Tasks stand in the order of levels; tasks of a chain follow each other.
+/// A generated system. Tasks are in the order of levels; tasks of a chain follow each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskSystem {
     /// Tasks.
@@ -172,7 +172,7 @@ impl Scenario {
 /// The scenarios that a pattern in the paper's tuple notation matches, for example `C-Light,*,Heavy,*,Lar.,High,*`.
 ///
 /// A place holds `*` (or `...`, `…`), or the beginning of a choice's name, in any case and with or without a full stop;
-/// alternatives are joined by `|`. Brackets around the whole may stand. Places that are left out at the end match everything.
+/// alternatives are joined by `|`. The whole may be in brackets. Fields left out at the end match everything.
 ///
 /// # Errors
 /// [`ParameterError::Pattern`] says which place is wrong and what it may hold.

@@ -1,7 +1,7 @@
 //! Named variants of the study's model: what it would find under other readings of mc2-rts20, and under its own earlier values.
 //!
-//! Why it exists: where ratios differ from the paper's, a modelling decision does it. Each decision that could is a variant here, with
-//! what speaks for it in the paper or on the platform. None becomes the default because of what it finds: the default is what
+//! Why it exists: where ratios differ from the paper's, a modelling decision is the cause. Each decision that could is a variant here, with
+//! what speaks for it in the paper or on the platform. None becomes the default because of its results: the default is what
 //! [`super::open_parameters`] froze before.
 //!
 //! It deliberately contains no ratio.
@@ -223,7 +223,7 @@ pub fn named(name: &str) -> Result<&'static Variant, ParameterError> {
     VARIANTS.iter().find(|v| v.name == name).ok_or_else(|| {
         let names: Vec<&str> = VARIANTS.iter().map(|v| v.name).collect();
         ParameterError::Pattern(format!(
-            "`{name}` is no variant of the study; variants: {}",
+            "`{name}` is not a variant of the study; variants: {}",
             names.join(", ")
         ))
     })
@@ -246,10 +246,10 @@ mod tests {
             hashes.push(parameters.hash());
             assert_eq!(named(variant.name).expect("is there").what, variant.what);
         }
-        insta::assert_snapshot!(named("third").expect_err("none"), @"`third` is no variant of the study; variants: first, second, io-share-40-60, message-share-20-40, unmanaged-5-100, halved-message-limit, retry-packing, half-of-io-tasks, axis-of-8, own-level-utilisation, devices-disturb-all, level-c-always, random-without-relief, messages-expose-job, hundred-messages, cached-messages, conflicts-of-figure-10, devices-saturate, devices-saturate-io-share, structure");
+        insta::assert_snapshot!(named("third").expect_err("none"), @"`third` is not a variant of the study; variants: first, second, io-share-40-60, message-share-20-40, unmanaged-5-100, halved-message-limit, retry-packing, half-of-io-tasks, axis-of-8, own-level-utilisation, devices-disturb-all, level-c-always, random-without-relief, messages-expose-job, hundred-messages, cached-messages, conflicts-of-figure-10, devices-saturate, devices-saturate-io-share, structure");
     }
 
-    /// What was published is still found: these counts stood in the tests of that version.
+    /// What was published is still found: these counts were in the tests of that version.
     #[test]
     fn the_second_version_can_be_repeated() {
         let mut parameters = StudyParameters::default();

@@ -1,12 +1,12 @@
 //! Phase three of the optimiser: how many ways of the last-level cache each of the six regions gets.
 //!
-//! Why it exists: mc2-rts20, section 6.1, solves this as a mixed-integer program for every task system of its study, which
-//! is most of 80 CPU-days. The program has a shape that dynamic programming solves exactly in microseconds: once the number of
-//! locked ways is fixed, the processors meet only in the sum of their ways and in the sum of what they leave to level C.
+//! Why it exists: mc2-rts20, section 6.1, solves this as a mixed-integer program for every task system of its study, which is
+//! most of 80 CPU-days. The program has a shape that dynamic programming solves exactly in microseconds: once the number of
+//! locked ways is fixed, the processors interact only through the sum of their ways and the sum of what they leave to level C.
 //! `tests/optimiser` holds the mixed-integer program itself and proves both equal on random problems.
 //!
 //! It deliberately knows nothing of tasks, schemes, costs or random numbers: it reads tables of utilisations, which are
-//! integers in parts of [`ONE`]. Who fills the tables rounds up, so a plan that is found here holds.
+//! integers in parts of [`ONE`]. Callers round up when they fill the tables, so a plan found here holds.
 //!
 //! The problem. Choose locked ways `l`, ways `w[p]` of each processor and ways `c` of level C (and of the operating system) with
 //! `l + sum w + c <= ways`, `c >= minimum_level_c` and `l` in a given range, so that
@@ -18,7 +18,7 @@
 //!   condition of [`crate::schedulability::tardiness::with_supply`], see [`WayProblem::c_largest`]).
 //!
 //! Among all such plans: the least utilisation of level C; then the most slack (`R - c_total`); then the smallest numbers in the
-//! order locked, processors, level C. So ways that help nobody stay unused, and a problem has exactly one answer.
+//! order locked, processors, level C. So ways without a benefit stay unused, and a problem has exactly one answer.
 //!
 //! Nothing is assumed of the tables. In particular they need not fall as the number of ways grows, although they do in the study.
 

@@ -6,8 +6,8 @@
 //! over all parameters. All curves on the way are *pseudo-affine*: a latency, then the minimum of token buckets.
 //!
 //! Written with `theta` itself, with the constraint that no token bucket is negative, all of this is linear in the parameters, so one
-//! linear program finds the minimum ([`super::simplex`]). A tandem that is not nested is cut: flows that cross a cut are bounded anew
-//! there (Bisti et al. 2008). The analysed flow is never cut, so its burst is paid once.
+//! linear program finds the minimum ([`super::simplex`]). A tandem that is not nested is cut: flows that cross a cut get a new bound there
+//! (Bisti et al. 2008). The analysed flow is never cut, so its burst is paid once.
 
 use super::arrival::{ArrivalCurve, TokenBucket};
 use super::network::{Checked, Multiplexing};

@@ -1,9 +1,9 @@
 //! What flows bring to a server: arrival curves, from the sources through all servers before.
 //!
 //! Flows that come from one server together are bounded together: what that server can hold back is then paid once for all of them, not
-//! once for each (J. B. Schmitt, F. A. Zdarsky, *The DISCO network calculator*, ValueTools 2006, aggregate arrival bounds; S. Bondorf, J. B.
-//! Schmitt, *Boosting sensor network calculus by thoroughly bounding cross-traffic*, INFOCOM 2015). The module does not know whose
-//! delay is asked for: everybody who crosses a server counts there.
+//! once for each (J. B. Schmitt, F. A. Zdarsky, *The DISCO network calculator*, ValueTools 2006, aggregate arrival bounds; S. Bondorf, J.
+//! B. Schmitt, *Boosting sensor network calculus by thoroughly bounding cross-traffic*, INFOCOM 2015). The module does not know whose delay
+//! is asked for: every flow that crosses a server counts there.
 
 use super::arrival::ArrivalCurve;
 use super::bounds::{delay, output};
@@ -16,7 +16,7 @@ const GROUPS: usize = 20_000;
 
 type Key = (usize, Vec<usize>);
 
-/// Arrival curves of groups of flows, computed when somebody asks.
+/// Arrival curves of groups of flows, computed on demand.
 pub(super) struct Propagation<'a> {
     checked: &'a Checked<'a>,
     multiplexing: Multiplexing,

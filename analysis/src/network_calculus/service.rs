@@ -1,7 +1,7 @@
 //! Service curves: how much a server does at least in any window in which it is needed.
 //!
-//! A curve here is the maximum of finitely many rate-latency curves and 0, hence convex. It does not know who else is
-//! served; [`ServiceCurve::residual`] takes that into account.
+//! A curve here is the maximum of finitely many rate-latency curves and 0, hence convex. It does not know the other flows;
+//! [`ServiceCurve::residual`] takes that into account.
 
 use super::arrival::ArrivalCurve;
 use crate::exact::Exact;

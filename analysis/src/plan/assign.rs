@@ -10,7 +10,7 @@
 //! whenever there is one for these priorities; then as few preemptions as the deadlines allow. Processors: first, best and
 //! worst fit, then, for few tasks, every assignment.
 
-use bulkhead_model::tasks::{Policy, TaskSystem};
+use bulkhead_model::tasks::{Policy, Task, TaskSystem};
 
 use super::evaluate::{meets, processor};
 use super::prepare;
@@ -223,7 +223,27 @@ pub fn global_priorities(
     Ok("by deadline")
 }
 
-/// Whether a processor has room for `index` beside what is there already.
+/// Tasks that hold a resource which another one holds, too, and have a processor already: a resource is one of a single processor.
+fn companions(system: &TaskSystem, index: usize) -> impl Iterator<Item = u32> {
+    let sections = &system.tasks[index].sections;
+    let shares = |task: &Task| {
+        let mut theirs = task.sections.iter();
+        theirs.any(|s| {
+            sections
+                .iter()
+                .any(|section| section.resource == s.resource)
+        })
+    };
+    let others = system.tasks.iter().enumerate();
+    others.filter_map(move |(other, task)| (other != index && shares(task)).then_some(task.core)?)
+}
+
+/// Where a task must go because of what it shares, if anywhere.
+fn together(system: &TaskSystem, index: usize) -> Option<u32> {
+    companions(system, index).next()
+}
+
+/// Whether a processor has room for `index` besides the tasks already there.
 fn fits(
     system: &mut TaskSystem,
     core: u32,
@@ -234,17 +254,7 @@ fn fits(
     let mut members = there.to_vec();
     members.push(index);
     members.sort_unstable();
-    let apart = |system: &TaskSystem| {
-        // A resource is one of a single processor.
-        system.tasks[index].sections.iter().any(|section| {
-            system.tasks.iter().enumerate().any(|(other, task)| {
-                other != index
-                    && task.core.is_some_and(|c| c != core)
-                    && task.sections.iter().any(|s| s.resource == section.resource)
-            })
-        })
-    };
-    if apart(system) {
+    if companions(system, index).any(|there| there != core) {
         return Ok(false);
     }
     system.tasks[index].core = Some(core);
@@ -331,9 +341,9 @@ pub fn place(
         }
         let core = found.unwrap_or_else(|| {
             left.push(index);
-            (0..cores as usize)
-                .min_by_key(|&core| loads[core])
-                .unwrap_or(0)
+            let emptiest = (0..cores as usize).min_by_key(|&core| loads[core]);
+            let there = together(system, index).map(|core| core as usize);
+            there.or(emptiest).unwrap_or(0)
         });
         system.tasks[index].core = Some(core as u32);
         there[core].push(index);

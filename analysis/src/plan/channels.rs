@@ -88,7 +88,7 @@ pub fn constraints(system: &TaskSystem, responses: &[Option<u64>], all: &mut Vec
             bytes,
             Some(buffer.0),
             Unit::Bytes,
-            "what comes in a period and a response of its task",
+            "data of one period and one response of its task",
         ));
     }
 }

@@ -1,7 +1,7 @@
 //! Fills in what a description leaves open, and judges the whole.
 //!
 //! Why it exists: choices depend on each other: a task's processor on its cost, its cost on its ways, the ways on who else
-//! is there. What it deliberately does not know: each single search; they stand in `assign` and `divide`.
+//! is there. What it deliberately does not know: each single search; these are in `assign` and `divide`.
 //!
 //! Whatever is given stays as it is. Shares begin even; then processors, priorities, and at last the shares that matter are
 //! searched. Several ways of placing tasks are tried in a fixed order, and the first after which everything holds is taken;
@@ -160,7 +160,7 @@ fn place(
                 } else {
                     String::new()
                 };
-                format!("{name}; nowhere is room for {shown}{more}: put on the emptiest processor")
+                format!("{name}; no processor has room for {shown}{more}: put on the emptiest one")
             }
         }
         Placing::Exact => {

@@ -2,8 +2,8 @@
 //!
 //! Why it exists: see the parent module. What it deliberately does not know: where tasks are placed and with which priority.
 //!
-//! Ways: with MC2 exactly, by the method of the study ([`crate::mc2::ways`]); else each processor gets the least that it meets its
-//! deadlines with, found by bisection (more never hurts), and the rest is dealt out evenly. Memory accesses: the same. Slots: equal lengths
+//! Ways: with MC2 exactly, by the method of the study ([`crate::mc2::ways`]); otherwise each processor gets the least with which it meets
+//! its deadlines, found by bisection (more never hurts), and the rest is divided evenly. Memory accesses: the same. Slots: equal lengths
 //! that hold the longest transfer in 1, 2 ... parts, the first with which deadlines are met.
 
 use bulkhead_model::tasks::{Policy, Share, TaskSystem};
@@ -159,7 +159,7 @@ pub fn divide(
     }
     if !open.colours.is_empty() {
         for core in open.colours.iter().flatten() {
-            let needed = resources::colours_needed(system, *core).unwrap_or(0);
+            let needed = resources::colours_needed(system, Some(*core)).unwrap_or(0);
             share(system, Some(*core)).colours =
                 Some(u32::try_from(needed.min(4096)).unwrap_or(4096));
         }
@@ -185,7 +185,7 @@ pub fn divide(
         say(
             "slots",
             &format!(
-                "{slot} for each of processors {} in a round of {round}, the fewest parts with which deadlines are met",
+                "{slot} for each of processors {} in a round of {round}, the fewest parts that meet all deadlines",
                 cores.join(", ")
             ),
         );

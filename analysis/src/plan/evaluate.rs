@@ -23,7 +23,7 @@ use crate::schedulability::{
 /// What is known of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// From arrival to completion at most.
+    /// Longest time from arrival to completion.
     pub response: Option<u64>,
     /// The deadline is met for certain, also where no response time is known.
     pub met: bool,
@@ -520,7 +520,7 @@ fn by_how_much<'a>(nearest: &Nearest, named: impl Fn(usize) -> &'a str) -> Const
             "load in a window (Baker 2003)",
         ),
         _ => (
-            "work that holds up a task".to_owned(),
+            "work that delays a task".to_owned(),
             "interference within the slack (Bertogna, Cirinei, Lipari 2005)",
         ),
     };

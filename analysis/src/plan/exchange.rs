@@ -1,7 +1,7 @@
 //! Task systems from and to the formats of other tools.
 //!
 //! Why it exists: the field's tools read SchedCAT's XML, and everything reads comma-separated values. What it deliberately
-//! does not know: files. Both formats have bare integers; one stands for one `unit`.
+//! does not know: files. Both formats have bare integers, counted in `unit`s.
 
 use bulkhead_model::tasks::{Policy, Task, TaskSystem};
 use bulkhead_model::units::{Size, Time};
@@ -41,7 +41,7 @@ pub enum ExchangeError {
         processors: u32,
     },
     /// A time is no multiple of the unit.
-    #[error("the {what} of `{name}`, {time}, is no multiple of {unit}")]
+    #[error("the {what} of `{name}`, {time}, is not a multiple of {unit}")]
     NotWhole {
         /// The task.
         name: String,

@@ -1,4 +1,4 @@
-//! Task systems from files: what they are, and what is asked of them.
+//! Task systems from files, and the questions asked of them.
 //!
 //! Why it exists: `check` and `plan` take a task system of its own, a system with tasks, or a task set of another tool, and
 //! treat them alike. What it deliberately does not know: schedulability (`bulkhead_analysis`) and the terminal.
@@ -41,7 +41,7 @@ pub fn unit(text: Option<&str>) -> Result<Time, InputError> {
     match units::parse(&counted, Dimension::Time) {
         Ok(time) if time > 0 && time.is_multiple_of(1000) => Ok(Time(time)),
         _ => Err(InputError::new(
-            format!("`{text}` is no unit of time"),
+            format!("`{text}` is not a unit of time"),
             "write ns, us, ms or s, or a multiple such as 10us",
         )),
     }
@@ -79,7 +79,7 @@ pub fn load(
                 return Err(InputError::new(
                     format!("there is no system and no task system `{name}`"),
                     format!(
-                        "systems: {}; task systems: {}; a file is named with its ending .xml",
+                        "systems: {}; task systems: {}; name a file with its ending .xml",
                         bulkhead_model::system_names(&options).join(", "),
                         names().join(", ")
                     ),

@@ -1,4 +1,4 @@
-//! What is wrong with an input that shall be planned or judged.
+//! What is wrong with an input to be planned or judged.
 //!
 //! What it deliberately does not know: exit codes and terminals.
 

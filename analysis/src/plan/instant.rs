@@ -1,7 +1,7 @@
 //! Schedules for pictures: what runs when if everything comes at once.
 //!
-//! Why it exists: a bound is a number, and who sees the busy period behind it understands what it is made of. The schedules come
-//! from [`Simulation`], which shares no formula with the tests, so a picture that contradicts a bound would be a finding. What it
+//! Why it exists: a bound is a number; the busy period behind it shows what it is made of. The schedules come from
+//! [`Simulation`], which shares no formula with the tests, so a picture that contradicts a bound would be a finding. What it
 //! deliberately does not know: how pictures are drawn; what no simulation here can follow, which it names instead.
 
 use bulkhead_model::tasks::{Policy, TaskSystem};
@@ -53,7 +53,7 @@ pub struct Row {
 pub struct CriticalInstant {
     /// What goes first comes first.
     pub rows: Vec<Row>,
-    /// Who runs when, until [`Self::length`].
+    /// Which job runs when, until [`Self::length`].
     pub runs: Vec<Run>,
     /// Length of the picture.
     pub length: Nanoseconds,
@@ -413,7 +413,7 @@ fn table(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<CriticalInst
         length,
         cut: length < whole,
         notes: vec![
-            "Drawn are the slots of the table, whether or not a job uses them to their end.",
+            "The picture shows the slots of the table, whether or not a job uses them to their end.",
         ],
     })
 }

@@ -1,7 +1,7 @@
 //! The three guaranteed levels of the mixed-criticality kernel, from the description's tasks to [`mc2`] and back.
 //!
-//! Why it exists: each level judges with costs of its own and sees other tasks than the others do. What it deliberately does
-//! not know: how processors and ways were chosen.
+//! Why it exists: each level judges with its own costs and sees different tasks. What it deliberately does not know:
+//! how processors and ways were chosen.
 
 use std::collections::BTreeSet;
 
@@ -82,7 +82,7 @@ fn split(system: &TaskSystem) -> Option<Levels> {
     })
 }
 
-/// What goes before all levels of a processor, with least distance and cost: interrupts, and releases of tasks of every level that
+/// What goes before all levels of a processor, with minimum inter-arrival time and cost: interrupts, and releases of tasks of every level that
 /// are there or may be.
 fn handlers(system: &TaskSystem, core: u32) -> Vec<(u64, u64)> {
     let here = |&index: &usize| system.tasks[index].core.is_none_or(|there| there == core);

@@ -69,6 +69,8 @@ pub enum Kind {
     Flow,
     /// Computing time that an application on a shared tile was promised.
     Quota,
+    /// Processors whose tasks hold a resource: the priority ceiling protocol works on one.
+    Section,
 }
 
 /// What the numbers of a constraint count.

@@ -1,7 +1,7 @@
-//! What a description says and no bound uses.
+//! What a description says and no bound uses, and what a bound takes for granted that the description does not say.
 //!
-//! Why it exists: a reader who wrote an offset should not wonder whether it counted. What it deliberately does not know: verdicts;
-//! what is left out here never makes a bound unsafe.
+//! Why it exists: a reader who wrote an offset should not wonder whether it counted. What it deliberately does not know: verdicts.
+//! What a bound does not use never makes it unsafe; what it takes for granted does, where that is not so.
 
 use bulkhead_model::tasks::{Policy, TaskSystem};
 
@@ -10,6 +10,11 @@ use crate::schedulability::periodic;
 
 /// One sentence for each thing that is not used.
 pub fn notes(system: &TaskSystem) -> Vec<String> {
+    if system.policy == Policy::Table && !system.periodic {
+        return vec![
+            "policy `table` takes every arrival to come exactly a period after the one before, from its offset on: write arrivals=\"periodic\" at <processors> if that is so; what comes at another time waits for its next slot, and no bound covers that".to_owned(),
+        ];
+    }
     let with: Vec<&str> = system
         .tasks
         .iter()

@@ -3,15 +3,15 @@
 //! Why it exists: overheads, ways, regulation and locks lengthen a job; every test wants one number. What it deliberately
 //! does not know: schedulability.
 //!
-//! A job pays two scheduling decisions, one that starts it and one that ends it; its release interrupts whatever runs, also
-//! what is more urgent, so releases of all tasks of a processor are [`handlers`] like those of devices (A. Burns, K. Tindell,
-//! A. Wellings, *Effective analysis for engineering real-time fixed priority schedulers*, IEEE Transactions on Software
-//! Engineering 21(5), 1995). A decision is not interrupted: one for somebody less urgent holds a job up, but the one after the job
-//! itself, which is counted, comes after its end.
+//! A job pays for two scheduling decisions, one that starts it and one that ends it; its release interrupts whatever runs, even if that is
+//! more urgent, so releases of all tasks of a processor are [`handlers`] like those of devices (A. Burns, K. Tindell, A. Wellings,
+//! *Effective analysis for engineering real-time fixed priority schedulers*, IEEE Transactions on Software Engineering 21(5), 1995). A
+//! decision is not interrupted: one for a less urgent task delays a job, but the one after the job itself, which is counted, comes after
+//! its end.
 //!
-//! A regulated processor stalls as a whole ([`crate::schedulability::memguard`]): once at the begin of a busy period, because
-//! others spent the budget, which meets every task; and after that in proportion to the accesses of the jobs that run, which
-//! each job pays for its own. Sections and memory phases stall with the accesses that they can make.
+//! A regulated processor stalls as a whole ([`crate::schedulability::memguard`]): once at the beginning of a busy period, because others
+//! spent the budget, which affects every task; after that in proportion to the accesses of the jobs that run, and each job pays for its
+//! own. Sections and memory phases stall with the accesses that they can make.
 //!
 //! A job that holds the memory mutex waits for it, spinning ([`crate::schedulability::memory_mutex`]); the phase with its wait
 //! is not preempted, so it blocks others.
@@ -47,7 +47,7 @@ pub fn decisions(system: &TaskSystem) -> u64 {
     nanoseconds(system.overheads.schedule).saturating_mul(2)
 }
 
-/// Interrupts that a processor handles: least distance, and handler with entry.
+/// Interrupts that a processor handles: minimum inter-arrival time, and handler with entry.
 pub fn interrupts(system: &TaskSystem, core: u32) -> Vec<(u64, u64)> {
     let entry = nanoseconds(system.overheads.interrupt);
     system
@@ -291,8 +291,8 @@ pub fn tasks(system: &TaskSystem, members: &[usize]) -> Result<Option<Vec<Task>>
 }
 
 /// `tasks`, the tests' tasks for `members`, each of which pays for its own release and for those of the others in its life. Where
-/// processors are shared, each job that may go before it displaces it perhaps to a processor where a decision for somebody less
-/// urgent is under way: it pays for one more decision.
+/// processors are shared, each job that may go before it may displace it to a processor where a decision for a less urgent task is under
+/// way: it pays for one more decision.
 pub fn with_releases(
     system: &TaskSystem,
     members: &[usize],

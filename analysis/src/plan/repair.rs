@@ -22,7 +22,7 @@ const TASKS: usize = 6;
 const TASKS_OF_MANY: usize = 2;
 /// Tasks from which on a system is large.
 const MANY: usize = 64;
-/// Periods are raised to so many times their length at most.
+/// Periods are raised to this many times their length at most.
 const PERIOD_FACTOR: u64 = 64;
 /// So many processors are added at most.
 const MORE_PROCESSORS: u32 = 8;
@@ -59,7 +59,7 @@ impl Effort {
 pub enum Number {
     /// Cost of a task: every estimate above the new value is lowered to it.
     Cost,
-    /// What one of the levels below a task's own takes its cost for (`TASK at level C`): every such estimate above the new value is
+    /// The cost that one of the levels below a task's own assumes (`TASK at level C`): every such estimate above the new value is
     /// lowered to it, and those of the other levels stay.
     Estimate,
     /// Costs of all tasks with their sections and memory phases, in millionths of what they are, rounded down.
@@ -104,7 +104,7 @@ pub enum Number {
     Overhead,
 }
 
-/// What stands between a task and the level of an estimate.
+/// The text between a task and the level of an estimate.
 const AT_LEVEL: &str = " at level ";
 
 /// The task and the level of an estimate.
@@ -140,6 +140,8 @@ pub struct Repair {
     pub unit: Unit,
     /// Size of the change in millionths of the value now, rounded up.
     pub relative: u64,
+    /// The deadline, which is the period, moves with it; where the file gives it, both must be changed.
+    pub with_deadline: bool,
     /// Processors, priorities and shares were chosen anew, also where the description gives them.
     pub anew: bool,
 }
@@ -598,6 +600,8 @@ fn search(
         to,
         unit: knob.unit,
         relative: u64::try_from(relative.div_ceil(u128::from(from.max(1)))).unwrap_or(u64::MAX),
+        with_deadline: knob.number == Number::Period
+            && written.tasks[knob.index].deadline == written.tasks[knob.index].period,
         anew: changed(written, knob, to).1,
     })
 }

@@ -1,7 +1,9 @@
 //! What is divided: ways, colours, banks, memory accesses, bandwidth.
 //!
-//! Why it exists: a share that is given twice isolates nothing. What it deliberately does not know: scheduling, but for one
-//! thing: where jobs are preempted, all working sets of a processor must fit its colours together, else the largest.
+//! Why it exists: a share that is given twice isolates nothing. What it deliberately does not know: scheduling, except for one thing: where
+//! jobs are preempted, all working sets of a processor must fit its colours together; otherwise only the largest must.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use bulkhead_model::tasks::{Direction, Policy, Share, TaskSystem};
 
@@ -43,12 +45,15 @@ pub fn constraints(system: &TaskSystem, all: &mut Vec<Constraint>) {
     if let Some(most) = system.memguard.and_then(|guard| guard.accesses) {
         total(Kind::Budget, "main memory", sum(|share| share.budget), most);
     }
-    for core in 0..system.processors {
-        let has = system.share(Some(core)).and_then(|share| share.colours);
+    sections(system, all);
+    // Those of no processor in particular, too: the tasks of level C.
+    let whom = (0..system.processors).map(Some).chain([None]);
+    for core in whom {
+        let has = system.share(core).and_then(|share| share.colours);
         if let (Some(needed), Some(has)) = (colours_needed(system, core), has) {
             all.push(Constraint::new(
                 Kind::Colours,
-                format!("processor {core}"),
+                core.map_or("level C".into(), |core| format!("processor {core}")),
                 Some(needed),
                 Some(has.into()),
                 Unit::Count,
@@ -79,13 +84,13 @@ pub fn constraints(system: &TaskSystem, all: &mut Vec<Constraint>) {
     }
 }
 
-/// Colours that the working sets of a processor need; `None`: nothing is known of colours.
-pub fn colours_needed(system: &TaskSystem, core: u32) -> Option<u64> {
+/// Colours that the working sets of a processor, or of level C, need; `None`: nothing is known of colours.
+pub fn colours_needed(system: &TaskSystem, core: Option<u32>) -> Option<u64> {
     let size = system.llc.map(|llc| llc.colour_size.0).filter(|&s| s > 0)?;
     let each = system
         .tasks
         .iter()
-        .filter(|task| task.core == Some(core))
+        .filter(|task| task.core == core && (core.is_some() || task.criticality == 'C'))
         .map(|task| task.working_set.0.div_ceil(size));
     let whole_jobs = matches!(
         system.policy,
@@ -96,4 +101,27 @@ pub fn colours_needed(system: &TaskSystem, core: u32) -> Option<u64> {
     } else {
         each.fold(0, u64::saturating_add)
     })
+}
+
+/// Resources that are held on more than one processor.
+fn sections(system: &TaskSystem, all: &mut Vec<Constraint>) {
+    let mut holders: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for task in &system.tasks {
+        for section in &task.sections {
+            let cores = holders.entry(&section.resource).or_default();
+            cores.extend(task.core);
+        }
+    }
+    for (resource, cores) in holders.iter().filter(|(_, cores)| cores.len() > 1) {
+        let mut constraint = Constraint::new(
+            Kind::Section,
+            *resource,
+            Some(cores.len() as u64),
+            Some(1),
+            Unit::Count,
+            "priority ceiling protocol (Sha, Rajkumar and Lehoczky 1990)",
+        );
+        constraint.note = Some("its tasks do not fit on one processor together".into());
+        all.push(constraint);
+    }
 }

@@ -3,14 +3,13 @@
 //! Why it exists: time slices have no priorities, so no test of [`crate::schedulability`] fits them. What it deliberately does
 //! not know: what the others do; each of them may take whatever its slice allows.
 //!
-//! Method. Of `n` tasks one gets a turn of a slice at most, then every other one gets at most one before it has the next; whoever
-//! wakes up stands behind all others. A decision of the scheduler goes before every turn and is not part of it; releases
-//! interrupt whatever runs and use up its slice. So with `k` turns a task waits `k (n - 1)` slices with their decisions, and `k`
-//! decisions of its own. Work of W needs `W / slice` turns, rounded up; the end of a job ends a turn, and so does a quota that is
-//! used up, which makes the task wait for the rest of its period: the first time perhaps at once, then after each full quota.
-//! The decision is no part of the quota.
+//! Method. Of `n` tasks, one gets a turn of at most a slice, then each of the others gets at most one turn before its next one; a task that
+//! wakes up queues behind all others. A decision of the scheduler goes before every turn and is not part of it; releases interrupt whatever
+//! runs and use up its slice. So with `k` turns a task waits `k (n - 1)` slices with their decisions, and `k` decisions of its own. Work of
+//! W needs `W / slice` turns, rounded up; the end of a job ends a turn, and so does a quota that is used up, which makes the task wait for
+//! the rest of its period: the first time perhaps at once, then after each full quota. The decision is not part of the quota.
 //!
-//! Jobs of a task that wait for each other are looked at together until one of them is done before the next can be released.
+//! Jobs of a task that wait for each other are analysed together until one of them is done before the next can be released.
 
 use bulkhead_model::tasks::TaskSystem;
 

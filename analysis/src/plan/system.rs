@@ -1,12 +1,12 @@
-//! What must hold of a system on a chip: its tasks on their tiles, the quotas of shared tiles, its flows over the network.
+//! What must hold for a system on a chip: its tasks on their tiles, the quotas of shared tiles, its flows over the network.
 //!
 //! Why it exists: a description with costs can be judged before anything is built or run. What it deliberately does not
 //! know: files, variants, and how what is open is chosen; the runner changes descriptions and asks again.
 //!
-//! A flow is bounded from the description alone if every application on its way has a `<task>` with a cost and a tile of its
-//! own: a job computes for its cost, makes its declared `accesses` (each may evict a dirty line, too), moves the region of each of its
-//! memory gates once in each direction that it may, and sends one message of the receiver's slot through each of its gates.
-//! Other applications are taken as their own `<task>`, their `<limit>` or their tile allows. Waking up takes a switch of TileMux.
+//! A flow is bounded from the description alone if every application on its way has a `<task>` with a cost and a tile of its own: a job
+//! computes for its cost, makes its declared `accesses` (each may evict a dirty line, too), moves the region of each of its memory gates
+//! once in each direction that it may, and sends one message of the receiver's slot through each of its gates. Other applications are
+//! assumed to do whatever their own `<task>`, their `<limit>` or their tile allows. Waking up takes a switch of TileMux.
 
 pub mod complete;
 
@@ -31,7 +31,7 @@ pub struct Verdict {
     pub unjudged: Vec<Unjudged>,
     /// Applications whose missing limit keeps flows from a promise.
     pub unlimited: Vec<String>,
-    /// What bounds of flows rest on.
+    /// What bounds of flows assume.
     pub assumptions: Vec<String>,
 }
 

@@ -23,8 +23,8 @@ pub fn too_long() -> String {
 /// Rounds in which a table is built anew because its jobs have more pieces than the last one's.
 const TABLE_ROUNDS: usize = 8;
 
-/// The table of a processor, unless it would be longer than anybody wants to write down. Each piece of a job begins with a decision,
-/// so the table is built for as many as its jobs have; a job alone has two decisions in its cost.
+/// The table of a processor, unless it would be too long to write down. Each piece of a job begins with a decision, so
+/// the table is built for as many as its jobs have; a job alone has two decisions in its cost.
 ///
 /// # Errors
 /// Those of [`table::build`].

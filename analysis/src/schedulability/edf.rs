@@ -4,9 +4,8 @@
 //! Computers 58(9), 2009; the demand criterion: S. Baruah, A. Mok, L. Rosier, *Preemptively scheduling hard-real-time
 //! sporadic tasks on one processor*, RTSS 1990; release jitter shortens a deadline (Spuri, INRIA RR-2772, 1996).
 //!
-//! Assumptions: independent tasks, arbitrary deadlines, no overhead but handlers, which go before all tasks and add what is
-//! requested of them to the demand of an interval. Exact for sporadic tasks and synchronous periodic ones. `blocking` is not
-//! covered.
+//! Assumptions: independent tasks, arbitrary deadlines, no overhead but handlers, which run before all tasks and add their requests to the
+//! demand of an interval. Exact for sporadic tasks and synchronous periodic ones. `blocking` is not covered.
 
 use super::handlers::requested;
 use super::task::{self, Task, TaskError, Time, validate};
@@ -97,12 +96,14 @@ fn last_deadline(tasks: &[Task], deadlines: &[Time], t: Time) -> Option<Time> {
 fn interval(tasks: &[Task], deadlines: &[Time], handlers: &[Task], full: bool) -> Option<Time> {
     let all = [tasks, handlers].concat();
     if full {
-        // The first busy period ends with the hyperperiod at the latest, and with it what was late in it. Where jitter makes it
-        // endless, a hyperperiod adds its own length to the demand, so a longer interval shows nothing new.
+        // What is late, is late within the first busy period. Where jitter makes that endless: from the latest deadline on, a hyperperiod
+        // adds its own length to the demand, so a longer interval shows nothing new. Before it, handlers have demands and tasks none yet.
+        let endless = || {
+            let latest = deadlines.iter().copied().max().unwrap_or(0);
+            task::common_multiple(all.iter().map(|t| t.period))?.checked_add(latest)
+        };
         let busy = busy_period(&all, u64::MAX >> 1);
-        return busy
-            .or_else(|| task::common_multiple(all.iter().map(|t| t.period)))
-            .and_then(|b| b.checked_add(1));
+        return busy.or_else(endless).and_then(|b| b.checked_add(1));
     }
     // sum (T - D) U / (1 - U), and the largest D - T; an interval that is longer than needed does no harm.
     // Parts of 2^-64 and 2^-20, rounded to the safe side; fractions only where hardly anything is spare.
@@ -203,11 +204,30 @@ mod tests {
         assert!(schedulable(&[Task::new(1, 4).with_blocking(1)]).is_err());
     }
 
-    /// The demand criterion by definition, over the hyperperiod.
-    fn by_definition(tasks: &[Task]) -> bool {
-        let deadlines: Vec<_> = tasks.iter().map(|t| t.deadline).collect();
-        compare_with(tasks, 1).is_le()
-            && (1..=240).all(|t| demand(tasks, &deadlines, &[], t).unwrap() <= t)
+    /// The demand criterion by definition, over more than two hyperperiods.
+    fn by_definition(tasks: &[Task], handlers: &[Task]) -> bool {
+        let deadlines: Vec<_> = tasks.iter().map(|t| t.deadline - t.jitter).collect();
+        let due = |t| {
+            tasks
+                .iter()
+                .zip(&deadlines)
+                .any(|(task, d)| t >= *d && (t - d) % task.period == 0)
+        };
+        let late = |t| due(t) && demand(tasks, &deadlines, handlers, t).unwrap() > t;
+        compare_with(&[tasks, handlers].concat(), 1).is_le() && !(1..=300).any(late)
+    }
+
+    /// The processor is full, and jitter makes it busy for ever. The release of the first job of all, of 1 and of 2, is demanded at once,
+    /// when only one deadline is near; the one that is missed lies a hyperperiod later.
+    #[test]
+    fn handlers_on_a_full_processor() {
+        let tasks = [
+            Task::constrained(1, 5, 5),
+            Task::constrained(2, 5, 11).with_jitter(5),
+        ];
+        let handlers = [Task::new(1, 5), Task::new(1, 5).with_jitter(5)];
+        assert!(!schedulable_with(&tasks, &handlers).unwrap());
+        assert!(!by_definition(&tasks, &handlers));
     }
 
     fn systems() -> impl Strategy<Value = Vec<Task>> {
@@ -219,7 +239,19 @@ mod tests {
     proptest! {
         #[test]
         fn equals_the_definition(tasks in systems()) {
-            prop_assert_eq!(schedulable(&tasks).unwrap(), by_definition(&tasks));
+            prop_assert_eq!(schedulable(&tasks).unwrap(), by_definition(&tasks, &[]));
+        }
+
+        #[test]
+        fn equals_the_definition_beside_handlers(
+            tasks in prop::collection::vec((1u64..4, prop::sample::select(vec![4u64, 5, 8, 10]), 1u64..20, 0u64..8), 1..4),
+            cost in 0u64..2,
+        ) {
+            let tasks: Vec<Task> = tasks.into_iter().map(|(c, t, d, j)| Task::constrained(c, t, d + j).with_jitter(j)).collect();
+            let handlers: Vec<Task> = tasks.iter().filter(|_| cost > 0).map(|t| Task::new(cost, t.period).with_jitter(t.jitter)).collect();
+            // Where a deadline is shorter than the cost, both say no for the same reason.
+            prop_assume!(tasks.iter().all(|t| t.deadline - t.jitter >= t.cost));
+            prop_assert_eq!(schedulable_with(&tasks, &handlers).unwrap(), by_definition(&tasks, &handlers));
         }
 
         #[test]

@@ -3,8 +3,8 @@
 //! Method: M. Spuri, *Analysis of deadline scheduled real-time systems*, INRIA RR-2772, 1996, section 4 (deadline busy
 //! periods, with release jitter).
 //!
-//! Assumptions: independent tasks with arbitrary deadlines, handlers before all of them. Exact without jitter. A task's longest response need not follow
-//! a synchronous release, so every arrival at which a deadline of the task meets one of another task is tried.
+//! Assumptions: independent tasks with arbitrary deadlines, handlers before all of them. Exact without jitter. A task's longest response
+//! need not follow a synchronous release, so every arrival at which a deadline of the task coincides with one of another task is tried.
 
 use super::edf::busy_period;
 use super::task::{self, LIMIT, Task, TaskError, Time, validate};
@@ -39,8 +39,12 @@ pub fn response_times_with(
     let busy = if order.is_gt() {
         None
     } else if order.is_eq() && jitter {
-        // A full processor may never idle again. An arrival a hyperperiod later answers no later.
-        task::common_multiple(all.iter().map(|t| t.period)).filter(|&all| all <= LIMIT << 8)
+        // A full processor may never idle again. Once the deadlines of all tasks can lie before its own, an arrival a hyperperiod later
+        // answers no later.
+        let latest = tasks.iter().map(|t| t.deadline).max().unwrap_or(0);
+        task::common_multiple(all.iter().map(|t| t.period))
+            .and_then(|all| all.checked_add(latest))
+            .filter(|&all| all <= LIMIT << 8)
     } else {
         busy_period(&all, LIMIT << 8)
     };

@@ -1,8 +1,8 @@
 //! Preemptive global fixed priorities on identical processors: response-time bounds.
 //!
-//! Method: N. Guan, M. Stigge, W. Yi, G. Yu, *New response time bounds for fixed priority multiprocessor scheduling*,
-//! RTSS 2009, the analysis for constrained deadlines: at most `processors - 1` tasks carry work of a job into the window
-//! that is looked at, which is where the bound of M. Bertogna and M. Cirinei (RTSS 2007) is improved.
+//! Method: N. Guan, M. Stigge, W. Yi, G. Yu, *New response time bounds for fixed priority multiprocessor scheduling*, RTSS 2009, the
+//! analysis for constrained deadlines: at most `processors - 1` tasks carry work of a job into the analysed window, which is where the
+//! bound of M. Bertogna and M. Cirinei (RTSS 2007) is improved.
 //!
 //! Assumptions: sporadic tasks, deadlines within periods, any task may run on any processor but a job on one at a time, no
 //! overheads. Jitter and blocking are not covered. Sufficient.

@@ -1,6 +1,6 @@
 //! What runs before every task: handlers of interrupts, releases of jobs, stalls of the whole processor.
 //!
-//! Why it exists: such work answers to no priority and no deadline, so every test has to count it, whoever it is done for. A
+//! Why it exists: such work has no priority and no deadline, so every test has to count it, whomever it is done for. A
 //! handler is a [`Task`] whose deadline nobody asks for. Tests that know windows take handlers as demand of the window;
 //! the others let each job pay for all that its longest life may meet ([`taken`], [`pays`]): mc2-rts20, section 6.1,
 //! paragraph "Overhead accounting", does so for interrupts.
@@ -9,7 +9,7 @@
 
 use super::task::{LIMIT, Task, Time};
 
-/// A handler: its longest run and the least distance of its requests.
+/// A handler: its longest run and the minimum inter-arrival time of its requests.
 pub const fn handler(cost: Time, distance: Time) -> Task {
     Task::new(cost, distance)
 }

@@ -39,7 +39,7 @@ pub struct Processor {
     pub a: Vec<LevelTask>,
     /// Level B.
     pub b: Vec<LevelTask>,
-    /// Interrupts handled here: least distance and longest handler.
+    /// Interrupts handled here: minimum inter-arrival time and longest handler.
     pub interrupts: Vec<(Time, Time)>,
 }
 

@@ -4,10 +4,10 @@
 //! performance isolation in multi-core platforms*, RTAS 2013, without reclaiming, as hercules-18 uses it: a core may make
 //! `budget` memory accesses in each period; the next one stalls it until the period ends.
 //!
-//! Method: a stalled core is stalled as a whole, whoever spent its budget. In a busy period the first stall may be somebody else's;
-//! every further one needs a full budget of accesses, and the one that is too many, by those who run in it. So with A accesses
-//! in a busy period there are at most `1 + (A - 1) / budget` stalls (one with A = 0). Each ends with a period and begins after a
-//! full budget of accesses in it: [`Regulation::longest_stall`].
+//! Method: a stalled core is stalled as a whole, whoever spent its budget. In a busy period the first stall may be due to others; every
+//! further one needs a full budget of accesses, plus the one that exceeds it, by the tasks that run in it. So with A accesses in a busy
+//! period there are at most `1 + (A - 1) / budget` stalls (one with A = 0). Each ends with a period and begins after a full budget of
+//! accesses in it: [`Regulation::longest_stall`].
 //!
 //! A test of many tasks counts the first stall once for each busy period, and lets each job pay `stall / budget` for each of its
 //! own accesses ([`Regulation::stalls`]): that sums to no less than the number above, however accesses and jobs mix.
@@ -75,8 +75,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// 10 accesses of 2 with 4 in a period of 20: one stall for somebody else's accesses and two for its own, each of 20 - 8. Who
-    /// makes none finds the core stalled all the same.
+    /// 10 accesses of 2 with 4 in a period of 20: one stall for others' accesses and two for its own, each of 20 - 8. A task that makes
+    /// none can still find the core stalled.
     #[test]
     fn by_hand() {
         let regulation = Regulation {

@@ -2,7 +2,7 @@
 //!
 //! Method: after H. Kim, D. de Niz, B. Andersson, M. Klein, O. Mutlu, R. Rajkumar, *Bounding memory interference delay in
 //! COTS-based multi-core systems*, RTAS 2014: a *request-driven* bound (what one request can meet, times the requests of the
-//! task) and a *job-driven* bound (what all others can request while the job is there); each holds, so the lesser counts.
+//! task) and a *job-driven* bound (what all others can request while the job is there); each holds, so the smaller one counts.
 //! Banks that a core has for itself suffer from the others only on the bus (inter-bank); in shared banks a request also waits
 //! for those that came before it (intra-bank) and for row hits that overtake it.
 //!
@@ -114,7 +114,7 @@ pub fn response_times(
 }
 
 /// Response times of all cores. The job-driven bound counts the others' jobs by their deadlines: it is used only if with it all
-/// deadlines are met (then none can be the first to be missed); otherwise the request-driven bound stands alone.
+/// deadlines are met (then none can be the first to be missed); otherwise only the request-driven bound is used.
 ///
 /// # Errors
 /// [`TaskError`] if a parameter is out of range or not covered.

@@ -16,7 +16,7 @@ use super::threshold;
 pub struct Phases {
     /// Longest phase.
     pub longest: Time,
-    /// Least distance between two requests; positive.
+    /// Minimum inter-arrival time of requests; positive.
     pub distance: Time,
 }
 

@@ -4,7 +4,7 @@
 //! assumptions. Nothing here knows descriptions, chips or measurements, and nothing is decided in floating point: times
 //! are integers (nanoseconds by convention; any unit will do), utilisations are compared as fractions.
 //!
-//! Unless a test says otherwise: tasks are sporadic with a least distance (the period), do not suspend themselves, and
+//! Unless a test says otherwise: tasks are sporadic with a minimum inter-arrival time (the period), do not suspend themselves, and
 //! share nothing but processors; tasks are listed by decreasing priority where priorities matter.
 
 pub mod batch;

@@ -3,10 +3,10 @@
 //! Why it exists: the other tests take arrivals as sporadic, so that offsets cannot help; where the k-th job of a task arrives
 //! exactly k periods after its offset, tasks that never meet do not disturb each other.
 //!
-//! Method: J. Leung, M. Merrill, *A note on preemptive scheduling of periodic, real-time tasks*, Information Processing
-//! Letters 11(3), 1980: the schedule of a deterministic policy repeats with the hyperperiod once all tasks have arrived. It is
-//! followed from time 0 until the work that is left at the same point of two hyperperiods is the same, which is a proof that
-//! everything repeats from there on, whatever deadlines are.
+//! Method: J. Leung, M. Merrill, *A note on preemptive scheduling of periodic, real-time tasks*, Information Processing Letters 11(3),
+//! 1980: the schedule of a deterministic policy repeats with the hyperperiod once all tasks have arrived. It is followed from time 0 until
+//! the remaining work is the same at the same point of two hyperperiods. This proves that everything repeats from there on, whatever the
+//! deadlines are.
 //!
 //! Assumptions: preemptive, independent, jobs of a task in their order, no jitter, no blocking. Jobs that need less than their
 //! cost are never worse (fixed priorities and earliest deadline first are sustainable on one processor). Exact.
@@ -19,7 +19,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Jobs that are followed; a hyperperiod with more is left to the tests that need none.
 pub const JOBS_MAX: u64 = 20_000;
 
-/// Who goes first.
+/// Which job goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The task that is listed first.

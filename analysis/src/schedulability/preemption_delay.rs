@@ -3,7 +3,7 @@
 //! Method: S. Altmeyer, R. Davis, C. Maiza, *Improved cache related pre-emption delay aware response time analysis for fixed
 //! priority pre-emptive systems*, Real-Time Systems 48(5), 2012: each preemption by a task may evict cache blocks that a
 //! preempted task would have used again. [`Approach::EcbUnion`] and [`Approach::UcbUnion`] bound the cost of one preemption
-//! from the two sides; neither covers the other, so [`response_times`] takes the lesser response of both.
+//! from the two sides; neither covers the other, so [`response_times`] takes the smaller response of both.
 //!
 //! Assumptions: those of [`super::fixed_priority`] with deadlines within periods; a direct-mapped cache, or one where a set
 //! is reloaded as a whole; evicting and useful blocks are sets of cache sets, and useful ones are used by the task itself.

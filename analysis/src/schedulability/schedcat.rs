@@ -1,7 +1,7 @@
 //! Task systems in SchedCAT's XML format, which the field's tools read.
 //!
 //! Format: B. Brandenburg's SchedCAT toolkit: a `taskset` with `task` elements, each with `period`, `wcet` and optionally
-//! `deadline`, `id`, `partition` and `wss`; several of them may stand in a `testpoint` with a `config`. Numbers may be
+//! `deadline`, `id`, `partition` and `wss`; a `testpoint` may hold several of them with a `config`. Numbers may be
 //! written as `10.0`; this library's times are integers, so a fraction is refused rather than rounded. Resource
 //! requirements are refused too, because no test here takes them from a file.
 
@@ -166,7 +166,7 @@ fn number(attribute: &Attribute) -> Result<Time, SchedcatError> {
     let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
     let name = &attribute.name;
     if !digits(whole) || !digits(fraction) {
-        let what = format!("`{text}` is no number for `{name}`");
+        let what = format!("`{text}` is not a number for `{name}`");
         return Err(wrong(
             &attribute.value_span,
             what,
@@ -289,7 +289,8 @@ mod tests {
             "a.xml:1:11: cost must be positive; use integers from 1 to 4503599627370496"
         );
         assert!(
-            message("<taskset><task period=\"-1\" wcet=\"1\"/></taskset>").contains("is no number")
+            message("<taskset><task period=\"-1\" wcet=\"1\"/></taskset>")
+                .contains("is not a number")
         );
         assert!(
             message("<taskset><task period=\"99999999999999999999\" wcet=\"1\"/></taskset>")

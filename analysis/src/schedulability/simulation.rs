@@ -6,7 +6,7 @@
 
 use super::task::{Task, Time};
 
-/// Who runs.
+/// The policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// The task that is listed first, preemptively.

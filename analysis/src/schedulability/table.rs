@@ -60,7 +60,7 @@ pub enum TableError {
     #[error("slot {0} is empty, overlaps the one before, leaves the table or names no task")]
     BadSlot(usize),
     /// The table's length is no multiple of a task's period.
-    #[error("the table's length is no multiple of the period of task {0}")]
+    #[error("the table's length is not a multiple of the period of task {0}")]
     BadLength(usize),
     /// A job does not get what it needs between arrival and deadline.
     #[error("job {job} of task {task} gets {got} of {cost} by {deadline}")]

@@ -4,9 +4,8 @@
 //! 38(2), 2008, theorem for preemptive scheduling, with the refinement that sums over one task less than processors, and
 //! over as many as the utilisation needs.
 //!
-//! Where higher levels take part of the processors: [`with_supply`], with a proof in its comment. Its shape is that of
-//! H. Leontyev, J. Anderson, *A hierarchical multiprocessor bandwidth reservation scheme with timing guarantees*, Real-Time
-//! Systems 43(1), 2009.
+//! Where higher levels take part of the processors: [`with_supply`], with a proof in its comment. It follows the form of H. Leontyev, J.
+//! Anderson, *A hierarchical multiprocessor bandwidth reservation scheme with timing guarantees*, Real-Time Systems 43(1), 2009.
 //!
 //! Assumptions: sporadic tasks with implicit deadlines, no jitter, no blocking; a task's jobs run one after the other.
 

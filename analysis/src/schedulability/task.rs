@@ -1,6 +1,6 @@
 //! The task that all tests share.
 //!
-//! Knows the parameters and what makes them sensible; what a scheduler does with them stands in the tests.
+//! It knows the parameters and what makes them sensible; the tests know what a scheduler does with them.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -19,11 +19,11 @@ pub const LIMIT: Time = 1 << 52;
 pub struct Task {
     /// Longest execution of a job, alone. Positive.
     pub cost: Time,
-    /// Least distance of arrivals. Positive.
+    /// Minimum inter-arrival time. Positive.
     pub period: Time,
-    /// From arrival to completion at most. Positive; may exceed the period.
+    /// Longest time from arrival to completion. Positive; may exceed the period.
     pub deadline: Time,
-    /// From arrival to release at most.
+    /// Release jitter: longest time from arrival to release.
     pub jitter: Time,
     /// Longest blocking by tasks of lower priority (critical sections, non-preemptive parts).
     pub blocking: Time,

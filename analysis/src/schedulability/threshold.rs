@@ -7,8 +7,8 @@
 //! J. Lukkien, *Controller Area Network schedulability analysis: refuted, revisited and revised*, Real-Time Systems
 //! 35(3), 2007).
 //!
-//! Assumptions: as [`super::fixed_priority`]. Time is discrete: a job of lower priority that is in the way started at least
-//! one unit before. `blocking` of a task is taken if it is longer than that.
+//! Assumptions: as [`super::fixed_priority`]. Time is discrete: a job of lower priority that blocks another started at least one unit
+//! before it. `blocking` of a task is taken if it is longer than that.
 
 use super::fixed_priority::{JOBS_MAX, jobs_until_repetition};
 use super::task::{Task, TaskError, Time, validate};

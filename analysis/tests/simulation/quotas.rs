@@ -1,10 +1,10 @@
 //! A tile whose applications have quotas and priorities, as TileMux serves them: sporadic servers with switches.
 //!
-//! Event by event, in nanoseconds. A switch comes before each run; nothing interrupts it, and the budget of the activity that runs next pays for it; a
-//! budget comes back one period after the work that used it was released. Equals take turns of a slice. Applications without a budget
-//! fill whatever is left. Messages for somebody less urgent interrupt whoever runs. An application with a `<task>` has jobs of its
-//! cost, as often as they may come. One without begins its budget once in its period, as the admission says that it assumes: it loops
-//! for ever, or has half a budget's work.
+//! Event by event, in nanoseconds. A switch comes before each run; nothing interrupts it, and the budget of the activity that runs next
+//! pays for it; a budget comes back one period after the work that used it was released. Equals take turns of a slice. Applications without
+//! a budget fill whatever is left. Messages for less urgent applications interrupt whatever runs. An application with a `<task>` has jobs
+//! of its cost, as often as they may come. One without begins its budget once in its period, as the admission says that it assumes: it
+//! loops for ever, or has half a budget's work.
 
 use bulkhead_analysis::admission::{self, INTERRUPT_CYCLES};
 use bulkhead_model::{LoadOptions, System, load_system_text};
@@ -19,7 +19,7 @@ const US: u64 = 1000;
 struct App {
     period: u64,
     priority: u8,
-    /// Cost of a job and least distance of jobs.
+    /// Cost of a job and minimum inter-arrival time of jobs.
     job: (u64, u64),
     /// Refills that are on their way or there: when, how much.
     refills: Vec<(u64, u64)>,

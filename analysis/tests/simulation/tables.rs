@@ -1,4 +1,4 @@
-//! A processor that follows its table: whose slot it is runs its oldest job, nobody else does.
+//! A processor that follows its table: in each slot, the slot's task runs its oldest job, and no other task runs.
 //!
 //! A slot begins with a decision if another job ran before, or none; the end of a job is followed by one. A decision that a slot's
 //! end meets goes on. Releases interrupt whatever runs.

@@ -394,7 +394,7 @@ pub fn openings(stand: &Stand) -> Vec<String> {
             if !stand.is_own(gate.to) {
                 let server = &system.apps[gate.to].name;
                 all.push(format!(
-                    "{} depends on {server}, in whose place an adversary stands",
+                    "{} depends on {server}, which an adversary replaces",
                     app.name
                 ));
             }

@@ -1,11 +1,10 @@
 //! The exact non-interference check: each domain alone, and beside adversaries in the places of all others.
 //!
-//! Why it exists: the machine is deterministic, so "nobody disturbs this domain" can be tested to the tick instead of
-//! believed. For each domain all other applications are replaced by adversaries that keep the others' tiles, limits and
-//! gates. In the reference run they sleep; in every other run they attack from the moment on at which everything runs. First come the
-//! system's own programs, as they are, and a library of attacks with the programs of the catalog that fit; then a seeded random
-//! search, in which the worst attack so far is varied. What it deliberately does not know: kernels; and a verdict `bounded` relies on
-//! `bulkhead_analysis`, not on the search.
+//! Why it exists: the machine is deterministic, so "nobody disturbs this domain" can be tested to the tick instead of believed. For each
+//! domain all other applications are replaced by adversaries that keep the others' tiles, limits and gates. In the reference run they
+//! sleep; in every other run they attack from the moment everything runs. The system's own programs, unchanged, and a library of attacks
+//! with the programs of the catalog that fit come first; then a seeded random search that varies the worst attack so far. What it
+//! deliberately does not know: kernels; and a verdict `bounded` relies on `bulkhead_analysis`, not on the search.
 
 pub mod compare;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The large-scale schedulability study of the mixed-criticality kernel: all cores, checkpoints, results.
 //!
-//! Why it exists: `analysis` counts the systems of any range of samples; this module deals the work out to threads, keeps what is
+//! Why it exists: `analysis` counts the systems of any range of samples; this module distributes the work to threads, keeps what is
 //! counted, and writes what readers want. What it deliberately does not know: tasks, costs and schemes beyond their names.
 
 mod curves;
@@ -104,7 +104,7 @@ pub fn command(pattern: &str, schemes: &[Scheme], quick: bool, seed: u64) -> Str
     text
 }
 
-/// The thinner selection of `--quick` and of sensitivity runs: every so many-th scenario, so that each choice of each category is
+/// The thinner selection of `--quick` and of sensitivity runs: every n-th scenario, so that each choice of each category is
 /// there about as often as in the whole.
 pub fn thinned(scenarios: &[Scenario], most: usize) -> Vec<Scenario> {
     if scenarios.len() <= most {

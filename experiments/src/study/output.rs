@@ -57,7 +57,7 @@ pub fn table(result: &StudyResult) -> Result<String, Error> {
                 format!("{:+.1}", one.difference),
             ]);
         }
-        let _ = writeln!(out, "By how much areas are larger\n{}", render(&ratios));
+        let _ = writeln!(out, "How much larger the areas are\n{}", render(&ratios));
         if result.scenarios < figures.scenarios {
             let _ = writeln!(
                 out,

@@ -25,9 +25,9 @@ const COSTS: [(u64, u64); 3] = [(1, 1), (8, 4), (30, 8)];
 pub struct PlacementGain {
     /// Message buffers: `C` in banks of level C, `O` optimised.
     pub messages: &'static str,
-    /// Row conflicts of devices are so many times as strong as in the study.
+    /// Row conflicts of devices are this many times as strong as in the study.
     pub conflicts: u64,
-    /// Copies from banks of level C are so many times less slow.
+    /// Copies from banks of level C are this many times less slow.
     pub copies: u64,
     /// Scenarios.
     pub scenarios: usize,

@@ -112,7 +112,7 @@ pub fn sensitivity_table(all: &Sensitivity) -> String {
         table.add_row(row);
     }
     format!(
-        "By how much areas are larger, in percent, over {} scenarios (*: only large messages, only high bandwidths)\n{}",
+        "How much larger the areas are, in percent, over {} scenarios (*: only large messages, only high bandwidths)\n{}",
         all.scenarios,
         render(&table)
     )

@@ -38,7 +38,7 @@ pub struct PointFigure {
     pub utilisation: f64,
     /// Schedulable systems in percent.
     pub percent: f64,
-    /// Where it stands.
+    /// Its place.
     #[serde(rename = "where")]
     pub place: String,
 }
@@ -54,7 +54,7 @@ pub struct AreaFigure {
     pub only: Option<String>,
     /// By how much it is larger, in percent.
     pub percent: f64,
-    /// Where it stands.
+    /// Its place.
     #[serde(rename = "where")]
     pub place: String,
 }

@@ -1,4 +1,4 @@
-//! Stopping, resuming, refusing; and a reduced study whose ratios stand in a range.
+//! Stopping, resuming, refusing; and a reduced study whose ratios lie in a range.
 
 use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -3,7 +3,7 @@
 //! Why it exists: where ratios differ from the paper's, a reader wants to know which decision does it, and what our earlier values
 //! would have given. The same thinned scenarios, and the same random numbers, are judged for each.
 //!
-//! What it deliberately does not know: which variant is right. None becomes the default for what stands here.
+//! What it deliberately does not know: which variant is right. None becomes the default because of these results.
 
 use super::summary::{between, comparisons, observations, ratio};
 use super::{Comparison, Observation, ScenarioCounts, bad_parameter, count, quick, thinned};
@@ -205,7 +205,7 @@ fn paper(row: &VariantRow) -> Vec<String> {
 
 fn legend(all: &Variants) -> String {
     format!(
-        "By how much areas are larger, in percent with 95 % intervals, over {} scenarios at half the precision. ALL, LP, SP: C|C+A/B-..., \
+        "How much larger the areas are, in percent with 95 % intervals, over {} scenarios at half the precision. ALL, LP, SP: C|C+A/B-..., \
          O|ALL: O|C+A/B-ALL; small and large: O|C / C|C with such messages only; high: ALL / C|C with high bandwidths only; LP at, SP at: \
          where LP and SP lie between C|C (0) and ALL (1); 7 holds in: scenarios in which C|C is better than R|R",
         all.scenarios

@@ -46,7 +46,7 @@ pub struct Inbox {
     pub fresh: bool,
 }
 
-/// Where a stream comes from; the path of a file stands beside.
+/// Where a stream comes from; the path of a file is kept separately.
 #[derive(Clone, Copy, Debug)]
 pub enum Input {
     Memory { endpoint: u16, bytes: u64 },
@@ -54,7 +54,7 @@ pub enum Input {
     File,
 }
 
-/// Where a stream goes; the path of a file stands beside.
+/// Where a stream goes; the path of a file is kept separately.
 #[derive(Clone, Copy, Debug)]
 pub enum Output {
     Nothing,
@@ -140,7 +140,7 @@ pub struct Context {
     /// Where the results of the stream begin in `output`.
     pub base: u64,
     pub job: Option<Job>,
-    /// Unread messages when somebody last looked.
+    /// Unread messages at the last look.
     seen: u16,
     pub calls: Calls,
     /// Messages to the next unit or into a pipe that were not answered.
@@ -182,7 +182,7 @@ impl Context {
         }
     }
 
-    /// It has so many unread messages.
+    /// It has this many unread messages.
     pub fn count(&mut self, messages: u16) {
         if messages > self.seen {
             self.note();

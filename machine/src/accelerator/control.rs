@@ -282,7 +282,7 @@ impl Accelerator {
         self.count(CurrentActivity(ports.read(CURRENT_ACTIVITY)));
     }
 
-    /// An activity has so many unread messages.
+    /// An activity has this many unread messages.
     fn count(&mut self, current: CurrentActivity) {
         let (activity, messages) = (current.activity(), current.messages());
         if activity == TILEMUX_ACTIVITY && messages > 0 {

@@ -57,7 +57,7 @@ pub enum Call {
     Revoke(Slot),
     Commit,
     Close(End),
-    /// Whether somebody can still write into its pipe.
+    /// Whether anything can still write into its pipe.
     Senders,
 }
 
@@ -386,7 +386,7 @@ impl Context {
         self.file(end)?.grants.get_mut(place)
     }
 
-    /// Whether a place is not the one of the piece in use, and that one is there.
+    /// Whether a place differs from that of the piece in use, and that piece exists.
     fn is_ahead(&mut self, end: End, place: usize) -> bool {
         let position = self.position(end);
         let current = self.file(end).and_then(|file| file.holding(position));

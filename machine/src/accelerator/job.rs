@@ -1,7 +1,7 @@
 //! What a client's job needs next.
 //!
 //! Why it exists: a job has two sides that go on at once: pieces come in and results go out through the tile's data transfer
-//! unit while another piece streams through the data path. Here stands what the first side does next; the second takes
+//! unit while another piece streams through the data path. This file says what the first side does next; the second takes
 //! [`Job::pieces`] in their order. What it deliberately does not know: registers, and other clients.
 
 use super::context::{Context, Gates, Inbox, Input, Output};
@@ -41,7 +41,7 @@ pub struct Placed {
 #[derive(Clone, Debug)]
 pub struct Job {
     pub request: Request,
-    /// Offset of its message in the buffer, if somebody asked.
+    /// Offset of its message in the buffer, if the job was requested.
     pub message: Option<u32>,
     /// Bytes that are still to be read at most; more than there are if only the source knows its end.
     left: u64,
@@ -87,7 +87,7 @@ pub enum Step {
     FetchRequest(Inbox),
     /// Look for an answer of the kernel.
     FetchKernel(Inbox),
-    /// Look for an answer of anybody else.
+    /// Look for any other answer.
     FetchAnswer(Inbox),
     /// Look for data in a pipe.
     FetchPipe(Inbox),
@@ -145,7 +145,7 @@ impl Job {
         }
     }
 
-    /// The source has so many bytes more.
+    /// The source has this many bytes more.
     pub fn limit(&mut self, bytes: u64) {
         self.left = self.left.min(bytes);
     }

@@ -1,9 +1,9 @@
 //! A tile's logic that is not a hart but a streaming unit behind the data transfer unit.
 //!
-//! Why it exists: an accelerator takes part in the system like an application: it has an activity for each client, endpoints
-//! that the kernel gave them, a token bucket, and no right beyond that. It is driven by messages and moves its data itself, so
-//! no core stands in the data path (m3-rtas24, section II-B2). What it deliberately does not know: the network, and the
-//! insides of the data transfer unit, which it uses through the registers that a hart would use.
+//! Why it exists: an accelerator takes part in the system like an application: it has an activity for each client, endpoints that the
+//! kernel gave them, a token bucket, and no right beyond that. Messages drive it and it moves its data itself, so no core is in the data
+//! path (m3-rtas24, section II-B2). What it deliberately does not know: the network, and the insides of the data transfer unit, which it
+//! uses through the registers that a hart would use.
 //!
 //! - [`stream`]: what it computes, and how long that takes.
 //! - [`context`]: what it keeps for each client.

@@ -148,7 +148,7 @@ fn sobel(above: &[u8], middle: &[u8], below: &[u8], out: &mut Vec<u8>) {
 }
 
 impl AcceleratorConfig {
-    /// Ticks for a piece: start-up, then so many bytes in each cycle.
+    /// Ticks for a piece: start-up, then this many bytes in each cycle.
     pub fn duration(&self, bytes: u64) -> Tick {
         (self.startup + bytes.div_ceil(self.bytes_per_cycle.max(1).into())) * self.cycle
     }

@@ -41,7 +41,7 @@ impl Step {
         }
     }
 
-    /// The same with no more than so many bytes, where it can be cut.
+    /// The same with no more than this many bytes, where it can be cut.
     fn at_most(self, limit: u64, context: &Context) -> Self {
         let Some(gates) = context.gates else {
             return self;

@@ -13,8 +13,13 @@
 //! and writes through the second level, and its writes take the line out of the first; or, as the platform says or without a
 //! second level, through the first-level data cache, whose miss registers it shares with the hart then. Either way its writes
 //! take the line out of the instruction cache, and a write of a whole line needs no read.
+//!
+//! Where lines hold data, a line's newest bytes are in the highest place that has it: the data cache, the second level, the
+//! write-back buffer, memory. A fill takes them from there and never overwrites a line that is there. A fetch looks into the data
+//! cache, too, and finds what the hart has stored; the instruction cache itself is not told of stores (`fence.i` empties it).
 
-use super::{Cache, CacheStatistics, Evicted};
+use super::write_back_buffer::WriteBackBuffer;
+use super::{Cache, CacheStatistics, HeldLine};
 use crate::config::{CacheConfig, UnitPort};
 use crate::ledger::{Ledger, Level, Resource};
 use crate::noc::Account;
@@ -27,11 +32,24 @@ pub trait Lower {
     /// Starts to read the line at `address`, not before `at`; [`Hierarchy::complete`] gets the `tag` with it. The account is
     /// up to date until `at`. False: the tile may not read there, and nothing was started.
     fn read(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, account: Account) -> bool;
-    /// Writes the line at `address` back, not before `at`. Nobody waits for it. True: it is under way, and
-    /// [`Hierarchy::written`] will tell its end.
-    fn write_back(&mut self, at: Tick, address: u64, owner: Owner) -> bool;
+    /// Writes the line at `address` back, not before `at`. `bytes` are the line's, none where memory is flat. Nobody waits for it.
+    /// True: it is under way, and [`Hierarchy::written`] will tell its end with the `tag`.
+    fn write_back(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, bytes: &[u8]) -> bool;
     /// Where waits are booked.
     fn ledger(&mut self) -> &mut Ledger;
+}
+
+/// The harts, as their caches see them.
+pub trait Harts {
+    /// The line for which an access with this token waits is in the data cache: everything that waits for the line is done now.
+    fn take_line(&mut self, token: u32, line: &mut HeldLine<'_>);
+}
+
+/// Where memory is flat, nobody takes a line: its bytes are elsewhere.
+impl Harts for () {
+    fn take_line(&mut self, _: u32, line: &mut HeldLine<'_>) {
+        panic!("nobody takes the line at {:#x}", line.address);
+    }
 }
 
 /// Who waits for a line.
@@ -187,12 +205,16 @@ pub struct Hierarchy {
     /// Busy ones among them.
     busy: usize,
     /// Lines on their way back to memory.
-    posted: usize,
+    buffer: WriteBackBuffer,
     blocked: VecDeque<Blocked>,
     next_token: u32,
     line: u32,
-    write_backs: u64,
     first_level_changed: bool,
+    /// Lines hold data.
+    holds_data: bool,
+    /// Of each line that has left the data cache, what it had then. Nobody else may write the memory below.
+    #[cfg(debug_assertions)]
+    shadow: Option<rustc_hash::FxHashMap<u64, Vec<u8>>>,
 }
 
 impl Hierarchy {
@@ -227,13 +249,31 @@ impl Hierarchy {
                 outer_mshrs
             ],
             busy: 0,
-            posted: 0,
+            buffer: WriteBackBuffer::default(),
             blocked: VecDeque::new(),
             next_token: 0,
             line: l1d.line,
-            write_backs: 0,
             first_level_changed: false,
+            holds_data: false,
+            #[cfg(debug_assertions)]
+            shadow: None,
         }
+    }
+
+    /// From now on lines hold data. `alone`: nobody else writes the memory below. To be called while the caches are empty.
+    pub fn hold_data(&mut self, alone: bool) {
+        self.holds_data = true;
+        self.instructions.cache.hold_bytes();
+        self.data.cache.hold_bytes();
+        if let Some((cache, _)) = &mut self.second {
+            cache.hold_bytes();
+        }
+        #[cfg(debug_assertions)]
+        {
+            self.shadow = alone.then(Default::default);
+        }
+        #[cfg(not(debug_assertions))]
+        let _ = alone;
     }
 
     /// Bytes of a line.
@@ -268,7 +308,7 @@ impl Hierarchy {
 
     /// Lines written to memory.
     pub fn write_backs(&self) -> u64 {
-        self.write_backs
+        self.buffer.sent()
     }
 
     /// Takes every line out of every cache: the addresses mean other memory now.
@@ -414,7 +454,7 @@ impl Hierarchy {
     /// Whether the write-back buffer has room for what one more line can push out.
     #[inline]
     fn may_push_out(&self) -> bool {
-        PUSHED_OUT * (self.busy + 1) + self.posted <= WRITE_BACKS as usize
+        PUSHED_OUT * (self.busy + 1) + self.buffer.under_way() <= WRITE_BACKS as usize
     }
 
     fn block(&mut self, since: Tick, line: u64, owner: Owner, waiter: Waiter, whole: bool) {
@@ -427,310 +467,21 @@ impl Hierarchy {
         });
     }
 
-    /// A line is on its way back to memory.
-    fn write_back<L: Lower>(&mut self, now: Tick, address: u64, owner: Owner, lower: &mut L) {
-        self.write_backs += 1;
-        self.posted += usize::from(lower.write_back(now, address, owner));
-    }
-
-    /// A line of `owner` has been written to memory, or was lost on the way. Adds whoever waited for its place and is done to `done`.
-    pub fn written<L: Lower>(
-        &mut self,
-        now: Tick,
-        owner: Owner,
-        lower: &mut L,
-        done: &mut Vec<Done>,
-    ) {
-        self.posted = self.posted.saturating_sub(1);
-        if !self.blocked.is_empty() {
-            self.first_level_changed = true;
-            self.retry(now, owner, lower, done);
-        }
-    }
-
-    /// Lines on their way back to memory.
-    pub fn write_backs_under_way(&self) -> usize {
-        self.posted
-    }
-
-    /// Joins a line that is already on its way.
-    fn join(&mut self, line: u64, waiter: Waiter) -> bool {
-        if self.busy == 0 {
-            return false;
-        }
-        match self.misses.iter_mut().find(|m| m.busy && m.line == line) {
-            Some(miss) => {
-                miss.waiters.push(waiter);
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Miss registers of the waiter's first-level cache that wait for memory.
-    fn under_way(&self, waiter: Waiter) -> usize {
-        if self.busy == 0 {
-            return 0;
-        }
-        let fetch = matches!(waiter, Waiter::Fetch { .. });
-        self.misses
-            .iter()
-            .filter(|m| {
-                m.busy
-                    && m.waiters.iter().any(|w| match w {
-                        Waiter::Fetch { .. } => fetch,
-                        Waiter::Data { .. } => !fetch,
-                        Waiter::Unit { .. } => !fetch && self.unit_first,
-                    })
-            })
-            .count()
-    }
-
-    /// Asks the second level at `now`, on behalf of an access that waits since `since`. `Some`: done at that moment.
-    fn second_level<L: Lower>(
-        &mut self,
-        since: Tick,
-        now: Tick,
-        line: u64,
-        owner: Owner,
-        waiter: Waiter,
-        lower: &mut L,
-    ) -> Option<Tick> {
-        let mut request_at = now;
-        let mut request_since = since;
-        let (first, level, write) = self.first(waiter);
-        let mut culprit = first.cache.culprit(line, owner);
-        if let Some((cache, latency)) = &mut self.second {
-            let latency = *latency;
-            cache.set_owner(owner);
-            if cache.access(line, false) {
-                let ready = now + latency;
-                if let Some(culprit) = culprit {
-                    lower
-                        .ledger()
-                        .book(owner, culprit, Resource::CacheSet(level), latency);
-                }
-                // The first level has been asked: the line is not there.
-                let (first, _, write) = self.first(waiter);
-                if let Some(evicted) = first.cache.fill_absent(line, write, owner)
-                    && evicted.dirty
-                {
-                    self.write_down(now, evicted, owner, lower);
-                }
-                let (first, _, _) = self.first(waiter);
-                first.fills.push((line, ready));
-                first.fills_until = first.fills_until.max(ready);
-                return Some(ready);
-            }
-            culprit = cache.culprit(line, owner);
-            request_at += latency;
-            request_since += latency;
-        } else {
-            let _ = write;
-        }
-        self.request(
-            request_since,
-            request_at,
-            line,
-            owner,
-            waiter,
-            culprit,
-            lower,
-        )
-    }
-
-    /// Reads a line from below, at `now`, for an access that has needed it since `since`.
-    #[allow(clippy::too_many_arguments)]
-    fn request<L: Lower>(
-        &mut self,
-        since: Tick,
-        now: Tick,
-        line: u64,
-        owner: Owner,
-        waiter: Waiter,
-        culprit: Option<Owner>,
-        lower: &mut L,
-    ) -> Option<Tick> {
-        let Some(slot) = self.misses.iter().position(|m| !m.busy) else {
-            self.block(since, line, owner, waiter, false);
-            return None;
-        };
-        let mut account = Account::new(since);
-        account.waited = now - since;
-        if !lower.read(now, line, owner, slot as u32, account) {
-            return Some(now);
-        }
-        let miss = &mut self.misses[slot];
-        self.busy += 1;
-        miss.busy = true;
-        miss.line = line;
-        miss.owner = owner;
-        miss.culprit = culprit;
-        miss.waiters.clear();
-        miss.waiters.push(waiter);
-        None
-    }
-
-    /// Puts a line into the waiter's first-level cache.
-    fn fill_first<L: Lower>(
-        &mut self,
-        now: Tick,
-        line: u64,
-        owner: Owner,
-        waiter: Waiter,
-        lower: &mut L,
-    ) {
-        let (first, _, write) = self.first(waiter);
-        if let Some(evicted) = first.cache.fill(line, write, owner)
-            && evicted.dirty
-        {
-            self.write_down(now, evicted, owner, lower);
-        }
-    }
-
-    /// A dirty line has left the first level because of `owner`.
-    fn write_down<L: Lower>(&mut self, now: Tick, evicted: Evicted, owner: Owner, lower: &mut L) {
-        match &mut self.second {
-            Some((cache, _)) => {
-                if !cache.mark_dirty(evicted.address) {
-                    let victim = cache.fill(evicted.address, true, evicted.owner);
-                    if let Some(v) = victim.filter(|v| v.dirty) {
-                        self.write_back(now, v.address, owner, lower);
-                    }
-                }
-            }
-            None => self.write_back(now, evicted.address, owner, lower),
-        }
-    }
-
-    fn fill_second<L: Lower>(
-        &mut self,
-        now: Tick,
-        line: u64,
-        dirty: bool,
-        owner: Owner,
-        lower: &mut L,
-    ) {
-        if let Some((cache, _)) = &mut self.second
-            && let Some(evicted) = cache.fill(line, dirty, owner)
-            && evicted.dirty
-        {
-            self.write_back(now, evicted.address, owner, lower);
-        }
-    }
-
-    /// The line of `tag` has arrived. Adds everybody who waited for a line that is there now, and since when, to `done`.
-    pub fn complete<L: Lower>(
-        &mut self,
-        now: Tick,
-        tag: u32,
-        lower: &mut L,
-        done: &mut Vec<Done>,
-    ) -> Option<Arrived> {
-        let miss = self.misses.get_mut(tag as usize).filter(|m| m.busy)?;
-        self.busy -= 1;
-        miss.busy = false;
-        let (line, owner, culprit) = (miss.line, miss.owner, miss.culprit);
-        let waiters = std::mem::take(&mut miss.waiters);
-        self.first_level_changed = true;
-        self.fill_second(now, line, false, owner, lower);
-        for &waiter in &waiters {
-            self.deliver(now, line, owner, waiter, lower);
-            done.push(Done {
-                waiter,
-                line,
-                at: now,
-            });
-        }
-        // The vector goes back, so that no miss allocates.
-        self.misses[tag as usize].waiters = waiters;
-        self.retry(now, owner, lower, done);
-        Some(Arrived {
-            owner,
-            culprit,
-            level: if self.second.is_some() {
-                Level::L2
-            } else {
-                Level::L1d
-            },
-        })
-    }
-
-    fn deliver<L: Lower>(
-        &mut self,
-        now: Tick,
-        line: u64,
-        owner: Owner,
-        waiter: Waiter,
-        lower: &mut L,
-    ) {
-        match (waiter, &mut self.second) {
-            (Waiter::Unit { write, .. }, Some((cache, _))) if !self.unit_first => {
-                if write {
-                    cache.mark_dirty(line);
-                }
-            }
-            _ => self.fill_first(now, line, owner, waiter, lower),
-        }
-    }
-
-    /// A miss register of `holder` got free: those who wait for one go on, in order.
-    fn retry<L: Lower>(&mut self, now: Tick, holder: Owner, lower: &mut L, done: &mut Vec<Done>) {
-        while let Some(&b) = self.blocked.front() {
-            if self.join(b.line, b.waiter) {
-                self.blocked.pop_front();
-                continue;
-            }
-            let unit = matches!(b.waiter, Waiter::Unit { .. }) && !self.unit_first;
-            let under_way = self.under_way(b.waiter);
-            let (first, level, write) = self.first(b.waiter);
-            // Lines on their way from the second level hold miss registers too, and nobody comes back when they arrive: the
-            // access goes on at the known moment at which one gets free. Only misses come back here.
-            let mut start = now;
-            first.forget_fills(start);
-            while !unit && !b.whole && first.fills.len() + under_way >= first.mshrs {
-                let Some(free) = first.fills.iter().map(|f| f.1).min() else {
-                    return;
-                };
-                start = free;
-                first.forget_fills(start);
-            }
-            if self.misses.iter().all(|m| m.busy) || !self.may_push_out() {
-                return;
-            }
-            self.blocked.pop_front();
-            let level = if unit { Level::L2 } else { level };
-            // The wait up to now is part of the account of the request that may follow.
-            let since = b.since.min(start);
-            lower
-                .ledger()
-                .book(b.owner, holder, Resource::Mshr(level), start - since);
-            let ready = if unit {
-                self.unit_second(since, start, &b, lower)
-            } else if b.whole {
-                self.fill_first(start, b.line, b.owner, b.waiter, lower);
-                Some(start)
-            } else if self.first(b.waiter).0.cache.access(b.line, write) {
-                Some(start)
-            } else {
-                self.second_level(since, start, b.line, b.owner, b.waiter, lower)
-            };
-            if let Some(at) = ready {
-                done.push(Done {
-                    waiter: b.waiter,
-                    line: b.line,
-                    at,
-                });
-            }
-        }
-    }
-
     /// Misses under way.
     pub fn misses_under_way(&self) -> usize {
         self.busy
     }
+
+    /// Lines on their way back to memory.
+    pub fn write_backs_under_way(&self) -> usize {
+        self.buffer.under_way()
+    }
 }
 
+#[path = "lines.rs"]
+mod lines;
+#[path = "miss_registers.rs"]
+mod miss_registers;
 #[path = "hierarchy_unit.rs"]
 mod unit;
 

@@ -35,7 +35,7 @@ impl Lower for Below {
         self.accounts.push(account);
         address < 1 << 40
     }
-    fn write_back(&mut self, at: Tick, address: u64, _: Owner) -> bool {
+    fn write_back(&mut self, at: Tick, address: u64, _: Owner, _: u32, _: &[u8]) -> bool {
         self.writes.push((at, address));
         self.holds
     }
@@ -75,7 +75,7 @@ impl Bench {
     fn complete(&mut self, now: Tick) {
         let (_, _, tag) = self.below.reads.remove(0);
         self.tile
-            .complete(now, tag, &mut self.below, &mut self.done);
+            .complete(now, tag, &[], &mut self.below, &mut (), &mut self.done);
     }
     fn fill(&mut self, now: Tick, address: u64, write: bool, owner: Owner) {
         if let Outcome::Pending(_) = self.data(now, address, write, owner) {
@@ -214,8 +214,7 @@ fn evictions_by_others_are_booked() {
     let (_, _, tag) = b.below.reads.remove(0);
     let arrived = b
         .tile
-        .complete(20_500, tag, &mut b.below, &mut b.done)
-        .unwrap();
+        .complete(20_500, tag, &[], &mut b.below, &mut (), &mut b.done);
     assert_eq!(
         arrived,
         Arrived {
@@ -278,7 +277,7 @@ fn without_a_second_level_the_unit_uses_the_data_cache() {
     );
     assert_eq!(below.reads[0].0, 24);
     let mut done = Vec::new();
-    tile.complete(50, 0, &mut below, &mut done);
+    tile.complete(50, 0, &[], &mut below, &mut (), &mut done);
     assert_eq!(
         done,
         [Done {
@@ -482,7 +481,8 @@ fn the_write_back_buffer_is_bounded() {
     assert_eq!(b.tile.write_backs_under_way(), most - 1);
     // One place is not enough for what a line can push out; two are. The wait is booked.
     b.done.clear();
-    b.tile.written(at + 300, A, &mut b.below, &mut b.done);
+    b.tile
+        .written(at + 300, 0, A, &mut b.below, &mut (), &mut b.done);
     assert_eq!(
         (b.below.reads.len(), b.tile.write_backs_under_way()),
         (1, most - 2)
@@ -528,7 +528,7 @@ proptest::proptest! {
                 4 if !b.below.reads.is_empty() => b.complete(now),
                 5 if written < b.below.writes.len() => {
                     written += 1;
-                    b.tile.written(now, A, &mut b.below, &mut b.done);
+                    b.tile.written(now, 0, A, &mut b.below, &mut (), &mut b.done);
                 }
                 _ => {}
             }
@@ -540,7 +540,7 @@ proptest::proptest! {
             now += 7;
             if b.below.reads.is_empty() {
                 written += 1;
-                b.tile.written(now, A, &mut b.below, &mut b.done);
+                b.tile.written(now, 0, A, &mut b.below, &mut (), &mut b.done);
             } else {
                 b.complete(now);
             }

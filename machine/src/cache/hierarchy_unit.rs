@@ -20,6 +20,11 @@ impl Hierarchy {
         token: u32,
         lower: &mut L,
     ) -> Option<Tick> {
+        // Its data moves with each block when units use lines (decision record 0003, step 4).
+        assert!(
+            !self.holds_data,
+            "a unit asks for {address:#x} where lines hold data"
+        );
         let line = self.data.cache.line_of(address);
         let waiter = Waiter::Unit { token, write };
         let whole = write && bytes == self.line && address == line;
@@ -68,7 +73,7 @@ impl Hierarchy {
                 // What the first level had written is merged; without it, memory still has the line.
                 present = dirty;
                 if dirty {
-                    self.fill_second(ready, line, true, owner, lower);
+                    self.fill_second(ready, line, true, owner, &[], lower);
                 }
             }
         }
@@ -80,7 +85,7 @@ impl Hierarchy {
             return Some(ready);
         }
         if whole {
-            self.fill_second(ready, line, true, owner, lower);
+            self.fill_second(ready, line, true, owner, &[], lower);
             return Some(ready);
         }
         if self.join(line, waiter) {
@@ -121,7 +126,7 @@ impl Hierarchy {
                 self.block(ready, line, owner, waiter, true);
                 return None;
             }
-            self.fill_first(now, line, owner, waiter, lower);
+            self.fill_first(now, line, owner, waiter, &[], lower);
             return Some(ready);
         }
         // The cache has looked, and asks further.

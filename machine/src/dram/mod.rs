@@ -52,7 +52,7 @@ struct Held {
     end: Tick,
 }
 
-/// Who holds a resource up to when, in order of time.
+/// The owners of a resource and until when they hold it, in order of time.
 #[derive(Clone, Debug, Default)]
 struct Schedule {
     held: VecDeque<Held>,

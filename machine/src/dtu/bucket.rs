@@ -4,11 +4,11 @@
 //! ticks a second, and a refill adds rate times ticks, both integers, so nothing is ever rounded away. A bucket does not
 //! know packets, queues or activities.
 //!
-//! Two may wait in line: the hart with one access, and the unit with one chunk. Who waits has taken nothing yet and may leave the
-//! line ([`Bucket::withdraw`]), so that a hart can take an interrupt in place of an access that waits. What cannot wait any more,
-//! because it belongs to something that has already happened (a line that is pushed out, a block of a chunk that was let through,
-//! what TileMux needs to switch), is taken on credit ([`Bucket::take`]): the level falls below zero, and whoever asks next waits
-//! until that is paid.
+//! Two may wait in line: the hart with one access, and the unit with one chunk. A request that waits has taken nothing yet and may leave
+//! the line ([`Bucket::withdraw`]), so that a hart can take an interrupt in place of an access that waits. What cannot wait any more,
+//! because it belongs to something that has already happened (a line that is pushed out, a block of a chunk that was let through, what
+//! TileMux needs to switch), is taken on credit ([`Bucket::take`]): the level falls below zero, and the next request waits until that is
+//! paid.
 
 use crate::types::Tick;
 
@@ -26,7 +26,7 @@ pub enum Waiter {
 struct Place {
     waiter: Waiter,
     bytes: u32,
-    /// The moment that it was told.
+    /// The moment that it was given.
     at: Tick,
 }
 
@@ -86,7 +86,7 @@ impl Bucket {
         bytes.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
     }
 
-    /// Changes the rate. Who waits looks again at the moment that he was told.
+    /// Changes the rate. Whatever waits looks again at the moment that it was given.
     pub fn set_rate(&mut self, now: Tick, rate: u64) {
         self.settle(now);
         self.rate = rate;
@@ -252,7 +252,7 @@ mod tests {
         bucket
     }
 
-    /// When `bytes` leave that somebody alone asks for at `now`, and again whenever he was told to.
+    /// When `bytes` leave if a single request asks for them at `now`, and again whenever it was asked to.
     fn charge(bucket: &mut Bucket, now: Tick, bytes: u32) -> Tick {
         let mut at = now;
         while let Err(later) = bucket.ask(at, Waiter::Hart, bytes) {

@@ -1,4 +1,4 @@
-//! The tile's device, as far as the unit knows it: who has it, and how its interrupts reach him.
+//! The tile's device, as far as the unit knows it: its owner, and how its interrupts reach that owner.
 //!
 //! Why it exists: the kernel gives a device to an activity as it gives everything, through the unit's external registers; and
 //! an interrupt is a message, because that is what activities wait for, on shared tiles, too. What it deliberately does
@@ -28,7 +28,7 @@ pub struct DeviceGrant {
 }
 
 impl Dtu {
-    /// Changes whenever the device was given to somebody or taken away.
+    /// Changes whenever the device is given to an activity or taken away.
     pub fn device_epoch(&self) -> u32 {
         self.device_epoch
     }

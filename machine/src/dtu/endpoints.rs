@@ -1,7 +1,7 @@
 //! The endpoint file: rights, credits, receive slots and rights to reply.
 //!
-//! Why it exists: everything that a tile may do to others is a state of this file, so its rules stand in one place and
-//! are tested against a simple model. It does not know time, packets or commands, and it never writes memory.
+//! Why it exists: everything that a tile may do to others is a state of this file, so its rules are in one place and are tested against a
+//! simple model. It does not know time, packets or commands, and it never writes memory.
 
 use bulkhead_abi::dtu::{
     DtuError, ENDPOINT_WORDS, Endpoint, MESSAGE_MAX, NO_ENDPOINT, ReceiveEndpoint, SLOTS_MAX,

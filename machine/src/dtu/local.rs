@@ -7,7 +7,7 @@ use super::env::{DtuEvent, Env, LocalTiming};
 use crate::types::{Owner, Tick};
 use std::collections::VecDeque;
 
-/// Who asked for a local transfer.
+/// The requester of a local transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobId {
     /// A chunk of the command with this number.
@@ -45,7 +45,7 @@ pub struct LocalPort {
     in_flight: Vec<(u32, u64)>,
     next_token: u32,
     next_number: u64,
-    /// Who the last block was for.
+    /// The owner of the last block.
     last_owner: Option<Owner>,
     /// How long the last message waited for the port, since when, and for whom.
     waited: Option<(Tick, Tick, Owner)>,

@@ -90,7 +90,7 @@ pub struct Dtu {
     epoch: u32,
     /// The registers of the tile's device from [`bulkhead_abi::dtu::DEVICE_ADDRESS`] on.
     device: [u64; 4],
-    /// Counts how often the device was given to somebody.
+    /// Counts how often the device was given to an activity.
     device_epoch: u32,
 }
 
@@ -347,8 +347,8 @@ impl Dtu {
         Ok(())
     }
 
-    /// A cache line leaves the tile on behalf of `owner`: paid before, or on credit. What somebody on another tile causes here (a
-    /// message that is stored) was paid there.
+    /// A cache line leaves the tile on behalf of `owner`: paid before, or on credit. Work that another tile causes here (a message that is
+    /// stored) was paid for there.
     pub fn pay(&mut self, now: Tick, owner: Owner, bytes: u32) {
         let Some(index) = self.bucket_of(owner) else {
             return;

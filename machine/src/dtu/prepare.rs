@@ -1,7 +1,7 @@
 //! What a command must fulfil before anything of it moves.
 //!
-//! Why it exists: every check of a command's rights stands here, in the order in which their errors are told. Nothing but
-//! the credit of a send is changed by them.
+//! Why it exists: every check of a command's rights is here, in the order in which errors are reported. The checks change nothing but the
+//! credit of a send.
 
 use super::Dtu;
 use super::env::TileKind;

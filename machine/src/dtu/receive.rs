@@ -1,7 +1,7 @@
 //! Incoming messages: put together, queued, stored one after the other.
 //!
-//! Why it exists: the receive unit is shared by everybody who may send to a tile, so who waits for whom is booked here.
-//! It runs beside the tile's own commands. It trusts other units to be units, but not that what they say still holds.
+//! Why it exists: all senders to a tile share its receive unit, so their waits for each other are booked here. It runs
+//! beside the tile's own commands. It trusts other units to be units, but not that what they say still holds.
 
 use super::Dtu;
 use super::device::DEVICE_TAG;

@@ -1,6 +1,6 @@
-//! The register pages: who may read and write what, and the privileged and external commands.
+//! The register pages, who may read and write them, and the privileged and external commands.
 //!
-//! Why it exists: this is the whole surface that a hostile hart can touch, so every rule about it stands in this file.
+//! Why it exists: this is the whole surface that a hostile hart can touch, so every rule about it is in this file.
 //!
 //! - A hart reads everything; reading changes nothing.
 //! - A hart writes the unprivileged and the privileged page. Nothing there grants a right on other tiles: commands are

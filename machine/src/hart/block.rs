@@ -7,6 +7,7 @@
 
 use super::bus::Bus;
 use super::config::HartConfig;
+use super::fetch::{FetchBuffer, Missing};
 use super::isa::{self, Op, Unit};
 
 const TABLE: usize = 8192;
@@ -44,6 +45,8 @@ pub struct BlockCache {
     operations: Vec<Op>,
     /// Registers that each operation reads or writes.
     masks: Vec<u64>,
+    /// The bits of each instruction.
+    bits: Vec<u32>,
     latency: [u32; 9],
     line: u64,
 }
@@ -66,6 +69,7 @@ impl BlockCache {
             table: vec![NONE; TABLE + 1],
             operations: Vec::new(),
             masks: Vec::new(),
+            bits: Vec::new(),
             latency: latency.map(|cycles| cycles.max(1)),
             line: config.line.clamp(16, 128).next_power_of_two() as u64,
         }
@@ -93,6 +97,11 @@ impl BlockCache {
         self.masks[block.first as usize + index]
     }
 
+    /// The bits of the instruction of an operation.
+    pub fn bits(&self, block: &Block, index: usize) -> u64 {
+        self.bits[block.first as usize + index].into()
+    }
+
     /// The index of the decoded block at a physical address, if there is one.
     #[inline(always)]
     pub fn find(&self, physical: u64) -> Option<usize> {
@@ -100,16 +109,34 @@ impl BlockCache {
         (self.table[index].tag == physical).then_some(index)
     }
 
-    /// The index of the block at a physical address, decoded now if need be; `None` if there is no memory or if the
-    /// instruction reaches into another page. `single` asks for one operation only (where the next instruction may have
-    /// other rights). The index is valid until the next call.
-    pub fn get<B: Bus>(&mut self, bus: &mut B, physical: u64, single: bool) -> Option<usize> {
+    /// The index of the block at a physical address, decoded now if need be. `single` asks for one operation only (where the next
+    /// instruction may have other rights). The index is valid until the next call.
+    ///
+    /// # Errors
+    /// Which line must be fetched first; or there is no memory, or the instruction reaches into another page.
+    #[inline(always)]
+    pub fn get<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        fetched: &mut FetchBuffer,
+        physical: u64,
+        single: bool,
+    ) -> Result<usize, Missing> {
         let tag = physical | single as u64;
         let index = (physical >> 1) as usize & (TABLE - 1);
         if self.table[index].tag == tag {
-            Some(index)
+            Ok(index)
         } else {
-            self.decode(bus, physical, tag, single)
+            self.decode(bus, fetched, physical, single)
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.operations.len() > OPERATIONS {
+            self.clear();
+            self.operations.clear();
+            self.masks.clear();
+            self.bits.clear();
         }
     }
 
@@ -117,25 +144,30 @@ impl BlockCache {
     fn decode<B: Bus>(
         &mut self,
         bus: &mut B,
+        fetched: &mut FetchBuffer,
         physical: u64,
-        tag: u64,
         single: bool,
-    ) -> Option<usize> {
-        if self.operations.len() > OPERATIONS {
-            self.clear();
-            self.operations.clear();
-            self.masks.clear();
-        }
+    ) -> Result<usize, Missing> {
+        self.make_room();
+        fetched.begin(physical);
         let line_end = (physical | (self.line - 1)) + 1;
+        let first = self.operations.len();
         let mut block = Block {
-            tag,
-            first: self.operations.len() as u32,
+            tag: physical | single as u64,
+            first: first as u32,
             ..NONE
         };
         let mut at = physical;
         while at < line_end {
-            let Some(bits) = read_instruction(bus, at) else {
-                break;
+            let bits = match fetched.instruction(bus, at) {
+                Ok(bits) => bits,
+                Err(Missing::Nothing) => break,
+                Err(line) => {
+                    // Decoded again when that line is there.
+                    self.operations.truncate(first);
+                    self.bits.truncate(first);
+                    return Err(line);
+                }
             };
             let mut op = isa::decode(bits);
             if op.length == 4 && at + 2 == line_end {
@@ -144,39 +176,42 @@ impl BlockCache {
                     if block.count > 0 {
                         break;
                     }
-                    return None;
+                    return Err(Missing::Nothing);
                 }
                 block.straddles = true;
             }
             op.offset = (at - physical) as u8;
             at += op.length as u64;
-            self.operations.push(op);
+            self.push(op, bits);
             block.count += 1;
             if op.ends_block() || single {
                 break;
             }
         }
         if block.count == 0 {
-            return None;
+            return Err(Missing::Nothing);
         }
+        fetched.clear();
         block.bytes = (at - physical) as u8;
         block.cycles = self.schedule(block.first as usize);
         let index = (physical >> 1) as usize & (TABLE - 1);
         self.table[index] = block;
-        Some(index)
+        Ok(index)
+    }
+
+    fn push(&mut self, op: Op, bits: u32) {
+        self.operations.push(op);
+        self.bits
+            .push(if op.length == 2 { bits & 0xffff } else { bits });
     }
 
     /// A block for one instruction whose halves are in different pages. It is not kept in the table, because what the
     /// second page is may change.
     #[cold]
     pub fn across_pages(&mut self, bits: u32) -> usize {
-        if self.operations.len() > OPERATIONS {
-            self.clear();
-            self.operations.clear();
-            self.masks.clear();
-        }
+        self.make_room();
         let first = self.operations.len();
-        self.operations.push(isa::decode(bits));
+        self.push(isa::decode(bits), bits);
         let cycles = self.schedule(first);
         self.table[TABLE] = Block {
             tag: u64::MAX,
@@ -225,13 +260,4 @@ fn for_each_bit(mut bits: u64, mut action: impl FnMut(usize)) {
         action(bits.trailing_zeros() as usize);
         bits &= bits - 1;
     }
-}
-
-/// The bits of the instruction at a physical address, without those behind the end of its page.
-pub fn read_instruction<B: Bus>(bus: &mut B, physical: u64) -> Option<u32> {
-    let low = bus.read(physical, 2).ok()? as u32;
-    if low & 3 != 3 || (physical + 2) & 0xfff == 0 {
-        return Some(low);
-    }
-    Some(low | (bus.read(physical + 2, 2).ok()? as u32) << 16)
 }

@@ -94,8 +94,34 @@ pub trait Bus {
     fn withdraw(&mut self, now: Tick) {
         let _ = now;
     }
-    /// Reads instructions and, where walks cost no time, page tables: little endian, zero-extended.
+    /// Reads instructions where memory is flat: little endian, zero-extended.
     fn read(&mut self, physical: u64, bytes: u8) -> Result<u64, BusFault>;
+    /// Whether lines hold data: instructions are read from a line that was fetched ([`Bus::instruction_line`]), never from memory
+    /// ([`Bus::read`]), and a reservation belongs to a line.
+    fn lines_hold_data(&self) -> bool {
+        false
+    }
+    /// Copies the bytes of the instruction line at `line`. False: it must be fetched first.
+    fn instruction_line(&mut self, line: u64, bytes: &mut [u8]) -> bool {
+        let _ = (line, bytes);
+        false
+    }
+    /// What is fetched from now on is what the hart's stores have made of it.
+    fn empty_instruction_cache(&mut self) {}
+    /// A load-reserved reads the line of `physical`, which is there.
+    fn reserve(&mut self, physical: u64) {
+        let _ = physical;
+    }
+    /// Ends the reservation; whether it still was one for the line of `physical`. `None` where memory is flat: the value decides.
+    fn take_reservation(&mut self, physical: u64) -> Option<bool> {
+        let _ = physical;
+        None
+    }
+    /// Whether the byte at `physical` is at `place`, to check what the hart remembers.
+    fn is_at(&self, physical: u64, place: Place) -> bool {
+        let _ = (physical, place);
+        true
+    }
     /// Whether memory answers an access to these bytes, which lie within a page. Constant within an epoch.
     fn allows(&self, physical: u64, bytes: u64, write: bool) -> bool;
     /// The place of a byte in the line that the last [`Bus::data`] found, or that is there since then.

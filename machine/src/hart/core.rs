@@ -7,7 +7,7 @@ use super::config::HartConfig;
 use super::counters::Counters;
 use super::csr::{Csrs, status};
 use super::lines::KnownLines;
-use super::load_store_queue::{Late, Split};
+use super::load_store_queue::{Late, LineBytes, Split};
 use super::mmu::{Mmu, Walk};
 use super::pending::{Completion, PendingLoads};
 use super::pmp::Pmp;
@@ -491,12 +491,17 @@ impl Core {
         self.statistics.slept += self.delay_until(at, 0);
     }
 
+    /// The line of an access is there: everything that waits for it is performed.
+    pub fn take_line<M: LineBytes + ?Sized>(&mut self, token: u32, address: u64, line: &mut M) {
+        self.perform_line(address, line);
+        self.walk_line(token, address, line);
+    }
+
     /// Tells the completion of an access to whoever waits for it, and performs what waits for the line that came: its address and
     /// its bytes, of which all are the hart's line.
     pub fn complete(&mut self, token: u32, at: Tick, line: Option<(u64, &mut [u8])>) {
         if let Some((address, bytes)) = line {
-            self.perform_line(address, bytes);
-            self.walk_line(token, address, bytes);
+            self.take_line(token, address, bytes);
         }
         self.pending.complete(token, at);
         self.stores.complete(token, at);

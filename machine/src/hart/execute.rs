@@ -94,8 +94,8 @@ pub fn run_blocks<B: Bus>(
         };
     }
     macro_rules! illegal {
-        ($op:expr) => {{
-            let value = core.instruction_bits(bus, $op);
+        () => {{
+            let value = blocks.bits(block, index);
             leave!(Exit::Trap(Exception {
                 cause: cause::ILLEGAL,
                 value
@@ -230,7 +230,7 @@ pub fn run_blocks<B: Bus>(
             Kind::Lr => attempt!(core.load_reserved(bus, op, a)),
             Kind::Sc => attempt!(core.store_conditional(bus, op, a, b)),
             Kind::Amo => attempt!(core.atomic(bus, op, a, b)),
-            Kind::Flw | Kind::Fld | Kind::Fsw | Kind::Fsd if !core.csr.fp_on() => illegal!(op),
+            Kind::Flw | Kind::Fld | Kind::Fsw | Kind::Fsd if !core.csr.fp_on() => illegal!(),
             Kind::Flw => {
                 let value = attempt!(core.load::<B, 4>(bus, op, a.wrapping_add(imm)));
                 core.set_f(op.rd, value | 0xffff_ffff_0000_0000);
@@ -242,31 +242,32 @@ pub fn run_blocks<B: Bus>(
             Kind::Fsw => store!(4, core.f[op.rs2 as usize & 31]),
             Kind::Fsd => store!(8, core.f[op.rs2 as usize & 31]),
             Kind::FpArithmetic | Kind::FpToInteger | Kind::FpFromInteger if !core.csr.fp_on() => {
-                illegal!(op)
+                illegal!()
             }
             Kind::FpArithmetic => {
                 match float::arithmetic(op, &core.f, core.csr.frm, &mut core.csr.fflags) {
                     Ok(value) => core.set_f(op.rd, value),
-                    Err(_) => illegal!(op),
+                    Err(_) => illegal!(),
                 }
             }
             Kind::FpToInteger => {
                 match float::to_integer(op, &core.f, core.csr.frm, &mut core.csr.fflags) {
                     Ok(value) => set!(value),
-                    Err(_) => illegal!(op),
+                    Err(_) => illegal!(),
                 }
             }
             Kind::FpFromInteger => {
                 match float::from_integer(op, a, core.csr.frm, &mut core.csr.fflags) {
                     Ok(value) => core.set_f(op.rd, value),
-                    Err(_) => illegal!(op),
+                    Err(_) => illegal!(),
                 }
             }
             _ => {
                 // Everything else ends the block, and may look at the instruction counter.
                 core.statistics.instructions += (index - counted) as u64;
                 counted = index;
-                if let Err(exit) = core.system(bus, block, op, a, b) {
+                let bits = blocks.bits(block, index);
+                if let Err(exit) = core.system(bus, block, op, bits, a, b) {
                     leave!(exit);
                 }
                 core.statistics.instructions += 1;

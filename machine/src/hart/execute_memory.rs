@@ -32,6 +32,7 @@ impl Core {
         match self.mmu.quick(Need::Read, address) {
             Some(physical) if address & (BYTES - 1) == 0 => {
                 if let Some(place) = self.lines.load_place(physical) {
+                    debug_assert!(bus.is_at(physical, place), "{physical:#x}: {place:#x}");
                     self.statistics.loads += 1;
                     return Ok(bus.read_place(place, BYTES as u8));
                 }
@@ -59,6 +60,7 @@ impl Core {
                 }
                 self.before_store(offset)?;
                 if let Some(place) = self.lines.store_place(physical) {
+                    debug_assert!(bus.is_at(physical, place), "{physical:#x}: {place:#x}");
                     self.statistics.stores += 1;
                     bus.write_place(place, BYTES as u8, value);
                     return Ok(());
@@ -498,14 +500,14 @@ impl Core {
         self.note_load(bus, timing, op.masks().1);
     }
 
-    /// Before an atomic operation: one with release semantics waits for what is before it, and a store-conditional for its
-    /// load-reserved.
-    fn order(&mut self, op: &Op) -> Result<(), Exit> {
+    /// Before an atomic operation: one with release semantics, or that is to `drain`, waits for what is before it, and a
+    /// store-conditional for its load-reserved.
+    fn order(&mut self, op: &Op, drain: bool) -> Result<(), Exit> {
         let offset = op.cycle as Tick * self.costs.cycle;
         if self.acquiring && self.after_acquire(offset) {
             return Err(self.refused);
         }
-        let waits = a::releases(op) && !self.late.is_empty();
+        let waits = (drain || a::releases(op)) && !self.late.is_empty();
         if waits || self.reserving || self.ordering {
             self.ordering = true;
             self.wait_all(offset)?;
@@ -514,7 +516,8 @@ impl Core {
         self.before_store(offset)
     }
 
-    /// LR. Its reservation is the address and the value: a store-conditional succeeds if the value is still there.
+    /// LR. Its reservation is the address and, where lines hold data, the line as long as it is in the cache; where memory is flat,
+    /// the value: a store-conditional succeeds if it is still there.
     pub fn load_reserved<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -522,7 +525,8 @@ impl Core {
         address: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Read)?;
-        self.order(op)?;
+        // A line that comes later may push out the reserved one: a loop of LR and SC could fail for ever.
+        self.order(op, bus.lines_hold_data())?;
         self.admit_atomic(bus, op, physical)?;
         self.statistics.loads += 1;
         self.reservation = None;
@@ -540,7 +544,7 @@ impl Core {
         value: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Write)?;
-        self.order(op)?;
+        self.order(op, false)?;
         match self.reservation {
             Some((reserved, seen)) if reserved == physical => {
                 self.admit_atomic(bus, op, physical)?;
@@ -561,7 +565,7 @@ impl Core {
         operand: u64,
     ) -> Result<(), Exit> {
         let physical = self.atomic_address(bus, op, address, Need::Write)?;
-        self.order(op)?;
+        self.order(op, false)?;
         self.admit_atomic(bus, op, physical)?;
         self.statistics.loads += 1;
         self.statistics.stores += 1;
@@ -587,6 +591,14 @@ impl<B: Bus> LineBytes for Found<'_, B> {
         let physical = self.line + offset;
         let place = self.bus.place(physical, true);
         self.bus.store(self.now, physical, place, bytes, value);
+    }
+
+    fn reserve(&mut self, offset: u64) {
+        self.bus.reserve(self.line + offset);
+    }
+
+    fn take_reservation(&mut self, offset: u64) -> Option<bool> {
+        self.bus.take_reservation(self.line + offset)
     }
 }
 

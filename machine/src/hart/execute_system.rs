@@ -1,44 +1,21 @@
 //! Instructions that end a block because they may change what follows: CSRs, traps, fences of code and translation.
 
-use super::block::{Block, read_instruction};
+use super::block::Block;
 use super::bus::Bus;
 use super::core::{Core, Exception, Exit, Mode, Privilege};
 use super::csr::status;
 use super::isa::{Kind, Op, zicsr};
-use super::pmp::Need;
 use super::trap::cause;
 use crate::types::Tick;
 
 impl Core {
-    /// The bits of an instruction that turned out to be illegal, for `xtval`. Reads them again, because operations do not
-    /// keep their encoding.
-    #[cold]
-    pub fn instruction_bits<B: Bus>(&mut self, bus: &mut B, op: &Op) -> u64 {
-        if op.kind == Kind::Illegal {
-            return op.imm as u32 as u64;
-        }
-        let pc = self.pc.wrapping_add(op.offset as u64);
-        let mut half = |core: &Self, address: u64| {
-            let physical = core
-                .mmu
-                .quick(Need::Execute, address)
-                .or_else(|| core.peek_fetch(bus, address))?;
-            bus.read(physical, 2).ok()
-        };
-        let low = half(self, pc).unwrap_or(0);
-        if op.length == 2 {
-            low
-        } else {
-            low | half(self, pc.wrapping_add(2)).unwrap_or(0) << 16
-        }
-    }
-
-    /// Executes an operation of this group; `a` and `b` are its source registers.
+    /// Executes an operation of this group; `bits` are its instruction's, `a` and `b` its source registers.
     pub fn system<B: Bus>(
         &mut self,
         bus: &mut B,
         block: &Block,
         op: &Op,
+        bits: u64,
         a: u64,
         b: u64,
     ) -> Result<(), Exit> {
@@ -62,7 +39,7 @@ impl Core {
                     .control_register(bus, op, operand, self.base + offset)
                     .is_err()
                 {
-                    return self.illegal(bus, op);
+                    return illegal(bits);
                 }
                 self.pc = next;
             }
@@ -85,13 +62,14 @@ impl Core {
             Kind::FenceI => {
                 self.wait_all(offset)?;
                 self.forget_blocks = true;
+                bus.empty_instruction_cache();
                 self.forget_lines();
                 // What is behind it is fetched again.
                 self.base += self.costs.branch_penalty;
                 self.statistics.stall_branch += self.costs.branch_penalty;
                 self.pc = next;
             }
-            _ => return self.illegal(bus, op),
+            _ => return illegal(bits),
         }
         self.base += length;
         Ok(())
@@ -101,14 +79,6 @@ impl Core {
         self.trap_return(machine);
         self.base += self.costs.trap_entry;
         self.statistics.stall_trap += self.costs.trap_entry;
-    }
-
-    fn illegal<B: Bus>(&mut self, bus: &mut B, op: &Op) -> Result<(), Exit> {
-        let value = self.instruction_bits(bus, op);
-        Err(Exit::Trap(Exception {
-            cause: cause::ILLEGAL,
-            value,
-        }))
     }
 
     fn control_register<B: Bus>(
@@ -134,15 +104,11 @@ impl Core {
         self.x[op.rd as usize & 63] = old;
         Ok(())
     }
+}
 
-    /// Translates a fetch without any effect on time or TLBs; for diagnosis only.
-    fn peek_fetch<B: Bus>(&self, bus: &mut B, address: u64) -> Option<u64> {
-        let bare = self.privilege == Privilege::Machine || self.csr.satp >> 60 == 0;
-        let physical = if bare {
-            address
-        } else {
-            self.mmu.peek_fetch(address, (self.csr.satp >> 44) as u16)?
-        };
-        read_instruction(bus, physical).map(|_| physical)
-    }
+fn illegal(bits: u64) -> Result<(), Exit> {
+    Err(Exit::Trap(Exception {
+        cause: cause::ILLEGAL,
+        value: bits,
+    }))
 }

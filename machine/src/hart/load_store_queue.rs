@@ -19,6 +19,15 @@ pub trait LineBytes {
     fn read(&mut self, offset: u64, bytes: u8) -> u64;
     /// Writes the low `bytes` of `value`.
     fn write(&mut self, offset: u64, bytes: u8, value: u64);
+    /// A load-reserved reads at an offset in the line.
+    fn reserve(&mut self, offset: u64) {
+        let _ = offset;
+    }
+    /// Ends the reservation; whether it was for this line, which has been there since. `None` where memory is flat.
+    fn take_reservation(&mut self, offset: u64) -> Option<bool> {
+        let _ = offset;
+        None
+    }
 }
 
 impl LineBytes for [u8] {
@@ -132,11 +141,15 @@ impl Core {
                 // A trap meanwhile has ended the reservation before it began.
                 if std::mem::take(&mut self.reserving) {
                     self.reservation = Some((address, value));
+                    memory.reserve(offset);
                 }
                 self.x[op.rd as usize & 63] = a::extend(&op, value);
             }
             Action::Conditional(op, seen, value) => {
-                let success = memory.read(offset, a::bytes(&op)) == seen;
+                let success = match memory.take_reservation(offset) {
+                    Some(kept) => kept,
+                    None => memory.read(offset, a::bytes(&op)) == seen,
+                };
                 if success {
                     memory.write(offset, a::bytes(&op), value);
                     self.statistics.stores += 1;

@@ -173,12 +173,6 @@ impl Mmu {
             .copied()
     }
 
-    /// The physical address of code that was just fetched, if its page is still in the TLB.
-    pub fn peek_fetch(&self, address: u64, asid: u16) -> Option<u64> {
-        self.find(0, address, asid)
-            .map(|entry| entry.physical | (address & entry.mask))
-    }
-
     fn second_index(&self, address: u64) -> usize {
         (address >> 12) as usize & self.second.len().wrapping_sub(1)
     }

@@ -16,6 +16,7 @@ mod csr;
 mod execute;
 mod execute_memory;
 mod execute_system;
+mod fetch;
 mod isa;
 mod lines;
 mod load_store_queue;
@@ -36,13 +37,15 @@ mod window_tests;
 
 pub use bus::{Access, Bus, BusFault, DeviceRead, DeviceWrite, Place, Timing};
 pub use config::HartConfig;
+pub use load_store_queue::LineBytes;
 pub use statistics::HartStatistics;
 
 pub use self::core::Privilege;
 
-use self::block::{BlockCache, read_instruction};
+use self::block::BlockCache;
 use self::core::{Core, Exception, Exit, Mode, NO_LINE, Purpose, TokenWait};
 use self::execute::{End, run_blocks};
+use self::fetch::{FetchBuffer, Missing};
 use self::pmp::Need;
 use crate::types::Tick;
 
@@ -109,6 +112,7 @@ enum Resume {
 pub struct Hart {
     core: Core,
     blocks: BlockCache,
+    fetched: FetchBuffer,
     resume: Option<Resume>,
     config: HartConfig,
     data_sets: u32,
@@ -120,6 +124,7 @@ impl Hart {
         Self {
             core: Core::new(config, hart_id, 1),
             blocks: BlockCache::new(config),
+            fetched: FetchBuffer::new(config.line.into()),
             resume: None,
             config: config.clone(),
             data_sets: 1,
@@ -252,7 +257,12 @@ impl Hart {
                     }
                     return Ok((block, 0));
                 }
-                Some(Resume::Start) => {}
+                Some(Resume::Start) => {
+                    if let Some(token) = self.core.fetches.iter().flatten().next() {
+                        self.resume = Some(Resume::Start);
+                        return Err(Stop::Pending(*token));
+                    }
+                }
                 None => {
                     if self.core.base >= self.core.horizon {
                         return Err(Stop::Horizon);
@@ -290,19 +300,12 @@ impl Hart {
     /// Finds or decodes the block at the program counter and fetches its line.
     #[inline]
     fn next_block<B: Bus>(&mut self, bus: &mut B) -> Result<usize, Exit> {
-        let core = &mut self.core;
-        if core.forget_blocks {
+        if self.core.forget_blocks {
             self.blocks.clear();
-            core.forget_blocks = false;
+            self.fetched.clear();
+            self.core.forget_blocks = false;
         }
-        let pc = core.pc;
-        let (block, physical, second) = match core.mmu.quick(Need::Execute, pc) {
-            Some(physical) => match self.blocks.get(bus, physical, false) {
-                Some(block) => (block, physical, None),
-                None => self.unusual_block(bus, physical, false)?,
-            },
-            None => self.unmapped_block(bus)?,
-        };
+        let (block, physical, second) = self.find_block(bus)?;
         let core = &mut self.core;
         let line = physical & core.line_mask;
         let straddles = self.blocks.block(block).straddles;
@@ -327,61 +330,90 @@ impl Hart {
         Ok(block)
     }
 
+    /// The block at the program counter, its physical address, and that of its second half if that is in another page.
+    #[inline]
+    fn find_block<B: Bus>(&mut self, bus: &mut B) -> Result<(usize, u64, Option<u64>), Exit> {
+        let Some(physical) = self.core.mmu.quick(Need::Execute, self.core.pc) else {
+            return self.unmapped_block(bus);
+        };
+        match self.blocks.get(bus, &mut self.fetched, physical, false) {
+            Ok(block) => Ok((block, physical, None)),
+            Err(missing) => self.unusual_block(bus, physical, missing),
+        }
+    }
+
     /// The next block when its page is not in the quick table.
     #[cold]
     fn unmapped_block<B: Bus>(&mut self, bus: &mut B) -> Result<(usize, u64, Option<u64>), Exit> {
         let pc = self.core.pc;
         let physical = self.core.translate(bus, pc, 2, Need::Execute, 0)?;
         let single = !self.core.pmp.uniform_page(physical);
-        let block = if bus.is_device(physical) {
-            None
-        } else {
-            self.blocks.get(bus, physical, single)
-        };
-        match block {
-            Some(block) if single && self.blocks.block(block).bytes == 4 => {
+        if bus.is_device(physical) {
+            return Err(fetch_fault(pc));
+        }
+        match self.blocks.get(bus, &mut self.fetched, physical, single) {
+            Ok(block) if single && self.blocks.block(block).bytes == 4 => {
                 self.core
                     .translate(bus, pc.wrapping_add(2), 2, Need::Execute, 0)?;
                 Ok((block, physical, None))
             }
-            Some(block) => Ok((block, physical, None)),
-            None => self.unusual_block(bus, physical, true),
+            Ok(block) => Ok((block, physical, None)),
+            Err(missing) => self.unusual_block(bus, physical, missing),
         }
     }
 
-    /// A block where there is none to decode: an instruction across pages, or a fault.
+    /// A block that cannot be decoded yet, or not in the usual way: its line has not been fetched, or its instruction lies across
+    /// pages, or there is none.
     #[cold]
     fn unusual_block<B: Bus>(
         &mut self,
         bus: &mut B,
         physical: u64,
-        check_device: bool,
+        missing: Missing,
     ) -> Result<(usize, u64, Option<u64>), Exit> {
+        if let Missing::Line(line) = missing {
+            return self.fetch_to_decode(bus, line);
+        }
         let pc = self.core.pc;
-        let fault = |value| {
-            Exit::Trap(Exception {
-                cause: trap::cause::FETCH_ACCESS,
-                value,
-            })
+        let low = match self.fetched.instruction(bus, physical) {
+            Ok(low) => low,
+            Err(Missing::Line(line)) => return self.fetch_to_decode(bus, line),
+            Err(Missing::Nothing) => return Err(fetch_fault(pc)),
         };
-        if check_device && bus.is_device(physical) {
-            return Err(fault(pc));
-        }
-        let low = read_instruction(bus, physical).ok_or(fault(pc))?;
-        if low & 3 != 3 || physical & 0xfff != 0xffe {
-            return Err(fault(pc.wrapping_add(2)));
-        }
         let next = pc.wrapping_add(2);
+        if low & 3 != 3 || physical & 0xfff != 0xffe {
+            return Err(fetch_fault(next));
+        }
         let second = self.core.translate(bus, next, 2, Need::Execute, 0)?;
         if bus.is_device(second) {
-            return Err(fault(next));
+            return Err(fetch_fault(next));
         }
-        let high = bus.read(second, 2).map_err(|_| fault(next))? as u32;
-        Ok((
-            self.blocks.across_pages(low | high << 16),
-            physical,
-            Some(second),
-        ))
+        let high = match self.fetched.half(bus, second) {
+            Ok(high) => high,
+            Err(Missing::Line(line)) => return self.fetch_to_decode(bus, line),
+            Err(Missing::Nothing) => return Err(fetch_fault(next)),
+        };
+        self.fetched.clear();
+        let block = self.blocks.across_pages(low | high << 16);
+        Ok((block, physical, Some(second)))
+    }
+
+    /// Fetches a line that the decoder needs, and decodes again.
+    #[cold]
+    fn fetch_to_decode<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        line: u64,
+    ) -> Result<(usize, u64, Option<u64>), Exit> {
+        self.core.admit(bus, line, Purpose::Fetch, 0)?;
+        if let Some(token) = self.core.fetch(bus, line) {
+            self.core.fetches = [Some(token), None];
+            self.core.ask_limit(bus);
+            return Err(Exit::Suspend(Stop::Pending(token)));
+        }
+        let there = self.fetched.take(bus, line);
+        assert!(there, "the line at {line:#x} was fetched and is not there");
+        self.find_block(bus)
     }
 
     /// Tells that the access of `token` completed at `at`. With it comes the line: its physical address and its bytes, which the
@@ -389,6 +421,12 @@ impl Hart {
     /// lost: the tile says so with a line of its own making.)
     pub fn complete(&mut self, token: u32, at: Tick, line: Option<(u64, &mut [u8])>) {
         self.core.complete(token, at, line);
+    }
+
+    /// The line at `address` for which the access of `token` waits is there: the hart does now what waits for it. [`Hart::complete`]
+    /// tells the time.
+    pub fn take_line(&mut self, token: u32, address: u64, line: &mut impl LineBytes) {
+        self.core.take_line(token, address, line);
     }
 
     /// Sets an interrupt input at the tick `at`. Also continues a hart in WFI or asleep if the interrupt is enabled in `mie`.
@@ -494,4 +532,12 @@ impl Hart {
     pub fn statistics(&self) -> &HartStatistics {
         &self.core.statistics
     }
+}
+
+/// An instruction at this virtual address cannot be fetched.
+fn fetch_fault(address: u64) -> Exit {
+    Exit::Trap(Exception {
+        cause: trap::cause::FETCH_ACCESS,
+        value: address,
+    })
 }

@@ -136,11 +136,11 @@ impl Core {
     }
 
     /// Whether a machine-mode trap handler at `target` can be fetched at all. Address 0 counts as "never set".
-    fn machine_can_fetch<B: Bus>(&self, bus: &mut B, target: u64) -> bool {
+    fn machine_can_fetch<B: Bus>(&self, bus: &B, target: u64) -> bool {
         target != 0
             && self.pmp.allows(target, 2, Need::Execute, true)
             && !bus.is_device(target)
-            && bus.read(target, 2).is_ok()
+            && bus.allows(target, 2, false)
     }
 
     /// MRET or SRET; the caller has checked the mode.

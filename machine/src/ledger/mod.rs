@@ -161,7 +161,7 @@ impl Ledger {
     }
 
     /// The last stretch of this victim, culprit and resource, which was `so_far` long, goes on for `ticks`: it stays one stretch, so
-    /// nothing depends on how often somebody looked at it.
+    /// nothing depends on how often it was looked at.
     pub fn lengthen(
         &mut self,
         victim: Owner,
@@ -257,8 +257,8 @@ impl Ledger {
         all
     }
 
-    /// Ticks that each culprit cost `victim`, greatest first; `by_resource` keeps resources apart, otherwise the
-    /// bookings of a culprit are added up under the resource where he cost most.
+    /// Ticks that each culprit cost `victim`, greatest first; `by_resource` keeps resources apart, otherwise the bookings of a culprit are
+    /// added up under the resource where it cost most.
     pub fn culprits_of(&self, victim: Owner, by_resource: bool) -> Vec<Booking> {
         let mut mine: Vec<Booking> = self
             .bookings()

@@ -1,11 +1,11 @@
-//! Processor time: who had a tile's hart while somebody else was ready, to the tick.
+//! Processor time: who had a tile's hart while others were ready, to the tick.
 //!
-//! Why it exists: an activity that is ready and does not run waits for somebody, like a request at a link. TileMux says by markers
+//! Why it exists: an activity that is ready and does not run waits for another, like a request at a link. TileMux says by markers
 //! from machine mode who is ready, whom it chose, and when it takes and leaves the hart; between two markers nothing changes, so each
 //! stretch is one booking for each activity that waits in it. What it deliberately does not know: policies, priorities, and why
 //! TileMux decides as it does.
 //!
-//! At each moment the hart belongs to one: to the activity that was chosen, or to TileMux while it works. An activity that is ready
+//! At each moment the hart has one owner: the activity that was chosen, or TileMux while it works. An activity that is ready
 //! - waits for itself (resource `processor budget`) until its budget lets it run, whoever runs meanwhile;
 //! - waits for whoever has the hart otherwise (resource `processor`). What TileMux does for a call or a fault of the activity that
 //!   ran is that one's own work, and only others wait for it; what it does at an interrupt is not.
@@ -116,7 +116,7 @@ pub struct Processor {
     works: bool,
     /// It has it because the chosen activity asked.
     asked: bool,
-    /// Times of those who are gone, by number.
+    /// Times of activities that are gone, by number.
     gone: BTreeMap<u16, Times>,
 }
 

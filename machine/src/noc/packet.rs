@@ -3,7 +3,7 @@
 //! A packet does not know the route or the state of any queue. It carries an [`Account`] from the first request of a
 //! transaction to the end of its last response, so that the ledger can be checked against the request itself.
 
-use crate::types::{Owner, Tick, TileId};
+use crate::types::{Line, Owner, Tick, TileId};
 use bulkhead_abi::message::Header;
 
 /// Where the time of a transaction went: always `end - started = service + waited`.
@@ -63,7 +63,7 @@ pub enum PacketKind {
     ReadResponse {
         /// The destination refused the access.
         error: bool,
-        /// The data, or `None` for cache lines: functional memory is read at the moment of the access.
+        /// The data, or `None` for cache lines: see [`Packet::line`].
         data: Option<Box<[u8]>>,
         /// Bytes on the wire.
         bytes: u32,
@@ -74,7 +74,7 @@ pub enum PacketKind {
         address: u64,
         /// Bytes, at most a chunk.
         bytes: u32,
-        /// The data, or `None` for cache lines: functional memory is already current.
+        /// The data, or `None` for cache lines: see [`Packet::line`].
         data: Option<Box<[u8]>>,
     },
     /// Answer to a write.
@@ -150,6 +150,8 @@ pub struct Packet {
     pub transaction: Transaction,
     /// Contents.
     pub kind: PacketKind,
+    /// The bytes of a cache line, where lines hold data.
+    pub line: Option<Line>,
     /// Where the transaction's time went. Whoever delays a packet outside the network (a DTU's latency) adds to it.
     pub account: Account,
 }
@@ -172,11 +174,12 @@ impl Packet {
             tag,
             transaction,
             kind,
+            line: None,
             account: Account::new(now),
         }
     }
 
-    /// Turns the packet into the one that answers it.
+    /// Turns the packet into the one that answers it; a line stays in it.
     pub fn answer(&mut self, kind: PacketKind) {
         std::mem::swap(&mut self.source, &mut self.destination);
         self.kind = kind;
@@ -191,6 +194,7 @@ impl Packet {
             tag: self.tag,
             transaction: self.transaction,
             kind,
+            line: None,
             account: self.account,
         }
     }

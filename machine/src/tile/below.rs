@@ -10,7 +10,7 @@ use crate::dtu::Dtu;
 use crate::fabric::Fabric;
 use crate::ledger::Ledger;
 use crate::noc::{Account, Packet, PacketKind, Transaction};
-use crate::types::{Owner, Tick};
+use crate::types::{LINE_MAX, Line, Owner, Tick};
 
 /// What lies below the caches: windows, token bucket, network.
 pub(super) struct Below<'a> {
@@ -78,19 +78,26 @@ impl Below<'_> {
     }
 
     /// False: the line is lost, and not under way.
-    pub fn write_line(&mut self, at: Tick, address: u64, owner: Owner) -> bool {
+    pub fn write_line(
+        &mut self,
+        at: Tick,
+        address: u64,
+        owner: Owner,
+        tag: u32,
+        bytes: &[u8],
+    ) -> bool {
         // A line whose window was closed meanwhile is lost, as on hardware.
         let Some((window, target)) = self.local.window(address, 1, true) else {
             return false;
         };
         let destination = window.tile;
         self.pay(at, owner);
-        let packet = Packet::request(
+        let mut packet = Packet::request(
             at,
             self.local.id,
             destination,
             owner,
-            0,
+            tag,
             Transaction::CacheWrite,
             PacketKind::WriteRequest {
                 address: target,
@@ -98,9 +105,19 @@ impl Below<'_> {
                 data: None,
             },
         );
+        if !bytes.is_empty() {
+            packet.line = Some(inline(bytes));
+        }
         self.local.send(at, packet, self.fabric);
         true
     }
+}
+
+/// A line as a packet carries it.
+fn inline(bytes: &[u8]) -> Line {
+    let mut line = [0; LINE_MAX];
+    line[..bytes.len()].copy_from_slice(bytes);
+    line
 }
 
 impl Lower for Below<'_> {
@@ -122,17 +139,21 @@ impl Lower for Below<'_> {
         true
     }
 
-    fn write_back(&mut self, at: Tick, address: u64, owner: Owner) -> bool {
+    fn write_back(&mut self, at: Tick, address: u64, owner: Owner, tag: u32, bytes: &[u8]) -> bool {
         if self.local.window(address, 1, true).is_none() {
             return false;
         }
         if self.deferring() {
+            assert!(
+                bytes.is_empty(),
+                "a unit pushes out the line at {address:#x}, which holds data"
+            );
             self.local
                 .deferred
                 .push(Deferred::Write { at, address, owner });
             true
         } else {
-            self.write_line(at, address, owner)
+            self.write_line(at, address, owner, tag, bytes)
         }
     }
 

@@ -8,7 +8,9 @@ use crate::device::clint::ClintEffect;
 use crate::device::exit_code;
 use crate::dtu::{Dtu, WriteEffect};
 use crate::fabric::Fabric;
-use crate::hart::{Access, Bus, BusFault, DeviceRead, DeviceWrite, InterruptLine, Place, Timing};
+use crate::hart::{
+    Access, Bus, BusFault, DeviceRead, DeviceWrite, Hart, InterruptLine, Place, Stop, Timing,
+};
 use crate::ledger::Resource;
 use crate::observe::Marker;
 use crate::timeline::Event;
@@ -27,7 +29,8 @@ const NOWHERE: Place = u64::MAX;
 /// Offset of the second hart's software interrupt register in the CLINT, as SiFive's map has it.
 const SECOND_SOFTWARE: u64 = bulkhead_abi::memory_map::CLINT_MSIP + 4;
 
-pub(super) struct TileBus<'a> {
+/// Lines hold `DATA`, or memory is flat.
+pub(super) struct TileBus<'a, const DATA: bool> {
     pub unit: Option<&'a mut Dtu>,
     pub caches: &'a mut Hierarchy,
     pub local: &'a mut Local,
@@ -38,7 +41,7 @@ pub(super) struct TileBus<'a> {
     pub other: Tick,
 }
 
-impl TileBus<'_> {
+impl<const DATA: bool> TileBus<'_, DATA> {
     fn owner(&self) -> Owner {
         self.local.owner
     }
@@ -209,13 +212,31 @@ fn timing(outcome: Outcome) -> Timing {
     }
 }
 
+impl TileBus<'_, false> {
+    /// Runs a hart of the tile, with the memory that the tile has.
+    pub fn run(mut self, hart: &mut Hart, horizon: Tick) -> Stop {
+        if !self.local.holds_data {
+            return hart.run(&mut self, horizon);
+        }
+        let mut bus = TileBus::<true> {
+            unit: self.unit,
+            caches: self.caches,
+            local: self.local,
+            fabric: self.fabric,
+            second: self.second,
+            other: self.other,
+        };
+        hart.run(&mut bus, horizon)
+    }
+}
+
 /// Offset in a device's range.
 fn within(physical: u64, base: u64, size: u64) -> Option<u64> {
     let offset = physical.wrapping_sub(base);
     (offset < size).then_some(offset)
 }
 
-impl Bus for TileBus<'_> {
+impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     #[inline]
     fn regulates(&self) -> bool {
         self.local.holds_back
@@ -264,6 +285,7 @@ impl Bus for TileBus<'_> {
         if !self.allows(physical, bytes.into(), false) {
             return Err(BusFault);
         }
+        assert!(!DATA, "{physical:#x} is read past the caches");
         let place = self.place(physical, false);
         Ok(self.read_place(place, bytes))
     }
@@ -274,6 +296,9 @@ impl Bus for TileBus<'_> {
 
     #[inline]
     fn place(&self, physical: u64, write: bool) -> Place {
+        if DATA {
+            return self.caches.data_place(physical) as Place;
+        }
         let window = self.local.window(physical, 1, write);
         window.map_or(NOWHERE, |(window, at)| {
             (window.memory as u64) << MEMORY_SHIFT | at
@@ -281,7 +306,18 @@ impl Bus for TileBus<'_> {
     }
 
     #[inline]
+    fn is_at(&self, physical: u64, place: Place) -> bool {
+        !DATA || self.caches.is_at(physical, place as usize)
+    }
+
+    #[inline]
     fn read_place(&mut self, place: Place, bytes: u8) -> u64 {
+        if DATA {
+            let (at, bytes) = (place as usize, usize::from(bytes));
+            let mut value = [0; 8];
+            value[..bytes].copy_from_slice(&self.caches.data_bytes()[at..at + bytes]);
+            return u64::from_le_bytes(value);
+        }
         let (offset, bytes) = ((place & OFFSET) as usize, usize::from(bytes));
         let memory = self.fabric.ram.get((place >> MEMORY_SHIFT) as usize);
         let mut value = [0; 8];
@@ -293,6 +329,12 @@ impl Bus for TileBus<'_> {
 
     #[inline]
     fn write_place(&mut self, place: Place, bytes: u8, value: u64) {
+        if DATA {
+            let (at, bytes) = (place as usize, usize::from(bytes));
+            let there = &mut self.caches.data_bytes_mut()[at..at + bytes];
+            there.copy_from_slice(&value.to_le_bytes()[..bytes]);
+            return;
+        }
         let (offset, bytes) = ((place & OFFSET) as usize, usize::from(bytes));
         let memory = self.fabric.ram.get_mut((place >> MEMORY_SHIFT) as usize);
         if let Some(there) = memory.and_then(|memory| memory.get_mut(offset..offset + bytes)) {
@@ -303,8 +345,36 @@ impl Bus for TileBus<'_> {
     #[inline]
     fn store(&mut self, now: Tick, physical: u64, place: Place, bytes: u8, value: u64) {
         self.write_place(place, bytes, value);
-        if self.local.htif.is_at(physical) {
-            self.local.stored_to_host(now, physical, value, self.fabric);
+        if DATA {
+            self.caches.wrote(physical);
+        }
+        if self.local.htif.is_at(physical) && self.local.stored_to_host(now, value) {
+            self.write_place(place, 8, 0);
+        }
+    }
+
+    fn reserve(&mut self, physical: u64) {
+        if DATA {
+            self.caches.reserve(physical);
+        }
+    }
+
+    fn take_reservation(&mut self, physical: u64) -> Option<bool> {
+        DATA.then(|| self.caches.take_reservation(physical))
+    }
+
+    fn lines_hold_data(&self) -> bool {
+        DATA
+    }
+
+    fn instruction_line(&mut self, line: u64, bytes: &mut [u8]) -> bool {
+        let there = self.caches.instruction_line(line);
+        there.map(|there| bytes.copy_from_slice(there)).is_some()
+    }
+
+    fn empty_instruction_cache(&mut self) {
+        if DATA {
+            self.caches.empty_instruction_cache();
         }
     }
 

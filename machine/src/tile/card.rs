@@ -1,7 +1,7 @@
 //! The tile as its network card sees it.
 //!
-//! Why it exists: the card's accesses pass the same caches, windows and bucket as those of the hart and the unit, and its
-//! interrupts reach whoever the kernel gave the card to. It does not know what the card does.
+//! Why it exists: the card's accesses pass the same caches, windows and bucket as those of the hart and the unit, and its interrupts reach
+//! the activity that the kernel gave the card to. It does not know what the card does.
 
 use super::{Below, FROM_CABLE, FROM_CARD, Local, Signal, Tile, TileEnv, TileEvent};
 use crate::cache::Hierarchy;

@@ -1,4 +1,4 @@
-//! The parts of a tile that are no component: windows, the sending of packets, what follows an action of the unit.
+//! The parts of a tile that are not components: windows, the sending of packets, what follows an action of the unit.
 //!
 //! Why it exists: hart, unit, card and caches all leave the tile through here. It does not know who asks.
 
@@ -62,28 +62,11 @@ impl Local {
         Some((window.memory, from..from + length as usize, writable))
     }
 
-    /// The line of the host's word has come, and perhaps a store with it.
+    /// A store to the host's word is in its line. True: the word is to be cleared.
     #[cold]
-    pub(super) fn look_at_host(&mut self, now: Tick, fabric: &mut Fabric) {
-        let word = self.htif.word();
-        if let Some((window, at)) = self.window(word, 8, false)
-            && let Some(value) = fabric.ram[window.memory][at as usize..].first_chunk()
-        {
-            let value = u64::from_le_bytes(*value);
-            self.stored_to_host(now, word, value, fabric);
-            self.recall = false;
-        }
-    }
-
-    /// A store to the host's word is in its line.
-    #[cold]
-    pub(super) fn stored_to_host(
-        &mut self,
-        now: Tick,
-        physical: u64,
-        value: u64,
-        fabric: &mut Fabric,
-    ) {
+    pub(super) fn stored_to_host(&mut self, now: Tick, value: u64) -> bool {
+        // The hart stops at the end of its block: the run may be over.
+        self.recall = true;
         match self.htif.effect(value) {
             HtifEffect::None => {}
             HtifEffect::Exit(code) => self.finish(now, End::Exit(code)),
@@ -91,16 +74,10 @@ impl Local {
                 if let Some(uart) = &mut self.uart {
                     uart.put(byte);
                 }
-                if let Some((window, at)) = self.window(physical, 8, true) {
-                    let (memory, at) = (window.memory, at as usize);
-                    if let Some(word) = fabric.ram[memory].get_mut(at..at + 8) {
-                        word.fill(0);
-                    }
-                }
+                return true;
             }
         }
-        // The hart stops at the end of its block: the run may be over.
-        self.recall = true;
+        false
     }
 
     pub(super) fn synchronise(&mut self, unit: &Dtu, caches: &mut Hierarchy, fabric: &Fabric) {
@@ -175,7 +152,7 @@ impl Local {
                     account,
                 } => lower.request_line(at, address, owner, tag, account),
                 Deferred::Write { at, address, owner } => {
-                    if !lower.write_line(at, address, owner) {
+                    if !lower.write_line(at, address, owner, 0, &[]) {
                         self.lose_line(at, owner);
                     }
                 }

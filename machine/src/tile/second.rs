@@ -1,6 +1,6 @@
 //! The second hart of a tile: the interrupt hart of m3-rtas24, section III-B2.
 //!
-//! Why it exists: a message for an activity that does not run interrupts somebody. With one hart that is the hart on which a
+//! Why it exists: a message for an activity that is not running interrupts a hart. With one hart that is the hart on which a
 //! high-priority application runs; with two it is the other one, which shares caches and unit and runs nothing else. What it
 //! deliberately does not know: what the harts do. Both act in the order of their times, the first one first in one tick.
 //!
@@ -65,7 +65,7 @@ impl Tile {
         let Some(second) = &mut self.second else {
             return;
         };
-        let mut bus = TileBus {
+        let bus = TileBus {
             unit: self.unit.as_mut(),
             caches: &mut self.caches,
             local: &mut self.local,
@@ -73,7 +73,7 @@ impl Tile {
             second: true,
             other: first,
         };
-        match second.hart.run(&mut bus, horizon.min(first)) {
+        match bus.run(&mut second.hart, horizon.min(first)) {
             Stop::Horizon | Stop::Device | Stop::Tokens => {}
             Stop::Pending(_) | Stop::WaitForInterrupt | Stop::Sleep | Stop::Halted => {
                 second.runnable = false;

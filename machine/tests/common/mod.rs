@@ -1,4 +1,5 @@
 //! Small programs and chips for tests of whole machines.
+#![allow(dead_code)] // Each test program uses its own part.
 
 use bulkhead_abi::dtu::{
     Command, Endpoint, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
@@ -148,13 +149,14 @@ impl Program {
     }
 
     pub fn start(&self, machine: &mut Machine, tile: TileId) {
+        self.start_at(machine, tile, 0);
+    }
+    /// Starts the program at so many bytes from the start of the tile's memory.
+    pub fn start_at(&self, machine: &mut Machine, tile: TileId, offset: u64) {
         let bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        machine
-            .load_tile(tile, MEMORY_BASE, &bytes)
-            .expect("memory");
-        machine
-            .start_hart(tile, MEMORY_BASE, tile.into(), 0)
-            .expect("tile");
+        let at = MEMORY_BASE + offset;
+        machine.load_tile(tile, at, &bytes).expect("memory");
+        machine.start_hart(tile, at, tile.into(), 0).expect("tile");
     }
 }
 
@@ -187,15 +189,34 @@ fn cache(size: u64, latency: u64) -> CacheConfig {
 /// Ticks of 4 GHz: harts and units 2 GHz, network 1 GHz, memory 800 MHz; a crossbar; one memory; each tile has its share
 /// of it in window 0.
 pub fn chip(tiles: u16) -> Machine {
+    let mut machine = Machine::new(&platform(PlatformKind::Tiled, tiles)).expect("valid");
+    for tile in 0..tiles {
+        set(
+            &mut machine,
+            tile,
+            0,
+            memory(u64::from(tile) * SHARE, SHARE, TLB_READ | TLB_WRITE),
+        );
+    }
+    machine
+}
+
+/// The same chip without units: each tile has the whole memory.
+pub fn bare_chip(tiles: u16) -> Machine {
+    Machine::new(&platform(PlatformKind::Bare, tiles)).expect("valid")
+}
+
+pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
+    let unit = (kind == PlatformKind::Tiled).then(|| DtuConfig {
+        cycle: 2,
+        endpoints: 64,
+        ..DtuConfig::default()
+    });
     let tile = |id| TileConfig {
         l1i: Some(cache(16 << 10, 2)),
         l1d: Some(cache(16 << 10, 2)),
         l2: Some(cache(64 << 10, 12)),
-        dtu: Some(DtuConfig {
-            cycle: 2,
-            endpoints: 64,
-            ..DtuConfig::default()
-        }),
+        dtu: unit.clone(),
         privileged: id == 0,
         ..TileConfig::new(
             id,
@@ -205,9 +226,9 @@ pub fn chip(tiles: u16) -> Machine {
             },
         )
     };
-    let config = PlatformConfig {
+    PlatformConfig {
         name: "test".into(),
-        kind: PlatformKind::Tiled,
+        kind,
         ticks_per_second: 4_000_000_000,
         timebase_hz: 10_000_000,
         tiles: (0..tiles).map(tile).collect(),
@@ -226,17 +247,7 @@ pub fn chip(tiles: u16) -> Machine {
             ..NetworkConfig::default()
         },
         seed: 1,
-    };
-    let mut machine = Machine::new(&config).expect("valid");
-    for tile in 0..tiles {
-        set(
-            &mut machine,
-            tile,
-            0,
-            memory(u64::from(tile) * SHARE, SHARE, TLB_READ | TLB_WRITE),
-        );
     }
-    machine
 }
 
 pub fn set(machine: &mut Machine, tile: TileId, index: u16, endpoint: Endpoint) {

@@ -2,7 +2,7 @@
 //!
 //! Why it exists: the reader, the defaults, the canonical output, overrides and the test of the XML schema files all
 //! take the language from here, so it is written once. What it deliberately does not know: rules that join several
-//! elements; those stand in `platform::check` and `system::check`.
+//! elements; those are in `platform::check` and `system::check`.
 
 mod platform;
 mod system;
@@ -48,7 +48,7 @@ pub enum Kind {
     Cost,
     /// A time, or a percentage of the period.
     Quota,
-    /// Messages under way, 1 to so many, or `unlimited`.
+    /// Messages under way, 1 to this many, or `unlimited`.
     Credits {
         /// Most that are counted.
         max: u64,
@@ -73,14 +73,14 @@ pub struct AttributeRule {
     pub about: &'static str,
 }
 
-/// An element that may stand in another one.
+/// An element that may occur in another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildRule {
     /// Name.
     pub name: &'static str,
-    /// How often it must stand.
+    /// How often it must occur.
     pub min: usize,
-    /// How often it may stand.
+    /// How often it may occur.
     pub max: usize,
 }
 

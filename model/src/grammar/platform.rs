@@ -32,7 +32,7 @@ const HARTS: super::Kind = Integer { min: 1, max: 2 };
 const SOURCE: AttributeRule = optional(
     "source",
     NOTE,
-    "Where the values come from; or `assumption: ...` with the reason.",
+    "Source of the values; or `assumption: ...` with the reason.",
 );
 const CLOCK: AttributeRule = required("clock", Name, "The clock that its cycles are counted in.");
 
@@ -66,13 +66,13 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "origin",
-        about: "Where the values of some of the parent's attributes come from.",
+        about: "Source of the values of some of the parent's attributes.",
         attributes: &[
             required("of", NOTE, "Names of attributes, separated by spaces."),
             required(
                 "source",
                 NOTE,
-                "Where the values come from; or `assumption: ...` with the reason.",
+                "Source of the values; or `assumption: ...` with the reason.",
             ),
         ],
         children: &[],
@@ -111,7 +111,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             required(
                 "load-to-use",
                 LATENCY,
-                "Issue of a load that hits the first level until an instruction can use the result.",
+                "Time from the issue of a load that hits the first level until an instruction can use the result.",
             ),
             required(
                 "multiply",
@@ -221,7 +221,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                     min: 64,
                     max: 1 << 32,
                 },
-                "Bytes in all.",
+                "Size in bytes.",
             ),
             required("ways", Integer { min: 1, max: 64 }, "Ways of a set."),
             required(
@@ -243,7 +243,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "replacement",
                 Choice(&["lru", "tree-plru", "random"]),
                 "lru",
-                "Which line is given up.",
+                "Which line is replaced.",
             ),
             SOURCE,
         ],
@@ -289,27 +289,27 @@ pub const ELEMENTS: &[ElementRule] = &[
             required(
                 "read",
                 CYCLES,
-                "Start of a read command until the first network request.",
+                "Time from the start of a read command to the first network request.",
             ),
             required(
                 "write",
                 CYCLES,
-                "Start of a write command until the first network request.",
+                "Time from the start of a write command to the first network request.",
             ),
             required(
                 "send",
                 CYCLES,
-                "Start of a send command until the message leaves.",
+                "Time from the start of a send command until the message leaves.",
             ),
             required(
                 "reply",
                 CYCLES,
-                "Start of a reply command until the message leaves.",
+                "Time from the start of a reply command until the message leaves.",
             ),
             required(
                 "receive",
                 CYCLES,
-                "Arrival of a message until it can be fetched.",
+                "Time from the arrival of a message until it can be fetched.",
             ),
             required("fetch", CYCLES, "Cycles of a fetch command."),
             required("acknowledge", CYCLES, "Cycles of an acknowledge command."),
@@ -322,7 +322,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "cache",
                 Choice(&["l1", "l2"]),
                 "l2",
-                "The tile's cache that local data moves through: `l1`, the first-level data cache with its miss registers, beside the hart; `l2`, the second level, or the first where there is none.",
+                "The tile's cache that local data moves through: `l1` is the first-level data cache with its miss registers, beside the hart; `l2` is the second level, or the first if there is none.",
             ),
             SOURCE,
         ],
@@ -342,7 +342,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "queue",
                 Integer { min: 2, max: 1024 },
                 "256",
-                "Entries of a queue at most, a power of two.",
+                "Most entries of a queue, a power of two.",
             ),
             default(
                 "buffer",
@@ -351,13 +351,13 @@ pub const ELEMENTS: &[ElementRule] = &[
                     max: 1 << 24,
                 },
                 "64KiB",
-                "Bytes of frames that wait in it for buffers of the driver; what does not fit is lost.",
+                "Bytes of frames that can wait in it for buffers of the driver; a frame that does not fit is lost.",
             ),
             default(
                 "parallel",
                 Integer { min: 1, max: 16 },
                 "4",
-                "Accesses to memory under way at once for the data of a frame, each of a cache line at most.",
+                "Memory accesses under way at once for the data of a frame, each of at most a cache line.",
             ),
             SOURCE,
         ],
@@ -365,14 +365,14 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "accelerator",
-        about: "A streaming unit that a tile has in place of a hart. It is driven by messages and moves its data itself.",
+        about: "A streaming unit that a tile has in place of a hart. Messages drive it, and it moves its data itself.",
         attributes: &[
             required("name", Name, "Name of the unit."),
             CLOCK,
             required(
                 "operation",
                 Choice(&["copy", "checksum", "edge", "rogue"]),
-                "What it computes: nothing, the CRC-32 of IEEE 802.3, the edges of an image of one byte a pixel (Sobel); or, for tests of the isolation, whatever an attacker wants.",
+                "What it computes: nothing, the CRC-32 of IEEE 802.3, or the edges of an image of one byte a pixel (Sobel); or, for tests of the isolation, whatever an attacker wants.",
             ),
             required(
                 "bytes-per-cycle",
@@ -393,7 +393,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "row",
                 Size { min: 1, max: 4096 },
                 "4096B",
-                "Bytes of a row at most, where it keeps rows.",
+                "Most bytes of a row, for operations that keep rows.",
             ),
             SOURCE,
         ],
@@ -421,29 +421,37 @@ pub const ELEMENTS: &[ElementRule] = &[
             required(
                 "bus",
                 Size { min: 1, max: 64 },
-                "Bytes that the data bus moves on an edge, a power of two.",
+                "Bytes that the data bus moves on a clock edge, a power of two.",
             ),
             required(
                 "burst",
                 Size { min: 16, max: 512 },
                 "Bytes of a burst, a power of two.",
             ),
-            required("cas", CYCLES, "Column access to first data (tCL)."),
+            required(
+                "cas",
+                CYCLES,
+                "Time from column access to first data (tCL).",
+            ),
             required(
                 "activate",
                 CYCLES,
-                "Activation of a row to column access (tRCD).",
+                "Time from activation of a row to column access (tRCD).",
             ),
-            required("precharge", CYCLES, "Precharge to activation (tRP)."),
+            required(
+                "precharge",
+                CYCLES,
+                "Time from precharge to activation (tRP).",
+            ),
             required(
                 "write-recovery",
                 CYCLES,
-                "End of write data to precharge (tWR).",
+                "Time from the end of write data to precharge (tWR).",
             ),
             required(
                 "refresh-interval",
                 CYCLES,
-                "Distance of refreshes (tREFI); 0: no refresh.",
+                "Interval between refreshes (tREFI); 0: no refresh.",
             ),
             required("refresh", CYCLES, "Length of a refresh (tRFC)."),
             required("frontend", CYCLES, "Fixed latency of the controller."),
@@ -582,7 +590,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             required(
                 "router",
                 CYCLES,
-                "Head of a packet in a router until the output link.",
+                "Time of a packet's head in a router until the output link.",
             ),
             required(
                 "interface",
@@ -622,7 +630,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "accelerator",
                 Name,
-                "Its logic is this unit instead of a hart (tiled platforms); the pipeline then means nothing.",
+                "It has this unit instead of a hart (tiled platforms); the pipeline then has no meaning.",
             ),
             optional(
                 "network-card",
@@ -633,13 +641,13 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "router",
                 TILE,
                 "0",
-                "Router that it is attached to (meshes).",
+                "The router that it is attached to (meshes).",
             ),
             default(
                 "privileged",
                 Boolean,
                 "false",
-                "Its DTU may configure others: the kernel's tile.",
+                "Its DTU may configure other DTUs: the kernel's tile.",
             ),
             default(
                 "shared",
@@ -651,7 +659,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "harts",
                 HARTS,
                 "1",
-                "2: a second hart takes the interrupts for messages to activities that do not run (tiled platforms).",
+                "2: a second hart takes the interrupts for messages to activities that are not running (tiled platforms).",
             ),
             default("exit", Boolean, "false", "It has an exit device."),
             default("uart", Boolean, "false", "It has a console."),
@@ -677,7 +685,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "router",
                 TILE,
                 "0",
-                "Router that it is attached to (meshes).",
+                "The router that it is attached to (meshes).",
             ),
             SOURCE,
         ],

@@ -44,7 +44,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "duration",
                 Time,
                 "100ms",
-                "Simulated time of a run at most.",
+                "Longest simulated time of a run.",
             ),
             optional(
                 "manager-tile",
@@ -57,7 +57,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                     min: 1 << 16,
                     max: 1 << 29,
                 },
-                "Memory of the root resource manager; without it 2 MiB, or more if it needs that to read the description.",
+                "Memory of the root resource manager; without it, 2 MiB, or more if the manager needs that to read the description.",
             ),
             optional("about", TEXT, "What the system shows, in one sentence."),
         ],
@@ -103,20 +103,20 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "tilemux",
-        about: "The multiplexer of a tile: lets applications share the tile, and says how.",
+        about: "The multiplexer of a tile. It lets applications share the tile, and says how.",
         attributes: &[
             required("tile", TILE, "The tile."),
             default(
                 "policy",
                 Choice(&["throughput", "realtime"]),
                 "throughput",
-                "`throughput`: time slices for everybody in turn. `realtime`: fixed priorities; applications without <cpu> come last.",
+                "`throughput`: time slices for all applications in turn. `realtime`: fixed priorities; applications without <cpu> come last.",
             ),
             default(
                 "slice",
                 Time,
                 "1ms",
-                "Time slice for those of equal rank: 10us to 1s.",
+                "Time slice of applications with equal rank: 10us to 1s.",
             ),
             optional(
                 "for",
@@ -128,7 +128,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "cable",
-        about: "Joins two network cards, of this chip or of this one and the peer's.",
+        about: "Joins two network cards: both of this chip, or one of this chip and one of the peer's.",
         attributes: &[
             required("from", TILE, "A tile with a network card."),
             optional("to", TILE, "Another tile of this chip with a network card."),
@@ -141,27 +141,27 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "delay",
                 Time,
                 "1us",
-                "From the moment when a frame has left to the moment when it has arrived: 100ns to 1s.",
+                "Time from when a frame has left to when it has arrived: 100ns to 1s.",
             ),
             default(
                 "loss",
                 MILLIONTHS,
                 "0",
-                "Of a million frames so many are lost.",
+                "How many of a million frames are lost.",
             ),
             default(
                 "duplicate",
                 MILLIONTHS,
                 "0",
-                "Of a million frames so many arrive twice.",
+                "How many of a million frames arrive twice.",
             ),
             default(
                 "reorder",
                 MILLIONTHS,
                 "0",
-                "Of a million frames so many arrive later, so that others overtake them.",
+                "How many of a million frames arrive late, so that others overtake them.",
             ),
-            default("late", Time, "50us", "By how much they are later."),
+            default("late", Time, "50us", "How late they are."),
             default(
                 "seed",
                 Integer {
@@ -169,14 +169,14 @@ pub const ELEMENTS: &[ElementRule] = &[
                     max: u32::MAX as u64,
                 },
                 "1",
-                "Seed of the chance: the n-th frame of a direction always has the same fate.",
+                "Random seed: the n-th frame of a direction always has the same fate.",
             ),
         ],
         children: &[],
     },
     ElementRule {
         name: "peer",
-        about: "Another chip with software of its own, that runs at the same time. Its results are not reported; its console is printed.",
+        about: "Another chip with its own software that runs at the same time. Its results and its console follow those of this chip.",
         attributes: &[
             required("name", Name, "Its name."),
             optional(
@@ -213,14 +213,14 @@ pub const ELEMENTS: &[ElementRule] = &[
                     min: 1 << 16,
                     max: 1 << 29,
                 },
-                "Its memory; without it 2 MiB, or more if it needs that to read its part of the description.",
+                "Its memory; without it, 2 MiB, or more if the manager needs that to read its part of the description.",
             ),
         ],
         children: SUBSYSTEM,
     },
     ElementRule {
         name: "domain",
-        about: "Applications of one criticality that belong together.",
+        about: "A group of related applications with the same criticality.",
         attributes: &[
             required("name", Name, "Name of the domain."),
             default(
@@ -240,7 +240,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "tile",
                 TILE,
-                "Its tile; without it, the first free tile, or the shared one with the fewest on it if none is free.",
+                "Its tile; without it, the first free tile, or, if none is free, the shared tile with the fewest applications.",
             ),
             required("program", FIELD, "Its program, such as `control/sensor`."),
             default(
@@ -258,34 +258,34 @@ pub const ELEMENTS: &[ElementRule] = &[
                     min: 1 << 12,
                     max: 1 << 28,
                 },
-                "Its stack, of that; without it 16 KiB, or a quarter of the memory if that is less.",
+                "The part of that memory for its stack; without it, 16 KiB, or a quarter of the memory if that is less.",
             ),
             optional(
                 "memory-tile",
                 TILE,
-                "Memory tile that its memory comes from; without it, the first that has room.",
+                "Memory tile that its memory comes from; without it, the first one with room.",
             ),
             default(
                 "background",
                 Boolean,
                 "false",
-                "The run does not wait for it: a run ends when every other application has ended. If all are in the background, it lasts for its whole duration.",
+                "The run does not wait for it: a run ends when every other application has ended. If all are in the background, the run lasts for its whole duration.",
             ),
             optional(
                 "device",
                 Choice(&["network-card"]),
-                "The device of its tile that it drives: nobody else gets it. Its interrupts are messages to the receive gate `interrupt`.",
+                "The device of its tile that it drives; nobody else gets the device. Interrupts arrive as messages at the receive gate `interrupt`.",
             ),
             default(
                 "heap",
                 Choice(&["eager", "lazy"]),
                 "eager",
-                "When the pages of its heap are mapped: all at its start, or each at its first use, which then takes a page fault.",
+                "When the pages of its heap are mapped: all when it starts, or each at its first use, which then takes a page fault.",
             ),
             optional(
                 "pager",
                 PLACE,
-                "The application of the same manager that gives it the pages of its heap when they are used, such as `tiled/pager`; it has the receive gate `faults`.",
+                "The application of the same manager that provides the pages of its heap on first use, such as `tiled/pager`. The pager has the receive gate `faults`.",
             ),
         ],
         children: &[
@@ -302,36 +302,36 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "service",
-        about: "The application serves others: they may open sessions at its gates `priority-0`, `priority-1`, .... An application with several services gives them names, all but one.",
+        about: "The application serves others: they may open sessions at its gates `priority-0`, `priority-1`, .... If an application has several services, all but one need a name.",
         attributes: &[
             optional(
                 "name",
                 Name,
-                "Name of the service, whose gates are `NAME-priority-0`, ... then.",
+                "Name of the service. Its gates are then `NAME-priority-0`, ....",
             ),
             default(
                 "sessions",
                 Integer { min: 1, max: 64 },
                 "16",
-                "Sessions at each of its gates at most.",
+                "Most sessions at each of its gates.",
             ),
             default(
                 "scope",
                 Choice(&["manager", "system"]),
                 "manager",
-                "Who may open sessions: applications of its manager and of those below, or everybody.",
+                "Who may open sessions: applications of its manager and of managers below, or everybody.",
             ),
             default(
                 "restart",
                 Choice(&["never", "on-failure"]),
                 "never",
-                "Whether its manager starts the application again when it stops otherwise than with 0; sessions end, and clients open new ones.",
+                "Whether its manager restarts the application when it stops with anything but 0; its sessions end, and clients open new ones.",
             ),
             default(
                 "restarts",
                 Integer { min: 1, max: 1000 },
                 "3",
-                "How often at most.",
+                "Most restarts.",
             ),
         ],
         children: &[],
@@ -349,7 +349,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "service",
                 Name,
-                "Which of its services; without it, that without a name, or the only one.",
+                "Which of its services; without it, the one without a name, or the only one.",
             ),
             default(
                 "priority",
@@ -361,7 +361,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "credits",
                 Integer { min: 1, max: 32 },
                 "1",
-                "Requests under way at most.",
+                "Most requests under way.",
             ),
             optional(
                 "label",
@@ -369,13 +369,13 @@ pub const ELEMENTS: &[ElementRule] = &[
                     min: 0,
                     max: u64::MAX,
                 },
-                "Number that the service sees in each request; without it, the senders of a gate are counted from 0.",
+                "Number that the service sees in each request; without it, the senders of a gate are numbered from 0.",
             ),
             default(
                 "patience",
                 Time,
                 "50ms",
-                "How long it waits for the service to be offered, before its start and from when the service's application runs; then it is not started.",
+                "How long the application waits, before its start, for the service to be offered. The time begins when the service's application runs; below another manager, with the last word about it. After that, the application is not started.",
             ),
         ],
         children: &[],
@@ -391,13 +391,13 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "limit",
-        about: "Bounds what an application may use, or all that is below a manager together.",
+        about: "Bounds what an application may use, or what everything below a manager may use together.",
         attributes: &[
             default(
                 "noc",
                 Rate,
                 "none",
-                "Traffic: messages, transfers and cache lines, in whole blocks of 64 bytes. Rate of the token bucket, or `none`. Below a manager: on each of its tiles.",
+                "Traffic: messages, transfers and cache lines, in whole blocks of 64 bytes. The rate of the token bucket, or `none`. Below a manager: on each of its tiles.",
             ),
             default(
                 "burst",
@@ -427,7 +427,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                     min: 0,
                     max: 1 << 29,
                 },
-                "Kernel memory for the objects that it causes. `0B`, of an application: none of its own; it takes from its manager's, with all others that do.",
+                "Kernel memory for the objects that it causes. `0B` for an application: it has none of its own and takes from its manager's, with all others that do.",
             ),
             optional(
                 "memory",
@@ -435,19 +435,19 @@ pub const ELEMENTS: &[ElementRule] = &[
                     min: 1,
                     max: 1 << 40,
                 },
-                "Only of a manager: memory of all applications and memory gates below it.",
+                "Only for a manager: memory of all applications and memory gates below it.",
             ),
             optional(
                 "tile",
                 TILE,
-                "Only of a manager: traffic, endpoints and page tables on this tile only.",
+                "Only for a manager: the limits on traffic, endpoints and page tables apply to this tile only.",
             ),
         ],
         children: &[],
     },
     ElementRule {
         name: "cpu",
-        about: "Bounds the computing time of the application, of all that is below the manager on each of its tiles, or of the task in a task system.",
+        about: "Bounds the computing time of the application, of everything below the manager on each of its tiles, or of the task in a task system.",
         attributes: &[
             required(
                 "quota",
@@ -458,30 +458,30 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "priority",
                 Integer { min: 1, max: 250 },
-                "On a tile with fixed priorities: greater is more urgent. Without any on the tile, the shorter the deadline of the <task> (without one: the period), the more urgent. Of a manager: the highest priority of what is below it; without it, the highest of the applications there.",
+                "On a tile with fixed priorities: greater is more urgent. If no application of the tile has one, a shorter deadline of the <task> (without one: a shorter period) is more urgent. For a manager: the highest priority below it; without it, the highest of the applications there.",
             ),
         ],
         children: &[],
     },
     ElementRule {
         name: "task",
-        about: "What is done periodically: by an application, or by itself in a task system.",
+        about: "Periodic work: of an application, or by itself in a task system.",
         attributes: &[
             optional(
                 "name",
                 Name,
                 "Its name: needed in a task system; inside <app>, the application's.",
             ),
-            required("period", Time, "Least distance of arrivals."),
+            required("period", Time, "Minimum inter-arrival time."),
             optional(
                 "deadline",
                 Time,
-                "From arrival to completion at most, release jitter included; without it, the period.",
+                "Longest time from arrival to completion, release jitter included; without it, the period.",
             ),
             optional(
                 "cost",
                 Cost,
-                "Computing time of a job in the worst case, alone; instead of it, or for the levels and ways that they do not name, <cost> elements.",
+                "WCET: longest computing time of a job, alone. <cost> elements replace it for the levels that they name, with any number of ways, and for every level if one of them names none.",
             ),
             default(
                 "misses",
@@ -492,44 +492,49 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "0",
                 "Deadlines that may be missed in a run before it counts as failed.",
             ),
-            default("jitter", Span, "0ns", "From arrival to release at most."),
+            default(
+                "jitter",
+                Span,
+                "0ns",
+                "Release jitter: longest time from arrival to release.",
+            ),
             default(
                 "offset",
                 Span,
                 "0ns",
-                "First arrival. Counts only where arrivals are periodic (see <processors>); other bounds hold for any offset.",
+                "First arrival. Counts only if arrivals are periodic (see <processors>); other bounds hold for any offset.",
             ),
             default(
                 "blocking",
                 Span,
                 "0ns",
-                "Longest time that tasks of lower priority may hold it up, beside <section> elements.",
+                "Blocking: longest time that tasks of lower priority may delay it, besides <section> elements.",
             ),
             optional(
                 "criticality",
                 Choice(&["A", "B", "C", "D", "E"]),
-                "A is the most critical; in a task system C without it, inside <app> the domain's.",
+                "A is the most critical. Without it: C in a task system; inside <app>, the domain's.",
             ),
             optional(
                 "core",
                 CORE,
-                "Its processor; without it, planned. Inside <app>, the tile decides.",
+                "Its processor; without it, `plan` chooses. Inside <app>, the tile decides.",
             ),
             optional(
                 "priority",
                 PRIORITY,
-                "1 goes first. Either all tasks have one or none; without them, planned.",
+                "1 goes first. Either all tasks have one or none; without them, `plan` chooses.",
             ),
             optional(
                 "threshold",
                 PRIORITY,
-                "Once started, it is preempted only by priorities before this number; at most its own priority.",
+                "Preemption threshold: once started, only priorities before this number preempt it; at most its own priority.",
             ),
             default(
                 "tardiness",
                 Span,
                 "0ns",
-                "How late a job may end under policies that bound tardiness: 0 asks for any bound.",
+                "How late a job may complete under policies that bound tardiness; 0 accepts any bound.",
             ),
             default(
                 "working-set",
@@ -538,19 +543,19 @@ pub const ELEMENTS: &[ElementRule] = &[
                     max: 1 << 40,
                 },
                 "0B",
-                "Bytes of the cache that it uses again and again.",
+                "Bytes of the cache that it uses repeatedly.",
             ),
             default(
                 "load",
                 Span,
                 "0ns",
-                "DMA time to copy in what an execution phase needs, alone.",
+                "DMA time to copy in the data of an execution phase, alone.",
             ),
             default(
                 "unload",
                 Span,
                 "0ns",
-                "DMA time to copy out what it leaves, alone.",
+                "DMA time to copy out its results, alone.",
             ),
             default(
                 "accesses",
@@ -559,30 +564,30 @@ pub const ELEMENTS: &[ElementRule] = &[
                     max: 1 << 40,
                 },
                 "0",
-                "Memory accesses of a job at most.",
+                "Most memory accesses of a job.",
             ),
             default(
                 "memory-phase",
                 Span,
                 "0ns",
-                "Part of its cost in which it holds the <memory-mutex>.",
+                "The part of its cost during which it holds the <memory-mutex>.",
             ),
         ],
         children: &[any("cost"), any("section"), maybe("cpu")],
     },
     ElementRule {
         name: "cost",
-        about: "Computing time of a job as one level estimates it, or with so many ways of the last-level cache.",
+        about: "Computing time of a job as one level estimates it, or with a given number of ways of the last-level cache.",
         attributes: &[
             optional(
                 "level",
                 Choice(&["A", "B", "C"]),
-                "The level that estimates so; without it, every one.",
+                "The level of this estimate; without it, every level.",
             ),
             optional(
                 "ways",
                 WAYS,
-                "With at least so many ways; without it, with any number.",
+                "The least number of ways for which it holds; without it, any number.",
             ),
             required("time", Cost, "The computing time."),
         ],
@@ -590,14 +595,14 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "section",
-        about: "A critical section: while it holds the resource, no other task does (priority ceiling protocol).",
+        about: "A critical section: while the task holds the resource, no other task does (priority ceiling protocol).",
         attributes: &[
             required(
                 "resource",
                 Name,
-                "What is held; the same name is the same resource.",
+                "The resource; the same name is the same resource.",
             ),
-            required("length", Time, "Longest time that it is held."),
+            required("length", Time, "Longest time that the task holds it."),
         ],
         children: &[],
     },
@@ -624,13 +629,13 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "global",
                 Name,
-                "A name by which others send to it without knowing the application; the nearest one in the managers around the sender is meant.",
+                "A global name: others can send to the gate without knowing the application. If several gates have the name, a sender gets the nearest one in the managers around it.",
             ),
             default(
                 "scope",
                 Choice(&["manager", "system"]),
                 "system",
-                "Who may send to it: applications of its manager and of those below, or everybody.",
+                "Who may send to it: applications of its manager and of managers below, or everybody.",
             ),
         ],
         children: &[],
@@ -653,13 +658,13 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "gate",
                 Name,
-                "Its receive gate; may be left out if it has only one.",
+                "The receiver's gate; may be left out if it has only one.",
             ),
             default(
                 "credits",
                 Credits { max: 32 },
                 "1",
-                "Messages under way at most; a reply gives the credit back. `unlimited`: not counted, so this sender alone can fill the receiver's buffer.",
+                "Most messages under way; a reply returns the credit. `unlimited`: not counted, so this sender alone can fill the receiver's buffer.",
             ),
             optional(
                 "label",
@@ -667,13 +672,13 @@ pub const ELEMENTS: &[ElementRule] = &[
                     min: 0,
                     max: u64::MAX,
                 },
-                "Number that the receiver sees in each message; without it, the senders of a gate are counted from 0.",
+                "Number that the receiver sees in each message; without it, the senders of a gate are numbered from 0.",
             ),
             default(
                 "patience",
                 Time,
                 "50ms",
-                "How long it waits, before its start, for gates that the receiver's manager makes, from when its own manager has started everything else; then it is not started.",
+                "How long the application waits, before its start, for the gate if another manager makes it. The time begins when its own manager has started everything else, and again with each word about the receiver. After that, the application is not started.",
             ),
         ],
         children: &[],
@@ -689,7 +694,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                     min: 64,
                     max: 1 << 29,
                 },
-                "Bytes of the region; rounded up to pages of 4KiB. May be left out with `module`: then the whole of it.",
+                "Bytes of the region, rounded up to pages of 4KiB. May be left out with `module`; the region then holds the whole module.",
             ),
             default(
                 "rights",
@@ -700,23 +705,23 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "memory-tile",
                 TILE,
-                "Memory tile that holds it; without it, the first that has room.",
+                "Memory tile that holds it; without it, the first one with room.",
             ),
             optional(
                 "of",
                 super::Kind::Text { max: 130 },
-                "APP/GATE: not a region of its own, but the start of that memory gate's region.",
+                "APP/GATE: the gate has no region of its own, but covers the start of that memory gate's region.",
             ),
             default(
                 "scope",
                 Choice(&["manager", "system"]),
                 "manager",
-                "Who may share its region with `of`: applications of its manager and of those below, or everybody.",
+                "Who may share its region with `of`: applications of its manager and of managers below, or everybody.",
             ),
             optional(
                 "module",
                 Name,
-                "Not a region of its own, but this <module>, which all who name it share; rights=\"r\".",
+                "The gate has no region of its own, but covers this <module>, shared by all gates that name it; rights=\"r\".",
             ),
             optional(
                 "fill",
@@ -733,7 +738,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             required("name", Name, "Name of the flow."),
             required("from", PLACE, "The application or task where it begins."),
             required("to", PLACE, "The application or task where it ends."),
-            optional("deadline", Time, "From begin to end at most."),
+            optional("deadline", Time, "Longest time from begin to end."),
         ],
         children: &[],
     },
@@ -746,7 +751,7 @@ pub const ELEMENTS: &[ElementRule] = &[
             optional(
                 "misses",
                 Choice(&["any"]),
-                "`any`: it shows how deadlines are missed; its misses, and its bounds above deadlines, are shown and do not fail the run.",
+                "`any`: the variant shows how deadlines are missed. Its misses, and its bounds above deadlines, are reported and do not fail the run.",
             ),
         ],
         children: &[any("without"), any("set")],

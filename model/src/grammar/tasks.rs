@@ -1,7 +1,7 @@
 //! Elements of task systems: tasks, the processors that they share, and what else they compete for.
 //!
-//! Why it exists: see the parent module. `<task>`, `<cost>` and `<section>` also stand in systems, so that there is one task
-//! model; they are part of that table.
+//! Why it exists: see the parent module. `<task>`, `<cost>` and `<section>` also occur in systems, so that there is one task model; the
+//! table of systems has them.
 
 use super::Kind::{Boolean, Choice, Frequency, Integer, Name, Rate, Size, Span, Time};
 use super::{ElementRule, any, default, maybe, once, optional, required, some};
@@ -62,29 +62,29 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "processors",
-        about: "Identical processors and how they choose what runs.",
+        about: "Identical processors, and how they choose the task that runs.",
         attributes: &[
             default(
                 "count",
                 Integer { min: 1, max: 1024 },
                 "1",
-                "How many there are.",
+                "Number of processors.",
             ),
             required(
                 "policy",
                 Choice(POLICIES),
-                "What runs when; see the policies in the tutorial on task systems.",
+                "Which task runs when; see the policies in the tutorial on task systems.",
             ),
             default(
                 "arrivals",
                 Choice(&["sporadic", "periodic"]),
                 "sporadic",
-                "`sporadic`: periods are least distances, and bounds hold for any offsets. `periodic`: the k-th job of a task arrives exactly k periods after its offset, and bounds use that where they can.",
+                "`sporadic`: periods are minimum inter-arrival times, and bounds hold for any offsets. `periodic`: the k-th job of a task arrives exactly k periods after its offset, and bounds use that where they can.",
             ),
             optional(
                 "frequency",
                 Frequency,
-                "Their clock; needed where costs are given in cycles.",
+                "Their clock; needed if costs are given in cycles.",
             ),
             default(
                 "slice",
@@ -97,7 +97,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "overheads",
-        about: "What the kernel itself costs. A job pays two scheduling decisions, and with time slices and tables one for each turn; a release interrupts whatever runs on its processor, also what is more urgent; each interrupt of a device pays its entry.",
+        about: "Overheads of the kernel. A job pays for two scheduling decisions, and with time slices and tables for one in each turn. A release interrupts whatever runs on its processor, even if it is more urgent. Each interrupt of a device pays for its entry.",
         attributes: &[
             default(
                 "schedule",
@@ -109,7 +109,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "release",
                 Span,
                 "0ns",
-                "The release of a job, with the decision that nobody else runs.",
+                "The release of a job, including a scheduling decision that changes nothing.",
             ),
             default("interrupt", Span, "0ns", "Entry and exit of an interrupt."),
         ],
@@ -119,12 +119,12 @@ pub const ELEMENTS: &[ElementRule] = &[
         name: "llc",
         about: "The last-level cache, divided among processors by ways, by page colours or by both.",
         attributes: &[
-            default("ways", WAYS, "0", "Ways that may be given away."),
+            default("ways", WAYS, "0", "Ways that may be assigned."),
             default(
                 "colours",
                 Integer { min: 0, max: 4096 },
                 "0",
-                "Page colours that may be given away.",
+                "Page colours that may be assigned.",
             ),
             optional(
                 "colour-size",
@@ -145,22 +145,22 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "banks",
                 Integer { min: 0, max: 1024 },
                 "0",
-                "Banks that may be given away, each to one processor alone.",
+                "Banks that may be assigned, each to one processor alone.",
             ),
             optional(
                 "bandwidth",
                 Rate,
-                "Bytes a second that it carries in the worst case, for the devices together.",
+                "Bytes a second that it carries in the worst case, for all devices together.",
             ),
         ],
         children: &[],
     },
     ElementRule {
         name: "memguard",
-        about: "Bandwidth regulation by counting: a processor stalls until the period ends once its budget is used up.",
+        about: "Bandwidth regulation by counting accesses: a processor that has used up its budget stalls until the period ends.",
         attributes: &[
             required("period", Time, "Period of regulation."),
-            required("access", Span, "Least time of one memory access."),
+            required("access", Span, "Shortest time of one memory access."),
             optional(
                 "accesses",
                 Integer {
@@ -185,7 +185,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "tdma",
-        about: "One DMA engine for all processors, in slots that come round by round (three-phase tasks).",
+        about: "One DMA engine for all processors, in slots that repeat in rounds (three-phase tasks).",
         attributes: &[default(
             "overhead",
             Span,
@@ -196,7 +196,7 @@ pub const ELEMENTS: &[ElementRule] = &[
     },
     ElementRule {
         name: "share",
-        about: "What a processor has for itself; without `core`: what level C has together. Whatever is left out is planned.",
+        about: "The private resources of a processor; without `core`, those of level C together. `plan` chooses whatever is left out.",
         attributes: &[
             optional("core", CORE, "The processor."),
             optional("ways", WAYS, "Ways of the last-level cache."),
@@ -242,7 +242,7 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "kind",
                 Choice(&["sampling", "queue"]),
                 "sampling",
-                "`sampling`: the reader polls, a newer message replaces an older one; `queue`: each job of the reader takes the oldest one.",
+                "`sampling`: the reader polls, and a newer message replaces an older one. `queue`: each job of the reader takes the oldest message.",
             ),
             default(
                 "slots",
@@ -257,12 +257,12 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "transfer",
                 Span,
                 "0ns",
-                "Longest time from the end of the writing job until the message is there.",
+                "Longest time from the end of the writing job to the arrival of the message.",
             ),
             optional(
                 "deadline",
                 Time,
-                "From the arrival of the writing job to the end of the reading one at most.",
+                "Longest time from the arrival of the writing job to the end of the reading job.",
             ),
         ],
         children: &[],
@@ -272,7 +272,7 @@ pub const ELEMENTS: &[ElementRule] = &[
         about: "A device that moves data or interrupts a processor.",
         attributes: &[
             required("name", Name, "Name of the device."),
-            optional("rate", Rate, "Bytes a second that it moves at most."),
+            optional("rate", Rate, "Most bytes a second that it moves."),
             default(
                 "direction",
                 Choice(&["in", "out", "both"]),
@@ -283,14 +283,14 @@ pub const ELEMENTS: &[ElementRule] = &[
                 "copied",
                 Boolean,
                 "false",
-                "Its data is copied once more between a buffer of the kernel and the task, which moves it twice as often again.",
+                "Its data is also copied between a buffer of the kernel and the task. The copy reads and writes everything, so the rate counts three times.",
             ),
             optional(
                 "interrupt-period",
                 Time,
-                "Least distance of its interrupts.",
+                "Minimum time between its interrupts.",
             ),
-            optional("interrupt-cost", Time, "Longest handler."),
+            optional("interrupt-cost", Time, "Longest run time of the handler."),
             optional("core", CORE, "The processor that handles its interrupts."),
             optional("task", Name, "The task that it serves."),
             optional(
@@ -299,14 +299,14 @@ pub const ELEMENTS: &[ElementRule] = &[
                     min: 1,
                     max: 1 << 40,
                 },
-                "Bytes that it can hold until the task has taken them.",
+                "Bytes that it can hold until the task takes them.",
             ),
         ],
         children: &[],
     },
     ElementRule {
         name: "table",
-        about: "The time-triggered table of a processor; repeats for ever.",
+        about: "The time-triggered table of a processor. It repeats for ever.",
         attributes: &[
             required("core", CORE, "The processor."),
             required("length", Time, "Its length, a multiple of all periods."),
@@ -318,7 +318,11 @@ pub const ELEMENTS: &[ElementRule] = &[
         about: "A part of a table in which a task runs.",
         attributes: &[
             required("task", Name, "The task."),
-            required("start", Span, "From the start of the table."),
+            required(
+                "start",
+                Span,
+                "When it begins, counted from the start of the table.",
+            ),
             required("length", Time, "How long it runs."),
         ],
         children: &[],

@@ -62,7 +62,7 @@ fn cache(node: &Node, errors: &mut Vec<Diagnostic>) {
         errors.push(Diagnostic::new(
             Problem::Geometry {
                 what,
-                cause: format!("a line of {line} bytes is no power of two"),
+                cause: format!("a line of {line} bytes is not a power of two"),
             },
             node.place("line"),
             format!("the nearest are {}", neighbours(line)),
@@ -132,7 +132,7 @@ fn powers_of_two(root: &Node, errors: &mut Vec<Diagnostic>) {
                             Some(name) => format!("{element} `{name}`"),
                             None => element.to_owned(),
                         },
-                        cause: format!("{attribute} is {value}, which is no power of two"),
+                        cause: format!("{attribute} is {value}, which is not a power of two"),
                     },
                     node.place(attribute),
                     format!("the nearest are {}", neighbours(value)),
@@ -181,7 +181,7 @@ fn tiles(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
         if tile.accelerator.is_some() && (!tiled || tile.privileged || tile.harts > 1) {
             errors.push(Diagnostic::new(
                 Problem::Inconsistent(format!(
-                    "tile {} has an accelerator and no hart, but the platform is bare, the kernel shall run on it, or it has two harts",
+                    "tile {} has an accelerator and no hart, but the platform is bare, the kernel runs on it, or it has two harts",
                     tile.id
                 )),
                 node.place("accelerator"),
@@ -224,7 +224,7 @@ fn tiles(platform: &Platform, root: &Node, errors: &mut Vec<Diagnostic>) {
         errors.push(Diagnostic::new(
             Problem::NoKernelTile,
             &root.span,
-            "write privileged=\"true\" at the <tile> that the kernel shall run on",
+            "write privileged=\"true\" at the <tile> for the kernel",
         ));
     }
     let mut privileged = root.all("tile").filter(|node| node.boolean("privileged"));
@@ -255,11 +255,11 @@ fn lines(platform: &Platform, tile: &Tile, root: &Node, errors: &mut Vec<Diagnos
         if cache.line != line && cache.line.is_power_of_two() && line.is_power_of_two() {
             errors.push(Diagnostic::new(
                 Problem::Inconsistent(format!(
-                    "caches `{}` and `{}` stand in one tile, but have lines of {line} and {} bytes",
+                    "caches `{}` and `{}` are in one tile, but have lines of {line} and {} bytes",
                     first.name, cache.name, cache.line
                 )),
                 &place("cache", &cache.name, "line"),
-                "use caches with equal lines in a tile",
+                "use caches with lines of equal size in a tile",
             ));
         }
     }
@@ -294,7 +294,7 @@ fn memories(root: &Node, errors: &mut Vec<Diagnostic>) {
             errors.push(Diagnostic::new(
                 Problem::Geometry {
                     what: format!("memory {}", node.integer("id")),
-                    cause: format!("{size} are no whole number of pages"),
+                    cause: format!("{size} is not a whole number of pages"),
                 },
                 node.place("size"),
                 format!("write a multiple of {}", Size(PAGE)),

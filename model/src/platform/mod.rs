@@ -3,7 +3,7 @@
 //! Why it exists: the runner builds the machine's configuration from it, and the analysis its bounds, both without
 //! reading XML. What it deliberately does not know: how the machine behaves.
 //!
-//! Cycles are those of the part's `clock`; a cache counts cycles of the pipeline of the tile that it stands in.
+//! Cycles are those of the part's `clock`; a cache counts cycles of the pipeline of its tile.
 
 mod check;
 mod read;

@@ -1,6 +1,6 @@
 //! From checked elements to the typed platform: resolves references.
 //!
-//! Why it exists and what it does not know: see the parent module. Rules on values stand in `check`.
+//! Why it exists and what it does not know: see the parent module. Rules on values are in `check`.
 
 use super::check::check;
 use super::{

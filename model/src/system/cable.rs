@@ -1,4 +1,4 @@
-//! Cables and who drives network cards: reading and rules.
+//! Cables and the drivers of network cards: reading and rules.
 //!
 //! Why it exists: these rules join a system, its platform and that of its peer. What it deliberately does not know: frames.
 
@@ -108,7 +108,7 @@ pub fn check(system: &System, root: &Node, places: &Places<'_>, errors: &mut Vec
     drivers(system, places, errors);
 }
 
-/// Who drives a card.
+/// The application that drives a card.
 fn drivers(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     let mut driven: Vec<u16> = Vec::new();
     for (app, node) in system.apps.iter().zip(&places.apps) {
@@ -145,7 +145,7 @@ fn drivers(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
 /// A peer is a system without a peer.
 pub fn nested(node: &crate::tree::Element) -> Diagnostic {
     Diagnostic::new(
-        Problem::Inconsistent("a peer has a <peer> of its own".into()),
+        Problem::Inconsistent("a peer has its own <peer>".into()),
         &node.span,
         "two chips can run together; describe their cables in one of the two systems",
     )

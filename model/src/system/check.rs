@@ -1,6 +1,6 @@
 //! Rules of a system that join several values, and the placement of memory.
 //!
-//! Why it exists: whatever can be known before a run is said before a run. What it deliberately does not know: files and
+//! Why it exists: whatever can be known before a run is reported before it. What it deliberately does not know: files and
 //! XML.
 
 use super::resolve::senders;
@@ -11,7 +11,7 @@ use crate::node::Node;
 use crate::units::{Size, Time};
 use bulkhead_abi::time::WHOLE;
 
-/// Where things stand in the files: one element for each entry of the system's lists.
+/// Where things are in the files: one element for each entry of the system's lists.
 #[derive(Default)]
 pub struct Places<'a> {
     /// For each manager.
@@ -66,7 +66,7 @@ pub fn place_memory(system: &mut System, places: &Places<'_>, errors: &mut Vec<D
                     value: node.maybe_size("stack").unwrap_or(stack).to_string(),
                 },
                 node.place("stack"),
-                format!("it is a part of the application's memory, {}, beside program, heap and receive buffers", app.memory),
+                format!("it is a part of the application's memory, {}, besides program, heap and receive buffers", app.memory),
             ));
         }
     }

@@ -80,11 +80,12 @@ pub struct Module {
 pub enum ModuleSource {
     /// A file as it is.
     File(String),
-    /// A folder as an image of the file service's format with so many bytes.
+    /// A folder, as an image of this size in bytes in the file service's format.
     Folder(String, Size),
 }
 
-/// Program of the clients of a streaming unit: the unit itself does the work, so it stands where a unit is, and nothing else does.
+/// Program of the clients of a streaming unit. The unit itself does the work, so this program belongs on tiles with a unit, and no other
+/// program does.
 pub const UNIT_PROGRAM: &str = "accelerator/unit";
 
 /// Applications of one criticality.
@@ -133,7 +134,7 @@ pub struct App {
     pub limit: Option<Limit>,
     /// Bound of its computing time.
     pub cpu: Option<Cpu>,
-    /// Bounds of what it may use beside traffic and time.
+    /// Bounds of what it may use besides traffic and time.
     pub quotas: Quotas,
     /// What it does periodically.
     pub task: Option<Task>,
@@ -186,11 +187,11 @@ pub struct Cable {
     pub to: CableEnd,
     /// From the moment when a frame has left to the moment when it has arrived.
     pub delay: Time,
-    /// Of a million frames so many are lost.
+    /// How many of a million frames are lost.
     pub loss: u32,
-    /// Of a million frames so many arrive twice.
+    /// How many of a million frames arrive twice.
     pub duplicate: u32,
-    /// Of a million frames so many are late.
+    /// How many of a million frames are late.
     pub reorder: u32,
     /// By how much.
     pub late: Time,
@@ -225,7 +226,7 @@ pub struct Flow {
     pub from: usize,
     /// Where it ends.
     pub to: usize,
-    /// From begin to end at most.
+    /// Longest time from begin to end.
     pub deadline: Option<Time>,
 }
 

@@ -1,6 +1,6 @@
 //! From checked elements to the typed system: resolves references and places what has no fixed place.
 //!
-//! Why it exists and what it does not know: see the parent module. Rules on values stand in `check`.
+//! Why it exists and what it does not know: see the parent module. Rules on values are in `check`.
 
 use super::cable;
 use super::check::{self, Places};
@@ -474,7 +474,7 @@ impl<'a> Reader<'a, '_> {
         }
         if found.accelerator.is_some() != is_unit {
             let help = match is_unit {
-                true => format!("{help}; `{UNIT_PROGRAM}` stands for a streaming unit"),
+                true => format!("{help}; `{UNIT_PROGRAM}` is for streaming units"),
                 false => {
                     format!("{help}; only program=\"{UNIT_PROGRAM}\" uses a streaming unit")
                 }

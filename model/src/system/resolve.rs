@@ -1,7 +1,7 @@
 //! Names: which application, gate, region or module is meant.
 //!
-//! Why it exists: names are local to the manager that they stand below, so that a subsystem does not care what others call their
-//! things; only what is meant to be known has a global name. What it deliberately does not know: tiles and quotas.
+//! Why it exists: names are local to the manager above them, so that a subsystem does not care what others call their things; only what
+//! others should know has a global name. What it deliberately does not know: tiles and quotas.
 
 use super::read::Reader;
 use super::{App, Flow, Module, ModuleSource, Scope, Sgate};
@@ -67,10 +67,10 @@ impl<'a> Reader<'a, '_> {
             let full = format!("{}.{name}", managers[manager]);
             if full.len() > NAME_MAX {
                 let what = format!(
-                    "`{name}` stands below several managers, and `{full}` has more than {NAME_MAX} characters"
+                    "`{name}` occurs below several managers, and `{full}` has more than {NAME_MAX} characters"
                 );
                 let place = self.places.apps[index].place("name");
-                let help = "choose a shorter name, or one that stands nowhere else";
+                let help = "choose a shorter name, or one that is used nowhere else";
                 let error = Diagnostic::new(Problem::Inconsistent(what), place, help);
                 self.errors.push(error);
             }
@@ -189,9 +189,9 @@ impl<'a> Reader<'a, '_> {
         if self.manager_of(pager) != manager || paged {
             return wrong(
                 format!(
-                    "`{name}` cannot be a pager here: it stands below another manager, or has a pager itself"
+                    "`{name}` cannot be a pager here: it is below another manager, or has a pager itself"
                 ),
-                "name an application of the same manager whose heap is there from the start",
+                "name an application of the same manager whose heap is mapped from the start",
             );
         }
         if node.text("heap") == "lazy" {

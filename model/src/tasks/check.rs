@@ -1,7 +1,7 @@
 //! Rules of a task system that join several values.
 //!
-//! Why it exists: what no analysis could answer is refused before one is asked, with a place in the file. What it
-//! deliberately does not know: whether anything is schedulable; a task system that is not is a right description.
+//! Why it exists: questions that no analysis could answer are refused before one is asked, with a place in the file. What it
+//! deliberately does not know: whether anything is schedulable; a task system that is not is still a valid description.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::node::Node;
 use crate::text::suggestion;
 use crate::units::Time;
 
-/// Where things stand in the file: one element for each entry of the system's lists.
+/// Where things are in the file: one element for each entry of the system's lists.
 pub struct Places<'a> {
     /// The root.
     pub root: &'a Node,
@@ -336,7 +336,7 @@ fn costs(system: &TaskSystem, index: usize, node: &Node, errors: &mut Vec<Diagno
     }
 }
 
-/// What a policy's analysis does not read must not stand in the file, or its bound would be wrong without a word.
+/// What a policy's analysis does not read must not be in the file, or its bound would be silently wrong.
 fn coverage(system: &TaskSystem, node: &Node, errors: &mut Vec<Diagnostic>) {
     use Policy as P;
     let policy = system.policy;
@@ -462,7 +462,7 @@ fn priorities(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnos
                     "`{}` and `{}` both have priority {priority}",
                     system.tasks[other].name, task.name
                 ),
-                "tasks that may meet on a processor need different priorities; 1 goes first",
+                "tasks that may share a processor need different priorities; 1 goes first",
             ));
         }
         others.push(index);
@@ -496,7 +496,7 @@ fn sections(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnosti
                         "`{}` is held on processor {there} by `{}` and on processor {core} by `{}`",
                         section.resource, system.tasks[first].name, task.name
                     ),
-                    "the priority ceiling protocol is one of a single processor: place them together",
+                    "the priority ceiling protocol works on a single processor: place them together",
                 ));
             }
         }
@@ -588,7 +588,7 @@ fn devices(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic
             errors.push(wrong(
                 node,
                 "buffer",
-                "a buffer that nothing fills or nobody empties",
+                "a buffer that nothing fills or empties",
                 "add rate=\"...\" and task=\"...\"",
             ));
         }
@@ -724,7 +724,7 @@ fn tables(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>
                         "a slot at {} begins before the one before it ends at {free}",
                         slot.start
                     ),
-                    "write slots in the order of time, none over another",
+                    "write slots in the order of time, without overlaps",
                 ));
             } else if end > table.length {
                 errors.push(wrong(
@@ -761,7 +761,7 @@ fn tables(system: &TaskSystem, places: &Places<'_>, errors: &mut Vec<Diagnostic>
                     node,
                     "length",
                     format!(
-                        "a table of {} is no multiple of the period {} of `{}`",
+                        "a table of {} is not a multiple of the period {} of `{}`",
                         table.length, task.period, task.name
                     ),
                     format!(

@@ -1,8 +1,7 @@
 //! Task systems: tasks, processors and what they share, typed and checked.
 //!
-//! Why it exists: response times, plans and verdicts need tasks, not programs; a user without a chip writes a
-//! `<task-system>`, and the `<task>`s of a `<system>` are the same type. What it deliberately does not know: schedulability,
-//! and how what is left open is planned.
+//! Why it exists: response times, plans and verdicts need tasks, not programs; a user without a chip writes a `<task-system>`, and the
+//! `<task>`s of a `<system>` are the same type. What it deliberately does not know: schedulability, and how open values are planned.
 //!
 //! Lists are in the order of the file; things refer to each other by index.
 
@@ -118,17 +117,17 @@ impl Policy {
 pub struct Task {
     /// Name.
     pub name: String,
-    /// Least distance of arrivals.
+    /// Minimum inter-arrival time.
     pub period: Time,
-    /// From arrival to completion at most, release jitter included.
+    /// Longest time from arrival to completion, release jitter included.
     pub deadline: Time,
-    /// Computing time of a job, alone, for levels and ways without a point of their own.
+    /// Computing time of a job, alone, for levels that none of `costs` is for.
     pub cost: Option<Time>,
     /// Costs by level and ways, in the order of the file.
     pub costs: Vec<CostPoint>,
     /// Deadlines that may be missed in a run.
     pub misses: u64,
-    /// From arrival to release at most.
+    /// Release jitter: longest time from arrival to release.
     pub jitter: Time,
     /// First arrival.
     pub offset: Time,
@@ -144,13 +143,13 @@ pub struct Task {
     pub threshold: Option<u32>,
     /// How late it may be where lateness is bounded; 0: any bound will do.
     pub tardiness: Time,
-    /// Bytes of the cache that it uses again and again.
+    /// Bytes of the cache that it uses repeatedly.
     pub working_set: Size,
     /// Time of the copy-in phase, alone.
     pub load: Time,
     /// Time of the copy-out phase, alone.
     pub unload: Time,
-    /// Memory accesses of a job at most.
+    /// Most memory accesses of a job.
     pub accesses: u64,
     /// Part of the cost in which it holds the memory mutex.
     pub memory_phase: Time,
@@ -227,7 +226,7 @@ impl Task {
 pub struct CostPoint {
     /// The level that estimates so; `None`: every one.
     pub level: Option<char>,
-    /// With at least so many ways; `None`: any number.
+    /// With at least this many ways; `None`: any number.
     pub ways: Option<u32>,
     /// The computing time.
     pub time: Time,
@@ -412,11 +411,11 @@ pub struct Memguard {
     pub accesses: Option<u64>,
 }
 
-/// Who gets the memory mutex next.
+/// Which processor gets the memory mutex next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MutexOrder {
-    /// Who asked first.
+    /// The one that asked first.
     Fifo,
     /// The lowest processor number.
     Core,
@@ -481,7 +480,7 @@ pub struct Device {
     pub direction: Direction,
     /// Its data is copied once more.
     pub copied: bool,
-    /// Least distance of interrupts and longest handler.
+    /// Minimum inter-arrival time of interrupts and longest handler.
     pub interrupts: Option<(Time, Time)>,
     /// The processor of its interrupts.
     pub core: u32,
@@ -512,7 +511,7 @@ pub struct TaskFlow {
     pub from: usize,
     /// The task where it ends.
     pub to: usize,
-    /// From begin to end at most.
+    /// Longest time from begin to end.
     pub deadline: Option<Time>,
 }
 

@@ -1,4 +1,4 @@
-//! From checked elements to the typed task system: references are resolved here, rules stand in `check`.
+//! From checked elements to the typed task system: references are resolved here; rules are in `check`.
 //!
 //! Why it exists and what it does not know: see the parent module.
 

@@ -29,7 +29,7 @@ def _read(path: str | os.PathLike[str]) -> str:
 
 
 def parse_schedcat(text: str, name: str = "text") -> list[list[Task]]:
-    """Task systems of a text in SchedCAT's XML format; ``name`` stands in messages."""
+    """Task systems of a text in SchedCAT's XML format; ``name`` is for messages."""
     return [[_task(entry) for entry in entries] for entries in _native.schedcat_read(name, text)]
 
 
@@ -82,7 +82,7 @@ def parse_csv(text: str, name: str = "text") -> list[Task]:
                 if not value and column not in ("period", "wcet"):
                     continue
                 if not (value.isascii() and value.isdigit() and len(value) <= 20):
-                    raise FileError(f"{place}: `{value}` is no number for `{column}`; write a natural number")
+                    raise FileError(f"{place}: `{value}` is not a number for `{column}`; write a natural number")
                 values[column] = int(value)
             cost, period = values["wcet"], values["period"]
             assert cost is not None

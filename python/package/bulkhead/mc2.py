@@ -128,7 +128,7 @@ def _changes(parameters: Mapping[str, Any] | None) -> str:
 def parameters(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """All parameters of a study: the defaults, with ``changes``. Raises :class:`bulkhead.StudyError` for bad ones.
 
-    What each means and where its value comes from stands in the book's page on the study.
+    The book's page on the study explains each parameter and the source of its value.
     """
     loaded = json.loads(_study(_changes(changes))[0])
     assert isinstance(loaded, dict)

@@ -29,11 +29,11 @@ class Task:
     cost: int
     """Longest execution of a job, alone. Positive."""
     period: int
-    """Least distance of arrivals. Positive."""
+    """Minimum inter-arrival time. Positive."""
     deadline: int = _IMPLICIT
-    """From arrival to completion at most. The period, if it is left out; may exceed the period."""
+    """Longest time from arrival to completion. The period, if it is left out; may exceed the period."""
     jitter: int = 0
-    """From arrival to release at most."""
+    """Release jitter: longest time from arrival to release."""
     blocking: int = 0
     """Longest blocking by tasks of lower priority."""
     id: int | None = field(default=None, kw_only=True)
@@ -136,7 +136,7 @@ class Mc2Processor:
     b: Sequence[LevelTask] = ()
     """Level B: rate-monotonic, below level A."""
     interrupts: Sequence[tuple[int, int]] = ()
-    """Interrupts handled here: least distance and longest handler."""
+    """Interrupts handled here: minimum inter-arrival time and longest handler."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ pub fn page(result: &AuditResult) -> String {
         (result.verdict().markup(&[]))
         p { "Each domain runs once beside sleepers and then beside adversaries in the places of all other applications" @if !result.chips.is_empty() { ", on both chips" } ". They "
             "keep tiles, memory, limits and gates of those whom they replace, and attack from the moment at which everything "
-            "runs. (Programs of the system or of the catalog in their places begin with the system; then waits and latencies are compared.) Compared is the timeline of the domain's tiles: every packet that arrives, every event of the unit, every "
+            "runs. (Programs of the system or of the catalog in their places begin with the system; then waits and latencies are compared.) The timelines of the domain's tiles are compared: every packet that arrives, every event of the unit, every "
             "sleep and every marker, with its tick." }
         div.scroll { table {
             tr { th { "domain" } th.text { "verdict" } th { "attacks" } th { "felt" } th { "worst slowdown" } th.text { "owed" } }

@@ -113,7 +113,7 @@ impl AuditResult {
             let what = format!("{what}: {}", domain.verdict.text());
             let name = format!("domain {}", domain.name);
             match domain.attacks.is_empty() || domain.attackers.is_empty() {
-                true => Promise::not_judged(&name, what, "there is nobody to attack it"),
+                true => Promise::not_judged(&name, what, "no other domain can attack it"),
                 false => Promise::judged(&name, what, domain.held),
             }
         };
@@ -155,7 +155,7 @@ pub struct DomainResult {
     pub worst: Option<usize>,
     /// The first difference that the worst attack made of those whose timelines can be compared.
     pub difference: Option<Difference>,
-    /// The ledger's account of the worst attack: for whom the domain waited, the longest first.
+    /// The ledger's account of the worst attack: the applications that the domain waited for, the longest wait first.
     pub account: Vec<Interference>,
     /// Waits of the domain in the run without an attack, in ticks: for itself and the refresh.
     pub waits_alone: u64,

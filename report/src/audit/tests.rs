@@ -105,7 +105,7 @@ fn a_domain_beside_which_nobody_was_attacked_is_not_judged() {
     result.domains[0].attackers.clear();
     let said = text::summary(&result);
     assert!(said.contains("Nothing was judged, of 1 promise:"), "{said}");
-    assert!(said.contains("there is nobody to attack it"), "{said}");
+    assert!(said.contains("no other domain can attack it"), "{said}");
 }
 
 #[test]

@@ -138,9 +138,7 @@ fn one(out: &mut String, clock: Clock, domain: &DomainResult) {
     let owed = match (domain.held, domain.owed) {
         (false, _) => " - FAILED",
         (true, true) => "",
-        (true, false) => {
-            " (a more critical domain exists; nothing is owed but that nothing breaks)"
-        }
+        (true, false) => " (a more critical domain exists; owed only that nothing breaks)",
     };
     line(format!(
         "domain {} (criticality {}{}): {}{owed}",

@@ -82,7 +82,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
     if config.kind != PlatformKind::Bare {
         return Err(Error::input(
             format!(
-                "on the platform {} software reaches memory only after a kernel has configured data transfer units",
+                "on the platform {}, software reaches memory only after a kernel has configured the data transfer units",
                 config.name
             ),
             "take a platform of kind bare, such as `single`; `bulkhead run` boots the tiled OS",
@@ -195,7 +195,7 @@ fn ending(outcome: Outcome, elf: &[u8], max_cycles: Option<u64>) -> (String, Opt
             let place = Resolver::new(elf).resolve(trap.pc);
             (
                 format!(
-                    "nobody handles this trap: {}\n  in {place}",
+                    "no handler for this trap: {}\n  in {place}",
                     trap::describe(&trap)
                 ),
                 None,

@@ -9,7 +9,7 @@ use bulkhead_model::System;
 /// Judges the tiles with fixed priorities.
 ///
 /// # Errors
-/// [`Error::Machine`] if nothing can be said of a tile.
+/// [`Error::Machine`] if a tile cannot be judged.
 pub fn judge(system: &System) -> Result<Vec<TileAdmission>, Error> {
     admission::tiles(system).map_err(|error| Error::Machine(error.to_string()))
 }
@@ -33,7 +33,7 @@ fn refusal(name: &str, tile: u16, late: &Reservation) -> Error {
     let (cause, remedy) = match (late.unpaid, late.response) {
         (Some(needed), _) => (
             format!(
-                "{who} has a quota of {} in {}, its task needs {}",
+                "{who} has a quota of {} in {}; its task needs {}",
                 time(late.budget),
                 time(late.period),
                 time(needed)
@@ -46,12 +46,12 @@ fn refusal(name: &str, tile: u16, late: &Reservation) -> Error {
                 time(response),
                 time(late.deadline)
             ),
-            "lower the quotas of those with higher priority, raise its own priority, or move somebody to another tile"
+            "lower the quotas of applications with higher priority, raise its own priority, or move an application to another tile"
                 .to_owned(),
         ),
         (None, None) => (
-            format!("{who} and those with higher priority want more than the whole tile, switches included"),
-            "lower quotas, or move somebody to another tile".to_owned(),
+            format!("{who} and applications with higher priority need more than the whole tile, switches included"),
+            "lower quotas, or move an application to another tile".to_owned(),
         ),
     };
     Error::input(cause, remedy)

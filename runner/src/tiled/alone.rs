@@ -1,10 +1,10 @@
 //! What the applications of a flow did alone: the measured part of its bound.
 //!
-//! Why it exists: `run` and `audit` bound the same flow, so they count its jobs by one rule. A job is what the flow's applications do
-//! from the begin of one sample until the next one begins, or until it ends if that is later. What comes before the first sample is
-//! their start. The last sample is followed by no other one: while it is under way those who have done their part end already, and
-//! nobody waits for that, so it is counted only if it is the only one. What it deliberately does not know: how a bound follows from
-//! this (`bounds`).
+//! Why it exists: `run` and `audit` bound the same flow, so they count its jobs by one rule. A job is what the flow's applications do from
+//! the beginning of one sample to the beginning of the next, or to its own end if that is later. Everything before the first sample is
+//! their start. No other sample follows the last one: while it is under way, applications that have done their part already end, and nobody
+//! waits for that. So it is counted only if it is the only one. What it deliberately does not know: how a bound follows from this
+//! (`bounds`).
 
 use crate::collect::ticks;
 use crate::names::Names;
@@ -40,8 +40,8 @@ impl Alone {
         };
         let time = span(self.time as f64 * 1e6 / ticks_per_second.max(1) as f64);
         format!(
-            "{jobs} in {time} alone were counted, and no job is taken to last longer or to make more requests of a kind than the most \
-             of them"
+            "{jobs} in {time} alone were counted; the bound assumes that no job takes longer, or makes more requests of a kind, than the \
+             worst of them"
         )
     }
 }

@@ -1,15 +1,15 @@
 //! What adversaries do: plans, a library of them, and a seeded search for worse ones.
 //!
-//! Why it exists: an attacker can do anything that its rights allow. So the system's own programs come first, as they are; then
-//! single attacks and the adversaries of the catalog (`catalogue`); and combinations of phases after that. What it deliberately does
-//! not know: how a plan is carried out (`workloads/adversary/src/attacker.rs`), and what it does to anybody.
+//! Why it exists: an attacker can do anything that its rights allow. So the system's own programs come first, unchanged; then single
+//! attacks and the adversaries of the catalog (`catalogue`); then combinations of phases. What it deliberately does not know: how a plan is
+//! carried out (`workloads/adversary/src/attacker.rs`), and what it does to others.
 
 use crate::tiled::catalogue::Catalogued;
 use serde::Serialize;
 
 /// Phases of a plan.
 pub const PHASES: usize = 4;
-/// A start that never comes: who has it stays asleep.
+/// A start that never comes: an application with it stays asleep.
 pub const NEVER: u32 = u32::MAX;
 
 /// Names of the kinds of attack, in the order of their numbers.
@@ -172,7 +172,7 @@ pub struct Attack {
 }
 
 impl Attack {
-    /// Whether somebody sends frames over a cable because a plan says so.
+    /// Whether an attacker sends frames over a cable because a plan says so.
     pub fn sends_frames(&self) -> bool {
         let plans = self.acts.iter().filter_map(|act| match act {
             Act::Plan(plan) => Some(plan),
@@ -188,8 +188,8 @@ impl Attack {
     }
 }
 
-/// Attacks that are always tried: all attackers do one thing. `cards` says of each attacker whether it has a network card; if
-/// somebody has one, attacks over the cable come last, during which the others sleep, so that one knows what was felt.
+/// Attacks that are always tried: all attackers do one thing. `cards` says of each attacker whether it has a network card; if one has a
+/// card, attacks over the cable come last, during which the others sleep, so that the cause of an effect is known.
 pub fn library(cards: &[bool]) -> Vec<Attack> {
     let all = [
         ("compute", 1, 0),

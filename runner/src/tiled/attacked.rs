@@ -43,7 +43,7 @@ pub struct Place {
     pub app: usize,
 }
 
-/// A domain and those who take the places of all others, on all chips.
+/// A domain, and the programs that replace all others, on all chips.
 #[derive(Clone, Debug)]
 pub struct Stand {
     /// The system with its peer, with adversaries in the places of others.
@@ -74,7 +74,7 @@ fn on_each_chip(whole: &mut System, mut change: impl FnMut(usize, &mut System)) 
     }
 }
 
-/// Who drives a network card knows its own address and its neighbours': an attacker in that place, too.
+/// The driver of a network card knows its own address and its neighbours'; so does an attacker in its place.
 const CARD_ARGUMENTS: [&str; 2] = ["address", "neighbours"];
 
 impl Stand {
@@ -252,7 +252,7 @@ pub struct Experiment<'a> {
     pub start: u32,
     /// End of the comparison in ticks.
     pub until: u64,
-    /// Count transactions in slices of this length in ticks, that begin so many ticks before multiples of it.
+    /// Count transactions in slices of this length in ticks, that begin this many ticks before multiples of it.
     pub slice: Option<(u64, u64)>,
     /// Strides of timelines to keep in full.
     pub record: BTreeMap<u16, u64>,

@@ -1,10 +1,10 @@
 //! Programs of the catalog that attack, and who can run them.
 //!
-//! Why it exists: the catalog's adversaries and the rivals of the paper's experiments are attacks that somebody thought of, so a user's
-//! system meets each of them that its applications could run with what they were given. What it deliberately does not know: what the
-//! programs do, and what they do to anybody.
+//! Why it exists: the catalog's adversaries and the rivals of the paper's experiments are attacks designed by people, so a user's system
+//! meets each of them that its applications could run with what they were given. What it deliberately does not know: what the programs do,
+//! to themselves or to others.
 //!
-//! Not here: programs that need a tile or a partner of their own (managers, pagers, those that call each other), and those whose doing
+//! Not here: programs that need a tile or a partner of their own (managers, pagers, those that call each other), and those whose actions
 //! the adversary's own kinds cover.
 
 use crate::tiled::attack::{Act, Attack};
@@ -148,7 +148,7 @@ pub fn own(attackers: usize) -> Attack {
 /// Name of the attack by the programs of the description.
 pub const OWN: &str = "the system's own programs";
 
-/// An attack for each program that fits somebody: it runs wherever it fits, and the others sleep.
+/// An attack for each program that fits at least one application: it runs wherever it fits, and the others sleep.
 pub fn attacks(attackers: &[Can]) -> Vec<Attack> {
     let attack = |program: &'static Catalogued| {
         let fits: Vec<bool> = attackers.iter().map(|can| program.fits(can)).collect();

@@ -1,8 +1,8 @@
 //! What the kernel and the managers of the tiled OS print, read.
 //!
-//! Why it exists: ends of applications and uses of quotas are told on the console and nowhere else. Only the kernel begins a line with
-//! `kernel:`, and it names the writer of every other line, so nobody can speak for others. What it deliberately does not know:
-//! what was measured.
+//! Why it exists: only the console says how applications ended and what they used of their quotas. Only the kernel begins a line with
+//! `kernel:`, and it names the writer of every other line, so nobody can speak for others. What it deliberately does not know: what
+//! was measured.
 
 use super::names::{Notice, notice};
 use crate::collect::of_kind;

@@ -1,4 +1,4 @@
-//! Runs that are made besides, in which only a flow's applications do something.
+//! Additional runs, in which only a flow's applications do something.
 //!
 //! Why it exists: a flow's bound begins with what the flow took and did alone, and a description need not have a variant for that. What
 //! it deliberately does not know: how a bound follows from it (`bounds`).
@@ -143,7 +143,7 @@ pub fn read(besides: &[(BesideRun, Ran<'_>)]) -> Added {
             None => added.missing.push((
                 wanted.flow.clone(),
                 format!(
-                    "alone ({}) it had not one sample: its applications need others",
+                    "alone ({}) it had no sample: its applications need others",
                     wanted.about
                 ),
             )),

@@ -1,4 +1,4 @@
-//! The tiled OS: what its systems need beside what every system needs.
+//! The tiled OS: what its systems need besides what every system needs.
 //!
 //! Why it exists: images with kernel, TileMux and managers, names that the kernel gives, bounds of messages, transfers and cache
 //! misses, and runs beside adversaries belong to this paradigm and to no other. What it deliberately does not know: other

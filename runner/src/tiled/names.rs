@@ -1,8 +1,8 @@
 //! Names of the tiled OS: activities, tiles, memories.
 //!
-//! Why it exists: numbers of activities are the kernel's own. It says who begins where, by markers on its tile, where nobody else
-//! runs; the path from the root manager, which nobody can choose, is the name. Whoever is in the description has the name from there.
-//! What it deliberately does not know: what was measured.
+//! Why it exists: numbers of activities are the kernel's own. The kernel states which activity begins where by markers on its own tile,
+//! where nothing else runs. The name is the path from the root manager, which nobody can choose. An activity of the description has its
+//! name from there. What it deliberately does not know: what was measured.
 
 use crate::measure::MarkerEvent;
 use crate::names::{Names, Naming};
@@ -123,7 +123,7 @@ fn known(system: &System) -> BTreeMap<String, String> {
 }
 
 impl TiledNames {
-    /// Names for `system`, before anybody began.
+    /// Names for `system`, before any activity began.
     pub fn new(system: &System) -> Self {
         let mut tiles: BTreeMap<u16, Vec<String>> = BTreeMap::new();
         for app in &system.apps {
@@ -146,7 +146,7 @@ impl TiledNames {
         }
     }
 
-    /// An activity is there: its path is that of its creator, who lives longer, and its name.
+    /// An activity exists: its path is that of its creator, which lives longer, and its name.
     fn begins(&mut self, begins: Begins, name: &Name) -> (Owner, String) {
         let mut path = name.as_str().to_owned();
         if begins.is_namesake {

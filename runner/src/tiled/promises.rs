@@ -1,8 +1,8 @@
 //! What a run of a tiled system promises, and whether it held.
 //!
 //! Why it exists: a bound that nobody compares is decoration, and a deadline that counts only sometimes is none. Every deadline of the
-//! description counts, wherever it is; where nothing could be judged, the reason is said. What it deliberately does not know: how a
-//! bound is computed, and how an observation was made.
+//! description counts, wherever it is; where nothing could be judged, the reason is given. What it deliberately does not know: how a bound
+//! is computed, and how an observation was made.
 
 use super::bounds::members;
 use bulkhead_analysis::plan::system::judge;
@@ -76,7 +76,7 @@ impl Judge<'_> {
                 End::Duration => "; the system must first start, so give it a longer duration",
                 _ => "",
             };
-            return vec![self.judged(format!("flow {name}: not one sample{advice}"), false)];
+            return vec![self.judged(format!("flow {name}: no sample{advice}"), false)];
         }
         let mut all = Vec::new();
         if let Some(bound) = &flow.bound {
@@ -259,7 +259,7 @@ mod tests {
         for variant in ["regulated", "unregulated"] {
             let none = verdict(variant, vec![flow(&[], Some(900))], Vec::new());
             assert_eq!(none.outcome(), Outcome::Failed, "{variant}");
-            assert!(none.promises()[0].what.contains("not one sample"));
+            assert!(none.promises()[0].what.contains("no sample"));
         }
     }
 

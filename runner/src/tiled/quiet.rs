@@ -1,8 +1,7 @@
 //! A system in which only some applications do something.
 //!
-//! Why it exists: what others cost can only be told from a run without them, and a run without them must be the same in all else:
-//! the same start, the same addresses, the same rights. So the others are there, and sleep. What it deliberately does not know: what
-//! is measured.
+//! Why it exists: only a run without the others shows what they cost, and such a run must be the same in everything else: the same start,
+//! the same addresses, the same rights. So the others are there, and sleep. What it deliberately does not know: what is measured.
 
 use crate::tiled::attack::{NEVER, Plan};
 use bulkhead_model::System;

@@ -1,8 +1,8 @@
-//! Who had not finished when a run ended.
+//! Applications that had not finished when a run ended.
 //!
 //! Why it exists: a program that loops, waits for ever or prints for ever must not look like one that did its work. The system ends by
-//! itself when every application that is not in the background has ended; a run that ends otherwise was cut off, and this says whose work
-//! that interrupted, and what they did last. What it deliberately does not know: why they did not finish.
+//! itself when every application that is not in the background has ended; a run that ends otherwise was cut off, and this module says whose
+//! work that interrupted, and what those applications did last. What it deliberately does not know: why they did not finish.
 
 use super::names::notice;
 use crate::collect;
@@ -23,7 +23,7 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
                 system.duration
             )
         }
-        End::Idle => "has not finished and never will: nothing can happen any more".to_owned(),
+        End::Idle => "has not finished and never will: nothing more can happen".to_owned(),
         // The system ended by itself, or the kernel stopped, and nobody could finish.
         End::Exit { .. } | End::Trap { .. } => return Vec::new(),
     };
@@ -64,7 +64,7 @@ pub fn incidents(system: &System, said: &Said<'_>) -> Vec<Incident> {
     all
 }
 
-/// What somebody did last, as far as it is known.
+/// What an application did last, as far as it is known.
 fn last(system: &System, said: &Said<'_>, name: &str) -> String {
     let own = format!("[{name}] ");
     let mut lines = said.console.lines().filter_map(|l| l.strip_prefix(&own));
@@ -87,7 +87,7 @@ fn last(system: &System, said: &Said<'_>, name: &str) -> String {
     match (line, marker) {
         (Some(line), Some(marker)) => format!("{line}; {marker}"),
         (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => "it printed nothing and made no marker".to_owned(),
+        (None, None) => "it printed nothing and set no marker".to_owned(),
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(idle.len(), 2);
         assert_eq!(
             idle[0].1,
-            "has not finished and never will: nothing can happen any more; it printed nothing and made no marker"
+            "has not finished and never will: nothing more can happen; it printed nothing and set no marker"
         );
         // Who ends the system himself, or loses the kernel, is no such case.
         assert_eq!(told("", &[], &End::Exit { code: 0 }), []);

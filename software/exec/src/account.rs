@@ -1,4 +1,4 @@
-//! A budget of execution time that comes back: who used how much, and when it may use that again.
+//! A budget of execution time that comes back: how much was used, and when it may be used again.
 //!
 //! Why it exists: a share of a processor must hold in every window of time, not only on average. What it deliberately does
 //! not know: who else runs. Times are in the caller's unit.
@@ -26,7 +26,7 @@ impl Budget {
     }
 }
 
-/// Refills under way at most. Who uses his budget in more pieces than these in a period gets some of them later.
+/// Refills under way at most. A budget used in more pieces than these in a period gets some of them back later.
 pub const REFILLS: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,8 +47,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// A full account from `now` on. A piece of less than `least` comes back together with the next one, so that whoever
-    /// uses his budget in crumbs does not get crumbs back, each with a switch of its own.
+    /// A full account from `now` on. A piece of less than `least` comes back together with the next one, so that a budget used in tiny
+    /// pieces does not come back in tiny pieces, each with its own switch.
     pub fn new(budget: Budget, least: u64, now: u64) -> Self {
         let mut refills = [Refill::default(); REFILLS];
         refills[0] = Refill {

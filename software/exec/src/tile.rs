@@ -1,13 +1,13 @@
-//! Who runs on a tile that several share: the two policies of TileMux.
+//! Which activity runs on a shared tile: the two policies of TileMux.
 //!
-//! Why it exists: a tile for best effort wants its time shared alike, a tile for control loops wants the most urgent work
-//! first; both want that nobody takes more than was given to him. What it deliberately does not know: why somebody is
-//! ready. Members are numbered by the caller, below `N`; times are in nanoseconds.
+//! Why it exists: a best-effort tile shares its time equally, a tile for control loops runs the most urgent work first; on both, nobody may
+//! take more than its budget. What it deliberately does not know: why a member is ready. Members are numbered by the caller, below `N`;
+//! times are in nanoseconds.
 //!
 //! - *Throughput*: round robin with time slices. Priorities mean nothing. What a budget pays comes back one period after it
 //!   was used, so no window of a period contains more than the budget.
-//! - *Realtime*: fixed priorities, preemptive; equals share like above; who has no budget comes last. What a budget pays comes back one period after the
-//!   work that used it was released, so each member interferes with those below no more than a sporadic task with its
+//! - *Realtime*: fixed priorities, preemptive; equals share as above; members without a budget come last. What a budget pays comes back one
+//!   period after the work that used it was released, so each member interferes with those below no more than a sporadic task with its
 //!   budget as cost (`analysis::schedulability::fixed_priority`).
 
 use crate::account::{Account, Budget};
@@ -21,7 +21,7 @@ pub enum Policy {
     Realtime,
 }
 
-/// Who runs.
+/// The member that runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
     /// This one, until the time (if there is one) or until something happens.
@@ -69,7 +69,7 @@ pub struct Scheduler<const N: usize> {
     policy: Policy,
     slice: u64,
     members: [Option<Member>; N],
-    /// Numbers of members; of those who are equally urgent, the first comes first.
+    /// Numbers of members; among equally urgent members, the first comes first.
     queue: [u8; N],
     length: usize,
 }
@@ -119,8 +119,7 @@ impl<const N: usize> Scheduler<N> {
         self.length == 0
     }
 
-    /// Adds a member that is not ready, without budget and with the lowest priority. False if there is no such number or
-    /// somebody has it.
+    /// Adds a member that is not ready, without budget and with the lowest priority. False if there is no such number or it is taken.
     pub fn add(&mut self, member: usize) -> bool {
         let slice_left = self.slice;
         let Some(place @ None) = self.members.get_mut(member) else {
@@ -161,7 +160,7 @@ impl<const N: usize> Scheduler<N> {
         true
     }
 
-    /// Makes a member ready, or not. Who becomes ready queues behind its equals, with a new slice.
+    /// Makes a member ready, or not. A member that becomes ready queues behind its equals, with a new slice.
     pub fn set_ready(&mut self, member: usize, ready: bool, now: u64) {
         let Some(found) = self.member(member) else {
             return;
@@ -223,14 +222,14 @@ impl<const N: usize> Scheduler<N> {
         again
     }
 
-    /// Whether `second` comes before `first`, who is before it in the queue.
+    /// Whether `second` comes before `first`, which is before it in the queue.
     fn overtakes(&self, second: &Member, first: &Member) -> bool {
         // Who has no budget comes behind all who have one, whatever their priorities are.
         let urgency = |member: &Member| (member.account.is_some(), member.priority);
         self.policy == Policy::Realtime && urgency(second) > urgency(first)
     }
 
-    /// How urgent a member is: who is less urgent than the one that runs changes nothing by becoming ready. Where priorities
+    /// How urgent a member is: one that is less urgent than the running one changes nothing by becoming ready. Where priorities
     /// mean nothing, everybody is equally urgent.
     pub fn urgency(&self, member: usize) -> u8 {
         match self.policy {
@@ -242,7 +241,7 @@ impl<const N: usize> Scheduler<N> {
         }
     }
 
-    /// Who runs now.
+    /// The member that runs now.
     pub fn decide(&self, now: u64) -> Decision {
         let mut chosen: Option<(usize, &Member, u64)> = None;
         // Of those that are as urgent as the chosen one.
@@ -282,7 +281,7 @@ impl<const N: usize> Scheduler<N> {
         }
     }
 
-    /// When the first of those who are ready without budget comes back; whoever runs by then must not be more urgent.
+    /// When the first ready member without budget gets its budget back; the member that runs by then must not be more urgent.
     fn next_start(&self, now: u64, first: Option<&Member>) -> Option<u64> {
         let ready = self.members().filter(|(_, member)| member.ready);
         let starts = ready.filter_map(|(_, member)| {

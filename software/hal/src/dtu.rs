@@ -287,7 +287,7 @@ fn skip() {
     nothing::<6>();
 }
 
-/// Lets so many cycles pass.
+/// Lets this many cycles pass.
 #[inline(always)]
 fn nothing<const CYCLES: usize>() {
     // SAFETY: does nothing.
@@ -305,9 +305,9 @@ pub fn acknowledge(endpoint: u16, offset: u32) -> Result<(), DtuError> {
     Slot::new(endpoint, offset.into()).acknowledge()
 }
 
-/// Sleeps until a message for `endpoint` ([`dtu::NO_ENDPOINT`]: any) is unread, `timeout` nanoseconds have passed (0: for ever)
-/// or an interrupt comes. The caller looks for what it waits for: the hart goes on when the command has ended, whatever the
-/// reason, so there is nothing to wait for here.
+/// Sleeps until a message for `endpoint` ([`dtu::NO_ENDPOINT`]: any) is unread, `timeout` nanoseconds have passed (0: for ever) or an
+/// interrupt comes. The caller checks for what it waits for: the hart continues when the command has ended, whatever the reason, so there
+/// is nothing to wait for here.
 #[inline(always)]
 pub fn sleep(endpoint: u16, timeout: u64) {
     write(dtu::ARGUMENT, timeout);

@@ -1,7 +1,7 @@
 //! Registers, assembly and page tables: what software needs to touch the hardware of a tile.
 //!
-//! Why it exists: `unsafe` stands here (and in the kernels' `arch` modules) and nowhere else. Everything offered is as
-//! safe as the hardware makes it. What it deliberately does not know: activities, messages' contents, policies.
+//! Why it exists: `unsafe` is here (and in the kernels' `arch` modules) and nowhere else. Everything offered is as safe
+//! as the hardware makes it. What it deliberately does not know: activities, messages' contents, policies.
 //!
 //! Modules that need the target are only there on RISC-V; the page tables are pure and tested on the host.
 #![no_std]

@@ -212,7 +212,7 @@ impl AddressSpace {
         Ok(found)
     }
 
-    /// Whether pages can be mapped in a range: there are tables for them, and none of them is mapped if nothing shall be replaced.
+    /// Whether pages can be mapped in a range: there are tables for them, and none of them is mapped if nothing may be replaced.
     fn admit(
         &self,
         memory: &impl TableMemory,

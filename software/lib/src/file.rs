@@ -4,7 +4,7 @@
 //! service keeps them.
 //!
 //! A mount is a channel to a file service and a session with it: what the service keeps for a client ends with that. Bytes go through
-//! memory endpoints onto the file's extents, where the server has no part in it, or in messages of 216 bytes.
+//! memory endpoints onto the file's extents, without involving the server, or in messages of 216 bytes.
 
 use crate::client::{Client, failed};
 use crate::gate::{MemoryGate, SendGate, is_in_one_page};
@@ -67,7 +67,7 @@ impl Ahead {
         gate: MemoryGate::new(0, 0),
     };
 
-    /// After a transfer of so many bytes.
+    /// After a transfer of this many bytes.
     #[inline(always)]
     fn after(&self, length: u64) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl Window {
         (position >= self.start) & (position < self.end) & (self.writable | !write)
     }
 
-    /// How much of so many bytes from a position on lies in it; nothing if the position does not.
+    /// How much of this many bytes from a position on lies in it; nothing if the position does not.
     #[inline(always)]
     fn part(&self, position: u64, length: usize, write: bool) -> usize {
         match self.holds(position, write) {
@@ -426,7 +426,7 @@ impl File<'_> {
         Ok(())
     }
 
-    /// How much of so many bytes from the position on lies in one piece, and where in it.
+    /// How much of this many bytes from the position on lies in one piece, and where in it.
     #[inline]
     fn part(&mut self, length: usize, write: bool) -> Result<(usize, u64)> {
         let mut part = self.window.part(self.position, length, write);

@@ -200,7 +200,7 @@ impl SendGate {
         })
     }
 
-    /// Sends a message, waiting for a credit as long as it takes.
+    /// Sends a message; waits for a credit without a time limit.
     ///
     /// # Errors
     /// What the DTU says, without [`DtuError::NoCredits`].
@@ -220,9 +220,9 @@ impl SendGate {
         }
     }
 
-    /// Waits for a reply, and looks now and then whether there is still somebody who could send one: when TileMux wakes this
-    /// activity, because the kernel took the endpoint away, or when the wait has been long, because that may have happened
-    /// just before the sleep.
+    /// Waits for a reply, and checks now and then whether there is still a receiver that could send one: when TileMux wakes this
+    /// activity, because the kernel took the endpoint away, or when the wait has been long, because that may have happened just
+    /// before the sleep.
     #[inline(always)]
     fn await_reply(&self) -> Result<Message> {
         if user::is_shared() {
@@ -250,7 +250,7 @@ impl SendGate {
         }
     }
 
-    /// Looks whether there is still somebody who receives: an empty message has no effect, but says whether the endpoint is there.
+    /// Checks whether there is still a receiver: an empty message has no effect, but says whether the endpoint is there.
     ///
     /// # Errors
     /// [`DtuError::ReceiverGone`] if not.
@@ -378,7 +378,7 @@ impl ReceiveGate {
         self.buffer
     }
 
-    /// As [`fetch_timed`](Self::fetch_timed), by somebody who has just read the address of the buffer.
+    /// As [`fetch_timed`](Self::fetch_timed), for a caller that has just read the address of the buffer.
     #[inline(always)]
     pub(crate) fn fetch_timed_from(&self, buffer: u64) -> Result<Option<(Message, Stopwatch)>> {
         loop {
@@ -402,8 +402,8 @@ impl ReceiveGate {
         receive(self.endpoint, self.buffer)
     }
 
-    /// Waits for the next message as long as somebody can send one: none if nobody is there any more who could, after all messages that
-    /// they sent before. Somebody who will be connected later is waited for.
+    /// Waits for the next message while a sender exists: none if all senders are gone, after all messages that they sent before. Somebody
+    /// who will be connected later is waited for.
     ///
     /// # Errors
     /// What the DTU says.
@@ -428,7 +428,7 @@ impl ReceiveGate {
         }
     }
 
-    /// Whether somebody can send, or nobody could yet.
+    /// Whether a sender exists, or there was none yet.
     #[cold]
     #[inline(never)]
     pub fn is_open(&self) -> bool {
@@ -553,14 +553,14 @@ impl Message {
         }
     }
 
-    /// What it begins with and the label of the channel, asked for at once.
+    /// Its length, its first word and the label of the channel, in one query.
     #[inline(always)]
     pub(crate) fn head(&self) -> (Start, u64) {
         let (length, word) = user::message_start(self.address);
         (Start { length, word }, user::message_label(self.address))
     }
 
-    /// What it begins with.
+    /// Its length and its first word.
     #[inline(always)]
     pub(crate) fn start(&self) -> Start {
         let (length, word) = user::message_start(self.address);

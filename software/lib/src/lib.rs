@@ -1,6 +1,6 @@
 //! What applications of the tiled OS link: entry, gates, time, periodic tasks, markers, printing.
 //!
-//! Why it exists: an application shall read like its purpose. What it deliberately does not know: how activities are
+//! Why it exists: an application should read like its purpose. What it deliberately does not know: how activities are
 //! created and scheduled; it finds its gates and arguments in its environment.
 //!
 //! ```ignore

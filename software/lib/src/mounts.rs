@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use bulkhead_common::path;
 use bulkhead_common::status::Status;
 
-/// File services by the paths that they stand at.
+/// File services by their mount points.
 #[derive(Debug, Default)]
 pub struct Mounts {
     all: Vec<(String, Mount)>,
@@ -71,7 +71,7 @@ impl Mounts {
     /// Opens a file, see [`Mount::open`].
     ///
     /// # Errors
-    /// [`Status::NotFound`] if no service stands there; what it says.
+    /// [`Status::NotFound`] if no service is mounted there; otherwise the service's error.
     pub fn open(&mut self, path: &str, flags: u64) -> Result<File<'_>> {
         let (mount, path) = self.find(path)?;
         mount.open(path, flags)
@@ -104,7 +104,7 @@ impl Mounts {
         mount.remove(path)
     }
 
-    /// Calls `action` for each entry of a folder; services that stand in it are not among them.
+    /// Calls `action` for each entry of a folder; services mounted in it are not among them.
     ///
     /// # Errors
     /// As for [`open`](Self::open).

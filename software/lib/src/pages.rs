@@ -23,10 +23,10 @@ impl Pages {
         Self(alloc::vec![Page::new_zeroed(); pages])
     }
 
-    /// Has room for so many bytes from now on.
+    /// Has room for this many bytes from now on.
     ///
     /// # Errors
-    /// [`Status::NoSpace`] if the heap has none: how many bytes it is may be what somebody else says.
+    /// [`Status::NoSpace`] if the heap has none: the number of bytes may come from others.
     pub fn grow(&mut self, bytes: usize) -> Result<(), Status> {
         let pages = bytes.div_ceil(PAGE_SIZE as usize);
         if pages > self.0.len() {

@@ -12,7 +12,7 @@ use bulkhead_abi::dtu::PAGE_SIZE;
 use bulkhead_abi::pager::{
     CLIENT, PagerAccess, PagerAnswer, client_activity, client_memory, label_fault,
 };
-use bulkhead_abi::syscall::{ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, Syscall};
+use bulkhead_abi::syscall::Syscall;
 use bulkhead_common::file::path;
 use bulkhead_common::pager::{Counted, GIVE_BACK, GiveBack, MapFile, Placed};
 use bulkhead_common::status::Status;
@@ -68,16 +68,9 @@ impl Served {
         if let Some(pool) = self.pool {
             return Ok(pool);
         }
-        let request = Syscall::Activate {
-            gate: client_memory(self.number),
-            activity: SEL_ACTIVITY,
-            memory: NO_SELECTOR,
-            offset: 0,
-            replies: 0,
-            endpoint: ANY_ENDPOINT,
-        };
-        let [endpoint, size, ..] = syscall::call(&request).map_err(refused)?;
-        let pool = MemoryGate::new(endpoint as u16, size);
+        let active = syscall::activate(client_memory(self.number));
+        let (endpoint, size) = active.map_err(refused)?;
+        let pool = MemoryGate::new(endpoint, size);
         self.pool = Some(pool);
         Ok(pool)
     }

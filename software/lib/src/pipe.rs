@@ -1,7 +1,7 @@
 //! Pipes: a stream of bytes from one application to another.
 //!
 //! Why it exists: programs hand on data as they come, not in messages. What it deliberately does not know: a server; the
-//! description gives the writer a send gate and the reader a receive gate, and nobody else has a part in it.
+//! description gives the writer a send gate and the reader a receive gate, and nobody else is involved.
 //!
 //! **In messages.** The unit carries pieces of up to 2016 bytes into the reader's buffer. The slots of the receive gate are the
 //! pipe's capacity, the credits of the send gate how far the writer may be ahead; with one credit for each slot it never waits
@@ -233,7 +233,7 @@ impl Drop for Writer {
 enum Piece {
     /// It lies in the receive buffer.
     Message(Message),
-    /// It lies in the reader's own pages: so many bytes.
+    /// It lies in the reader's own pages: this many bytes.
     Copied(usize),
 }
 
@@ -384,7 +384,7 @@ impl Reader {
     }
 }
 
-/// The place becomes free, and the writer gets his credit back. A writer that is gone needs none.
+/// The place becomes free, and the writer gets its credit back. A writer that is gone needs none.
 fn give_back(message: Message) {
     let _: core::result::Result<(), DtuError> = message.finish();
 }

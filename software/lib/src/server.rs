@@ -93,7 +93,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Who asks.
+    /// The client.
     pub fn client(&self) -> Client {
         self.client
     }
@@ -104,7 +104,7 @@ impl Incoming {
         message.map_or(u16::MAX, |m| m.header().sender_activity)
     }
 
-    /// Who asks, and on whose account.
+    /// The client and its account.
     pub fn owner(&self) -> Owner {
         Owner {
             client: self.client(),
@@ -179,7 +179,7 @@ struct Lane {
     terms: Terms,
 }
 
-/// Index of a client's account among those of his gate, if he has one.
+/// Index of a client's account among those of its gate, if it has one.
 #[inline(always)]
 fn place(client: Client) -> Option<usize> {
     (client.label < CLIENTS as u64).then_some(client.label as usize)
@@ -199,8 +199,7 @@ pub struct Server {
     /// Those of the clients of the other gates: as many for each.
     lower: Fixed<Account>,
     waiting: Waiting<Message>,
-    /// No client of the first gate has less left than this (nanoseconds): so nobody looks into his account before an empty request is
-    /// answered.
+    /// No client of the first gate has less left than this (nanoseconds): so no account is checked before an empty request is answered.
     least: i64,
     /// When that is looked for again at the earliest.
     look_again: u64,
@@ -373,7 +372,7 @@ impl Server {
         }
     }
 
-    /// Offers the service to those who may open sessions.
+    /// Offers the service to those that may open sessions.
     pub(crate) fn offer<S: Service>(&mut self) {
         if S::SESSIONS {
             self.control = match session::offer(self.offers) {

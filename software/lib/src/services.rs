@@ -1,6 +1,6 @@
 //! Several services of one program, each with its own clients, gates and accounts.
 //!
-//! Why it exists: a program that serves two kinds of clients (files and blocks, say) shall not mix their sessions. What it deliberately
+//! Why it exists: a program that serves two kinds of clients (files and blocks, say) should not mix their sessions. What it deliberately
 //! does not know: what is served.
 //!
 //! The services take turns: each serves its most important request, if there is one, so a client of the highest priority waits for

@@ -1,6 +1,6 @@
 //! Sessions with services: capabilities that a server grants, beside the messages that a gate carries.
 //!
-//! Why it exists: a server can give its client access to memory, and take it back, without a part of anybody else. What it
+//! Why it exists: a server can give its client access to memory, and take it back, without involving anybody else. What it
 //! deliberately does not know: services.
 //!
 //! Whoever has a send gate to an application may open a session with the service that this application offers; its manager
@@ -11,8 +11,8 @@ use crate::gate::{MemoryGate, ReceiveGate};
 use crate::{syscall, time};
 use bulkhead_abi::environment::{ENVIRONMENT_BASE, GateKind};
 use bulkhead_abi::syscall::{
-    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, SEL_OFFERED, SEL_SESSIONS,
-    SERVICES_MAX, SYSCALL_SLOT, Syscall, SyscallError,
+    SEL_FREE, SEL_MEMORY, SEL_OFFERED, SEL_SESSIONS, SERVICES_MAX, SYSCALL_SLOT, Syscall,
+    SyscallError,
 };
 use bulkhead_common::status::Status;
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
@@ -69,7 +69,7 @@ pub struct Granted {
 }
 
 impl Session {
-    /// Opens a session with the service behind the send gate of this name, which may still be starting: waits for it for so many
+    /// Opens a session with the service behind the send gate of this name, which may still be starting: waits for it for this many
     /// nanoseconds at most.
     ///
     /// # Errors
@@ -124,16 +124,8 @@ impl Session {
         if count != 1 {
             return Err(Status::BadReply);
         }
-        let request = Syscall::Activate {
-            gate: target,
-            activity: SEL_ACTIVITY,
-            memory: NO_SELECTOR,
-            offset: 0,
-            replies: 0,
-            endpoint: ANY_ENDPOINT,
-        };
-        let [endpoint, size, ..] = match syscall::call(&request) {
-            Ok(results) => results,
+        let (endpoint, size) = match syscall::activate(target) {
+            Ok(active) => active,
             Err(error) => {
                 // What cannot be given up is there until this activity ends.
                 let _ = revoke(target);
@@ -142,7 +134,7 @@ impl Session {
         };
         Ok(Granted {
             selector: target,
-            gate: MemoryGate::new(endpoint as u16, size),
+            gate: MemoryGate::new(endpoint, size),
             words: [first, second],
         })
     }
@@ -188,20 +180,14 @@ pub fn offer(service: u16) -> Result<ReceiveGate> {
         slot_size: SYSCALL_SLOT,
     })?;
     let buffer = questions.0[0].as_ptr() as u64;
-    let [endpoint, ..] = call(Syscall::Activate {
-        gate,
-        activity: SEL_ACTIVITY,
-        memory: SEL_MEMORY,
-        // Program and data lie in the activity's memory as they do behind its environment page.
-        offset: buffer - ENVIRONMENT_BASE,
-        replies: 1,
-        endpoint: ANY_ENDPOINT,
-    })?;
+    // Program and data lie in the activity's memory as they do behind its environment page.
+    let endpoint = syscall::receive(gate, SEL_MEMORY, buffer - ENVIRONMENT_BASE);
+    let endpoint = endpoint.map_err(refused)?;
     call(Syscall::CreateService {
         gate,
         target: service,
     })?;
-    Ok(ReceiveGate::new(endpoint as u16, SLOTS as u8, buffer))
+    Ok(ReceiveGate::new(endpoint, SLOTS as u8, buffer))
 }
 
 /// Derives a part of memory to be granted.
@@ -219,7 +205,7 @@ pub fn derive(source: u16, target: u16, offset: u64, size: u64, rights: u8) -> R
     syscall::complete(&request).map_err(refused)
 }
 
-/// Takes back what was derived for somebody; after success nobody can use it any more.
+/// Takes back what was derived for another activity; after success nobody can use it any more.
 ///
 /// # Errors
 /// What the kernel says; what is not there any more was taken back already.

@@ -2,10 +2,10 @@
 //!
 //! Why it exists: a program sends and receives like anywhere else. What it deliberately does not know: protocols and cards.
 //!
-//! All sockets of a program go over one channel to the service and a session with it; when the program ends, however it does,
-//! the service closes them. Calls that wait have a time at which they give up (nanoseconds on the clock of
-//! [`time::now`](crate::time::now), 0 for never). Whoever waits for several things at once asks with
-//! [`Network::receive_later`] and takes the answer from a receive gate of its own, with [`crate::select`].
+//! All sockets of a program go over one channel to the service and a session with it; when the program ends, however it does, the service
+//! closes them. Calls that wait have a time at which they give up (nanoseconds on the clock of [`time::now`](crate::time::now), 0 for
+//! never). A program that waits for several things at once asks with [`Network::receive_later`] and takes the answer from its own receive
+//! gate, with [`crate::select`].
 
 use crate::client::failed;
 use crate::gate::{Message, MessageBuffer, ReceiveGate, SendGate};
@@ -201,7 +201,7 @@ impl Network {
     /// Opens a socket that waits for a connection. For more than one connection at a time, several may listen at one port.
     ///
     /// # Errors
-    /// [`Status::Exists`] if somebody else listens there, [`Status::TooMany`] if this program has all its sockets.
+    /// [`Status::Exists`] if another program listens there, [`Status::TooMany`] if this program has all its sockets.
     pub fn listen(&mut self, port: u16) -> Result<Tcp> {
         let request = Request {
             port,
@@ -211,7 +211,7 @@ impl Network {
         Ok(Tcp { handle })
     }
 
-    /// Waits until somebody has connected to a listening socket, which then is that connection.
+    /// Waits for a connection to a listening socket, which then is that connection.
     ///
     /// # Errors
     /// [`Status::Timeout`]; what the service says.

@@ -5,7 +5,9 @@
 
 use crate::gate::{Message, SendGate};
 use bulkhead_abi::dtu::DtuError;
-use bulkhead_abi::syscall::{REPLY_WORDS, Syscall, SyscallError};
+use bulkhead_abi::syscall::{
+    ANY_ENDPOINT, NO_SELECTOR, REPLY_WORDS, SEL_ACTIVITY, Syscall, SyscallError,
+};
 use bulkhead_hal::user;
 use zerocopy::IntoBytes;
 
@@ -28,6 +30,35 @@ pub fn call(call: &Syscall) -> Result<Results, SyscallError> {
 #[inline(always)]
 pub fn complete(call: &Syscall) -> Result<(), SyscallError> {
     call.with_words(transact_only)
+}
+
+/// Makes memory or a send gate active for the caller, on any endpoint that is free: the endpoint, and bytes (of the memory, of a message
+/// at most).
+///
+/// # Errors
+/// See [`Syscall::Activate`].
+pub fn activate(gate: u16) -> Result<(u16, u64), SyscallError> {
+    place(gate, NO_SELECTOR, 0)
+}
+
+/// Lets a receive gate receive at `offset` in memory of the caller, with rights to reply: its endpoint.
+///
+/// # Errors
+/// See [`Syscall::Activate`].
+pub fn receive(gate: u16, memory: u16, offset: u64) -> Result<u16, SyscallError> {
+    place(gate, memory, offset).map(|(endpoint, _)| endpoint)
+}
+
+fn place(gate: u16, memory: u16, offset: u64) -> Result<(u16, u64), SyscallError> {
+    let [endpoint, bytes, ..] = call(&Syscall::Activate {
+        gate,
+        activity: SEL_ACTIVITY,
+        memory,
+        offset,
+        replies: (memory != NO_SELECTOR).into(),
+        endpoint: ANY_ENDPOINT,
+    })?;
+    Ok((endpoint as u16, bytes))
 }
 
 #[inline(never)]

@@ -3,8 +3,8 @@
 //! Why it exists: an application that serves, waits and asks at the same time reads like three small programs. What it
 //! deliberately does not know: priorities and time slices; a thread runs until it waits.
 //!
-//! Threads are futures in the memory of whoever starts them. They may wait for what this module offers and for nothing
-//! else: nobody wakes a single one of them, all are asked again after every event, in their order.
+//! Threads are futures in the memory of their starter. They may wait only for what this module offers: threads are not woken one by one;
+//! all are polled again after every event, in their order.
 
 use crate::gate::{Message, ReceiveGate, Result, SendGate, drop_answers};
 use crate::time;

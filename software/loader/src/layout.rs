@@ -48,7 +48,7 @@ pub struct Layout {
 pub enum LayoutError {
     /// A segment does not start at a page, lies before the program base, or segments overlap or are out of order.
     BadSegment,
-    /// The memory is too small; so many bytes are needed at least.
+    /// The memory is too small; this many bytes are needed at least.
     TooSmall(u64),
 }
 

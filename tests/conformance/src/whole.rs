@@ -90,10 +90,11 @@ pub fn run(image: &[u8], tests: usize) -> Result<Vec<u8>, Error> {
         .map_err(|error| stopped(&error))?;
     let ticks = TICKS_PER_TEST * (tests as u64 + 1);
     match machine.run(RunLimit { ticks }, None) {
-        Outcome::Exit { code: 0, .. } => Ok(machine
-            .memory(MEMORY)
-            .map_err(|error| stopped(&error))?
-            .to_vec()),
+        Outcome::Exit { code: 0, .. } => {
+            let mut memory = vec![0; DRAM_BYTES as usize];
+            let seen = machine.peek(TILE, DRAM, &mut memory);
+            seen.map(|()| memory).map_err(|error| stopped(&error))
+        }
         Outcome::Limit => Err(Error::Timeout(
             machine.hart(TILE).map_or(0, |hart| hart.pc()),
         )),

@@ -40,7 +40,7 @@ pub fn observed(system: impl Into<PathBuf>, overrides: &[&str]) -> (Finished, Ve
     }
 }
 
-/// Runs a system, in which something happens to the machine after so many nanoseconds.
+/// Runs a system, in which something happens to the machine after this many nanoseconds.
 ///
 /// # Panics
 /// As for [`finished`].

@@ -318,7 +318,7 @@ fn pair(seed: u64) -> String {
     }
 }
 
-/// `./bulkhead test --fuzz` runs many; `BULKHEAD_PAIRS=1000 cargo test --release -p bulkhead-system-tests attacks::pairs -- --nocapture` so many, from
+/// `./bulkhead test --fuzz` runs many; `BULKHEAD_PAIRS=1000 cargo test --release -p bulkhead-system-tests attacks::pairs -- --nocapture` this many, from
 /// the seed `BULKHEAD_PAIRS_SEED` (1) on.
 #[test]
 fn pairs_of_hostile_programs_leave_the_honest_alone() {

@@ -1,6 +1,6 @@
 //! The tiled OS on chips of many tiles: what `check` accepts boots, with an application on every tile.
 //!
-//! `BULKHEAD_CASES=N` tries so many random platforms instead of a few; `BULKHEAD_LONG=1` boots 900 applications with sessions, too.
+//! `BULKHEAD_CASES=N` tries this many random platforms instead of a few; `BULKHEAD_LONG=1` boots 900 applications with sessions, too.
 
 use bulkhead_abi::boot::kernel_endpoints;
 use bulkhead_runner::{place, run};
@@ -28,7 +28,7 @@ fn is_well(report: &Report, apps: usize) {
     assert_eq!(ended, apps + 1, "{}", report.console);
 }
 
-/// A mesh of so many tiles, one of them memory, with units of so many endpoints; made of the parts of `tiled-gem5`.
+/// A mesh of this many tiles, one of them memory, with units of this many endpoints; made of the parts of `tiled-gem5`.
 fn mesh(tiles: u16, endpoints: u16) -> String {
     let root = place::root().expect("the checkout is there");
     let text = std::fs::read_to_string(root.join("catalog/platforms/tiled-gem5.xml"));

@@ -22,7 +22,7 @@ fn touch(name: &str, tile: u16, more: &str) -> String {
     )
 }
 
-/// A fault takes so many cycles on `tiled-gem5` at most for the only client of a pager: usually, and at worst, while the kernel has other
+/// A fault takes this many cycles on `tiled-gem5` at most for the only client of a pager: usually, and at worst, while the kernel has other
 /// work; and a page of a file that is open. What docs/promises.md promises.
 const USUAL: u64 = 11_000;
 const WORST: u64 = 30_000;

@@ -97,6 +97,31 @@ fn who_offers_a_service_again_and_again_is_named_once() {
     assert_eq!(said.count(), 1, "{}", report.console);
 }
 
+/// A client uses session and page after each way in which they can end, on the tile of its service and on another one; a neighbour gets the
+/// endpoints that are given back.
+#[test]
+fn sessions_and_what_they_gave_end_in_every_way() {
+    for tile in [2, 3] {
+        let text = format!(
+            r#"<system name="ends" platform="./shared.xml" duration="400ms" manager-tile="1"><domain name="d">
+  <app name="lender" tile="2" program="service/lender" background="true">
+    <service restart="on-failure" restarts="100"/><rgate name="priority-0" slots="4"/></app>
+  <app name="keeper" tile="{tile}" program="service/keeper"><session name="service" to="lender"/></app>
+  <app name="neighbour" tile="{tile}" program="attack/neighbour"><argument name="rounds" value="400"/></app>
+</domain></system>"#
+        );
+        let report = bulkhead_system_tests::boot_booked(&text);
+        assert_eq!(report.code, Some(0), "{}", report.console);
+        for who in ["keeper", "neighbour"] {
+            ended(&report, who, "exit 0");
+        }
+        let said = report.printed("keeper");
+        assert_eq!(said, ["24 ends, 480 rounds of uses refused"]);
+        let lost = report.console.lines().find(|l| l.contains("lost: "));
+        assert_eq!(lost, None, "{}", report.console);
+    }
+}
+
 /// A million calls: takes minutes. `cargo test --release -p bulkhead-system-tests -- --ignored million`.
 #[test]
 #[ignore = "a million calls"]

@@ -1,4 +1,4 @@
-//! What stands in the description for a client's part of a streaming unit: gates and memory.
+//! A client's part of a streaming unit in the description: gates and memory.
 //!
 //! Gates: `requests` (receive), `input` (memory, read), `output` (memory, write; may be missing), `next` (send to the next
 //! unit; may be missing). On a tile with a streaming unit nobody executes this program; on a tile with a hart it says so.

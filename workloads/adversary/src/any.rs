@@ -1,4 +1,4 @@
-//! Every attack that an application can mount with what it was given: what `bulkhead audit` puts in the place of others.
+//! Every attack that an application can mount with what it was given: what `bulkhead audit` replaces others with.
 //!
 //! Argument `plan`: see `attacker`.
 #![no_std]

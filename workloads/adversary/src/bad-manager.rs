@@ -1,13 +1,13 @@
-//! A resource manager that does not do its work: it reaches for what is not its own, exhausts all that is, shows its memory on
-//! every tile that it may touch, floods the manager above with reports and itself with words, and never ends.
+//! A resource manager that does not do its work: it reaches for resources that are not its own, exhausts its own, shows its memory on every
+//! tile that it may touch, floods the manager above with reports and itself with words, and never ends.
 //!
-//! It stands in a description as `<manager program="adversary/bad-manager">`.
+//! In a description: `<manager program="adversary/bad-manager">`.
 #![no_std]
 #![no_main]
 
 use bulkhead_lib::abi::syscall::{
-    ANY_ENDPOINT, NO_SELECTOR, Number, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES,
-    SEL_MEMORY, SEL_TILES, SHARE, Syscall,
+    Number, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MEMORY, SEL_TILES, SHARE,
+    Syscall,
 };
 use bulkhead_lib::{println, syscall};
 
@@ -38,17 +38,7 @@ fn main() -> u64 {
     println!("showed {shown} windows");
     // Endpoints of the tile that it lives on itself.
     let mut open = 0;
-    while open < 400
-        && syscall::call(&Syscall::Activate {
-            gate: SEL_MEMORY,
-            activity: SEL_ACTIVITY,
-            memory: NO_SELECTOR,
-            offset: 0,
-            replies: 0,
-            endpoint: ANY_ENDPOINT,
-        })
-        .is_ok()
-    {
+    while open < 400 && syscall::activate(SEL_MEMORY).is_ok() {
         open += 1;
     }
     println!("opened its memory {open} times");

@@ -1,7 +1,7 @@
-//! The same as `any` for who has a network card: it can also flood whoever is at the other end of the cable.
+//! The same as `any`, for an application with a network card: it can also flood the other end of the cable.
 //!
 //! Arguments: `plan` (see `attacker`); `address` and `neighbours` as the network service has them: its own address and the
-//! victim's, the first of them. Without them frames go to everybody. Gate: `interrupt` (receive; the card's).
+//! victim's, the first of them. Without them, frames are broadcast. Gate: `interrupt` (receive; the card's).
 #![no_std]
 #![no_main]
 

@@ -1,6 +1,6 @@
 //! Frames that cost their receiver something.
 //!
-//! Why it exists: who drops a frame has looked at it before, and who must answer one does more. What it deliberately does not
+//! Why it exists: even a dropped frame must be examined first, and one that must be answered costs more. What it deliberately does not
 //! know: who receives them, beyond what its own arguments and answers say.
 
 use bulkhead_lib::abi::network::FRAME_MAX;

@@ -1,7 +1,7 @@
-//! A resource manager that lies about services: it says of everything that others import from it that it has come back, is there, is
-//! gone, and again, as fast as it can, and gives memory instead of services.
+//! A resource manager that lies about services: it reports everything that others import from it as restarted, there, gone, and so on, as
+//! fast as it can, and gives memory instead of services.
 //!
-//! It stands in a description as `<manager program="adversary/liar-manager">`. It starts nothing and never ends.
+//! In a description: `<manager program="adversary/liar-manager">`. It starts nothing and never ends.
 #![no_std]
 #![no_main]
 

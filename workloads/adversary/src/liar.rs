@@ -1,6 +1,6 @@
-//! Tells the machine lies about its tile: that others have the hart, that nobody waits, that new activities begin, that somebody faulted.
+//! Lies to the machine about its tile: that others have the hart, that nobody waits, that new activities begin, that an activity faulted.
 //!
-//! Why it exists: reports believe markers. What it deliberately does not know: whether somebody was deceived.
+//! Why it exists: reports believe markers. What it deliberately does not know: whether anybody was deceived.
 #![no_std]
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! A hog of somebody else's attention: sends messages of the largest size as fast as its credits allow, for ever.
+//! A hog of a receiver's time: sends messages of the largest size as fast as its credits allow, for ever.
 //!
 //! Gates: `target` (send). Arguments: `size` (64).
 #![no_std]

@@ -1,4 +1,4 @@
-//! Tries every command on every endpoint of its tile and checks that all are refused but those on its own.
+//! Tries every command on every endpoint of its tile and checks that all except those on its own are refused.
 //!
 //! Exit code: 0 if all others were refused, else 1.
 #![no_std]

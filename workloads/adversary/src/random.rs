@@ -1,8 +1,7 @@
-//! Random commands to the unit, random register values, random calls to TileMux: whatever an application may do at all,
-//! without sense.
+//! Random commands to the unit, random register values, random calls to TileMux: anything that an application may do at all, at random.
 //!
 //! Gates: `region` (memory) and `self` (send, to its own `input`), all of which may be missing. Arguments: `seed` (1), `steps`
-//! (20000; 0: for ever). It ends with 0 if nobody ends it before.
+//! (20000; 0: for ever). It ends with 0 unless it is stopped before.
 #![no_std]
 #![no_main]
 

@@ -5,10 +5,7 @@
 #![no_main]
 
 use bulkhead_lib::abi::dtu::DtuError;
-use bulkhead_lib::abi::syscall::{
-    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE,
-    Syscall,
-};
+use bulkhead_lib::abi::syscall::{SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, Syscall};
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_lib::{argument, println, syscall};
 
@@ -35,16 +32,9 @@ fn round() -> Result<(), &'static str> {
     call("derive again", derive(SEL_FREE, SEL_FREE + 1))?;
     let mut gates = [MemoryGate::new(0, 0); 2];
     for (number, gate) in gates.iter_mut().enumerate() {
-        let request = Syscall::Activate {
-            gate: SEL_FREE + number as u16,
-            activity: SEL_ACTIVITY,
-            memory: NO_SELECTOR,
-            offset: 0,
-            replies: 0,
-            endpoint: ANY_ENDPOINT,
-        };
-        let [endpoint, size, ..] = call("activate", request)?;
-        *gate = MemoryGate::new(endpoint as u16, size);
+        let active = syscall::activate(SEL_FREE + number as u16);
+        let (endpoint, size) = active.map_err(|_| "activate")?;
+        *gate = MemoryGate::new(endpoint, size);
     }
     let mut magic = [0; 8];
     for gate in &gates {

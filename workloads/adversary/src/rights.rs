@@ -1,16 +1,16 @@
 //! Attacks on kernel, TileMux and services with the rights that every application has: its activity, its purse, its tile, its memory.
 //!
-//! Why it exists: whoever may make something can make it often, end it at a bad moment, or leave it half-made. Each kind is one way in
-//! which that once stopped or delayed somebody; its strength picks a variation. What it deliberately does not know: whom it harms.
+//! Why it exists: a program that may create something can create it often, end it at a bad moment, or leave it half-made. Each kind is one
+//! way in which that once stopped or delayed others; its strength picks a variation. What it deliberately does not know: whom it harms.
 //!
-//! A child is a copy of this program without its data: code and constants of its maker, a page with an environment, a stack. What it
-//! does stands in the deadline of that environment, which no child needs.
+//! A child is a copy of this program without its data: code and constants of its maker, a page with an environment, a stack. The deadline
+//! field of that environment, which no child needs, says what it does.
 
 use alloc::boxed::Box;
 use bulkhead_lib::abi::environment::{ENVIRONMENT_BASE, Environment, PROGRAM_BASE};
 use bulkhead_lib::abi::syscall::{
-    ANY_ENDPOINT, MAP_EXECUTE, MAP_READ, MAP_WRITE, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE,
-    SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_SESSIONS, SEL_TILE, SHARE, Syscall,
+    MAP_EXECUTE, MAP_READ, MAP_WRITE, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_SESSIONS,
+    SEL_TILE, SHARE, Syscall,
 };
 use bulkhead_lib::abi::words::Name;
 use bulkhead_lib::hal::dtu;
@@ -248,16 +248,8 @@ impl Rights {
             slot_size: 256,
         };
         syscall::call(&create).ok()?;
-        let activate = Syscall::Activate {
-            gate: target,
-            activity: SEL_ACTIVITY,
-            memory: SEL_MEMORY,
-            offset,
-            replies: 1,
-            endpoint: ANY_ENDPOINT,
-        };
-        let [endpoint, ..] = syscall::call(&activate).ok()?;
-        Some((target, endpoint as u16))
+        let endpoint = syscall::receive(target, SEL_MEMORY, offset).ok()?;
+        Some((target, endpoint))
     }
 
     /// Sends to itself, lets the answer go to an endpoint that it gives up, and answers when somebody else may have that one.
@@ -508,16 +500,7 @@ fn derive_tile(target: u16, cpu: (u64, u64), traffic: (u64, u64), priority: u8) 
 }
 
 fn activate(gate: u16) -> Option<u16> {
-    let activate = Syscall::Activate {
-        gate,
-        activity: SEL_ACTIVITY,
-        memory: NO_SELECTOR,
-        offset: 0,
-        replies: 0,
-        endpoint: ANY_ENDPOINT,
-    };
-    let [endpoint, ..] = syscall::call(&activate).ok()?;
-    Some(endpoint as u16)
+    syscall::activate(gate).ok().map(|(endpoint, _)| endpoint)
 }
 
 fn revoke(selector: u16) {

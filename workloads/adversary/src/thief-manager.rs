@@ -1,7 +1,7 @@
-//! A resource manager that looks for data of others: it tries to open every module through every capability that it has, reads all
-//! memory that it can name, and writes where it may only read.
+//! A resource manager that looks for data of others: it tries to open every module through each of its capabilities, reads all memory that
+//! it can name, and writes to memory that it may only read.
 //!
-//! It stands in a description as `<manager program="adversary/thief-manager">`. Data of others begin with "only for others"; what
+//! In a description: `<manager program="adversary/thief-manager">`. Data of others begin with "only for others"; what
 //! it was given may be called `own`. It starts nothing, and ends with 0.
 #![no_std]
 #![no_main]
@@ -10,8 +10,8 @@ extern crate alloc;
 
 use alloc::vec;
 use bulkhead_lib::abi::syscall::{
-    ANY_ENDPOINT, MAP_READ, MAP_WRITE, NO_SELECTOR, ObjectKind, REPORT_DONE, SEL_ACTIVITY,
-    SEL_DESCRIPTION, SEL_FREE, SEL_MEMORY, SELECTORS, Syscall, module_key,
+    MAP_READ, MAP_WRITE, ObjectKind, REPORT_DONE, SEL_DESCRIPTION, SEL_FREE, SEL_MEMORY, SELECTORS,
+    Syscall, module_key,
 };
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_lib::{println, syscall};
@@ -59,19 +59,11 @@ fn main() -> u64 {
         if kind != ObjectKind::Memory as u64 {
             continue;
         }
-        let request = Syscall::Activate {
-            gate: selector,
-            activity: SEL_ACTIVITY,
-            memory: NO_SELECTOR,
-            offset: 0,
-            replies: 0,
-            endpoint: ANY_ENDPOINT,
-        };
-        let Ok([endpoint, ..]) = syscall::call(&request) else {
+        let Ok((endpoint, _)) = syscall::activate(selector) else {
             continue;
         };
         read += 1;
-        let gate = MemoryGate::new(endpoint as u16, size);
+        let gate = MemoryGate::new(endpoint, size);
         let mut bytes = vec![0; LOOK.min(size as usize)];
         if gate.read(0, &mut bytes).is_ok() {
             let is_theirs = |window: &[u8]| window.iter().rev().eq(b"srehto rof ylno");
@@ -100,7 +92,6 @@ fn main() -> u64 {
                 }
             }
         }
-        let endpoint = endpoint as u16;
         let _ = syscall::call(&Syscall::Deactivate {
             gate: selector,
             endpoint,

@@ -1,12 +1,11 @@
 //! Makes as many capabilities as it can, all derived from one, many of them active, and revokes that one; over and over.
 //!
-//! Arguments: `rounds` (3), `every` (8): so many capabilities for one that is active, `shared` (0; 1: others use the tile, so only kernel memory is compared). Exit code: 0 if all quota was back after each.
+//! Arguments: `rounds` (3), `every` (8): one capability in this many is active, `shared` (0; 1: others use the tile, so only kernel memory is compared). Exit code: 0 if all quota was back after each.
 #![no_std]
 #![no_main]
 
 use bulkhead_lib::abi::syscall::{
-    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE,
-    SELECTORS, Syscall,
+    SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, SELECTORS, Syscall,
 };
 use bulkhead_lib::{argument, marker, println, syscall};
 
@@ -41,15 +40,7 @@ fn grow(every: u16) -> u16 {
             Err(_) => return 0,
         }
         if target % every == 0 {
-            let activate = Syscall::Activate {
-                gate: target,
-                activity: SEL_ACTIVITY,
-                memory: NO_SELECTOR,
-                offset: 0,
-                replies: 0,
-                endpoint: ANY_ENDPOINT,
-            };
-            let _ = syscall::call(&activate);
+            let _ = syscall::activate(target);
         }
     }
     SELECTORS - SEL_FREE

@@ -1,5 +1,5 @@
 //! Not an adversary, but their victim: computes with integers and floating-point numbers, all in registers, and checks the
-//! result of each round against the first. If somebody changes its registers or memory, it ends with 1.
+//! result of each round against the first. If its registers or memory are changed, it ends with 1.
 //!
 //! Arguments: `rounds` (200).
 #![no_std]

@@ -1,4 +1,4 @@
-//! Fills the buffer of a receiver: asks a server as fast as its credits allow, for ever, and looks at no answer.
+//! Fills the buffer of a receiver: asks a server as fast as its credits allow, for ever, and reads no answer.
 //!
 //! Gates: `service` (send). Arguments: `time` of a request (20us), `retry`: pause after a message that could not be sent (1us), `start`:
 //! when it begins, counted from reset (0).

@@ -1,14 +1,11 @@
-//! A manager that starts nobody of its description, but children of its own on every tile that it has: as urgent and with as much
-//! processor time as it can get, one after the other, each by another wish. Each makes a check marker of its number: 100 times the tile, and 1, ...
+//! A manager that starts nothing from its description, but its own children on every tile that it has: as urgent and with as much processor
+//! time as it can get, one after the other, each with another wish. Each makes a check marker of its number: 100 times the tile, and 1, ...
 #![no_std]
 #![no_main]
 
 mod heirs;
 
-use bulkhead_lib::abi::syscall::{
-    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES,
-    Syscall,
-};
+use bulkhead_lib::abi::syscall::{SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, Syscall};
 use bulkhead_lib::gate::MemoryGate;
 use bulkhead_lib::{println, syscall, time};
 use heirs::{CODE, Heir, Wish};
@@ -24,18 +21,10 @@ const FIRST: u16 = SEL_FREE + 100;
 
 /// Writes what children do into memory.
 fn fill(memory: u16) -> bool {
-    let request = Syscall::Activate {
-        gate: memory,
-        activity: SEL_ACTIVITY,
-        memory: NO_SELECTOR,
-        offset: 0,
-        replies: 0,
-        endpoint: ANY_ENDPOINT,
-    };
-    let Ok([endpoint, size, ..]) = syscall::call(&request) else {
+    let Ok((endpoint, size)) = syscall::activate(memory) else {
         return false;
     };
-    let gate = MemoryGate::new(endpoint as u16, size);
+    let gate = MemoryGate::new(endpoint, size);
     let code = CODE.map(u32::to_le_bytes);
     let written = gate.write(0, code.as_flattened()).is_ok();
     let request = Syscall::Deactivate {

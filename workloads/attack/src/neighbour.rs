@@ -1,14 +1,12 @@
-//! Who gets endpoints that others have just given up, and expects no message there: it receives at new endpoints of its own, over and over,
-//! and nobody ever had a right to send to them.
+//! A program that gets endpoints that others have just given up, and expects no message there: it receives at new endpoints of its own,
+//! over and over, to which nobody ever had a right to send.
 //!
 //! Arguments: `rounds` (200), `pause` (20us) that each endpoint is there. Ends with 1 if a message came.
 #![no_std]
 #![no_main]
 
 use bulkhead_lib::abi::environment::ENVIRONMENT_BASE;
-use bulkhead_lib::abi::syscall::{
-    ANY_ENDPOINT, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, Syscall, SyscallError,
-};
+use bulkhead_lib::abi::syscall::{SEL_FREE, SEL_MEMORY, Syscall, SyscallError};
 use bulkhead_lib::hal::dtu;
 use bulkhead_lib::{argument, println, syscall, time};
 use core::sync::atomic::AtomicU64;
@@ -31,19 +29,12 @@ fn round(pause: u64) -> Result<u64, SyscallError> {
         slots: SLOTS,
         slot_size: SLOT,
     })?;
-    let [endpoint, ..] = syscall::call(&Syscall::Activate {
-        gate: SEL_FREE,
-        activity: SEL_ACTIVITY,
-        memory: SEL_MEMORY,
-        offset: buffer - ENVIRONMENT_BASE,
-        replies: 1,
-        endpoint: ANY_ENDPOINT,
-    })?;
+    let endpoint = syscall::receive(SEL_FREE, SEL_MEMORY, buffer - ENVIRONMENT_BASE)?;
     time::sleep_until(time::now() + pause);
     let mut came = 0;
-    while let Ok(Some(place)) = dtu::fetch(endpoint as u16) {
+    while let Ok(Some(place)) = dtu::fetch(endpoint) {
         println!("stolen: a message at endpoint {endpoint}");
-        let _ = dtu::acknowledge(endpoint as u16, place);
+        let _ = dtu::acknowledge(endpoint, place);
         came += 1;
     }
     syscall::call(&Syscall::Revoke {

@@ -1,17 +1,16 @@
-//! A hostile program: it does one thing that a system must withstand, or a random one of them in each round, for as long as it is let.
+//! A hostile program: it does one thing that a system must withstand, or a random one of them in each round, until it is stopped.
 //!
 //! Arguments: `kind` (`random`, a kind of [`KINDS`], or `sleeps`), `seed` (1), `rounds` (without end), `say` (1000): after how many it says
 //! how far it is. Needs nothing of its description; with kernel memory, endpoints and page tables it can do more. As a manager it reaches
-//! for all tiles that it has. Gates, if it has them: `files` (send, to the file service). A child that runs makes a check marker of 16 times its
-//! number. If it gets what nobody may have given it, it says `won: ...`.
+//! for all tiles that it has. Gates, if it has them: `files` (send, to the file service). A child that runs makes a check marker of 16
+//! times its number. If it gets something that nobody may have given it, it says `won: ...`.
 #![no_std]
 #![no_main]
 
 use bulkhead_lib::abi::environment::ENVIRONMENT_BASE;
 use bulkhead_lib::abi::syscall::{
-    ANY_ENDPOINT, MAP_EXECUTE, MAP_READ, MAP_WRITE, NO_SELECTOR, REPORT_DONE, SEL_ACTIVITY,
-    SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MEMORY, SEL_TILE, SEL_TILES, SHARE,
-    SYSCALL_WORDS, Syscall,
+    MAP_EXECUTE, MAP_READ, MAP_WRITE, REPORT_DONE, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES,
+    SEL_MEMORY, SEL_TILE, SEL_TILES, SHARE, SYSCALL_WORDS, Syscall,
 };
 use bulkhead_lib::abi::words::Name;
 use bulkhead_lib::file::{CREATE, Mount, READ, TRUNCATE, WRITE};
@@ -245,19 +244,9 @@ impl Hostile {
             label,
             credits: 1,
         });
-        let activate = |gate, memory, offset| {
-            let request = Syscall::Activate {
-                gate,
-                activity: SEL_ACTIVITY,
-                memory,
-                offset,
-                replies: 1,
-                endpoint: ANY_ENDPOINT,
-            };
-            call(request).map(|results| results[0] as u16)
-        };
-        let receives = activate(receive, self.memory, offset(at))?;
-        Some((receives, activate(send, NO_SELECTOR, 0)?))
+        let receives = syscall::receive(receive, self.memory, offset(at)).ok()?;
+        let (sends, _) = syscall::activate(send).ok()?;
+        Some((receives, sends))
     }
 
     /// Sends to itself, ends the endpoint for the answer, lets others use it, answers.
@@ -449,14 +438,7 @@ impl Hostile {
                 size: 64,
                 rights: MAP_READ,
             });
-            call(Syscall::Activate {
-                gate: target,
-                activity: SEL_ACTIVITY,
-                memory: NO_SELECTOR,
-                offset: 0,
-                replies: 0,
-                endpoint: ANY_ENDPOINT,
-            });
+            let _ = syscall::activate(target);
         }
         Self::revoke_at(MADE);
         (MADE..MADE + 150).for_each(Self::revoke_at);
@@ -507,16 +489,8 @@ impl Hostile {
             size: 4096,
             rights: 3,
         });
-        let active = call(Syscall::Activate {
-            gate: target,
-            activity: SEL_ACTIVITY,
-            memory: NO_SELECTOR,
-            offset: 0,
-            replies: 0,
-            endpoint: ANY_ENDPOINT,
-        });
-        if let Some([endpoint, size, ..]) = active {
-            let gate = MemoryGate::new(endpoint as u16, size);
+        if let Ok((endpoint, size)) = syscall::activate(target) {
+            let gate = MemoryGate::new(endpoint, size);
             let (low, high) = self.buffer.0.split_at_mut(1024);
             let _ = gate.read(self.random.below(8192), low);
             Self::revoke_at(target);

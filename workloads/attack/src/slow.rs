@@ -1,6 +1,6 @@
-//! A client that keeps a server busy: one long request after the other, for ever; what it says of them may be a lie.
+//! A client that keeps a server busy: one long request after the other, for ever; it may lie about them.
 //!
-//! Gates: `service` (send). Arguments: `time` of a request (500us), `estimate` that the service is told (the same), `pause` after
+//! Gates: `service` (send). Arguments: `time` of a request (500us), `estimate` that it gives the service (the same), `pause` after
 //! each (0), `start`: when it begins, counted from reset (0).
 #![no_std]
 #![no_main]

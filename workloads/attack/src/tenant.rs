@@ -6,9 +6,7 @@
 #![no_std]
 #![no_main]
 
-use bulkhead_lib::abi::syscall::{
-    ANY_ENDPOINT, NO_SELECTOR, SEL_ACTIVITY, SEL_FREE, SEL_MEMORY, Syscall, SyscallError,
-};
+use bulkhead_lib::abi::syscall::{SEL_FREE, SEL_MEMORY, Syscall, SyscallError};
 use bulkhead_lib::{argument, marker, syscall, time};
 
 bulkhead_lib::main!(main);
@@ -22,14 +20,7 @@ fn get() -> Result<(), SyscallError> {
         size: 4096,
         rights: 1,
     })?;
-    syscall::call(&Syscall::Activate {
-        gate: SEL_FREE,
-        activity: SEL_ACTIVITY,
-        memory: NO_SELECTOR,
-        offset: 0,
-        replies: 0,
-        endpoint: ANY_ENDPOINT,
-    })?;
+    syscall::activate(SEL_FREE)?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ const WORK: u64 = 2;
 /// Bytes of the request.
 pub const BYTES: usize = 24;
 
-/// A request for so many nanoseconds, for which the service estimates so many.
+/// A request that takes `time` nanoseconds and is announced with `estimate` nanoseconds.
 pub fn request(time: u64, estimate: u64) -> MessageBuffer {
     let mut buffer = MessageBuffer::new();
     for (place, word) in buffer.0.chunks_exact_mut(8).zip([WORK, time, estimate]) {

@@ -1,8 +1,8 @@
 //! Round trips to the kernel, over and over: a call that does nothing, or one that makes and revokes something.
 //!
-//! Arguments: `runs` (1000), `kind`: `nothing` (the default), `create` (a semaphore, and its revocation), `memory` (derive memory,
-//! make it active, revoke it), `pause` (0) before each call, or before each sequence: without one, who has the highest priority calls again before
-//! the kernel takes a call of anybody else.
+//! Arguments: `runs` (1000), `kind`: `nothing` (the default), `create` (a semaphore, and its revocation), `memory` (derive memory, make it
+//! active, revoke it), `pause` (0) before each call, or before each sequence: without a pause, the caller of the highest priority calls
+//! again before the kernel takes a call of any other.
 #![no_std]
 #![no_main]
 

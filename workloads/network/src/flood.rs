@@ -1,4 +1,4 @@
-//! A hostile neighbour on the cable: drives its card itself and sends frames of chance, some of them nearly right.
+//! A hostile neighbour on the cable: drives its card itself and sends random frames, some of them nearly right.
 //!
 //! Gates: `interrupt` (receive; the card's). Arguments: `seed` (1), `to` (10.0.0.1): the victim's address, `pause` between two frames
 //! (10us), `mac` (the last byte of the victim's hardware address; 6). It never ends.

@@ -1,6 +1,6 @@
 //! Takes streams of sources, one after the other, and answers each with its checksum.
 //!
-//! Gates: `network` (send). Arguments: `port` (9). A stream is eight bytes with its length, and so many bytes. It never ends; a
+//! Gates: `network` (send). Arguments: `port` (9). A stream is eight bytes with its length, and this many bytes. It never ends; a
 //! stream that breaks off is forgotten.
 #![no_std]
 #![no_main]

@@ -1,5 +1,5 @@
 //! A neighbour on the cable with two faces: it connects to a sink and talks to it as everybody does, and between its frames it sends
-//! forged ones: segments that open connections from senders that there are not, or frames without meaning.
+//! forged ones: segments that open connections from senders that do not exist, or frames without meaning.
 //!
 //! Gates: `interrupt` (receive; the card's). Arguments: `to` (10.0.0.1) and `mac` (the last byte of its hardware address; 6): the
 //! victim; `port` (9); `runs` (60): connections; `pause` (none): between two forged frames; `forged` (openings): or `junk`. Each

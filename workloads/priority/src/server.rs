@@ -1,8 +1,8 @@
 //! A server that needs a fixed time for each request and takes requests of important clients first.
 //!
-//! Gates: `high` and `low` (receive). Arguments: `service` in nanoseconds (1000000): all that a request costs the server, from the
-//! look for it to the look for the next one. It computes as much less as the last request took beyond
-//! its computing. It never ends.
+//! Gates: `high` and `low` (receive). Arguments: `service` in nanoseconds (1000000): everything that a request costs the server, from the
+//! check for it to the check for the next one. It computes for that time, less whatever the last request took beyond its computation. It
+//! never ends.
 #![no_std]
 #![no_main]
 
@@ -15,7 +15,7 @@ bulkhead_lib::main!(main);
 const STEPS: u64 = 64;
 const STEPS_CYCLES: u64 = 4096;
 
-/// Computes from `start` on for so many cycles.
+/// Computes from `start` on for this many cycles.
 fn work(start: u64, cycles: u64, state: &mut u64) {
     let passed = || time::cycle().wrapping_sub(start);
     while passed() + STEPS_CYCLES < cycles {

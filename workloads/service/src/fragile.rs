@@ -1,4 +1,4 @@
-//! A service that stops when it is told to: adds, and forgets to catch.
+//! A service that stops on request: adds, and forgets to catch.
 //!
 //! Gates: `priority-0`, ... (receive). Arguments: those of `lib::server`, and `delay` (0us), after which it offers itself. Operation
 //! `Keep` ends it.

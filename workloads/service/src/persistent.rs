@@ -1,8 +1,8 @@
 //! A client that goes on when its service is gone: it opens a new session, waits until there is one, and asks again.
 //!
-//! Sessions: `service`. Arguments: `stops` (0): how often it tells the service to stop; `runs` (5) after each; `losses` (0): how often
-//! it goes on when somebody else has stopped the service, or it was not there in time; `until` (0us): keeps its last session until so
-//! long after reset, and asks once more. A span is as long as it has that session.
+//! Sessions: `service`. Arguments: `stops` (0): how often it tells the service to stop; `runs` (5) after each; `losses` (0): how often it
+//! goes on when somebody else has stopped the service, or it was not there in time; `until` (0us): keeps its last session until that time
+//! after reset, and asks once more. A span lasts while it has that session.
 #![no_std]
 #![no_main]
 

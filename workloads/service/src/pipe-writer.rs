@@ -1,7 +1,7 @@
 //! Writes a stream into a pipe.
 //!
 //! Gates: `pipe` (send). Arguments: `bytes` (100000), `step` (0: whole pieces without a copy; otherwise bytes of a write),
-//! `fail` (none): it panics when so many bytes are written.
+//! `fail` (none): it panics when this many bytes are written.
 #![no_std]
 #![no_main]
 

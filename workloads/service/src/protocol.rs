@@ -24,7 +24,22 @@ bulkhead_lib::common::requests! {
     }
     /// Never answers, and answers when asked again by anybody.
     Keep = 3 -> u64 {}
+    /// Ends what was lent.
+    Lend = 4 -> u64 {
+        /// [`TAKES`], [`WITHDRAWS`] or [`DIES`].
+        end: u64,
+    }
 }
+
+/// The page is taken back.
+pub const TAKES: u64 = 0;
+/// The service is offered no longer.
+pub const WITHDRAWS: u64 = 1;
+/// The service stops.
+pub const DIES: u64 = 2;
+/// What stands in a page while it is lent, and what stands there otherwise.
+pub const SHARED: u64 = 0x5AAD_5AAD;
+pub const SECRET: u64 = 0x5EC2_5EC2;
 
 /// Answers a request to add.
 pub fn add(request: Incoming) {

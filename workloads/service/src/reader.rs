@@ -1,6 +1,6 @@
 //! Reads what the description gives: a module, and files under several mounts.
 //!
-//! Gates: `map` (memory, optional). Arguments: `mounts` as `lib::mounts` has them, `file`: what is read, `write`: a file that is
+//! Gates: `map` (memory, optional). Arguments: `mounts` as in `lib::mounts`, `file`: what is read, `write`: a file that is
 //! made.
 #![no_std]
 #![no_main]

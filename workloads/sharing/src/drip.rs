@@ -1,5 +1,5 @@
-//! Sends single messages at chosen moments and never waits for an answer: the worst that a sender can do to whoever runs on
-//! the receiver's tile, as each message comes alone and so is announced alone.
+//! Sends single messages at chosen moments and never waits for an answer: the worst that a sender can do to the running activity on the
+//! receiver's tile, as each message comes alone and so is announced alone.
 //!
 //! Gates: `target` (send). Arguments in nanoseconds: `period` (1000000), `offset` of the first message from the start of a
 //! period (50000), `pause` between messages (2000); `burst`: messages in each period (16).

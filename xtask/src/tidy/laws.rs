@@ -1,4 +1,4 @@
-//! Laws about code: who may depend on whom, where `unsafe` may stand, how long a file may grow.
+//! Laws about code: which package may depend on which, where `unsafe` is allowed, how long a file may be.
 //!
 //! What it deliberately does not know: documents (see `documents`).
 

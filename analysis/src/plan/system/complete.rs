@@ -27,7 +27,7 @@ const RATE_STEP: u64 = 64 << 10;
 const RATE_MAX: u64 = 16 << 30;
 /// Systems that are judged while tiles are searched, and while repairs are.
 const EFFORT: u32 = 600;
-/// Periods are raised to so many times their length at most.
+/// Periods are raised to this many times their length at most.
 const PERIOD_FACTOR: u64 = 64;
 
 /// One run of a system, judged.
@@ -358,7 +358,7 @@ fn tiles(
                     && failed < best
                 {
                     (best, set, better) = (failed, moved, true);
-                    how = "others than the first free ones, with which more holds".to_owned();
+                    how = "not the first free ones, so that more constraints hold".to_owned();
                 }
             }
         }
@@ -629,7 +629,7 @@ fn knobs(system: &System, runs: &[Run]) -> Vec<Knob> {
     all
 }
 
-/// The value nearest to what it is now with which everything holds, by bisection; its neighbour was judged, too, and fails.
+/// The value nearest to the present one with which everything holds, by bisection; its neighbour was judged, too, and fails.
 fn nearest(draft: &Draft<'_>, knob: &Knob) -> Option<SystemRepair> {
     let change = |value: u64| format!("{}={}", knob.path, (knob.text)(value));
     let passes = |value: u64| Some(draft.failures(&[change(value)]) == Some(0));

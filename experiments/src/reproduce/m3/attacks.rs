@@ -21,11 +21,11 @@ use serde::Serialize;
 pub enum Expected {
     /// Nothing: it is what others are compared with.
     Baseline,
-    /// The attack succeeds: the worst latency is at least so many times that alone, or requests are refused.
+    /// The attack succeeds: the worst latency is at least this many times that alone, or requests are refused.
     Harm(f64),
     /// The attack succeeds: at least half of the requests are refused or not answered.
     Lost,
-    /// All requests are served, the worst within so many times that alone.
+    /// All requests are served, the worst within this many times that alone.
     Kept(f64),
 }
 

@@ -99,7 +99,7 @@ pub fn work(
     let span = find(result, variant, apps.first().copied().unwrap_or_default())?;
     let place = result.variants.iter().position(|one| one.name == variant);
     let seen = place.and_then(|place| seen.get(place));
-    let seen = seen.ok_or_else(|| Error::Machine(format!("{variant} was not looked at")))?;
+    let seen = seen.ok_or_else(|| Error::Machine(format!("{variant} was not examined")))?;
     Ok(work_in(seen, &span.samples, apps))
 }
 

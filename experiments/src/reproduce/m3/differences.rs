@@ -1,7 +1,7 @@
 //! Figures beside the paper's, and why some of them differ.
 //!
-//! Why it exists: a figure that is more than a tenth off needs its explanation beside it; one without an explanation is a failure, so
-//! that nobody must look for them. What it deliberately does not know: how a figure was measured.
+//! Why it exists: a figure that is more than a tenth off needs its explanation beside it; a figure without an explanation is a failure, so
+//! nobody has to search for them. What it deliberately does not know: how a figure was measured.
 
 use super::Reproduced;
 use bulkhead_report::distribution::is_known;

@@ -46,7 +46,7 @@ pub struct RoundTripFigure {
     pub steady: u64,
     /// Standard deviation without outliers, if the text states it.
     pub steady_deviation: Option<u64>,
-    /// Where it stands.
+    /// Its place.
     #[serde(rename = "where")]
     pub place: String,
 }
@@ -70,7 +70,7 @@ pub struct OtherFigure {
     pub steady: Option<u64>,
     /// Standard deviation without outliers, if the text states it.
     pub steady_deviation: Option<u64>,
-    /// Where it stands.
+    /// Its place.
     #[serde(rename = "where")]
     pub place: String,
 }
@@ -86,7 +86,7 @@ pub struct Published {
     pub background: String,
     /// Worst slowdown.
     pub slowdown: f64,
-    /// Where it stands.
+    /// Its place.
     #[serde(rename = "where")]
     pub place: String,
 }

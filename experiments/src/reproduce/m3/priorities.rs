@@ -14,7 +14,7 @@ use serde::Serialize;
 /// Clients at most: all tiles are taken then.
 pub const CLIENTS: u64 = 6;
 
-/// Worst request latencies with so many clients, in microseconds.
+/// Worst request latencies with this many clients, in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Priorities {
     /// Clients.
@@ -43,7 +43,7 @@ fn bounds(
 ) -> Result<[Beside; 2], Error> {
     let place = result.variants.iter().position(|one| one.name == variant);
     let system = place.and_then(|place| Some(&seen.get(place)?.system));
-    let system = system.ok_or_else(|| Error::Machine(format!("{variant} was not looked at")))?;
+    let system = system.ok_or_else(|| Error::Machine(format!("{variant} was not examined")))?;
     let request = match beside::disturbed(system, alone) {
         Ok(request) => request,
         Err(why) => return Ok([Beside::None(why.clone()), Beside::None(why)]),

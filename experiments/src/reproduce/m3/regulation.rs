@@ -18,7 +18,7 @@ const TASK: &str = "task";
 const VICTIM: &str = "victim";
 /// Bytes of a cache line, which every request of a hog moves.
 const LINE: u64 = 64;
-/// The victim beside limited hogs: at most so many times as slow as alone (the paper's Figure 5a, 1 percent).
+/// The victim beside limited hogs: at most this many times as slow as alone (the paper's Figure 5a, 1 percent).
 const VICTIM_KEPT: f64 = 1.01;
 /// The task beside limited hogs on its tile, in the same way: they push its lines out, which a bucket does not prevent.
 const TASK_KEPT: f64 = 1.1;

@@ -1,7 +1,7 @@
 //! Figure 6: falling asleep and waking up, by the unit's sleep command, by a system call with `wfi`, and by polling.
 //!
 //! What it deliberately does not know: how the methods work. Software marks where a wait begins and where it has its
-//! message; when the hart stopped and when the message came is seen from outside.
+//! message; when the hart stopped and when the message came is observed from outside.
 
 use super::Claim;
 use super::beside::{self, Beside};

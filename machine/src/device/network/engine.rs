@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 /// Bit of a token that tells accesses of the card from those of the data transfer unit.
 pub const CARD_TOKEN: u32 = 1 << 31;
 
-/// Who an access is for.
+/// What an access is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     Sending,

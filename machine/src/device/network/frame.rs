@@ -1,6 +1,6 @@
 //! A frame, and what can become of one.
 //!
-//! Why it exists: whoever looks at a trace wants to follow a frame from the card that sent it to the one that stored or dropped
+//! Why it exists: a reader of a trace wants to follow a frame from the card that sent it to the one that stored or dropped
 //! it, so a frame knows where it comes from. What it deliberately does not know: what is in it; nothing that a card does
 //! depends on an origin.
 

@@ -147,7 +147,7 @@ pub struct NetworkCard {
     queue_select: u32,
     queues: [Queue; 2],
     interrupt: u32,
-    /// What the interrupt line was when somebody asked last.
+    /// The interrupt line at the last query.
     line: bool,
     /// Counts resets: what was asked for before the last one is not meant any more.
     generation: u32,
@@ -241,7 +241,7 @@ impl NetworkCard {
         }
     }
 
-    /// Gives the card to somebody, or takes it away; it is reset.
+    /// Gives the card to an activity, or takes it away; it is reset.
     pub fn confine(&mut self, confinement: Option<Confinement>) {
         self.confinement = confinement;
         self.reset();
@@ -252,7 +252,7 @@ impl NetworkCard {
         self.confinement.map(|c| c.owner)
     }
 
-    /// Ticks that a frame of so many bytes occupies the link.
+    /// Ticks that a frame of this many bytes occupies the link.
     pub fn link_time(&self, bytes: u64) -> Tick {
         let ticks = u128::from(bytes) * u128::from(self.ticks_per_second);
         Tick::try_from(ticks.div_ceil(self.config.rate.into())).unwrap_or(Tick::MAX)

@@ -83,7 +83,7 @@ fn under_way(world: &mut World) -> u64 {
     world.read(1, UNDER_WAY)
 }
 
-/// The kernel invalidates so many endpoints of tile 1.
+/// The kernel invalidates this many endpoints of tile 1.
 fn invalidate(world: &mut World, endpoint: u16, count: u16) {
     let command = external_command(ExternalOpcode::InvalidateEndpoint, endpoint, count);
     world.external(1, EXTERNAL_COMMAND, command);
@@ -218,7 +218,7 @@ proptest! {
 enum Right {
     /// A send endpoint, with credits or without a limit.
     Send(u8),
-    /// A right to reply to a message, whose sender has so many credits.
+    /// A right to reply to a message, whose sender has this many credits.
     Reply(u8),
     /// Memory that it may write, and memory that it may read.
     Write,
@@ -238,14 +238,14 @@ enum End {
     Reused,
     /// The same, and the neighbour has another kind.
     ReusedOtherwise,
-    /// The owner died: his hart was stopped and started with something else.
+    /// The owner died: its hart was stopped and started with something else.
     Dead,
-    /// Who is at the other end began again: the endpoint there was configured anew, as it was.
+    /// The other end was restarted: the endpoint there was configured again, as it was.
     Restarted,
 }
 
 const NEIGHBOUR: u16 = 6;
-/// Where the neighbour's messages go, and the memory that was given away and belongs to somebody else then.
+/// Where the neighbour's messages go, and the memory that was given away and then belongs to another owner.
 const NEW_BUFFER: u64 = 0x6000;
 const LENT: u64 = 3 * SHARE;
 

@@ -1,4 +1,4 @@
-//! Rules about what there is once in a system: the kernel, its memory and its unit.
+//! Rules about what exists once in a system: the kernel, its memory and its unit.
 //!
 //! Why it exists: everything on a chip shares these, so they grow with the chip, and what is accepted must boot. What it deliberately does not
 //! know: tiles and quotas.
@@ -64,7 +64,7 @@ impl Tree<'_, '_> {
                     system.managers[manager].name,
                     gates - BORDER
                 );
-                let help = "put those who talk to each other below the same manager";
+                let help = "put applications that talk to each other below the same manager";
                 self.error(what, &self.places.managers[manager].span, help);
             }
         }

@@ -1,14 +1,15 @@
 //! How deep managers may be nested.
 //!
-//! Why it exists: everybody is created by his manager, and the kernel follows creators only so far; the chip would refuse in the middle
-//! of a start. What it deliberately does not know: whether what is below a manager keeps its limits; `tree` knows that.
+//! Why it exists: every activity is created by its manager, and the kernel follows creators only so far; without these rules, the chip
+//! would refuse in the middle of a start. What it deliberately does not know: whether what is below a manager keeps its limits; `tree`
+//! knows that.
 
 use crate::error::{Diagnostic, Problem};
 use crate::system::System;
 use crate::system::check::Places;
 use bulkhead_abi::syscall::LINEAGE_MAX;
 
-/// Reports whoever is the first in his row that the kernel would not create.
+/// Reports the first activity of a chain that the kernel would not create.
 pub fn check(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     // The root manager is the first of every row.
     let length = |manager: Option<usize>| {
@@ -22,9 +23,9 @@ pub fn check(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>)
     let first = LINEAGE_MAX + 1;
     for (name, length, node) in managers.chain(apps).filter(|one| one.1 == first) {
         let what = format!(
-            "`{name}` is number {length} in a row of which each creates the next one, and the kernel allows {LINEAGE_MAX}"
+            "`{name}` is number {length} in a chain in which each creates the next, and the kernel allows {LINEAGE_MAX}"
         );
-        let help = "nest managers less deeply; the root manager is the first of the row";
+        let help = "nest managers less deeply; the root manager is the first of the chain";
         let error = Diagnostic::new(Problem::Inconsistent(what), node.place("name"), help);
         errors.push(error);
     }

@@ -149,9 +149,9 @@ impl Cpu {
     /// How long a job may wait for budgets in all, beside the response time of its last one, if jobs of this cost come at least
     /// `distance` apart. `None`: the quota does not pay for them.
     ///
-    /// A budget comes back one period after the work that used it was released. If a job's budgets are all back before the next
-    /// job comes, it waits only between them. Otherwise whatever was used before is back within a period, so k jobs in a row have
-    /// what they need after as many periods as budgets.
+    /// A budget comes back one period after the work that used it was released. If a job's budgets are all back before the next job comes,
+    /// it waits only between them. Otherwise whatever was used before is back within a period, so k consecutive jobs have what they need
+    /// after as many periods as budgets.
     pub fn waits(self, cost: Time, distance: Time) -> Option<Time> {
         const JOBS: u128 = 10_000;
         let [cost, distance, budget, period] =
@@ -189,7 +189,7 @@ impl Cpu {
 pub enum TilePolicy {
     /// Round robin with time slices.
     Throughput,
-    /// Fixed priorities; who has no `cpu` comes last.
+    /// Fixed priorities; applications without a `cpu` come last.
     Realtime,
 }
 
@@ -247,7 +247,7 @@ pub struct Sgate {
     pub label: u64,
     /// The priority, if it is a session.
     pub session: Option<u8>,
-    /// How long its application waits, before its start, for whom it leads to.
+    /// How long its application waits, before its start, for the receiver.
     pub patience: Time,
 }
 

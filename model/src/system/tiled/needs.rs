@@ -1,6 +1,6 @@
 //! What a system needs of the chip: the sums that the rules compare with what there is.
 //!
-//! Why it exists: kernel, TileMux and managers take a part of everything, and how much is written here once; tests compare it
+//! Why it exists: kernel, TileMux and managers take a part of everything; how much is written here, once; tests compare it
 //! with what the chip really uses. What it deliberately does not know: what is too much.
 
 use bulkhead_abi::{boot, dtu, environment, memory_map, syscall, tilemux};
@@ -94,7 +94,7 @@ impl App {
         }
     }
 
-    /// Pages for page tables that it may use: a limit sets so many aside, for activities that it makes itself.
+    /// Pages for page tables that it may use: a limit reserves this many, for activities that it makes itself.
     pub fn tables(&self) -> u64 {
         let least = self.least_tables();
         self.quotas.page_tables.unwrap_or(0).max(least)
@@ -430,7 +430,7 @@ impl System {
         memories
     }
 
-    /// The windows through which clients of pagers read what they share.
+    /// The windows through which clients of pagers read shared pages.
     fn shared_windows_of(&self, manager: usize) -> BTreeSet<(u16, u16, u64)> {
         let clients = self.apps_of(manager);
         let with_pager = clients.filter_map(|app| Some((app.tile, &self.apps[app.pager?])));
@@ -667,7 +667,7 @@ impl System {
     }
 }
 
-/// Kernel memory for starting something with so many gates.
+/// Kernel memory for starting something with this many gates.
 fn started(gates: u64) -> u64 {
     ACTIVITY_KERNEL_MEMORY[0].saturating_add(ACTIVITY_KERNEL_MEMORY[1].saturating_mul(gates))
 }

@@ -7,7 +7,7 @@ use crate::system::{Cpu, System};
 use crate::units::Time;
 use bulkhead_abi::time::{LEAST_BUDGET, charge, enclose};
 
-/// Who has processor time.
+/// An owner of processor time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// An application: its index.
@@ -20,7 +20,7 @@ pub enum Holder {
 pub const LEAST: Time = Time(LEAST_BUDGET * 1000);
 
 impl System {
-    /// Who has processor time of a tile directly from a manager, and how much.
+    /// An owner that has processor time of a tile directly from a manager, and how much.
     pub fn times_of(&self, manager: usize, tile: u16) -> Vec<(Holder, Cpu)> {
         let apps = self.apps.iter().enumerate();
         let apps =
@@ -57,7 +57,8 @@ impl System {
         })
     }
 
-    /// Nanoseconds that those directly below a manager take out of each of so many nanoseconds, or of a second of the whole tile.
+    /// Nanoseconds that everything directly below a manager takes out of each period of this many nanoseconds, or out of a second of the
+    /// whole tile.
     pub fn time_taken(&self, manager: usize, tile: u16, period: u64) -> u64 {
         let parts = self.times_of(manager, tile);
         let charges = parts.iter().map(|(_, cpu)| cpu.charge(period));
@@ -66,7 +67,7 @@ impl System {
 }
 
 impl Cpu {
-    /// Nanoseconds that it takes out of each of so many nanoseconds; nothing if it makes no sense.
+    /// Nanoseconds that it takes out of each period of this many nanoseconds; nothing if that makes no sense.
     pub fn charge(&self, of: u64) -> u64 {
         let (budget, period) = (self.budget.nanoseconds(), self.period.nanoseconds());
         match charge(budget, period, of) {

@@ -1,8 +1,8 @@
-//! Rules of the whole tree: what is below a manager together keeps its bounds, what all ask for is there, and nobody waits in a
+//! Rules of the whole tree: everything below a manager together keeps its bounds, everything asked for exists, and nothing waits in a
 //! circle.
 //!
-//! Why it exists: each element can be right and the sum wrong, and then the chip refuses in the middle of a start what could have
-//! been said before. What it deliberately does not know: rules of single elements; those stand in `check`.
+//! Why it exists: each element can be right and the sum wrong, and the chip would then refuse, in the middle of a start, what could have
+//! been reported before. What it deliberately does not know: rules of single elements; those are in `check`.
 
 use super::needs::{
     CHUNK, ENVIRONMENT, MEMORY_GATES, OnTile, SERVICES, TILE_ACTIVITIES, WINDOW, WINDOWS,
@@ -47,7 +47,7 @@ pub(super) struct Tree<'a, 'p> {
     errors: &'a mut Vec<Diagnostic>,
 }
 
-/// Where the bound of a quota stands, if there is a bound.
+/// The place of the bound of a quota, if there is a bound.
 fn bound<'n>(node: &'n Node, tile: u16, attribute: &str) -> &'n Span {
     let tile = Some(u64::from(tile));
     let own = node.all("limit").find(|l| l.maybe_integer("tile") == tile);
@@ -76,8 +76,7 @@ impl Tree<'_, '_> {
                     app.name,
                     all - APP_CREDITS
                 );
-                let help =
-                    "the answers need a slot each in one buffer: give its gates fewer credits";
+                let help = "each answer needs a slot in one buffer: give its gates fewer credits";
                 self.error(what, element.place("credits"), help);
             }
         }
@@ -166,7 +165,7 @@ impl Tree<'_, '_> {
                 let which = tile.map_or("all tiles".to_owned(), |tile| format!("tile {tile}"));
                 let name = &system.managers[manager].name;
                 let what = format!("manager `{name}` has two limits for {which}");
-                self.error(what, &element.span, "make one of them");
+                self.error(what, &element.span, "merge them into one");
             }
             seen.push(tile);
             if let Some(tile) = tile {
@@ -339,7 +338,7 @@ impl Tree<'_, '_> {
                     percent(all.budget.nanoseconds()),
                     all.period
                 );
-                let help = "give what is below it shorter quotas, or periods of which each is a multiple of the shorter ones";
+                let help = "give what is below it shorter quotas, or periods that are multiples of the shorter ones";
                 self.error(what, &node.span, help);
             }
             return;
@@ -623,16 +622,16 @@ impl Tree<'_, '_> {
                 .filter(|first| first.restarts != service.restarts)
             {
                 let what = format!(
-                    "the services of `{}` are started again differently often, {} and {} times",
+                    "the services of `{}` are restarted different numbers of times, {} and {} times",
                     app.name, first.restarts, service.restarts
                 );
-                let help = "it is the application that is started again: write the same `restart` and `restarts` at all of them";
+                let help = "the application is what restarts: write the same `restart` and `restarts` at all of them";
                 self.error(what, element.place("restart"), help);
             }
         }
     }
 
-    /// A client starts after its services; so nobody may depend on himself.
+    /// A client starts after its services, so no application may depend on itself.
     fn circles(&mut self) {
         let system = self.system;
         let needs = |app: usize| {

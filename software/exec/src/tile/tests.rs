@@ -152,7 +152,7 @@ fn budget_of(amount: u64, spare: u64) -> Budget {
 /// What the simulation saw.
 struct Seen {
     runs: Vec<Run>,
-    /// Who was ready when somebody ran: (moment, who ran, who was ready with a budget).
+    /// The ready members when one ran: (moment, the one that ran, those that were ready with a budget).
     ready: Vec<(u64, usize, Vec<usize>)>,
 }
 
@@ -234,8 +234,8 @@ fn used_in(runs: &[Run], id: usize, from: u64, to: u64) -> u64 {
 }
 
 proptest! {
-    /// Throughput: in no window of a period's length anybody has more than his budget and one late interrupt; who has no
-    /// budget waits for at most one slice (and its lateness) of everybody else.
+    /// Throughput: in no window of one period does a member get more than its budget and one late interrupt; a member without a budget
+    /// waits for at most one slice (and its lateness) of each other member.
     #[test]
     fn throughput_keeps_budgets_and_starves_nobody(
         members in proptest::collection::vec(member(), 1..7), slice in 1u64..10, late in 0u64..3000
@@ -266,7 +266,7 @@ proptest! {
         }
     }
 
-    /// Realtime: nobody runs while somebody more urgent could, and the work that was released in a window of a period's
+    /// Realtime: no member runs while a more urgent one could, and the work that was released in a window of a period's
     /// length uses no more than the budget and the late interrupts of the window.
     #[test]
     fn realtime_keeps_the_order_and_the_budgets(

@@ -1,12 +1,12 @@
-//! A network card for an activity that was given it.
+//! A network card, for the activity that has it.
 //!
 //! Why it exists: a card reads and writes memory by itself, which the language cannot see; here it gets buffers that nobody
 //! else touches until it is done with them. Queues and registers are the crate `virtio-drivers`'. What it deliberately does
 //! not know: protocols.
 //!
-//! The kernel lets the card use the activity's heap, at the activity's own addresses, so an address of a buffer is what the card
-//! is told, and a card that is told another one reaches nothing. A crate of its own, because it needs a heap, which not
-//! everybody who uses the crate around has.
+//! The kernel lets the card use the activity's heap, at the activity's own addresses, so the card gets the buffer's own address, and with
+//! any other address it reaches nothing. This is a crate of its own because it needs a heap, which not all users of the crate around it
+//! have.
 #![no_std]
 #![warn(missing_docs)]
 

@@ -17,15 +17,15 @@
 extern "C" {
 #endif
 
-/* What the data transfer unit refuses, as the reference of the unit has it. */
+/* What the data transfer unit refuses: the errors in its reference. */
 enum {
     BH_INVALID_ENDPOINT = -1,    /* the gate is closed: its right was taken away */
-    BH_FOREIGN_ENDPOINT = -2,    /* the endpoint belongs to somebody else by now */
+    BH_FOREIGN_ENDPOINT = -2,    /* the endpoint now belongs to another activity */
     BH_TRANSLATION_FAULT = -3,   /* the memory may not be read, or not be written */
     BH_BAD_SIZE = -4,            /* larger than a message may be, or empty */
     BH_NO_CREDITS = -5,          /* too many messages under way */
     BH_NO_SPACE = -6,            /* the receiver has no free slot */
-    BH_RECEIVER_GONE = -7,       /* nobody is there any more */
+    BH_RECEIVER_GONE = -7,       /* the receiver no longer exists */
     BH_OUT_OF_BOUNDS = -8,       /* outside of the memory gate */
     BH_NO_PERMISSION = -9,       /* the gate does not allow this direction */
     BH_BAD_MESSAGE = -10,        /* not a message that was received */
@@ -69,7 +69,7 @@ enum {
     BH_STATUS_TOO_BIG = 19,
 };
 
-/* Bytes of a message at most. */
+/* Most bytes of a message. */
 #define BH_MESSAGE_MAX 2016
 
 /* Prints a line with the application's name before it. */
@@ -122,9 +122,9 @@ int bh_body(int message, void *target, size_t size);
 int bh_done(int message, const void *reply, size_t length);
 int bh_fail(int message, int status);
 
-/* Several threads of control on one loop. `bh_run` calls these functions when a message or a moment has come, and gives
-   what `bh_stop` was told. A gate that was named earlier comes first; a null function takes a gate away. Functions may do
-   everything, but while one waits, nobody else is called. */
+/* Several threads of control on one loop. `bh_run` calls these functions when a message or a moment has come, and
+   returns the code given to `bh_stop`. A gate that was named earlier comes first; a null function takes a gate away. Functions
+   may do everything, but while one waits, no other is called. */
 int bh_on_message(int gate, void (*call)(int message, void *context), void *context);
 /* Once, when the clock shows this; gives a number, by which it can be taken back. */
 int bh_at(uint64_t nanoseconds, void (*call)(void *context), void *context);
@@ -194,7 +194,7 @@ int bh_complete(int task);
 /* When the current job was released, in nanoseconds since reset. */
 uint64_t bh_release(int task);
 
-/* Measurements, which cost nothing on the model. A span is a stretch of time on this tile, with the same number at its begin
+/* Measurements, which cost nothing on the model. A span is a stretch of time on this tile, with the same number at its beginning
    and its end. A flow may begin on one tile and end on another one; the description's `<flow>` gives it a deadline. */
 void bh_span_begin(uint64_t id);
 void bh_span_end(uint64_t id);

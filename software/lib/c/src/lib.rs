@@ -1,7 +1,7 @@
 //! The library for applications in C: the functions of `include/bulkhead.h`.
 //!
-//! Why it exists: C has no ownership, so gates and messages are numbers here, and this side keeps what they stand for. What it
-//! deliberately does not know: protocols. Everything that touches pointers of C stands in `arch`.
+//! Why it exists: C has no ownership, so gates and messages are numbers here, and this side keeps what they mean. What it
+//! deliberately does not know: protocols. Everything that touches pointers of C is in `arch`.
 #![no_std]
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What the numbers of C stand for.
+//! What the numbers of C mean.
 //!
 //! Why it exists: a wrong number must be an error and nothing worse. What it deliberately does not know: pointers.
 
@@ -60,7 +60,7 @@ impl<T> Table<T> {
         all.filter_map(|(number, item)| Some((number as i32, item.as_ref()?)))
     }
 
-    /// What a number stands for.
+    /// What a number means.
     pub fn get(&self, number: i32) -> Result<&T> {
         let place = usize::try_from(number).ok().and_then(|n| self.0.get(n));
         place.and_then(Option::as_ref).ok_or(BAD_ARGUMENT)
@@ -93,7 +93,7 @@ pub struct Socket {
 pub enum SocketKind {
     /// Datagrams.
     Udp(Udp),
-    /// A stream, or somebody who waits for one.
+    /// A stream, or a connection that is awaited.
     Tcp(Tcp),
 }
 

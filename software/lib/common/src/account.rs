@@ -1,11 +1,11 @@
 //! Processor time of a server's clients: what a request may take, and what a client may take in a period.
 //!
-//! Why it exists: m3-rtas24, section III-C2, leaves it open: a server should refuse what cannot be finished within the
-//! limit, and delay who has spent his budget. What it deliberately does not know: messages and how time is measured.
+//! Why it exists: m3-rtas24, section III-C2, leaves it open: a server should refuse what cannot be finished within the limit, and
+//! delay clients that have spent their budgets. What it deliberately does not know: messages and how time is measured.
 //!
-//! The budget is that of a deferrable server: full at the begin of each period, used at any time in it, nothing is saved.
-//! Who takes more than was estimated owes it: the debt is paid from the budgets of the next periods, so that over many
-//! periods nobody gets more than his share, whatever the estimates were.
+//! The budget is that of a deferrable server: full at the beginning of each period, usable at any time in it, and not saved. A client that
+//! takes more than was estimated owes the difference: the debt is paid from the budgets of the next periods, so that over many periods no
+//! client gets more than its share, whatever the estimates were.
 
 /// What a client may take. `u64::MAX` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The protocol of the file service.
 //!
 //! Why it exists: names, sizes and handles travel in messages; the bytes of files go through memory endpoints that the
-//! service grants over the session, and only those who have none send them in messages. What it deliberately does not know:
+//! service grants over the session, and only clients without one send them in messages. What it deliberately does not know:
 //! how files are stored.
 
 use crate::message::padded;

@@ -1,8 +1,8 @@
 //! The protocol of the network service.
 //!
-//! Why it exists: sockets live in the service, and what is sent and received travels inside of messages, a frame's worth at
-//! most; who has a card sees it as a [`Card`]. What it deliberately does not know: how the service keeps sockets, what frames
-//! hold, and how a card is driven.
+//! Why it exists: sockets live in the service, and what is sent and received travels inside of messages, a frame's worth at most;
+//! the owner of a card sees it as a [`Card`]. What it deliberately does not know: how the service keeps sockets, what frames hold,
+//! and how a card is driven.
 //!
 //! A message is a [`Request`] and up to [`DATA`] bytes; its answer a [`Reply`] and as many. The gates of the service need slots
 //! of [`SLOT`] bytes. A request that cannot be answered yet, such as one to receive, is answered when it can be, or with
@@ -26,7 +26,7 @@ pub const RECEIVE_FROM: u64 = 3;
 pub const CONNECT: u64 = 4;
 /// Operation: opens a TCP socket that waits for a connection at a port. Answer: its handle.
 pub const LISTEN: u64 = 5;
-/// Operation: waits until somebody has connected; the socket then is that connection. Answer: who.
+/// Operation: waits for a connection; the socket then is that connection. Answer: who.
 pub const ACCEPT: u64 = 6;
 /// Operation: sends the data, or the first part of it. Answer: how many bytes were taken.
 pub const SEND: u64 = 7;
@@ -50,7 +50,7 @@ pub trait Card {
     fn give_back(&mut self, buffer: Box<[u8]>);
     /// Whether a frame can be sent.
     fn can_send(&mut self) -> bool;
-    /// Sends a frame of so many bytes, at most [`FRAME_MAX`](bulkhead_abi::network::FRAME_MAX), which `fill` writes. False if
+    /// Sends a frame of this many bytes, at most [`FRAME_MAX`](bulkhead_abi::network::FRAME_MAX), which `fill` writes. False if
     /// that is not possible: then it is lost like any frame.
     fn send(&mut self, bytes: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool;
 }
@@ -103,7 +103,7 @@ pub struct Counts {
     pub taken: u64,
     /// Nanoseconds for these.
     pub time: u64,
-    /// Frames of anybody that were dropped because their account was empty, or asked for a connection that was being opened.
+    /// Frames of any sender that were dropped because their account was empty, or asked for a connection that was being opened.
     pub dropped: u64,
     /// Nanoseconds for these.
     pub drop_time: u64,

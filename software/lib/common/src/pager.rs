@@ -1,7 +1,7 @@
 //! The protocol of pagers, as their clients speak it.
 //!
-//! Why it exists: a client can have a file appear in its memory. What it deliberately does not know: page faults; those are told by
-//! TileMux (see `bulkhead_abi::pager`).
+//! Why it exists: a client can have a file appear in its memory. What it deliberately does not know: page faults; TileMux reports those
+//! (see `bulkhead_abi::pager`).
 
 use crate::file::PATH;
 use crate::requests;

@@ -1,4 +1,4 @@
-//! Collections of trusted software that say who pays for what is in them.
+//! Collections of trusted software that name the payer of their entries.
 //!
 //! Why it exists: a table that anybody can fill without paying is a way to stop everybody else, so the type of every table names its
 //! payer, and `cargo xtask tidy` refuses tables that do not. What it deliberately does not know: how a payer is charged; the page
@@ -10,7 +10,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
-/// Who pays for an entry.
+/// The payer of an entry.
 pub trait Payer {}
 
 /// Declares payers.
@@ -26,19 +26,19 @@ macro_rules! payers {
 }
 
 payers! {
-    /// The platform: so many entries as the chip has of something, made at boot.
+    /// The platform: as many entries as the chip has of something, made at boot.
     Boot
-    /// Who creates an activity: the entry is a part of what an activity is charged with.
+    /// The creator of an activity: the entry is a part of what an activity is charged with.
     Creator
-    /// Who has a call under way: the entry is the place that every activity has for its one call; its creator paid for it.
+    /// The caller: the entry is the place that every activity has for its one call; its creator paid for it.
     Caller
-    /// Who holds the capability that the entry is about, or that it is: its node was charged to a purse.
+    /// The holder of the capability that the entry is, or is about: its node was charged to a purse.
     Holder
-    /// The program itself, out of its own memory, for what it was told when it was started.
+    /// The program itself, out of its own memory, for what its description told it.
     Own
     /// A client of a service: the entry is one of the places that its share of the table has.
     Share
-    /// Who sent a message: the entry is as good as the slot of the gate that its credit paid for, and goes with the answer.
+    /// The sender of a message: the entry lasts like the slot of the gate that its credit paid for, and goes with the answer.
     Credit
 }
 
@@ -100,7 +100,7 @@ pub struct Reserved<P, T> {
 }
 
 impl<P: Payer, T> Reserved<P, T> {
-    /// Room for so many entries, which is not touched before it is used.
+    /// Room for this many entries, which is not touched before it is used.
     pub fn with_room(room: usize) -> Self {
         Self {
             entries: Vec::with_capacity(room),

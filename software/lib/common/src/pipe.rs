@@ -16,7 +16,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether it is a piece of a region of so many bytes: not empty, and wholly in it.
+    /// Whether it is a piece of a region of this many bytes: not empty, and wholly in it.
     pub fn is_within(&self, region: u64) -> bool {
         let end = self.offset.checked_add(self.length);
         self.length > 0 && end.is_some_and(|end| end <= region)
@@ -32,7 +32,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Divides a region of so many bytes for a writer with so many credits; pieces begin at pages of so many bytes. Nothing if there is not a
+    /// Divides a region of this many bytes for a writer with this many credits; pieces begin at pages of this many bytes. Nothing if there is not a
     /// page for each.
     pub fn new(region: u64, credits: u64, page: u64) -> Option<Self> {
         let count = credits.checked_add(1)?;
@@ -46,7 +46,7 @@ impl Pieces {
         self.size
     }
 
-    /// Where the next piece lies, of so many bytes that are used.
+    /// Where the next piece lies, of this many bytes that are used.
     pub fn take(&mut self, length: u64) -> Place {
         let offset = self.next * self.size;
         self.next = if self.next + 1 == self.count {

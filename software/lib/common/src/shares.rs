@@ -1,8 +1,8 @@
 //! Places of a table that several clients share, so that none can take another's.
 //!
-//! Why it exists: a table with so many places for everybody belongs to whoever is first. Here every client has some places of its
-//! own, which nobody else gets, and what it holds beyond them comes from a rest that is for all. Each place is on the account of
-//! the client that holds it, until it is given back. What it deliberately does not know: what is in the places.
+//! Why it exists: a table with a fixed number of places for everybody belongs to whoever is first. Here every client has some places of its
+//! own, which nobody else gets, and what it holds beyond them comes from a remainder that is for all. Each place is on the account of the
+//! client that holds it, until it is given back. What it deliberately does not know: what is in the places.
 
 use crate::payer::{PaidList, Share};
 use alloc::vec::Vec;
@@ -64,7 +64,7 @@ impl<K: Copy + PartialEq> Shares<K> {
         has_room
     }
 
-    /// A client holds so many places more, whether there is room or not: they were its before anybody counted.
+    /// A client holds this many places more, whether there is room or not: they belonged to it before counting began.
     pub fn hold(&mut self, client: K, count: usize) {
         if count == 0 {
             return;
@@ -77,7 +77,7 @@ impl<K: Copy + PartialEq> Shares<K> {
         self.give_back_all(client, 1);
     }
 
-    /// A client gives so many places back that it holds.
+    /// A client gives this many places back that it holds.
     pub fn give_back_all(&mut self, client: K, count: usize) {
         if self.of(client) > 0 {
             self.change(client, |held| held.saturating_sub(count));

@@ -62,7 +62,7 @@ pub struct Alarms<T> {
 }
 
 impl<T> Alarms<T> {
-    /// With room for so many.
+    /// With room for this many.
     pub fn with_capacity(places: usize) -> Self {
         Self {
             entries: Reserved::with_room(places),

@@ -1,4 +1,4 @@
-//! Requests that a server has taken and put aside: who comes next?
+//! Requests that a server has taken and put aside: which comes next?
 //!
 //! Why it exists: a delayed request must neither block others nor be overtaken by a later one of the same client. What it
 //! deliberately does not know: what requests are, and why they wait.
@@ -7,7 +7,7 @@
 
 use crate::payer::{Credit, Reserved};
 
-/// Who asks: the priority of the gate (0 is the highest) and the label of the channel.
+/// The client: the priority of the gate (0 is the highest) and the label of the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Client {
     /// 0 is served first.
@@ -19,9 +19,9 @@ pub struct Client {
 /// Whose something is that a service keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// On whose account it is: who has the channel. Several activities may share one, such as an application and its children.
+    /// The account that it is on: the owner of the channel. Several activities may share one, such as an application and its children.
     pub client: Client,
-    /// Who asked for it, as the unit and the kernel say.
+    /// The activity that asked for it, as the unit and the kernel say.
     pub activity: u16,
 }
 

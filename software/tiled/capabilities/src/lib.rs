@@ -1,9 +1,9 @@
-//! Capabilities of the tiled OS: who holds which right, from which other right it was derived, and which quota moved with it.
+//! Capabilities of the tiled OS: the holder of each right, the right that it was derived from, and the quota that moved with it.
 //!
-//! Why it exists: the kernel hands out every resource of the chip, and an error in this arithmetic would give the same
-//! resource to two owners or lose it. So it stands alone: pure, without `unsafe`, without allocation (all memory is reserved at
-//! construction), tested against a simple model. What it deliberately does not know: messages, registers, addresses of
-//! activities. It says *what* must be undone ([`Removed`]); the kernel does it.
+//! Why it exists: the kernel hands out every resource of the chip, and an error in this arithmetic would give the same resource to two
+//! owners or lose it. So it is a crate of its own: pure, without `unsafe`, without allocation (all memory is reserved at construction),
+//! tested against a simple model. What it deliberately does not know: messages, registers, addresses of activities. It says *what* must
+//! be undone ([`Removed`]); the kernel does it.
 //!
 //! # Structure
 //! Every right is a node of one fixed arena. A node depends on up to [`EDGES`] older nodes: the one that it was derived from,
@@ -11,9 +11,9 @@
 //! cycles. A node is removed when nothing depends on it; revocation removes the dependents first, one after the other.
 //!
 //! # Quota
-//! Derivation takes quota out of the parent and remembers how much; removal gives exactly that back. What a node itself costs
-//! in kernel memory is charged to the purse of who caused it. Purses together hold as much as the arena has room for, so a
-//! charge that succeeded cannot run out of nodes.
+//! Derivation takes quota out of the parent and remembers how much; removal gives exactly that back. What a node itself costs in kernel
+//! memory is charged to the purse of the activity that caused it. Purses together hold as much as the arena has room for, so a charge that
+//! succeeded cannot run out of nodes.
 //!
 //! # Steps
 //! Every operation counts the nodes and dependencies that it visits; `*_STEPS` state the worst case. Revocation is a machine

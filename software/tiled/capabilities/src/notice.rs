@@ -1,10 +1,10 @@
-//! Notices: what somebody is to hear, kept in a node that somebody paid for.
+//! Notices: what an activity is to hear, kept in a node with a payer.
 //!
 //! Why it exists: what has happened must be remembered until it is heard, however long that takes, so it needs a place with a payer.
 //! What it deliberately does not know: what the words say.
 //!
-//! A notice lives as long as who hears it. Whoever pays may end before: then the charge goes to the purse that his came from, which
-//! gets so much less back.
+//! A notice lives as long as its listener. If the payer ends before, the charge goes to the purse that the payer's purse came from, which
+//! gets that much less back.
 
 use crate::node::{EXTRA, HOLDER, NO_SELECTOR, NodeId, ORIGIN, State};
 use crate::object::{NOTICE_WORDS, Notice, Object, Queue};

@@ -2,7 +2,7 @@
 //!
 //! Why it exists: here quota moves. What it deliberately does not know: how a quota is enforced.
 
-use crate::node::{NO_SELECTOR, NodeId};
+use crate::node::{EXTRA, EXTRA2, NO_SELECTOR, NodeId};
 use crate::object::{Line, Memory, Object, QUOTAS, Quota, Request, Tile, UNREGULATED};
 use crate::space::{HolderId, Plan, Space};
 use crate::{Error, PIECES_MAX, Result, Terms};
@@ -382,7 +382,7 @@ impl Space {
     }
 
     /// Maps memory into an activity: `pages` from `address` on, for which `tables` pages of page tables are taken from the quota
-    /// of its tile capability.
+    /// of its tile capability. It sees them through a window, if that is one, and ends before that does.
     ///
     /// # Errors
     /// [`Error::NoQuota`] without that many page tables, and what every operation says of its operands.
@@ -393,6 +393,7 @@ impl Space {
         activity: HolderId,
         (address, pages): (u64, u64),
         tables: u64,
+        window: NodeId,
     ) -> Result<NodeId> {
         let origin = self.find(caller, memory)?;
         self.memory(origin)?;
@@ -411,12 +412,27 @@ impl Space {
             origin,
             holder: activity,
             selector: NO_SELECTOR,
-            extra: [tile, NodeId::NONE],
+            extra: [tile, window],
             payer: caller,
             original: None,
         })?;
         self.spend(owner, Quota::PageTables, rest);
         Ok(id)
+    }
+
+    /// The window that a mapping is seen through.
+    pub fn window_of(&self, mapping: NodeId) -> NodeId {
+        self.nodes[mapping.index()].edges[EXTRA2].to
+    }
+
+    /// Whether nobody can name it: what the kernel made of it is all that is done with it.
+    pub fn is_unnamed(&self, id: NodeId) -> bool {
+        self.nodes[id.index()].selector == NO_SELECTOR
+    }
+
+    /// Memory that was cut out ends before this window does.
+    pub fn tie(&mut self, memory: NodeId, window: NodeId) {
+        self.link(memory, EXTRA, window);
     }
 
     /// Creates a semaphore.

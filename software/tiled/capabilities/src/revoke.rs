@@ -3,10 +3,9 @@
 //! Why it exists: a large tree must not keep anybody waiting, so the work is a machine with small steps. What it deliberately does
 //! not know: when it is driven, and how an endpoint is invalidated.
 //!
-//! From where it stands the machine goes down to any dependent, marks it and remembers where it came from; what has no
-//! dependents is removed, and the machine goes back. Nothing can be derived from what is marked. Dependencies lead to
-//! older nodes only, so it cannot come to the same node twice; when a revocation of another level removes a node on its way, that
-//! one is told.
+//! From its present node, the machine goes down to any dependent, marks it and remembers where it came from; what has no dependents is
+//! removed, and the machine goes back. Nothing can be derived from what is marked. Dependencies lead to older nodes only, so it cannot
+//! come to the same node twice; when a revocation of another level removes a node on its way, the machine is informed.
 
 use crate::gate::slots;
 use crate::node::{

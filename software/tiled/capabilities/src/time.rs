@@ -1,8 +1,8 @@
 //! Processor time in tile capabilities: what may be derived from what, and from when on a budget is unused.
 //!
-//! Why it exists: whoever has time may divide it, and must not get more of it by that, in any window: not by a longer or shorter
-//! period, not by a higher priority, and not by giving a budget that is used up to somebody new. What it deliberately does not
-//! know: who runs, and what admission promises.
+//! Why it exists: an owner of time may divide it, but must not gain time by that, in any window: not by a longer or shorter period, not by
+//! a higher priority, and not by giving a used-up budget to a new activity. What it deliberately does not know: who runs, and what
+//! admission promises.
 
 use crate::node::{NodeId, ORIGIN};
 use crate::object::{Object, Quota, Tile, Time, UNREGULATED};

@@ -1,6 +1,6 @@
 //! Entry and traps of the attacker's hart.
 //!
-//! Why it exists: its few unsafe lines stand here. What it deliberately does not know: what is attacked.
+//! Why it exists: its few unsafe lines are here. What it deliberately does not know: what is attacked.
 #![allow(unsafe_code)]
 
 core::arch::global_asm!(

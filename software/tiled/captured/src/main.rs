@@ -1,8 +1,8 @@
 //! A tile in the hands of an attacker: machine mode, all registers of its unit, all memory that its windows show.
 //!
-//! Why it exists: isolation must hold against a hostile TileMux, too. A test puts this into a running tile and starts its hart here,
-//! with the kind of its last attack in `a0`: 0 does nothing ever again, 1 tells the kernel lies, 2 floods everybody whom it can
-//! reach. What it deliberately does not know: which activities were there; it tries all.
+//! Why it exists: isolation must hold against a hostile TileMux, too. A test puts this into a running tile and starts its hart here, with
+//! the kind of its last attack in `a0`: 0 does nothing ever again, 1 tells the kernel lies, 2 floods everybody that it can reach. What it
+//! deliberately does not know: which activities were there; it tries all.
 //!
 //! Every attempt that succeeded although it must not is counted; the counts are values of `Check` markers, `code << 32 | count`:
 //! 1 own endpoints configured, 2 own external registers changed, 3 memory outside of the windows read, 4 messages sent that are too
@@ -53,7 +53,7 @@ fn report(code: u64, count: u64) {
     marker::check(code << 32 | count);
 }
 
-/// Who owns an endpoint that could do something.
+/// The owner of an endpoint that could do something.
 fn owner(endpoint: u16) -> Option<u16> {
     match dtu::endpoint(endpoint) {
         Endpoint::Send(e) => Some(e.activity),

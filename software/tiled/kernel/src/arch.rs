@@ -1,6 +1,6 @@
 //! Entry, traps, memory and console of the kernel's hart.
 //!
-//! Why it exists: the kernel's few unsafe lines stand here. What it deliberately does not know: tiles and activities.
+//! Why it exists: the kernel's few unsafe lines are here. What it deliberately does not know: tiles and activities.
 #![allow(unsafe_code)]
 
 use bulkhead_abi::boot::{BOOT_MAGIC, BOOT_VERSION, BootHeader, BootModule, BootTile};

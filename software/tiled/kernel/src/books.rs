@@ -1,8 +1,9 @@
 //! The kernel's books: what there was at boot, and whether all of it is there again when nobody is left.
 //!
 //! Why it exists: an activity can die at any moment, and whether everything came back is to be seen on the chip, too, where real servers
-//! and units are. With the boot module [`MODULE`] the kernel closes its books when the root manager has ended: it says what everybody who
-//! is left has, ends all, takes back what it gave away itself, and compares. What it deliberately does not know: who died and when.
+//! and units are. With the boot module [`MODULE`] the kernel closes its books when the root manager has ended: it prints what every
+//! activity that is left has, ends all, takes back what it gave away itself, and compares. What it deliberately does not know: who died and
+//! when.
 
 use crate::system::System;
 use bulkhead_capabilities::{NodeId, Object};

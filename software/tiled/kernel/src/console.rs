@@ -1,8 +1,8 @@
-//! What goes to the console: whole lines, each with the name of who wrote it, a few bytes at a time.
+//! What goes to the console: whole lines, each with the name of its writer, a few bytes at a time.
 //!
-//! Why it exists: people and the runner believe what stands there, so nobody may write in another's name. Text comes in
-//! pieces from many tiles and is not trusted; the name is the kernel's own. A text of many lines with a long name is much longer than it
-//! came, so nobody waits for all of it: it is written in pieces of [`PIECE`] bytes. What it deliberately does not know: the device.
+//! Why it exists: people and the runner believe what is printed, so nobody may write in another's name. Text comes in pieces from many
+//! tiles and is not trusted; the name is the kernel's own. A text of many lines with a long name is much longer than it came, so nobody
+//! waits for all of it: it is written in pieces of [`PIECE`] bytes. What it deliberately does not know: the device.
 
 use bulkhead_abi::syscall::LINEAGE_MAX;
 use bulkhead_abi::tilemux::PRINT_TEXT;

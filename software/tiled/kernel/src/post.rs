@@ -1,10 +1,10 @@
-//! What activities say and are told: words that wait until they are heard.
+//! What activities say and hear: words that wait until they are heard.
 //!
-//! Why it exists: whoever listens late must not cost anybody memory or time, so everything that may be said to him has its place
-//! before it is said. What it deliberately does not know: what the words mean.
+//! Why it exists: a late listener must not cost others memory or time, so everything that may be said to it has its place before it is
+//! said. What it deliberately does not know: what the words mean.
 //!
-//! An activity has a place for one word about each topic that it says to who created it, and one for each that its creator tells it.
-//! Whoever creates an activity pays for them. Who has something to say stands in a list of who listens, as often as it may be: once.
+//! An activity has a place for one word about each topic that it says to its creator, and one for each that its creator tells it. The
+//! creator of an activity pays for them. An activity with something to say is in the list of its listener once, however much it has to say.
 
 use bulkhead_abi::syscall::{ABOUT, Event, SHARED_MAX};
 use bulkhead_capabilities::Queue;

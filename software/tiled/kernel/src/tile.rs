@@ -32,8 +32,8 @@ pub struct Tile {
     pub windows: [Option<Region>; PMP_WINDOWS as usize],
     /// Which of them can only be read through.
     pub read_only: [bool; PMP_WINDOWS as usize],
-    /// Who made each window.
-    pub shown_by: [HolderId; PMP_WINDOWS as usize],
+    /// The capability of each window; what reaches memory through a window ends before it.
+    pub shown: [NodeId; PMP_WINDOWS as usize],
     /// TileMux runs, or is being loaded.
     pub is_lit: bool,
     /// TileMux did not answer or told lies: its hart was stopped, and nothing is asked of it any more.
@@ -85,7 +85,7 @@ impl Tile {
             endpoints: EndpointTable::new(endpoints, FIRST_ENDPOINT),
             windows: [None; PMP_WINDOWS as usize],
             read_only: [false; PMP_WINDOWS as usize],
-            shown_by: [Space::KERNEL; PMP_WINDOWS as usize],
+            shown: [NodeId::NONE; PMP_WINDOWS as usize],
             is_lit: false,
             is_lost: false,
             activities,
@@ -113,13 +113,19 @@ impl Tile {
 
     /// Number of the window that a region added by `caller` would get, if there is one. Nobody has more than one for each memory
     /// tile, and one more that can only be read through: the others are for those whom he shares the tile with.
-    pub fn next_window(&self, caller: HolderId, region: Region, read_only: bool) -> Option<u16> {
+    pub fn next_window(
+        &self,
+        space: &Space,
+        caller: HolderId,
+        region: Region,
+        read_only: bool,
+    ) -> Option<u16> {
         let mut all = 0..self.windows.len();
         let is_own = |window: usize| {
-            self.shown_by[window] == caller
-                && caller != Space::KERNEL
+            self.windows[window].is_some_and(|w| w.tile == region.tile)
                 && self.read_only[window] == read_only
-                && self.windows[window].is_some_and(|w| w.tile == region.tile)
+                && caller != Space::KERNEL
+                && space.holder_of(self.shown[window]) == caller
         };
         if all.clone().any(is_own) {
             return None;
@@ -141,6 +147,11 @@ impl Tile {
                     window.tile == region.tile && offset.checked_add(region.size)? <= window.size;
                 inside.then(|| MEMORY_BASE + number as u64 * PMP_WINDOW_SIZE + offset)
             })
+    }
+
+    /// The capability of the window behind a tile-physical address that [`Self::physical`] gave.
+    pub fn window_at(&self, physical: u64) -> NodeId {
+        self.shown[((physical - MEMORY_BASE) / PMP_WINDOW_SIZE) as usize]
     }
 
     /// The bucket of a tile capability, or one that no activity has; nothing is taken yet.

@@ -1,6 +1,6 @@
 //! System calls of a manager, and what can fail.
 //!
-//! Why it exists: every step of a start can be refused, and the report shall say which. What it deliberately does not know: the order of
+//! Why it exists: every step of a start can be refused, and the report must say which. What it deliberately does not know: the order of
 //! steps.
 
 use alloc::boxed::Box;

@@ -266,8 +266,8 @@ pub fn prepare(
     Ok(())
 }
 
-/// Puts the send and memory gates of an application on endpoints of its activity. The answer is no if somebody that it sends to is not
-/// there yet; what is done is done then.
+/// Puts the send and memory gates of an application on endpoints of its activity. The answer is no if a receiver is not there yet; what was
+/// done so far stays.
 pub fn attach(app: &App, draft: &mut Draft) -> Result<bool, Failure> {
     let activity = draft.selector;
     for (capability, end) in draft.send.iter().zip(&mut draft.ends) {

@@ -1,7 +1,7 @@
 //! Activities: what they are made of, and their appearance, which can happen again.
 //!
 //! Why it exists: an application that failed comes back with the memory, gates and quotas that it had; only the activity is
-//! new. What it deliberately does not know: who is started when.
+//! new. What it deliberately does not know: which application starts when.
 
 use crate::calls::{CREDITS_MAX, Failure, call};
 use crate::gates::{Selectors, activate};

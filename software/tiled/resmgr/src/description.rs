@@ -1,9 +1,9 @@
 //! The canonical description of a system as the manager needs it.
 //!
 //! Why it exists: the manager's policy is this file and nothing else. What it deliberately does not know: platforms,
-//! variants, bounds; it ignores what it needs not.
+//! variants, bounds; it ignores what it does not need.
 //!
-//! The system has ended when all applications have that are not marked with `background="true"`.
+//! The system has ended when all applications that are not marked with `background="true"` have ended.
 
 use crate::quantity;
 use alloc::collections::BTreeSet;
@@ -134,7 +134,7 @@ pub struct SendGate {
     pub receiver: String,
     /// Name of the service, if it is a session and the service has one.
     pub service: Option<String>,
-    /// Nanoseconds that its application waits, before its start, for whom it leads to.
+    /// Nanoseconds that its application waits, before its start, for the receiver.
     pub patience: u64,
 }
 
@@ -189,11 +189,11 @@ impl MemoryGate {
 pub struct Time {
     /// Nanoseconds.
     pub budget: u64,
-    /// In each period of so many nanoseconds.
+    /// In each period of this many nanoseconds.
     pub period: u64,
     /// The highest priority.
     pub priority: u8,
-    /// Beside it there may be some without a budget, who come last.
+    /// Besides it there may be some without a budget, which come last.
     pub idle: bool,
 }
 
@@ -210,7 +210,7 @@ pub struct TileLimit {
     pub tables: Option<u64>,
 }
 
-/// What is wrong with the description. The runner checks it before the boot, so this is seen only if somebody else made it.
+/// What is wrong with the description. The runner checks it before the boot, so this is seen only if the description was made otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// Line, from 1 on.
@@ -294,13 +294,13 @@ pub enum ImportKind {
     },
     /// The capability to receive at this gate: an index into [`Subsystem::exports`].
     Receive(usize),
-    /// Memory of a region that somebody else makes, or shares.
+    /// Memory of a region that another manager makes, or shares.
     Memory {
         /// The region: `APP/GATE` of whom it belongs to.
         of: String,
         /// The capability, if it comes from above.
         import: Option<u16>,
-        /// Bytes and rights; all of it for whom it belongs to.
+        /// Bytes and rights; all of it for its owner.
         part: Option<(u64, u8)>,
     },
 }
@@ -342,7 +342,7 @@ pub struct Subsystem {
     pub modules: Vec<(String, u16)>,
 }
 
-/// Who has a service.
+/// The owner of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// A service of an application of this manager.
@@ -354,7 +354,7 @@ pub enum Source {
     },
     /// An application below another manager, by an index into [`Subsystem::exports`].
     Export(usize),
-    /// Somebody outside, by the selector of the capability to send to him.
+    /// A receiver outside, by the selector of the capability to send to it.
     Import(u16),
 }
 

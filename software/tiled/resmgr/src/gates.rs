@@ -1,6 +1,6 @@
 //! Selectors and gates of a manager.
 //!
-//! Why it exists: every gate is a capability first and an endpoint of somebody then. What it deliberately does not know: the
+//! Why it exists: every gate is first a capability and then an endpoint of an activity. What it deliberately does not know: the
 //! description.
 
 use crate::calls::{Failure, call};

@@ -141,7 +141,7 @@ fn open(name: &str, target: u16) -> Result<u64, Failure> {
     }
 }
 
-/// Fills memory of so many bytes with a boot module; what is longer than the module stays.
+/// Fills memory of this many bytes with a boot module; what is longer than the module stays.
 pub fn fill_from_module(
     memory: u16,
     size: u64,

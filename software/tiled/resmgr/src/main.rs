@@ -1,11 +1,11 @@
 //! A resource manager: starts what its part of the description names, and ends when its work is done.
 //!
-//! Why it exists: policy stands outside of the kernel, in ordinary activities that own resources. What it deliberately does not
+//! Why it exists: policy is outside the kernel, in ordinary activities that own resources. What it deliberately does not
 //! know: how rights are enforced; whether it is the root manager or one below.
 //!
-//! The root manager ends with 0 when all foreground applications ended with 0, with 3 if one of them ended otherwise, and
-//! with 2 if the system could not be started. If there are none in the foreground, it serves for as long as it is let. A manager below tells the one above when all of its foreground applications have
-//! ended, and lives on for those in the background.
+//! The root manager ends with 0 when all foreground applications ended with 0, with 3 if one of them ended otherwise, and with 2 if the
+//! system could not be started. If there are none in the foreground, it serves until the run ends. A manager below tells the one above when
+//! all of its foreground applications have ended, and lives on for those in the background.
 #![no_std]
 #![no_main]
 
@@ -31,7 +31,7 @@ use start::World;
 
 bulkhead_lib::main!(main);
 
-/// Events that are heard at most after the time when somebody has waited long enough for another one.
+/// Most events that are heard after the time when an application has waited long enough for another one.
 const LATE: u32 = 256;
 
 fn main() -> u64 {

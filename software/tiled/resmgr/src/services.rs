@@ -1,8 +1,8 @@
-//! Services across the tree of managers: who is there, who has come back, and who never will.
+//! Services across the tree of managers: which are there, which have come back, and which never will.
 //!
-//! Why it exists: a client may stand below another manager than its service, and neither manager can reach both. So each manager hears
-//! of every service that crosses its border from the one above ([`Syscall::Tell`]) or from one below ([`Syscall::Report`]), does
-//! what is to be done for its own applications, and passes it on. What it deliberately does not know: when applications start.
+//! Why it exists: a client may be below another manager than its service, and neither manager can reach both. So each manager hears of
+//! every service that crosses its border from the one above ([`Syscall::Tell`]) or from one below ([`Syscall::Report`]), does what its own
+//! applications need, and passes it on. What it deliberately does not know: when applications start.
 //!
 //! A manager below is believed only what its part of the description allows: a service comes back as often as is written there, and
 //! what is over stays over. So whatever it says, the work that it causes is bounded.
@@ -70,7 +70,7 @@ impl World<'_> {
         }
     }
 
-    /// Says how it stands with an application of this manager.
+    /// Reports the state of an application of this manager.
     pub(crate) fn tell_of(&mut self, index: usize, standing: Standing) {
         let restarts = self.states[index].restarts;
         for source in self.system.apps[index].sources(index) {
@@ -184,19 +184,19 @@ impl World<'_> {
         ends.min_by_key(|(end, _)| *end)
     }
 
-    /// Who waits to be started, and the gate for which his patience ends first of all.
+    /// The application that waits to be started, and the gate for which its patience ends first of all.
     fn most_impatient(&self) -> Option<(u64, usize, &SendGate)> {
         let waiting = (0..self.states.len()).filter(|c| self.states[*c].phase == Phase::Waits);
         let ends = waiting.filter_map(|c| self.patience(c).map(|(end, gate)| (end, c, gate)));
         ends.min_by_key(|(end, ..)| *end)
     }
 
-    /// When somebody who waits to be started has waited long enough, in nanoseconds since reset.
+    /// When an application that waits to be started has waited long enough, in nanoseconds since reset.
     pub fn patience_ends(&self) -> Option<u64> {
         self.most_impatient().map(|(end, ..)| end)
     }
 
-    /// Gives up those who have waited long enough.
+    /// Gives up applications that have waited long enough.
     pub fn expire(&mut self) {
         let now = time::now();
         while let Some((_, client, gate)) = self.most_impatient().filter(|(end, ..)| *end <= now) {
@@ -226,7 +226,7 @@ impl World<'_> {
         format!("{what}, {why}")
     }
 
-    /// Who sends to somebody who has come back gets new endpoints.
+    /// Senders to an application that has come back get new endpoints.
     fn reconnect(&self, source: Source) {
         for (client, app) in self.system.apps.iter().enumerate() {
             let is_itself = matches!(source, Source::App { app, .. } if app == client);
@@ -241,7 +241,7 @@ impl World<'_> {
         }
     }
 
-    /// A service is gone for good: who waits for it to start is not started, and who runs does not wait for it any more.
+    /// A service is gone for good: applications that wait for it are not started, and running ones do not wait for it any more.
     fn lost(&mut self, source: Source, news: News) {
         for client in 0..self.states.len() {
             let app = &self.system.apps[client];

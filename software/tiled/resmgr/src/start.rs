@@ -49,7 +49,7 @@ pub struct State {
     pub restarts: u32,
     /// Its gates lead to those to whom it sends.
     pub is_attached: bool,
-    /// It was said already that what it offers is no service of its: it may offer as often as it likes.
+    /// It was said already that what it offers is not one of its services: it may offer as often as it likes.
     pub has_lied: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct World<'a> {
     pub(crate) below: Vec<Below>,
     pub(crate) selectors: Selectors,
     modules: Modules,
-    /// What is known of those who offer services, or receive.
+    /// What is known of applications that offer services, or receive.
     pub(crate) known: BTreeMap<Source, Known>,
     /// Where this manager takes services from whom it started: a selector each, however often they are offered.
     pub(crate) places: BTreeMap<Source, u16>,
@@ -274,7 +274,7 @@ impl<'a> World<'a> {
         self.run_if_ready(index)
     }
 
-    /// Runs an application if it is connected and its services are there; who runs again does not wait for them.
+    /// Runs an application if it is connected and its services are there; a restarted one does not wait for them.
     fn run_if_ready(&mut self, index: usize) -> Result<(), Failure> {
         let state = &self.states[index];
         let mut services = Self::services(&self.system.apps[index]);
@@ -430,7 +430,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// Whether an application sends to somebody below a manager, and so depends on what that manager does.
+/// Whether an application sends to another one below a manager, and so depends on what that manager does.
 fn depends(app: &App) -> bool {
     let mut gates = app.send.iter();
     gates.any(|gate| matches!(gate.to, Target::Export(_)))

@@ -1,4 +1,4 @@
-//! Tiles: memory windows, and the quotas that somebody gets of one.
+//! Tiles: memory windows, and the quotas that applications get of a tile.
 //!
 //! Why it exists: before anything lives on a tile, memory must show there, and quotas be moved. What it deliberately does not
 //! know: activities.
@@ -123,7 +123,7 @@ pub fn configure(
     Ok(made)
 }
 
-/// Quotas of a tile that somebody gets for himself; what is absent is shared.
+/// Quotas of a tile that an application or manager gets for itself; absent ones are shared.
 #[derive(Default)]
 struct Quotas {
     endpoints: Option<u64>,
@@ -132,7 +132,7 @@ struct Quotas {
     tables: Option<u64>,
 }
 
-/// Whether somebody without processor time of his own may live on a tile beside those who have some.
+/// Whether an activity without processor time of its own may live on a tile beside others that have some.
 fn has_idle(tile: u16) -> bool {
     let request = Syscall::Query {
         selector: SEL_TILES + tile,
@@ -140,8 +140,8 @@ fn has_idle(tile: u16) -> bool {
     matches!(syscall::call(&request), Ok([.., idle]) if idle != 0)
 }
 
-/// A capability for a tile with these quotas, moved out of this manager's. Whoever gets no time of his own comes last, and so does
-/// all that he derives from it; below a manager whose time is divided, he gets what is left of that.
+/// A capability for a tile with these quotas, moved out of this manager's. An activity without time of its own comes last, and so does
+/// everything that it derives from it; below a manager whose time is divided, it gets what is left of that.
 fn derive(tile: u16, quotas: &Quotas, selectors: &mut Selectors) -> Result<u16, Failure> {
     let source = SEL_TILES + tile;
     let (rate, burst) = quotas.noc.unwrap_or((SHARE, SHARE));
@@ -183,7 +183,7 @@ pub fn for_app(app: &App, selectors: &mut Selectors) -> Result<u16, Failure> {
 /// Endpoints of a manager's own activity: its channel to the kernel, memory that it fills, a module that it reads, and some to spare.
 const MANAGER_ENDPOINTS: u64 = 8;
 
-/// The tile capability for a manager's own activity: what it makes active there must not be taken from who shares the tile.
+/// The tile capability for a manager's own activity: what it makes active there must not be taken from others that share the tile.
 pub fn for_itself(tile: u16, memory: u64, selectors: &mut Selectors) -> Result<u16, Failure> {
     let quotas = Quotas {
         endpoints: Some(MANAGER_ENDPOINTS),

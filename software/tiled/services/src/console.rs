@@ -1,4 +1,4 @@
-//! The console service: prints lines of many clients, none mixed with another, each with who wrote it.
+//! The console service: prints lines of many clients, unmixed, each with its writer.
 //!
 //! Why it exists: lines of an application that prints through its own tile's multiplexer can be mixed with those of others,
 //! and nothing bounds how much it prints; here budgets do. What it deliberately does not know: what lines mean.

@@ -108,7 +108,7 @@ fn limit(system: &mut FileSystem<Disk>, priorities: usize) -> Result<()> {
     Ok(())
 }
 
-/// Who lets clients access pieces of the image.
+/// The giver of access to pieces of the image.
 struct Lender {
     /// The capability for the image, if clients can get pieces of it.
     disk: Option<u16>,

@@ -1,13 +1,13 @@
 //! The pager: gives applications the pages of their heaps when they are first used, and pages of files.
 //!
 //! Why it exists: see `bulkhead-pager`, which decides which page comes from where. What it deliberately does not know: where its
-//! clients live; the kernel maps, and TileMux tells of faults.
+//! clients live; the kernel maps, and TileMux reports faults.
 //!
-//! Gates: `faults` (receive, slots for as many as name it as their `pager`), `requests` (receive, may be missing: clients that map
-//! files), `files` (send, may be missing: the file service), `shared` (memory, may be missing: for unchanged pages of files, which
-//! clients share then). Arguments: `pages` (pages of a client at most; all of its heap without it), `around` (1): pages that come with
-//! one fault; `open` (4): files that stay open; `keep` (2000): microseconds that one stays open unused. It never ends. A client to
-//! which it says no is ended.
+//! Gates: `faults` (receive, with a slot for each application that names it as its `pager`), `requests` (receive, may be missing: clients
+//! that map files), `files` (send, may be missing: the file service), `shared` (memory, may be missing: for unchanged pages of files, which
+//! clients share then). Arguments: `pages` (pages of a client at most; all of its heap without it), `around` (1): pages that come with one
+//! fault; `open` (4): files that stay open; `keep` (2000): microseconds that one stays open unused. It never ends. A client that it refuses
+//! ends.
 #![no_std]
 #![no_main]
 
@@ -430,7 +430,7 @@ impl Files {
         })
     }
 
-    /// The number of a file, which is opened, and its size. `keeps` tells whether somebody has the file with a number.
+    /// The number of a file, which is opened, and its size. `keeps` says whether a client has the file with this number.
     fn place(&mut self, name: &str, mut keeps: impl FnMut(usize) -> bool) -> Result<(usize, u64)> {
         let known = self.paths.iter().position(|path| path == name);
         let unused = || (0..self.paths.len()).find(|file| !keeps(*file));

@@ -1,6 +1,6 @@
 //! Contexts, memory and entry of TileMux.
 //!
-//! Why it exists: its few unsafe lines stand here. What it deliberately does not know: who runs and why.
+//! Why it exists: its few unsafe lines are here. What it deliberately does not know: which activity runs, and why.
 //!
 //! One hart, and traps are off in machine mode: whatever runs here runs alone.
 #![allow(unsafe_code)]

@@ -1,6 +1,6 @@
 //! TileMux on a user tile, in machine mode.
 //!
-//! Why it exists: turns traps into changes of [`bulkhead_tilemux::mux::Mux`] and resumes whom that decides. What it
+//! Why it exists: turns traps into changes of [`bulkhead_tilemux::mux::Mux`] and resumes the activity that it chooses. What it
 //! deliberately does not know: other tiles, except that the kernel sends requests and wants to hear of what stops.
 //!
 //! The way from one activity to another is short: the unit goes from the one to the other at once. TileMux itself becomes the
@@ -30,7 +30,7 @@ const INTERRUPT: u64 = 1 << 63;
 /// Announced messages that one interrupt takes at most: the time in machine mode is bounded however fast they come.
 const ANNOUNCEMENTS: usize = 4;
 
-/// Who runs.
+/// The activity that runs.
 #[derive(Clone, Copy)]
 struct Running {
     id: u16,
@@ -294,7 +294,6 @@ impl TileMux {
 
     fn remove(&mut self, id: u16, cause: StopCause) {
         self.mux.remove(&mut self.tile, id);
-        dtu::invalidate_translations();
         self.tile.notify(id, cause);
     }
 
@@ -334,7 +333,7 @@ impl TileMux {
         self.dispatch(Registers::Kept)
     }
 
-    /// Takes what the second hart was told: whether somebody was woken, and whether the kernel sent something.
+    /// Takes the notes of the second hart: whether an activity was woken, and whether the kernel sent something.
     fn news(&mut self) -> (bool, bool) {
         let (mut woken, requests) = BOARD.take();
         let changed = woken != 0;
@@ -353,9 +352,6 @@ impl TileMux {
         let now = dtu::time();
         self.answers();
         while let Some((offset, request)) = self.tile.fetch_request() {
-            if let Some(Request::Stop { .. }) = request {
-                dtu::invalidate_translations();
-            }
             let answer = match request {
                 Some(request) => self.mux.request(&mut self.tile, request, now),
                 None => Err(TileMuxError::BadRequest),

@@ -1,6 +1,6 @@
 //! Activities of a tile and their life.
 //!
-//! Why it exists: requests of the kernel, calls of applications, faults and interrupts all end here, as changes of who is
+//! Why it exists: requests of the kernel, calls of applications, faults and interrupts all end here, as changes of which activities are
 //! ready. What it deliberately does not know: how registers are saved. Times are nanoseconds since reset.
 
 use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TLB_READ, TLB_WRITE};
@@ -29,7 +29,7 @@ pub trait Machine: TableMemory {
     fn write_half(&mut self, physical: u64, value: u32);
 }
 
-/// Who hears of every change of who wants the hart. It cannot influence anything.
+/// The listener for every change of the activities that want the hart. It cannot influence anything.
 pub trait Witness {
     /// [`MarkerKind::MuxMember`], [`MarkerKind::MuxReady`] or [`MarkerKind::MuxBudget`].
     fn tell(&mut self, kind: MarkerKind, since: Since);
@@ -80,7 +80,7 @@ pub struct Activity {
     limited: bool,
     /// Pages that are mapped when they are first used.
     lazy: Option<Lazy>,
-    /// Pages that somebody else gives.
+    /// Pages that a pager gives.
     paged: Option<Paged>,
     /// Where its environment lies in its own memory, once that is mapped. A pager may show other memory at that address, which the
     /// activity or the pager may perhaps only read.
@@ -166,13 +166,13 @@ pub struct Mux<W = ()> {
     ids: [u16; ACTIVITIES],
     activities: [Option<Activity>; ACTIVITIES],
     pub(crate) scheduler: Scheduler<ACTIVITIES>,
-    /// Places of those who wait for a moment, as bits.
+    /// Places of activities that wait for a moment, as bits.
     timed: u32,
     pub(crate) witness: W,
 }
 
 impl<W: Witness> Mux<W> {
-    /// None, with a policy, slices of so many nanoseconds, and who hears.
+    /// None, with a policy, slices of this many nanoseconds, and who hears.
     pub const fn new(policy: Policy, slice: u64, witness: W) -> Self {
         Self {
             ids: [NOBODY; ACTIVITIES],
@@ -403,13 +403,14 @@ impl<W: Witness> Mux<W> {
         Ok(())
     }
 
-    /// Forgets an activity.
+    /// Forgets an activity, and so does the unit: its number and its memory will be somebody else's.
     pub fn remove(&mut self, machine: &mut impl Machine, id: u16) {
         if let Some(place) = self.place(id) {
             self.activities[place] = None;
             self.ids[place] = NOBODY;
             self.timed &= !(1 << place);
             self.scheduler.remove(place);
+            machine.forget_translations();
             self.witness.tell(MuxMember, since(id, Since::NEVER));
             self.tell_shared(machine);
         }
@@ -623,7 +624,7 @@ impl<W: Witness> Mux<W> {
         })
     }
 
-    /// Who runs now; and when TileMux must be asked again.
+    /// The activity that runs now, and when TileMux must be asked again.
     pub fn decide(&mut self, now: u64) -> Decision {
         if self.timed == 0 {
             return self.scheduler.decide(now);

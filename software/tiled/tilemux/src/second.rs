@@ -1,6 +1,6 @@
 //! The interrupt hart: what the second hart of a tile does, and what the two tell each other.
 //!
-//! Why it exists: a message for an activity that does not run has to interrupt somebody. The second hart takes it and
+//! Why it exists: a message for an activity that is not running has to interrupt a hart. The second hart takes it and
 //! interrupts the first one only if whoever waits for the message is at least as urgent as the one that runs there
 //! (m3-rtas24, section III-B2). What it deliberately does not know: activities beyond what the first hart wrote down
 //! here; it changes nothing of TileMux.

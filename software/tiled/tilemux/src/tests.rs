@@ -459,7 +459,7 @@ fn causes() {
 }
 
 proptest! {
-    /// Whatever the kernel asks and applications do, somebody who is ready runs, and only the living run.
+    /// Whatever the kernel asks and applications do, a ready activity runs, and only living activities run.
     #[test]
     fn somebody_ready_runs(steps in proptest::collection::vec((0u8..6, 1u16..6, 0u64..2000), 1..100)) {
         let (mut mux, mut tile) = (Mux::new(Policy::Throughput, SLICE, ()), Tile::default());

@@ -1,7 +1,7 @@
 //! The tile's unit as TileMux uses it.
 //!
-//! Why it exists: who owns the unit's command registers at a moment is kept here. What it deliberately does not know: who
-//! runs next.
+//! Why it exists: the present owner of the unit's command registers is kept here. What it deliberately does not know: which activity runs
+//! next.
 //!
 //! While TileMux sends or receives it is itself the current activity ([`TILEMUX_ACTIVITY`]), with bucket 0; the unit takes
 //! its addresses as they are.
@@ -41,7 +41,7 @@ pub enum Unread {
     Own,
 }
 
-/// Who has the unit.
+/// The owner of the unit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holder {
     TileMux,
@@ -74,7 +74,7 @@ impl Tile {
         }
     }
 
-    /// Changes the holder. The one who leaves may have messages that nobody was told of.
+    /// Changes the holder. The activity that leaves may have messages that were not announced.
     fn change(&mut self, registers: Registers, holder: Holder, to: CurrentActivity) -> Unread {
         if let Holder::Place(place) = self.holder {
             self.commands[place] = match registers {
@@ -132,7 +132,7 @@ impl Tile {
         self.commands[place] = SavedCommand::default();
     }
 
-    /// The activity and endpoint of a message that came for somebody who does not run.
+    /// The activity and endpoint of a message that came for an activity that is not running.
     pub fn take_announcement(&mut self) -> Option<(u16, u16)> {
         let request = CoreRequest(dtu::read(CORE_REQUEST));
         request.is_valid().then(|| {

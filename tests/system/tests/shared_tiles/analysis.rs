@@ -9,7 +9,7 @@ use proptest::prelude::*;
 /// Nanoseconds of a unit: far above the least run.
 const UNIT: u64 = 100_000;
 
-/// Releases jobs with random distances of at least a period and random costs of at most the budget, for so many units;
+/// Releases jobs with random distances of at least a period and random costs of at most the budget, for this many units;
 /// gives the longest response of each task.
 fn simulate(tasks: &[Task], distances: &[u64], shares: &[u64], end: u64) -> Vec<u64> {
     let mut scheduler = Scheduler::<8>::new(Policy::Realtime, 1 << 40);

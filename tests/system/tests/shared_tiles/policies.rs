@@ -69,7 +69,7 @@ fn what_cannot_be_kept_is_refused() {
     let text = refusal(system("priorities"), &["urgent/cpu@quota=440us"]);
     assert_eq!(
         text,
-        "greedy: `slow` on tile 2 and those with higher priority want more than the whole tile, switches included"
+        "greedy: `slow` on tile 2 and applications with higher priority need more than the whole tile, switches included"
     );
 }
 

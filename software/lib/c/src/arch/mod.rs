@@ -1,6 +1,6 @@
 //! The boundary to C: pointers in, numbers out.
 //!
-//! Why it exists: all `unsafe` of the C library stands here. What it deliberately does not know: what gates and messages are.
+//! Why it exists: all `unsafe` of the C library is here. What it deliberately does not know: what gates and messages are.
 //!
 //! Every function is what `include/bulkhead.h` says. Their common condition: a pointer with a length points to as many
 //! bytes that nobody else uses during the call, a pointer to a name to a text that ends with a zero.

@@ -2,7 +2,7 @@
 
 use super::model::{Kind, Model, Person};
 use super::{KERNEL, MEMORY, PURSE, SMALL_TILE, TILE, space};
-use crate::{Error, HolderId, NO_OWNER, Object, Progress, Request, Space, Terms};
+use crate::{Error, HolderId, NO_OWNER, NodeId, Object, Progress, Request, Space, Terms};
 use bulkhead_abi::dtu::UNLIMITED_CREDITS;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -302,7 +302,14 @@ fn apply(space: &mut Space, model: &mut Model, step: Step) -> Result<bool, Strin
             let tables = a % 40;
             (
                 space
-                    .map(holder, source, HolderId(other_holder), (b, c), tables)
+                    .map(
+                        holder,
+                        source,
+                        HolderId(other_holder),
+                        (b, c),
+                        tables,
+                        NodeId::NONE,
+                    )
                     .is_ok(),
                 model.map(caller, source, other_holder, tables).is_some(),
             )

@@ -3,9 +3,9 @@
 //! Why it exists: what an activity left in its memory is nobody else's business. What it deliberately does not know: who reads and writes
 //! memory meanwhile; the capabilities say when a piece was in other hands than those that cut it.
 //!
-//! Memory is empty at boot, so only what comes back has to be cleared, and only when it is cut out again: then the call takes one
-//! step for each [`PIECE`] bytes of the new piece that were used, in the priority of who cuts. What a holder wrote himself into memory
-//! that he cuts later stays there. Page tables are cleared by TileMux when it uses them.
+//! Memory is empty at boot, so only what comes back has to be cleared, and only when it is cut out again: then the call takes one step for
+//! each [`PIECE`] bytes of the new piece that were used, at the priority of the activity that cuts. What a holder itself wrote into memory
+//! that it cuts later stays there. Page tables are cleared by TileMux when it uses them.
 
 use super::revoke::Job;
 use super::{Outcome, Reply, System, Ticket};

@@ -46,10 +46,11 @@ impl System {
         (buffer, offset, replies): (u16, u64, bool),
     ) -> Result<[u64; 2], SyscallError> {
         let id = self.named(caller, activity)?;
-        let (holder, index) = {
+        let (holder, index, own) = {
             let target = self.activities.get(&id);
             let target = target.ok_or(SyscallError::NoActivity)?;
-            (target.holder, target.tile)
+            let own = (target.physical, target.region.size);
+            (target.holder, target.tile, own)
         };
         let (node, object) = self.space.look(caller, gate)?;
         if wanted != ANY_ENDPOINT && self.is_active(node, holder, wanted) {
@@ -114,6 +115,11 @@ impl System {
                 let physical = physical.ok_or(SyscallError::WrongState)?;
                 if !physical.is_multiple_of(64) {
                     return Err(SyscallError::BadArgument);
+                }
+                // Its own memory, so that it ends before the window through which the unit writes there.
+                let within = physical.checked_sub(own.0);
+                if within.is_none_or(|within| within + size > own.1) {
+                    return Err(SyscallError::OutOfBounds);
                 }
                 let count = 1 + if replies { receive.slots.into() } else { 0 };
                 let endpoint = row(count)?;

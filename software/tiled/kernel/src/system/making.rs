@@ -164,7 +164,8 @@ impl System {
         let target = target.filter(|a| a.node == e.node && a.state == State::Creating);
         let is_there = self.space.is(e.node, e.birth);
         let target = target.filter(|_| is_there).ok_or(SyscallError::Revoked)?;
-        let (index, size) = (target.tile, target.region.size);
+        let (index, region, physical) = (target.tile, target.region, target.physical);
+        let size = region.size;
         self.list(e.id);
         let (caller, holder, plan) = (e.caller, e.holder, e.plan);
         let pages = table_pages(size);
@@ -181,7 +182,13 @@ impl System {
             }
             MAP => {
                 let whole = (0, size / PAGE);
-                self.space.map(caller, plan.memory, holder, whole, pages)?;
+                // The window may be another one's by now.
+                let there = self.tiles[index].physical(region, true);
+                let there = there.filter(|at| *at == physical);
+                let there = there.ok_or(SyscallError::WrongState)?;
+                let window = self.tiles[index].window_at(there);
+                self.space
+                    .map(caller, plan.memory, holder, whole, pages, window)?;
             }
             TABLES => {
                 let pool = self.tiles[index].tables.get(e.pool).copied();
@@ -274,6 +281,7 @@ impl System {
             }
             GIVE_TABLES if l.tables > 0 => {
                 let tables = self.space.cut(l.caller, memory, own, l.tables, PAGE)?;
+                self.space.tie(tables, l.shown.0);
                 l.cut[1] = Some((tables, self.space.birth(tables)));
                 self.tiles[l.tile].tables.push(tables);
                 self.pools.insert(tables, l.tile as u16);
@@ -322,8 +330,12 @@ impl System {
                 self.discard(cut);
             }
         }
-        if self.space.is(l.shown.0, l.shown.1) {
-            self.discard(l.shown.0);
+        let (window, birth) = l.shown;
+        if self.space.dependents(window, 1).next().is_some() {
+            // Somebody lives behind it already, and ends first.
+            self.jobs.end(l.ticket.level, window, birth);
+        } else if self.space.is(window, birth) {
+            self.discard(window);
             // Its hart has not been started.
             while self.close_window(hardware, l.tile, l.window, false) {}
         }

@@ -1,11 +1,10 @@
-//! Activities whose pages somebody else gives.
+//! Activities whose pages come from a pager.
 //!
-//! Why it exists: a pager maps memory of its own into the address space of its client, through the kernel, and is told of faults by
-//! the client's TileMux. What it deliberately does not know: which pages a pager gives, and when.
+//! Why it exists: a pager maps memory of its own into the address space of its client, through the kernel, and hears of faults from the
+//! client's TileMux. What it deliberately does not know: which pages a pager gives, and when.
 //!
-//! A page belongs to whom its memory belongs: to the pager. Page tables and the endpoint belong to the client. What a pager maps
-//! hangs on its memory: when that is revoked, which is so when the pager ends, the client is stopped before
-//! anybody else can get the memory.
+//! A page belongs to the owner of its memory, the pager. Page tables and the endpoint belong to the client. What a pager maps depends on
+//! its memory: when that is revoked, as happens when the pager ends, the client is stopped before anybody else can get the memory.
 
 use super::making::Making;
 use super::requests::Then;
@@ -100,7 +99,9 @@ impl System {
         if mapping.is_none() {
             // What is made belongs to the client; it is removed again if something fails.
             let range = (p.address / PAGE, p.pages);
-            let made = self.space.map(holder, SEL_MEMORY, holder, range, needed)?;
+            let made = self
+                .space
+                .map(holder, SEL_MEMORY, holder, range, needed, NodeId::NONE)?;
             p.made[0] = Some((made, self.space.birth(made)));
             return Ok(true);
         }
@@ -210,16 +211,18 @@ impl System {
         if !physical.is_multiple_of(PAGE) {
             return Err(SyscallError::BadArgument);
         }
-        // One mapping for all that an activity has of a memory: it says only that the one lives from the other.
+        let window = self.tiles[index].window_at(physical);
+        // One mapping for all that an activity has of a memory through a window: it says only that the one lives from the other.
         let mut mappings = self.space.dependents(node, MAPPINGS_MAX);
         let known = mappings.any(|id| {
             matches!(self.space.object(id), Object::Mapping { .. })
                 && self.space.holder_of(id) == holder
+                && self.space.window_of(id) == window
         });
         drop(mappings);
         if !known && rights != 0 {
             let range = (start / PAGE, range);
-            self.space.map(caller, memory, holder, range, 0)?;
+            self.space.map(caller, memory, holder, range, 0, window)?;
         }
         let request = Request::MapPages {
             activity,

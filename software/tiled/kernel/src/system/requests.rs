@@ -1,7 +1,7 @@
 //! Requests to the TileMuxes of tiles, and what follows from their answers.
 //!
-//! Why it exists: the kernel never waits for a tile. Who needs an answer waits for it, everybody else is served meanwhile, and a tile
-//! that gives none within [`PATIENCE`] is stopped. What it deliberately does not know: how a request travels.
+//! Why it exists: the kernel never waits for a tile. Only a caller that needs an answer waits for it; all others are served meanwhile, and
+//! a tile that gives none within [`PATIENCE`] is stopped. What it deliberately does not know: how a request travels.
 //!
 //! A TileMux is asked one thing at a time, in order.
 

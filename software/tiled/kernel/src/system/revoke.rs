@@ -5,9 +5,9 @@
 //! what; the capabilities know that.
 //!
 //! A step does one of: visit one capability; take an activity's endpoints, or a part of a tile; ask whether something is under way that
-//! left over them; ask for the stop of one activity; copy or clear one piece of memory. A revocation that waits for the stop of an
-//! activity takes no steps. What a capability did outside of the kernel ends before the capability does ([`super::closing`]), so
-//! nothing that it gave is anybody else's before, and nobody waits for that but who asked for the revocation.
+//! left over them; ask for the stop of one activity; copy or clear one piece of memory. A revocation that waits for the stop of an activity
+//! takes no steps. What a capability did outside of the kernel ends before the capability does ([`super::closing`]), so nothing that it
+//! gave belongs to others before, and only the caller that asked for the revocation waits for that.
 
 use super::clearing::Clearing;
 use super::closing::Closing;
@@ -291,11 +291,12 @@ impl System {
         }
     }
 
-    /// The activity of a node, or the one that sees memory through it.
+    /// The activity of a node, or the one that sees memory through it or by the page tables in it.
     fn living_from(&self, node: NodeId) -> Option<u16> {
         let holder = match *self.space.object(node) {
             Object::Activity { holder } if self.space.owner(node) == node => HolderId(holder),
             Object::Mapping { .. } => self.space.holder_of(node),
+            Object::Memory(_) if self.space.is_unnamed(node) => self.space.holder_of(node),
             _ => return None,
         };
         self.number(holder)

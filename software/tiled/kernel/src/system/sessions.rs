@@ -3,8 +3,8 @@
 //! Why it exists: a capability changes hands over a session only if the server wants it. What it deliberately does not know: what a session
 //! means.
 //!
-//! A server is asked one question at a time, over a line of its own. Who asks waits for his answer for [`PATIENCE`] at most, whatever
-//! the server does, and hears at once if the server is gone.
+//! A server is asked one question at a time, over a line of its own. A caller waits for its answer for at most [`PATIENCE`], whatever the
+//! server does, and hears at once if the server is gone.
 
 use super::waiting::{self, Waiting, Why};
 use super::{Outcome, Reply, System, Ticket, done};
@@ -26,8 +26,9 @@ const CLOSED: u64 = u64::MAX;
 enum Purpose {
     /// Opens a session: selectors of service and session.
     Open { service: u16, target: u16 },
-    /// Exchanges capabilities: does the client delegate, its first selector, how many.
+    /// Exchanges capabilities: selector of the session, does the client delegate, its first selector, how many.
     Exchange {
+        session: u16,
         delegate: bool,
         own: u16,
         count: u16,
@@ -144,6 +145,7 @@ impl System {
             arguments,
         };
         let purpose = Purpose::Exchange {
+            session,
             delegate,
             own,
             count,
@@ -237,7 +239,7 @@ impl System {
         if let Some(waiting) = client.and_then(|id| self.wait_no_more(id))
             && let Why::Server(_, question) = waiting.why
         {
-            let outcome = self.agreed(service, waiting.ticket, question.purpose, words);
+            let outcome = self.agreed(service, waiting.ticket, &question, words);
             agreed = outcome.is_ok();
             self.answer(waiting.ticket, outcome);
         }
@@ -260,7 +262,7 @@ impl System {
         &mut self,
         service: NodeId,
         ticket: Ticket,
-        purpose: Purpose,
+        question: &Question,
         words: &[u64],
     ) -> Result<Reply, SyscallError> {
         let word = |index: usize| words.get(index).copied().unwrap_or(0);
@@ -269,7 +271,7 @@ impl System {
         }
         let client = self.holder(ticket)?;
         let mut reply = done();
-        match purpose {
+        match question.purpose {
             Purpose::Open {
                 service: selector,
                 target,
@@ -282,10 +284,17 @@ impl System {
                     .create_session(client, selector, target, word(1))?;
             }
             Purpose::Exchange {
+                session,
                 delegate,
                 own,
                 count,
             } => {
+                // Nor has anybody ended the session.
+                let (of, ident) = self.space.session(client, session)?;
+                let is_it = |request: &ServerRequest| matches!(request, ServerRequest::Exchange { ident: asked, .. } if *asked == ident);
+                if of != service || !is_it(&question.request) {
+                    return Err(SyscallError::Gone);
+                }
                 let server = self.space.holder_of(service);
                 let theirs = u16::try_from(word(1)).map_err(|_| SyscallError::Refused)?;
                 let count = word(2).min(count.into()) as u16;

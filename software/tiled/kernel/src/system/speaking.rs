@@ -1,6 +1,7 @@
-//! Who says what to whom: words find their places, and who listens hears them in turn.
+//! Words between activities: they find their places, and listeners hear them in turn.
 //!
-//! Why it exists: whoever says much must not keep those waiting who say little. What it deliberately does not know: what the words mean.
+//! Why it exists: an activity that says much must not make others wait that say little. What it deliberately does not know: what the words
+//! mean.
 
 use crate::activity::Activities;
 

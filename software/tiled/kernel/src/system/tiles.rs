@@ -58,12 +58,14 @@ impl System {
         }
         let region = Region::of(&range);
         let read_only = range.rights == MAP_READ;
-        let window = target.next_window(caller, region, read_only);
+        let window = target.next_window(&self.space, caller, region, read_only);
         let window = window.ok_or(SyscallError::NoWindow)?;
         let aligned = region.base.is_multiple_of(PAGE) && region.size.is_multiple_of(PAGE);
         // What can only be read is no place for TileMux and page tables; and only who started TileMux takes one window more.
         let more = target.is_lit && tables == 0 && self.may_give_tables(index, caller);
-        let right = range.rights == 7 || read_only && more;
+        // What shows there already takes no window: an application has nothing else, and leaves them to managers.
+        let right =
+            target.physical(region, false).is_none() && (range.rights == 7 || read_only && more);
         if !aligned || region.size > PMP_WINDOW_SIZE || !right {
             return Err(SyscallError::BadArgument);
         }
@@ -84,7 +86,7 @@ impl System {
             }
         };
         let shown = self.space.show(caller, memory, tile, window)?;
-        self.show(hardware, (index, caller), (window, read_only), region);
+        self.show(hardware, (index, shown), (window, read_only), region);
         if program.is_some() {
             self.tiles[index].is_lit = true;
             self.tiles[index].lit_by = caller;
@@ -122,13 +124,13 @@ impl System {
     fn show(
         &mut self,
         hardware: &mut impl Hardware,
-        (index, caller): (usize, HolderId),
+        (index, shown): (usize, NodeId),
         (window, read_only): (u16, bool),
         region: Region,
     ) {
         let tile = &mut self.tiles[index];
         tile.read_only[usize::from(window)] = read_only;
-        tile.shown_by[usize::from(window)] = caller;
+        tile.shown[usize::from(window)] = shown;
         tile.windows[usize::from(window)] = Some(region);
         let rights = match read_only {
             true => TLB_READ,

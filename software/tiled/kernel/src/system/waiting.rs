@@ -1,16 +1,17 @@
-//! Who waits for something that others do: for a semaphore, for a server, for an event.
+//! Activities that wait for others: for a semaphore, for a server, for an event.
 //!
-//! Why it exists: an activity has one call under way at most, so whoever waits has a place of his own, and nobody can take it. What it
-//! deliberately does not know: how an answer reaches him.
+//! Why it exists: an activity has one call under way at most, so each has its own place to wait in, which nobody can take. What it
+//! deliberately does not know: how an answer reaches it.
 //!
-//! Those who wait for the same stand in a line for each priority: the thing knows the first and the last, each of them his neighbours.
+//! Activities that wait for the same thing form a line for each priority: the thing knows the first and the last, and each activity its
+//! neighbours.
 
 use super::{Question, Ticket};
 use crate::activity::Activities;
 use bulkhead_abi::syscall::PRIORITIES;
 use bulkhead_capabilities::{Line, NodeId};
 
-/// What somebody waits for.
+/// What an activity waits for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Why {
     /// Something that happens to what he created.

@@ -3,6 +3,7 @@
 mod activities;
 mod bounds;
 mod devices;
+mod ends;
 mod kills;
 mod making;
 mod paging;
@@ -14,13 +15,15 @@ mod senders;
 mod sessions;
 mod tiles;
 
+use crate::activity::State;
 use crate::hardware::{Hardware, Region, Right};
 use crate::root::{self, Place};
 use crate::system::{KernelEndpoints, MemoryTile, Module, Outcome, Reply, System, Ticket};
 use crate::tile::Tile;
-use bulkhead_abi::dtu::Endpoint;
+use bulkhead_abi::dtu::{Endpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::environment::PROGRAM_BASE;
 use bulkhead_abi::marker::Begins;
+use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE};
 use bulkhead_abi::syscall::{
     ANY_ENDPOINT, NO_SELECTOR, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_TILES, SHARE, StopCause,
     Syscall, SyscallError, module_key,
@@ -72,14 +75,46 @@ pub struct Chip {
     pub under_way: Vec<(u16, u16)>,
     /// Who began, and the names.
     pub begun: Vec<(Begins, Name)>,
+    /// What TileMuxes and units reach through windows: tile, activity and tile-physical address, and what the window showed then.
+    pub reach: BTreeMap<(u16, u16, u64), Endpoint>,
     /// Effects since it was last set to 0.
     pub effects: u32,
+}
+
+impl Chip {
+    /// An activity reaches memory at a tile-physical address from now on.
+    fn reaches(&mut self, tile: u16, activity: u16, physical: u64) {
+        let window = ((physical - MEMORY_BASE) / PMP_WINDOW_SIZE) as u16;
+        let shown = self.endpoints.get(&(tile, window)).copied();
+        let shown = shown.expect("nobody is told of memory that no window shows");
+        self.reach.insert((tile, activity, physical), shown);
+    }
+
+    /// Whatever somebody who lives reaches is what he was given: no window has changed behind him.
+    fn check_reach(&self, system: &System) {
+        for ((tile, id, physical), shown) in &self.reach {
+            let window = ((physical - MEMORY_BASE) / PMP_WINDOW_SIZE) as u16;
+            let lives = system
+                .activity(*id)
+                .is_some_and(|a| !matches!(a.state, State::Stopped(_)));
+            let now = self.endpoints.get(&(*tile, window));
+            assert!(
+                !lives || now == Some(shown),
+                "activity {id} of tile {tile} reaches {now:?} at {physical:#x} instead of {shown:?}"
+            );
+        }
+    }
 }
 
 impl Hardware for Chip {
     fn set_endpoint(&mut self, tile: u16, endpoint: u16, value: Endpoint) {
         self.effects += 1;
         self.endpoints.insert((tile, endpoint), value);
+        if let Endpoint::Receive(receive) = value
+            && receive.activity != TILEMUX_ACTIVITY
+        {
+            self.reaches(tile, receive.activity, receive.buffer);
+        }
     }
     fn endpoint(&mut self, tile: u16, endpoint: u16) -> Endpoint {
         self.effects += 1;
@@ -121,6 +156,7 @@ impl Hardware for Chip {
     fn stop_hart(&mut self, tile: u16) {
         self.effects += 1;
         self.stopped.push(tile);
+        self.reach.retain(|(place, ..), _| *place != tile);
     }
     fn request(&mut self, tile: u16, request: Request, number: u64) -> bool {
         self.effects += 1;
@@ -136,6 +172,22 @@ impl Hardware for Chip {
             true => TileMuxError::BadRequest,
             false => TileMuxError::None,
         };
+        match request {
+            Request::Create {
+                activity, tables, ..
+            }
+            | Request::SetPager {
+                activity, tables, ..
+            } => self.reaches(tile, activity, tables),
+            Request::Map {
+                activity, physical, ..
+            }
+            | Request::MapPages {
+                activity, physical, ..
+            } if physical >= MEMORY_BASE => self.reaches(tile, activity, physical),
+            Request::Stop { activity } => self.reach.retain(|(_, id, _), _| *id != activity),
+            _ => {}
+        }
         self.answers.push_back((number, answer));
         true
     }
@@ -281,6 +333,7 @@ pub fn finish(system: &mut System, chip: &mut Chip) -> u32 {
             continue;
         };
         system.step(chip, level);
+        chip.check_reach(system);
         steps += 1;
         assert!(steps < 1_000_000, "a job does not end");
     }

@@ -56,16 +56,22 @@ fn nobody_reaches_what_he_was_not_given() {
             "{request:?}"
         );
     }
-    // Its own memory is shown to the tile by the manager; it cannot show it as a window.
-    let show = Syscall::ConfigureTile {
-        tile: 2,
-        memory: SEL_MEMORY,
-        tables: 4,
+    // Its own memory is shown to the tile by the manager; it cannot show it, or a piece of it, as a window, of which there are few.
+    let piece = Syscall::CutMemory {
+        source: SEL_MEMORY,
+        target: 20,
+        size: 4096,
     };
-    assert_eq!(
-        call(&mut system, &mut chip, a, show),
-        Err(SyscallError::BadArgument)
-    );
+    call(&mut system, &mut chip, a, piece).unwrap();
+    for (memory, tables) in [(SEL_MEMORY, 0), (SEL_MEMORY, 4), (20, 0)] {
+        let show = Syscall::ConfigureTile {
+            tile: 2,
+            memory,
+            tables,
+        };
+        let shown = call(&mut system, &mut chip, a, show);
+        assert_eq!(shown, Err(SyscallError::BadArgument));
+    }
     // Callers that are not there.
     for caller in [77, u16::MAX] {
         assert_eq!(

@@ -1,7 +1,7 @@
 //! What crosses the borders of managers: gates and regions whose ends belong to different ones.
 //!
-//! Why it exists: the manager above both makes them, and tells those below by their parts of the description what they got. What it
-//! deliberately does not know: system calls.
+//! Why it exists: the manager above both makes them, and the parts of the description that it passes down tell those below what they got.
+//! What it deliberately does not know: system calls.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Descriptions that somebody has damaged: they are read or refused with a line, and what a manager hands on is read again.
+//! Damaged descriptions: they are read or refused with a line, and what a manager hands on is read again.
 
 use super::tests::TEXT;
 use super::*;

@@ -1,10 +1,10 @@
 //! Who pays for blocks and inodes.
 //!
-//! Why it exists: an image is a table that its clients fill, so every inode says on whose account it is, with all of its blocks, and each
-//! client has its share. What it deliberately does not know: operations.
+//! Why it exists: an image is a table that its clients fill, so every inode names the account that pays for it and all of its blocks, and
+//! each client has its share. What it deliberately does not know: operations.
 //!
-//! Who makes a file or folder pays for it. Who makes one longer that is on another account, or on none, pays for all of it from then
-//! on: nobody can fill somebody else's share. What the image was made with and the root folder are on nobody's account.
+//! The client that makes a file or folder pays for it. A client that lengthens one on another account, or on none, pays for all of it from
+//! then on: nobody can fill another's share. What the image was made with and the root folder are on nobody's account.
 
 use crate::layout::Inode;
 use bulkhead_common::shares::Shares;
@@ -66,7 +66,7 @@ pub struct Accounts {
     pub(crate) inodes: Shares<Account>,
     /// Blocks and inodes that one client can have at most, by its priority.
     pub(crate) most: [(usize, usize); PRIORITIES],
-    /// Who pays for what is made now.
+    /// The payer of what is made now.
     pub(crate) payer: Account,
     /// An operation may have happened or not: everything must be counted again.
     pub(crate) is_stale: bool,

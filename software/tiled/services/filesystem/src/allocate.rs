@@ -1,6 +1,6 @@
 //! Free blocks: finding, taking and giving back.
 //!
-//! Why it exists: extents shall be long. What it deliberately does not know: files.
+//! Why it exists: extents should be long. What it deliberately does not know: files.
 
 use crate::layout::{BITS, BLOCK, Extent, Superblock};
 use crate::transaction::{Block, Transactions};
@@ -37,7 +37,7 @@ pub fn find<S: Store>(
     anywhere(store, layout, wanted)
 }
 
-/// Free blocks from one on, at most so many: those of a few bytes of the bitmap.
+/// Free blocks from one on, at most this many: those of a few bytes of the bitmap.
 fn run_at<S: Store>(
     store: &mut Transactions<S>,
     layout: &Superblock,

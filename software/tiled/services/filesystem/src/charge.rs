@@ -20,7 +20,7 @@ impl<S: Store> FileSystem<S> {
         self.count()
     }
 
-    /// Limits each client of a priority (below 8) to so many blocks, and files and folders.
+    /// Limits each client of a priority (below 8) to this many blocks, and files and folders.
     pub fn limit_each(&mut self, priority: usize, blocks: usize, inodes: usize) {
         if let Some(most) = self.accounts.most.get_mut(priority) {
             *most = (blocks, inodes);
@@ -35,7 +35,7 @@ impl<S: Store> FileSystem<S> {
         ((layout.blocks - layout.data) as usize, inodes as usize)
     }
 
-    /// Who pays for what is made from now on.
+    /// The payer of what is made from now on.
     pub fn charge_to(&mut self, payer: Account) {
         self.accounts.payer = payer;
     }

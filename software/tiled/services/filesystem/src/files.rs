@@ -26,7 +26,7 @@ pub struct FileSystem<S> {
     pub(crate) first_free: u32,
     /// Free blocks with zeros in them.
     pub(crate) reserve: Reserve,
-    /// Who pays for what.
+    /// The payer of each block and inode.
     pub(crate) accounts: Accounts,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Place {
 }
 
 impl<S: Store> FileSystem<S> {
-    /// Makes an empty file system of so many blocks, with room for so many files and folders.
+    /// Makes an empty file system of this many blocks, with room for this many files and folders.
     ///
     /// # Errors
     /// [`Status::NoSpace`] if the image is too small or too large; what the store says.
@@ -95,7 +95,7 @@ impl<S: Store> FileSystem<S> {
         Ok(this)
     }
 
-    /// Opens the file system in a store of so many bytes, and finishes what a crash has left.
+    /// Opens the file system in a store of this many bytes, and finishes what a crash has left.
     ///
     /// # Errors
     /// [`Status::Corrupt`] if there is none; what the store says.

@@ -1,6 +1,6 @@
 //! Where everything lies in the image.
 //!
-//! Why it exists: the format stands once. What it deliberately does not know: operations.
+//! Why it exists: the format is written once. What it deliberately does not know: operations.
 //!
 //! | blocks | what |
 //! |---|---|
@@ -63,7 +63,7 @@ pub struct Superblock {
 }
 
 impl Superblock {
-    /// For an image of so many blocks and inodes.
+    /// For an image of this many blocks and inodes.
     ///
     /// # Errors
     /// [`Status::NoSpace`] if there is no room for data, or the image is too large.
@@ -100,7 +100,7 @@ impl Superblock {
     }
 }
 
-/// Blocks of an image with room for `data` blocks of data and so many inodes.
+/// Blocks of an image with room for `data` blocks of data and this many inodes.
 pub fn size_for(data: u32, inodes: u32) -> u32 {
     let fixed = 2 + LOG_BLOCKS as u32 + inodes.max(2).div_ceil(INODES) + data;
     // One more block of bitmap for the bitmap itself does no harm.

@@ -140,7 +140,7 @@ impl<S: Store> FileSystem<S> {
     }
 
     /// Makes a file at least `blocks` blocks long, by at most [`GROW_MAX`] blocks at a time, or by up to [`GROWTH`] times as many as it
-    /// has if so many are zeros already. Gives its blocks. Its size in bytes stays.
+    /// has if that many are zeros already. Gives its blocks. Its size in bytes stays.
     ///
     /// # Errors
     /// [`Status::NoSpace`], [`Status::IsAFolder`].

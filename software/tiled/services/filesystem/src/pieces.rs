@@ -1,6 +1,6 @@
-//! Pieces of files that clients access themselves: who has which one, until it is taken back.
+//! Pieces of files that clients access themselves, and which client has each, until it is taken back.
 //!
-//! Why it exists: a block that somebody can still reach must not become part of another file, whatever became of the handle. So
+//! Why it exists: a block that a client can still reach must not become part of another file, whatever became of the handle. So
 //! pieces are remembered by the inode that they belong to, and forgotten only when taking them back has worked. What it
 //! deliberately does not know: how access is given and taken.
 
@@ -22,7 +22,7 @@ pub struct Grant {
     pub writable: bool,
 }
 
-/// Who gives access to pieces.
+/// The giver of access to pieces.
 pub trait Lending {
     /// Gives access to a piece: its number until it is taken back.
     ///
@@ -33,14 +33,14 @@ pub trait Lending {
     /// Takes a piece back. After success nobody can use it any more.
     ///
     /// # Errors
-    /// Why somebody may still have access.
+    /// Why a client may still have access.
     fn take_back(&mut self, piece: u16) -> Result<()>;
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Lent {
     client: Client,
-    /// The handle that it was given for; none: the handle is gone, and the piece shall be taken back.
+    /// The handle that it was given for; none: the handle is gone, and the piece is to be taken back.
     handle: Option<(u16, u64)>,
     inode: u32,
     number: u16,
@@ -78,7 +78,7 @@ impl<L: Lending> Pieces<L> {
         self.lent.iter().map(|lent| lent.number).collect()
     }
 
-    /// Whether somebody can access blocks of a file.
+    /// Whether a client can access blocks of a file.
     pub fn any_of(&self, inode: u32) -> bool {
         self.lent.iter().any(|lent| lent.inode == inode)
     }

@@ -1,7 +1,7 @@
 //! Free blocks that were filled with zeros ahead of time.
 //!
-//! Why it exists: a block must be zeros before somebody can read it, and who makes a file longer should not have to wait for
-//! that. What it deliberately does not know: when there is time for it.
+//! Why it exists: a block must be zeros before a client can read it, and a client that lengthens a file should not have to wait for that.
+//! What it deliberately does not know: when there is time for it.
 //!
 //! It is one run of free blocks, known only as long as the file system is mounted. Taking blocks out of its begin keeps the rest;
 //! blocks that were given back are never in it until they were filled again.

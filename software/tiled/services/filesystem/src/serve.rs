@@ -1,4 +1,4 @@
-//! What the file service does with a request: handles, rights and who may change what while others have it open.
+//! What the file service does with a request: handles, rights, and changes to files that others have open.
 //!
 //! Why it exists: a client must not harm another one's open file, and that is a decision, so it is tested on the host. What
 //! it deliberately does not know: messages, and how access to blocks is granted.
@@ -126,7 +126,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         }
     }
 
-    /// Whether somebody has a file open with a flag.
+    /// Whether a client has a file open with a flag.
     fn is_open(&self, inode: u32, flag: u64) -> bool {
         let mut all = self.handles.iter();
         all.any(|h| h.inode == inode && h.flags & flag == flag)
@@ -167,7 +167,7 @@ impl<S: Store, L: Lending> Files<S, L> {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`Status::Busy`] if another handle writes it, or if it shall be emptied and is in use; [`Status::TooMany`];
+    /// [`Status::Busy`] if another handle writes it, or if it would be emptied and is in use; [`Status::TooMany`];
     /// [`Status::NoRights`] without a session: nobody would tell when the client is gone; those of lookups.
     pub fn open(&mut self, owner: Owner, request: &file::Open) -> Result<Opened> {
         let file::Open { flags, path: bytes } = request;
@@ -283,7 +283,7 @@ impl<S: Store, L: Lending> Files<S, L> {
     /// Removes a file or folder.
     ///
     /// # Errors
-    /// [`Status::Busy`] if it is open, or somebody can still access a piece of it; those of [`FileSystem::remove`].
+    /// [`Status::Busy`] if it is open, or a client can still access a piece of it; those of [`FileSystem::remove`].
     pub fn remove(&mut self, request: &file::Remove) -> Result<u64> {
         let path = path(&request.path)?;
         self.settle()?;
@@ -295,7 +295,7 @@ impl<S: Store, L: Lending> Files<S, L> {
         self.system.remove(&path, may).map(|()| 0)
     }
 
-    /// Sets a file's size, which never shrinks so: blocks that are granted to somebody must not be given away.
+    /// Sets a file's size, which never shrinks this way: blocks that are granted to a client must not be given away.
     ///
     /// # Errors
     /// [`Status::NoRights`]; [`Status::BadRequest`] if it is smaller than before, or its blocks do not reach as far.

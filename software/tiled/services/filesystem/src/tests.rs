@@ -12,7 +12,7 @@ pub struct Memory {
     bytes: Vec<u8>,
     /// Bytes that are still written.
     life: u64,
-    /// So many accesses from now on, one fails; of a write, so many bytes are there all the same.
+    /// After this many accesses, one fails; of a write, this many bytes are written all the same.
     fails: Option<(u32, usize)>,
 }
 
@@ -30,7 +30,7 @@ impl Memory {
         self.bytes.len() as u64
     }
 
-    /// The access with this number from now on fails, once; of a write, so many bytes are there all the same.
+    /// The access with this number from now on fails, once; of a write, this many bytes are written all the same.
     pub fn fail_once(&mut self, access: u32, written: usize) {
         self.fails = Some((access, written));
     }

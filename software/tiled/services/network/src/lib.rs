@@ -1,6 +1,6 @@
 //! Sockets of many clients over one network card.
 //!
-//! Why it exists: who may have which socket, what waits for what, and what is left of a client that is gone are decisions;
+//! Why it exists: the owners of sockets, what waits for what, and what is left of a client that is gone are decisions;
 //! they run on the host's tests, against a second stack at the other end of a cable that loses what it likes. What it
 //! deliberately does not know: gates, the card, time.
 //!

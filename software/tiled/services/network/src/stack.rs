@@ -3,7 +3,7 @@
 //! Why it exists: see the crate. What it deliberately does not know: messages; a request has an item that comes back with its
 //! answer.
 //!
-//! A client owns at most so many sockets, each with buffers of a fixed size, so nobody takes another one's memory. What is left
+//! A client owns a fixed number of sockets at most, each with buffers of a fixed size, so nobody takes another one's memory. What is left
 //! of a closed connection belongs to nobody; there are at most [`ORPHANS`] of these, then the oldest is dropped.
 
 mod arrivals;
@@ -150,7 +150,7 @@ struct Entry {
     generation: u32,
     /// For listening.
     port: u16,
-    /// Since when somebody is connecting to it, if it listens.
+    /// Since when a connection to it is being opened, if it listens.
     half_open: Option<u64>,
 }
 
@@ -161,7 +161,7 @@ struct Waiter<T> {
     item: T,
 }
 
-/// The protocols over a card. `T` stands for a request that is to be answered.
+/// The protocols over a card. `T` is a request that is to be answered.
 pub struct Stack<C: Card, T> {
     port: Port<C>,
     interface: Interface,

@@ -143,7 +143,7 @@ impl Pair {
         }
     }
 
-    /// Runs until an answer to an item is there, for at most so many ticks.
+    /// Runs until an answer to an item is there, for at most this many ticks.
     fn wait(&mut self, side: usize, item: u32, ticks: u32) -> Option<Answer> {
         for _ in 0..ticks {
             if let Some(i) = self.answers[side].iter().position(|a| a.0 == item) {
@@ -210,7 +210,7 @@ fn connected(pair: &mut Pair) -> (u64, u64) {
     (client.value, listening)
 }
 
-/// Bytes through a connection, over a cable that loses and doubles so many of a hundred frames.
+/// Bytes through a connection, over a cable that loses and doubles this many of a hundred frames.
 fn transfer(bytes: usize, loss: u64) {
     let mut pair = Pair::new(loss);
     let (client, server) = connected(&mut pair);

@@ -75,7 +75,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// With a heap, an area for files, and at most so many pages.
+    /// With a heap, an area for files, and at most this many pages.
     pub fn new(heap: Range, area: Range, limit: u64) -> Self {
         let pages = vec![Page::Absent; (heap.pages + area.pages) as usize];
         Self {
@@ -110,7 +110,7 @@ impl Client {
         self.frames.zeroed(frame);
     }
 
-    /// Finds room for a file of so many bytes: its address. `file` is its number for the pager.
+    /// Finds room for a file of this many bytes: its address. `file` is its number for the pager.
     pub fn place(&mut self, bytes: u64, file: usize) -> Option<u64> {
         let pages = bytes.div_ceil(PAGE).max(1);
         let first = self.placed.last().map_or(0, |last| last.first + last.pages);
@@ -197,7 +197,7 @@ impl Client {
         self.set(page, Page::Absent);
     }
 
-    /// A frame: a free one, or that of the oldest unchanged page, whose address is told then.
+    /// A frame: a free one, or that of the oldest unchanged page, whose address is then given, too.
     fn frame(&mut self, zeros: bool) -> Result<(u64, bool, Option<u64>), Refusal> {
         if let Some((frame, zero)) = self.frames.take(zeros) {
             return Ok((frame, zero, None));

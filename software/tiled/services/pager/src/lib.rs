@@ -3,11 +3,11 @@
 //! Why it exists: they are pure and tested on the host. What it deliberately does not know: messages, memory, and how a page gets
 //! into an address space.
 //!
-//! Every client has a pool of its own, so that none takes pages from another, and a limit. A page of the heap is zeros; one of
-//! a file is a copy of what the file holds there, which may only be read until somebody writes it. So the pager knows which pages of
-//! files are unchanged: they are taken back, the oldest first, when a client has as many pages as it may, and come again from their
-//! file. With memory for that, clients share the unchanged pages of a file; who writes one gets a copy. What comes with a fault are
-//! the pages behind it, too, as many as the pager was told, if nobody has touched them.
+//! Every client has a pool of its own, so that none takes pages from another, and a limit. A page of the heap is zeros; one of a file is a
+//! copy of what the file holds there, which is read-only until the client writes it. So the pager knows which pages of files are unchanged:
+//! they are taken back, the oldest first, when a client has as many pages as it may, and come again from their file. With memory for that,
+//! clients share the unchanged pages of a file; a client that writes one gets a copy. A fault also brings the pages behind it, as many as
+//! configured, if nobody has touched them.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -92,7 +92,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// For these clients, with so many frames for unchanged pages that they share.
+    /// For these clients, with this many frames for unchanged pages that they share.
     pub fn new(clients: Vec<Client>, shared: u64) -> Self {
         Self {
             clients: clients.into(),

@@ -162,7 +162,7 @@ fn does() -> impl Strategy<Value = Does> {
     ]
 }
 
-/// What stands in a page of a file.
+/// The content of a page of a file.
 fn of_file(file: usize, page: u64) -> u64 {
     1000 + file as u64 * 100 + page
 }

@@ -2,7 +2,7 @@
 
 use crate::mux::{Access, Mux, Witness};
 use crate::tests::Tile;
-use bulkhead_abi::dtu::NO_ENDPOINT;
+use bulkhead_abi::dtu::{NO_ENDPOINT, TLB_READ, TLB_WRITE};
 use bulkhead_abi::environment::ENVIRONMENT_BASE;
 use bulkhead_abi::marker::{MarkerKind, Since};
 use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
@@ -44,6 +44,7 @@ enum Step {
     Wait(u16, u16, u64),
     Message(u16, u16),
     Fault(u16, u64),
+    Translate(u16, u64, u64),
     Suspend(u16),
     Wake(u16),
     Run(u64),
@@ -96,6 +97,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (1u16..6, endpoint(), prop_oneof![Just(0u64), 0u64..9000]).prop_map(|(id, e, t)| Step::Wait(id, e, t)),
         2 => (1u16..6, 20u16..22).prop_map(|(id, e)| Step::Message(id, e)),
         2 => (1u16..6, pages()).prop_map(|(id, (address, _))| Step::Fault(id, address)),
+        4 => (1u16..6, pages(), 1u64..4).prop_map(|(id, (address, _), rights)| Step::Translate(id, address, rights)),
         1 => (1u16..6).prop_map(Step::Suspend),
         1 => (1u16..6).prop_map(Step::Wake),
         4 => (0u64..2000).prop_map(Step::Run),
@@ -107,6 +109,89 @@ fn digest(mux: &Mux<Heard>, tile: &Tile) -> String {
     let used: BTreeMap<_, _> = tile.memory.iter().filter(|(_, word)| **word != 0).collect();
     let (memory, heard) = (format!("{used:x?}"), format!("{mux:?}"));
     format!("{memory}\n{heard}\n{}", tile.seen())
+}
+
+/// Whether a page that the unit uses for an activity is that activity's, with these rights.
+fn is_true<W: Witness>(
+    mux: &Mux<W>,
+    tile: &Tile,
+    (id, page, physical, rights): (u16, u64, u64, u64),
+) -> bool {
+    let space = mux.activity(id).map(|activity| activity.space);
+    let there = space.and_then(|space| space.translate(tile, page));
+    there.is_some_and(|(at, allowed)| {
+        let read = allowed.read || rights & TLB_READ == 0;
+        let write = allowed.write || rights & TLB_WRITE == 0;
+        at == physical && read && write
+    })
+}
+
+/// A page that a pager gave ends in every way in which that can be, and no translation is left, whoever has the number then.
+#[test]
+fn translations_end_with_what_they_lead_to() {
+    let base = 0x3000_0000;
+    let map = |physical, rights| Request::MapPages {
+        activity: 1,
+        address: base,
+        physical,
+        pages: 1,
+        rights,
+    };
+    let (first, second) = (0x8100_0000, 0x8200_0000);
+    let stop = Request::Stop { activity: 1 };
+    let ends: [(&str, &[Request]); 5] = [
+        ("taken back", &[map(first, 0)]),
+        ("another page", &[map(second, 3)]),
+        ("only to read", &[map(first, 1)]),
+        ("stopped", &[stop]),
+        ("taken back, stopped", &[map(first, 0), stop]),
+    ];
+    for (how, requests) in ends {
+        let (mut mux, mut tile) = (Mux::new(Policy::Throughput, 1000, ()), Tile::default());
+        for id in [1, 2] {
+            let create = Request::Create {
+                activity: id,
+                tables: 0x8800_0000 + u64::from(id) * 0x10_0000,
+                table_pages: 8,
+            };
+            let paged = Request::SetPager {
+                activity: id,
+                endpoint: 30,
+                address: base,
+                pages: 4,
+                tables: 0x8900_0000 + u64::from(id) * 0x10_0000,
+                table_pages: 8,
+            };
+            for request in [create, paged] {
+                mux.request(&mut tile, request, 0).unwrap();
+            }
+        }
+        mux.request(&mut tile, map(first, 3), 0).unwrap();
+        assert!(mux.translate(&mut tile, 1, base, TLB_READ | TLB_WRITE));
+        assert!(!mux.translate(&mut tile, 2, base, TLB_READ));
+        for request in requests {
+            mux.request(&mut tile, *request, 0).unwrap();
+        }
+        let left = |mux: &Mux, tile: &Tile| {
+            let mut all = tile.translations.iter();
+            all.any(|known| !is_true(mux, tile, *known))
+        };
+        assert!(!left(&mux, &tile), "{how}");
+        let is_second = requests.contains(&map(second, 3));
+        let writes = mux.translate(&mut tile, 1, base, TLB_WRITE);
+        assert_eq!(writes, is_second, "{how}");
+        // Somebody else has the number.
+        if mux.activity(1).is_none() {
+            let create = Request::Create {
+                activity: 1,
+                tables: 0x8A00_0000,
+                table_pages: 8,
+            };
+            mux.request(&mut tile, create, 0).unwrap();
+            assert!(!left(&mux, &tile), "{how}");
+            assert!(!mux.translate(&mut tile, 1, base, TLB_READ), "{how}");
+        }
+    }
 }
 
 proptest! {
@@ -142,6 +227,9 @@ proptest! {
                         mux.fault(&mut tile, place, address, Access::Read);
                     }
                 }
+                Step::Translate(id, address, rights) => {
+                    mux.translate(&mut tile, id, address, rights);
+                }
                 Step::Suspend(id) => {
                     if let Some(place) = mux.place(id).filter(|place| mux.scheduler.is_ready(*place)) {
                         mux.suspend(place, StopCause::Panic, now);
@@ -162,6 +250,10 @@ proptest! {
                 }
             }
             mux.witness.now = now;
+            // The unit knows nothing that page tables do not say.
+            for known in &tile.translations {
+                prop_assert!(is_true(&mux, &tile, *known), "{:x?}", known);
+            }
             // Whoever runs is ready and may run, and nobody who could run is left out.
             let chosen = match mux.decide(now) {
                 Decision::Run { member, .. } => mux.at(member).map(|activity| activity.id),

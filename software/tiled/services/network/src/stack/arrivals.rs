@@ -1,9 +1,10 @@
 //! Frames that arrive: whose they are, and whose time they take.
 //!
-//! Why it exists: what comes over the cable comes unasked; without accounts, whoever sends frames has the service's time. A frame for
-//! a socket or connection of a client is on that client's account. Connections to be opened where somebody listens have an account, and all the rest
-//! has one: requests for addresses, echo requests, and what has no meaning. Who has used up an account has his frames dropped until its next
-//! period; a debt is paid from the periods after it. What it deliberately does not know: requests; their time is the server's affair.
+//! Why it exists: what comes over the cable comes unasked; without accounts, whoever sends frames takes the service's time. A frame for a
+//! socket or connection of a client is on that client's account. There is one account for connections to be opened to a listening client,
+//! and one for all the rest: requests for addresses, echo requests, and frames without meaning. When an account is used up, its frames are
+//! dropped until its next period; a debt is paid from the periods after it. What it deliberately does not know: requests; their time is the
+//! server's affair.
 //!
 //! Dropping takes time, too. It is counted, but on no account: on one it would keep good frames out for as long as a flood lasts,
 //! and after it.
@@ -22,7 +23,7 @@ use smoltcp::wire::{
 /// Time for frames, of each client and of nobody.
 pub(super) struct Accounts {
     strangers: Account,
-    /// Of nobody, too, but somebody listens for it.
+    /// Of nobody, too, but a client listens for it.
     openings: Account,
     clients: Paid<Holder, BTreeMap<u16, Account>>,
     terms: Terms,
@@ -166,13 +167,13 @@ impl<C: Card, T> Stack<C, T> {
         }
     }
 
-    /// Whether a socket listens, or somebody is connecting to it.
+    /// Whether a socket listens, or a connection to it is being opened.
     pub(super) fn is_early(&self, handle: super::SocketHandle) -> bool {
         let state = self.sockets.get::<tcp::Socket>(handle).state();
         matches!(state, tcp::State::Listen | tcp::State::SynReceived)
     }
 
-    /// Takes at most so many frames from the card; whether there may be more.
+    /// Takes at most this many frames from the card; whether there may be more.
     pub(super) fn take_frames(&mut self, time: Instant, frames: usize) -> bool {
         let clock = self.options.clock;
         for _ in 0..frames {

@@ -1,10 +1,9 @@
 //! Connections that are being opened from outside.
 //!
-//! Why it exists: a segment that opens a connection costs its sender nothing and may name any sender; each one that is answered must
-//! be remembered until the other side confirms it or a time is over. So a client has some places for them beside its listening
-//! sockets, and when all are taken, the oldest one makes room (RFC 4987, section 3.4): who really connects confirms within a round
-//! trip, and is kept out only by as many forged segments in that time as there are places. What it deliberately does not know:
-//! frames.
+//! Why it exists: a segment that opens a connection costs its sender nothing and may name any sender; each one that is answered must be
+//! remembered until the other side confirms it or a time is over. So a client has some places for them besides its listening sockets, and
+//! when all are taken, the oldest one makes room (RFC 4987, section 3.4): a real client confirms within a round trip, and only as many
+//! forged segments in that time as there are places can keep it out. What it deliberately does not know: frames.
 
 use super::{Kind, Stack, tcp};
 use bulkhead_common::network::Card;
@@ -24,7 +23,7 @@ pub(super) struct Pending {
 }
 
 /// Lets a socket listen at a port, whatever it did before. It comes back to the others as a new one: what it waited for, such as the
-/// hardware address of a sender that there is not, is forgotten.
+/// hardware address of a sender that does not exist, is forgotten.
 fn listens_again(
     sockets: &mut SocketSet<'static>,
     mut socket: tcp::Socket<'static>,
@@ -42,7 +41,7 @@ impl<C: Card, T> Stack<C, T> {
         self.backlog.len()
     }
 
-    /// Makes sure that somebody can connect to a client at a port where it listens.
+    /// Makes sure that connections to a client are possible at a port where it listens.
     pub(super) fn make_room(&mut self, owner: u16, port: u16, now: u64) {
         let mut entries = self.entries.iter().flatten();
         let is_free = entries.any(|e| {
@@ -79,8 +78,8 @@ impl<C: Card, T> Stack<C, T> {
         });
     }
 
-    /// The client that makes room for another connection to this one, if somebody must: itself if it has all its places, otherwise
-    /// whoever has the most.
+    /// The client that makes room for another connection to this one, if one must: itself if it has all its places, otherwise the one with
+    /// the most.
     fn victim(&self, owner: u16) -> Option<u16> {
         let places = |owner: u16| self.backlog.iter().filter(|p| p.owner == owner).count();
         if places(owner) >= self.options.backlog {
@@ -119,7 +118,7 @@ impl<C: Card, T> Stack<C, T> {
         self.sockets.remove(pending.handle);
     }
 
-    /// A client is gone: who was connecting to it is not told.
+    /// A client is gone; peers that were connecting to it get no notice.
     pub(super) fn drop_backlog(&mut self, owner: u16) {
         while let Some(index) = self.backlog.iter().position(|p| p.owner == owner) {
             self.forget_pending(index);

@@ -1,0 +1,170 @@
+//! The data array of a cache: the bytes of its lines.
+//!
+//! Why it exists: a line's bytes are wherever the line is, so that nobody sees them before they have come there. It does not know why
+//! a line comes or goes. Where memory is flat it is empty.
+
+use super::{Cache, Evicted, NO_LINE};
+use std::ops::Range;
+
+/// A line of a first-level cache in the hands of a hart.
+#[derive(Debug)]
+pub struct HeldLine<'a> {
+    /// First address of the line.
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: &'a mut [u8],
+    /// The hart has written it.
+    pub written: bool,
+    /// The hart has a reservation for it.
+    pub reserved: bool,
+}
+
+impl Cache {
+    /// From now on lines hold data. To be called while the cache is empty.
+    pub fn hold_bytes(&mut self) {
+        self.bytes = vec![0; self.owners.len() << self.line_shift];
+        self.evicted = vec![0; 1 << self.line_shift];
+    }
+
+    /// Whether lines hold data.
+    #[inline]
+    pub fn holds_bytes(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
+    /// The bytes of the dirty line that was evicted last (in test builds, of any line); none where memory is flat.
+    pub fn evicted(&self) -> &[u8] {
+        &self.evicted
+    }
+
+    fn slot(&self, set: usize, way: usize) -> Range<usize> {
+        let start = (set * self.ways + way) << self.line_shift;
+        start..start + (1 << self.line_shift)
+    }
+
+    /// The bytes of a line, if it is here; none of a line where memory is flat.
+    pub fn line(&self, address: u64) -> Option<&[u8]> {
+        let (set, way) = self.way_of(address)?;
+        Some(self.bytes.get(self.slot(set, way)).unwrap_or(&[]))
+    }
+
+    /// The bytes of a line that holds data, if it is here. Does not make it dirty.
+    pub fn line_mut(&mut self, address: u64) -> Option<&mut [u8]> {
+        let (set, way) = self.way_of(address)?;
+        let slot = self.slot(set, way);
+        Some(&mut self.bytes[slot])
+    }
+
+    /// A line comes from the level above, where it was written. False if it is not here.
+    pub fn write_line(&mut self, address: u64, bytes: &[u8]) -> bool {
+        let Some((set, way)) = self.way_of(address) else {
+            return false;
+        };
+        self.dirty[set] |= 1 << way;
+        if self.holds_bytes() {
+            let slot = self.slot(set, way);
+            self.bytes[slot].copy_from_slice(bytes);
+        }
+        true
+    }
+
+    /// Where the byte at `address` is in [`Cache::bytes`], if its line was used last in its set.
+    #[inline]
+    pub fn recent_place(&self, address: u64) -> usize {
+        let set = self.set_of(address);
+        let way = self.recent[set] as usize;
+        debug_assert!(
+            self.is_at(address, (set * self.ways + way) << self.line_shift),
+            "{address:#x} is not in way {way} of set {set}: {:?}",
+            self.tags(set)
+        );
+        (set * self.ways + way) << self.line_shift | address as usize & ((1 << self.line_shift) - 1)
+    }
+
+    /// The bytes of a line that was used last in its set; none where memory is flat.
+    #[inline]
+    pub fn recent_line(&self, line: u64) -> &[u8] {
+        match self.holds_bytes() {
+            true => {
+                let start = self.recent_place(line);
+                &self.bytes[start..start + (1 << self.line_shift)]
+            }
+            false => &[],
+        }
+    }
+
+    /// Whether the line of `address` has this place in [`Cache::bytes`].
+    pub fn is_at(&self, address: u64, place: usize) -> bool {
+        let slot = place >> self.line_shift;
+        let (set, way) = (slot / self.ways, slot % self.ways);
+        set == self.set_of(address)
+            && self.tags(set)[way] == (address >> self.line_shift) as u32 + 1
+    }
+
+    /// The line that was used last in the set of `address` is written.
+    #[inline]
+    pub fn wrote_recent(&mut self, address: u64) {
+        let set = self.set_of(address);
+        self.dirty[set] |= 1 << self.recent[set];
+    }
+
+    /// The bytes of all lines.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The bytes of all lines, for a store to a dirty one.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// A load-reserved reads the line that contains `address`, which is here.
+    pub fn reserve(&mut self, address: u64) {
+        self.reserved = self.line_of(address);
+    }
+
+    /// Ends the reservation; whether it was for the line that contains `address`, which has not left the cache since.
+    pub fn take_reservation(&mut self, address: u64) -> bool {
+        std::mem::replace(&mut self.reserved, NO_LINE) == self.line_of(address)
+    }
+
+    /// Puts the bytes of a line where another one was, whose bytes are kept if somebody still needs them.
+    #[inline]
+    pub(super) fn replace(&mut self, at: usize, evicted: Option<Evicted>, bytes: &[u8]) {
+        let start = at << self.line_shift;
+        let slot = &mut self.bytes[start..start + bytes.len()];
+        if let Some(e) = evicted {
+            if e.dirty || cfg!(debug_assertions) {
+                self.evicted.copy_from_slice(slot);
+            }
+            if e.address == self.reserved {
+                self.reserved = NO_LINE;
+            }
+        }
+        slot.copy_from_slice(bytes);
+    }
+
+    /// Lets a hart use a line that is here.
+    pub fn hold(&mut self, address: u64, using: impl FnOnce(&mut HeldLine<'_>)) {
+        let (set, way) = self
+            .way_of(address)
+            .unwrap_or_else(|| panic!("the line at {address:#x} is not here to be used"));
+        let slot = self.slot(set, way);
+        let mut line = HeldLine {
+            address,
+            bytes: &mut self.bytes[slot],
+            written: false,
+            reserved: self.reserved == address,
+        };
+        using(&mut line);
+        let (written, reserved) = (line.written, line.reserved);
+        self.dirty[set] |= u64::from(written) << way;
+        if reserved {
+            self.reserved = address;
+        } else if self.reserved == address {
+            self.reserved = NO_LINE;
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! How lines move between the levels of a tile, and what is seen of them from outside.
+//!
+//! Why it exists: a line's bytes go where the line goes, at the moment at which its tag does. It does not know what anything costs.
+
+use super::super::{Evicted, HeldLine};
+use super::{First, Harts, Hierarchy, Lower, Waiter};
+use crate::types::{Owner, Tick};
+
+impl First {
+    /// The line, which is here already, comes from the second level at `ready`.
+    pub(super) fn comes(&mut self, line: u64, ready: Tick) {
+        self.fills.push((line, ready));
+        self.fills_until = self.fills_until.max(ready);
+    }
+}
+
+impl Hierarchy {
+    /// Moves a line that the second level has found to the first level, which does not have it.
+    pub(super) fn second_to_first<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        owner: Owner,
+        waiter: Waiter,
+        lower: &mut L,
+    ) {
+        let Self {
+            instructions,
+            data,
+            second,
+            ..
+        } = self;
+        let (first, write) = match waiter {
+            Waiter::Fetch { .. } => (instructions, false),
+            Waiter::Data { write, .. } | Waiter::Unit { write, .. } => (data, write),
+        };
+        let bytes = second.as_ref().map_or(&[][..], |s| s.0.recent_line(line));
+        let evicted = first.cache.fill_absent(line, write, owner, bytes);
+        self.after_fill(now, line, evicted, owner, waiter, lower);
+    }
+
+    /// Puts a line into the waiter's first-level cache, unless it is there: from the level above memory that has it, otherwise with the
+    /// bytes that came.
+    pub(super) fn fill_first<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        owner: Owner,
+        waiter: Waiter,
+        came: &[u8],
+        lower: &mut L,
+    ) {
+        let Self {
+            instructions,
+            data,
+            second,
+            ..
+        } = self;
+        // Its bytes are compared only when they come.
+        let there = cfg!(debug_assertions)
+            && match waiter {
+                Waiter::Fetch { .. } => instructions.cache.contains(line),
+                _ => data.cache.contains(line),
+            };
+        let mut bytes = came;
+        if self.holds_data
+            && let Some((cache, _)) = second
+        {
+            bytes = cache.line(line).unwrap_or(came);
+        }
+        let evicted = match waiter {
+            Waiter::Fetch { .. } => {
+                if self.holds_data {
+                    bytes = data.cache.line(line).unwrap_or(bytes);
+                }
+                instructions.cache.fill(line, false, owner, bytes)
+            }
+            Waiter::Data { write, .. } | Waiter::Unit { write, .. } => {
+                data.cache.fill(line, write, owner, bytes)
+            }
+        };
+        if there {
+            return;
+        }
+        self.after_fill(now, line, evicted, owner, waiter, lower);
+    }
+
+    /// A fetch finds its line in the data cache; gives the moment at which it is there.
+    pub(super) fn fetch_from_data(&mut self, now: Tick, line: u64, owner: Owner) -> Tick {
+        let Self {
+            instructions, data, ..
+        } = self;
+        let bytes = data.cache.line(line).unwrap_or(&[]);
+        instructions.cache.fill_absent(line, false, owner, bytes);
+        let ready = now + self.second.as_ref().map_or(data.latency, |s| s.1);
+        instructions.comes(line, ready);
+        ready
+    }
+
+    /// After a fill of the waiter's first-level cache.
+    #[inline(always)]
+    fn after_fill<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        evicted: Option<Evicted>,
+        owner: Owner,
+        waiter: Waiter,
+        lower: &mut L,
+    ) {
+        #[cfg(debug_assertions)]
+        self.compare(line, evicted, waiter);
+        let _ = (line, waiter);
+        if let Some(evicted) = evicted
+            && evicted.dirty
+        {
+            self.write_down(now, evicted, owner, lower);
+        }
+    }
+
+    /// What comes to the first level must be what left the data cache.
+    #[cfg(debug_assertions)]
+    fn compare(&mut self, line: u64, evicted: Option<Evicted>, waiter: Waiter) {
+        let Some(shadow) = &mut self.shadow else {
+            return;
+        };
+        let here = match waiter {
+            Waiter::Fetch { .. } if self.data.cache.contains(line) => return,
+            Waiter::Fetch { .. } => self.instructions.cache.line(line),
+            _ => {
+                if let Some(evicted) = evicted {
+                    shadow.insert(evicted.address, self.data.cache.evicted().to_vec());
+                }
+                self.data.cache.line(line)
+            }
+        };
+        let here = here.expect("it was filled");
+        if let Some(before) = shadow.get(&line) {
+            assert!(
+                before == here,
+                "{waiter:?} gets the line at {line:#x} with {here:x?}; it left with {before:x?}"
+            );
+        }
+    }
+
+    /// A dirty line has left the data cache because of `owner`.
+    fn write_down<L: Lower>(&mut self, now: Tick, evicted: Evicted, owner: Owner, lower: &mut L) {
+        let Self {
+            data,
+            second,
+            buffer,
+            ..
+        } = self;
+        let bytes = data.cache.evicted();
+        match second {
+            Some((cache, _)) => {
+                if !cache.write_line(evicted.address, bytes) {
+                    let victim = cache.fill_absent(evicted.address, true, evicted.owner, bytes);
+                    if let Some(v) = victim.filter(|v| v.dirty) {
+                        buffer.post(now, v.address, owner, cache.evicted(), lower);
+                    }
+                }
+            }
+            None => buffer.post(now, evicted.address, owner, bytes, lower),
+        }
+    }
+
+    /// Puts a line into the second level, if there is one and it does not have it.
+    pub(super) fn fill_second<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        dirty: bool,
+        owner: Owner,
+        bytes: &[u8],
+        lower: &mut L,
+    ) {
+        if let Some((cache, _)) = &mut self.second
+            && let Some(evicted) = cache.fill(line, dirty, owner, bytes)
+            && evicted.dirty
+        {
+            self.buffer
+                .post(now, evicted.address, owner, cache.evicted(), lower);
+        }
+    }
+
+    /// Gives a hart the line that it waits for, at the moment at which it is in the data cache.
+    pub(super) fn hand_over(&mut self, line: u64, waiter: Waiter, harts: &mut impl Harts) {
+        if self.holds_data
+            && let Waiter::Data { token, .. } = waiter
+        {
+            let using = |held: &mut HeldLine<'_>| harts.take_line(token, held);
+            self.data.cache.hold(line, using);
+        }
+    }
+
+    /// The bytes of an instruction line that is in the instruction cache.
+    pub fn instruction_line(&self, line: u64) -> Option<&[u8]> {
+        self.instructions.cache.line(line)
+    }
+
+    /// Takes every line out of the instruction cache.
+    pub fn empty_instruction_cache(&mut self) {
+        self.instructions.cache.invalidate_all();
+    }
+
+    /// Where the byte at an address is in [`Hierarchy::data_bytes`], whose line the last access found in the data cache.
+    #[inline]
+    pub fn data_place(&self, address: u64) -> usize {
+        self.data.cache.recent_place(address)
+    }
+
+    /// Whether the byte at an address is at this place.
+    pub fn is_at(&self, address: u64, place: usize) -> bool {
+        self.data.cache.is_at(address, place)
+    }
+
+    /// The bytes of the data cache.
+    #[inline]
+    pub fn data_bytes(&self) -> &[u8] {
+        self.data.cache.bytes()
+    }
+
+    /// The bytes of the data cache, for a store to a line that is dirty or gets so.
+    #[inline]
+    pub fn data_bytes_mut(&mut self) -> &mut [u8] {
+        self.data.cache.bytes_mut()
+    }
+
+    /// The hart has written the line that contains `address`, which the last access found in the data cache.
+    #[inline]
+    pub fn wrote(&mut self, address: u64) {
+        self.data.cache.wrote_recent(address);
+    }
+
+    /// A load-reserved reads the line that contains `address`, which is in the data cache.
+    pub fn reserve(&mut self, address: u64) {
+        self.data.cache.reserve(address);
+    }
+
+    /// Ends the reservation; whether it was for the line that contains `address`, which has not left the data cache since.
+    pub fn take_reservation(&mut self, address: u64) -> bool {
+        self.data.cache.take_reservation(address)
+    }
+
+    /// The line at `address` as the hart would find it above memory, for whoever looks from outside.
+    pub fn peek(&self, line: u64) -> Option<&[u8]> {
+        let length = self.line as usize;
+        let second = || self.second.as_ref().and_then(|(cache, _)| cache.line(line));
+        let posted = || self.buffer.line(line).map(|bytes| &bytes[..length]);
+        self.data.cache.line(line).or_else(second).or_else(posted)
+    }
+
+    /// Puts bytes into a line, wherever the tile has it, as a tool does that loads memory. Changes no state.
+    pub fn poke(&mut self, line: u64, offset: usize, bytes: &[u8]) {
+        #[cfg(debug_assertions)]
+        if let Some(shadow) = &mut self.shadow {
+            shadow.remove(&line);
+        }
+        let second = self.second.as_mut();
+        let there = [
+            self.instructions.cache.line_mut(line),
+            self.data.cache.line_mut(line),
+            second.and_then(|(cache, _)| cache.line_mut(line)),
+        ];
+        let posted = self.buffer.lines_mut(line).map(|bytes| &mut bytes[..]);
+        for all in there.into_iter().flatten().chain(posted) {
+            all[offset..offset + bytes.len()].copy_from_slice(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "lines_tests.rs"]
+mod tests;

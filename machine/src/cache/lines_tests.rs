@@ -1,0 +1,292 @@
+//! Data in lines against flat memory: one hart's loads and stores through the levels, while reads and writes of memory overtake each
+//! other as two networks let them.
+
+use super::super::*;
+use crate::cache::HeldLine;
+use crate::config::{Replacement, UnitPort};
+use crate::ledger::Ledger;
+use crate::noc::Account;
+use crate::types::Tick;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const OWNER: Owner = Owner::new(0, 0);
+/// Lines that the hart uses: more than all levels hold.
+const LINES: u64 = 96;
+
+type Bytes = [u8; 64];
+
+/// Memory behind two networks: reads and writes are served in any order among each other, writes in the order in which they left.
+#[derive(Default)]
+struct Far {
+    memory: BTreeMap<u64, Bytes>,
+    reads: Vec<(u32, u64)>,
+    /// Served reads on their way back.
+    answers: Vec<(u32, Bytes)>,
+    writes: Vec<(Tick, u32, u64, Bytes)>,
+    acknowledgements: Vec<(u32, u64)>,
+    ledger: Ledger,
+}
+
+impl Lower for Far {
+    fn read(&mut self, _: Tick, address: u64, _: Owner, tag: u32, _: Account) -> bool {
+        self.reads.push((tag, address));
+        true
+    }
+    fn write_back(&mut self, at: Tick, address: u64, _: Owner, tag: u32, bytes: &[u8]) -> bool {
+        let bytes = bytes.try_into().unwrap();
+        self.writes.push((at, tag, address, bytes));
+        self.writes.sort_by_key(|w| w.0);
+        true
+    }
+    fn ledger(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+}
+
+/// An access that waits for its line: address, and the byte that it stores.
+#[derive(Clone, Copy, Debug)]
+struct Late(u64, Option<u8>);
+
+/// A hart that checks what it loads against flat memory.
+#[derive(Default)]
+struct Checker {
+    late: Vec<Late>,
+    flat: BTreeMap<u64, u8>,
+    performed: usize,
+}
+
+impl Checker {
+    fn perform(&mut self, Late(address, store): Late, byte: &mut u8) {
+        self.performed += 1;
+        let before = self.flat.get(&address).copied().unwrap_or(0);
+        assert_eq!(*byte, before, "at {address:#x}");
+        if let Some(value) = store {
+            *byte = value;
+            self.flat.insert(address, value);
+        }
+    }
+
+    /// Everything that waits for this line, in order.
+    fn perform_line(&mut self, line: u64, bytes: &mut [u8]) -> bool {
+        let (now, later) = self.late.iter().partition(|l| l.0 & !63 == line);
+        self.late = later;
+        let now: Vec<Late> = now;
+        for late in &now {
+            self.perform(*late, &mut bytes[(late.0 & 63) as usize]);
+        }
+        now.iter().any(|late| late.1.is_some())
+    }
+}
+
+impl Harts for Checker {
+    fn take_line(&mut self, _: u32, line: &mut HeldLine<'_>) {
+        line.written |= self.perform_line(line.address, line.bytes);
+    }
+}
+
+struct World {
+    caches: Hierarchy,
+    far: Far,
+    hart: Checker,
+    done: Vec<Done>,
+    now: Tick,
+}
+
+impl World {
+    fn new(second: bool, replacement: Replacement) -> Self {
+        let with = |size, ways| CacheConfig {
+            size,
+            ways,
+            replacement,
+            ..CacheConfig::default()
+        };
+        let l2 = with(2048, 4);
+        let mut caches = Hierarchy::new(
+            &with(512, 2),
+            &with(512, 2),
+            second.then_some(&l2),
+            UnitPort::Second,
+            7,
+        );
+        caches.hold_data(true);
+        Self {
+            caches,
+            far: Far::default(),
+            hart: Checker::default(),
+            done: Vec::new(),
+            now: 0,
+        }
+    }
+
+    fn access(&mut self, address: u64, store: Option<u8>) {
+        if self.hart.late.len() >= 6 {
+            return;
+        }
+        let write = store.is_some();
+        let outcome = match self.caches.data_hit(self.now, address, write) {
+            Some(outcome) => outcome,
+            None => {
+                let lower = &mut self.far;
+                self.caches
+                    .data_miss(self.now, address, write, OWNER, lower)
+            }
+        };
+        let late = Late(address, store);
+        if let Outcome::Pending(_) = outcome {
+            return self.hart.late.push(late);
+        }
+        let place = self.caches.data_place(address);
+        let line = place & !63;
+        let mut bytes: Bytes = self.caches.data_bytes()[line..line + 64]
+            .try_into()
+            .unwrap();
+        if self.hart.perform_line(address & !63, &mut bytes) {
+            self.caches.wrote(address);
+        }
+        self.hart.perform(late, &mut bytes[(address & 63) as usize]);
+        self.caches.data_bytes_mut()[line..line + 64].copy_from_slice(&bytes);
+    }
+
+    fn fetch(&mut self, address: u64) {
+        if self.caches.fetch_hit(self.now, address).is_some() {
+            return;
+        }
+        let lower = &mut self.far;
+        let outcome = self.caches.fetch_miss(self.now, address, OWNER, lower);
+        if let Outcome::Ready(_) = outcome {
+            // What comes now is what the hart has stored.
+            let bytes = self.caches.instruction_line(address).unwrap();
+            for (offset, byte) in bytes.iter().enumerate() {
+                let flat = self.hart.flat.get(&(address + offset as u64));
+                assert_eq!(*byte, flat.copied().unwrap_or(0));
+            }
+        }
+    }
+
+    /// Memory or the network does one thing.
+    fn outside(&mut self, what: u8, which: usize) {
+        self.now += 3;
+        match what {
+            0 if !self.far.reads.is_empty() => {
+                let index = which % self.far.reads.len();
+                let (tag, line) = self.far.reads.remove(index);
+                let bytes = self.far.memory.get(&line).copied().unwrap_or([0; 64]);
+                self.far.answers.push((tag, bytes));
+            }
+            1 if !self.far.writes.is_empty() => {
+                let (_, tag, line, bytes) = self.far.writes.remove(0);
+                self.far.memory.insert(line, bytes);
+                self.far.acknowledgements.push((tag, line));
+            }
+            2 if !self.far.answers.is_empty() => {
+                let index = which % self.far.answers.len();
+                let (tag, bytes) = self.far.answers.remove(index);
+                let (lower, hart) = (&mut self.far, &mut self.hart);
+                self.caches
+                    .complete(self.now, tag, &bytes, lower, hart, &mut self.done);
+            }
+            3 if !self.far.acknowledgements.is_empty() => {
+                // Those of one line come back in their order.
+                let index = which % self.far.acknowledgements.len();
+                let line = self.far.acknowledgements[index].1;
+                let mut all = self.far.acknowledgements.iter();
+                let index = all.position(|a| a.1 == line).unwrap();
+                let (tag, _) = self.far.acknowledgements.remove(index);
+                let (lower, hart) = (&mut self.far, &mut self.hart);
+                self.caches
+                    .written(self.now, tag, OWNER, lower, hart, &mut self.done);
+            }
+            _ => {}
+        }
+    }
+
+    /// Lets everything come to its end.
+    fn drain(&mut self) {
+        while self.caches.misses_under_way() + self.caches.write_backs_under_way() > 0 {
+            for what in 0..4 {
+                self.outside(what, 0);
+            }
+        }
+        assert!(self.hart.late.is_empty(), "{:?}", self.hart.late);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_load_finds_what_flat_memory_has(
+        steps in prop::collection::vec((0u8..9, 0..LINES, 0u64..64, any::<u8>()), 1..3000),
+        second in any::<bool>(),
+        kind in 0usize..3,
+    ) {
+        let replacement = [Replacement::Lru, Replacement::TreePlru, Replacement::Random][kind];
+        let mut world = World::new(second, replacement);
+        for (what, line, offset, value) in steps {
+            // Few lines are used often.
+            let line = if value & 3 == 0 { line } else { line % 12 };
+            let address = 0x1_0000 + line * 64 + offset;
+            world.now += 1;
+            match what {
+                0 | 1 => world.access(address, None),
+                2 | 3 => world.access(address, Some(value)),
+                4 => world.fetch(address & !63),
+                5 if value == 0 => world.caches.empty_instruction_cache(),
+                _ => world.outside(value & 3, (value >> 2).into()),
+            }
+        }
+        world.drain();
+        for (address, value) in &world.hart.flat {
+            let (line, offset) = (address & !63, (address & 63) as usize);
+            let above = world.caches.peek(line).map(|bytes| bytes[offset]);
+            let below = || world.far.memory.get(&line).map_or(0, |bytes| bytes[offset]);
+            prop_assert_eq!(above.unwrap_or_else(below), *value);
+        }
+    }
+}
+
+#[test]
+fn a_line_on_its_way_to_memory_is_not_read_from_there() {
+    let mut world = World::new(true, Replacement::Lru);
+    world.access(0x1_0000, Some(7));
+    world.outside(0, 0);
+    world.outside(2, 0);
+    // Enough lines of its sets to push it out of both levels, read as memory answers.
+    for i in 1..12 {
+        world.access(0x1_0000 + i * 0x200, None);
+        world.outside(0, 0);
+        world.outside(2, 0);
+    }
+    assert_eq!(world.far.writes.len(), 1);
+    assert!(world.caches.peek(0x1_0000).is_some());
+    let before = (world.hart.performed, world.far.reads.len());
+    world.access(0x1_0000, None);
+    assert_eq!(
+        (world.hart.performed, world.far.reads.len()),
+        (before.0 + 1, before.1)
+    );
+    world.drain();
+}
+
+#[test]
+fn a_reservation_ends_when_its_line_leaves() {
+    let mut world = World::new(true, Replacement::Lru);
+    let comes = |world: &mut World, address| {
+        world.access(address, None);
+        world.outside(0, 0);
+        world.outside(2, 0);
+    };
+    comes(&mut world, 0x1_0000);
+    world.caches.reserve(0x1_0008);
+    comes(&mut world, 0x1_0040);
+    assert!(!world.caches.take_reservation(0x1_0040));
+    world.caches.reserve(0x1_0008);
+    assert!(world.caches.take_reservation(0x1_0010));
+    assert!(!world.caches.take_reservation(0x1_0010));
+    world.caches.reserve(0x1_0008);
+    // Four sets, two ways: the same line comes back with the same value.
+    for line in [0x1_0100, 0x1_0200, 0x1_0000] {
+        comes(&mut world, line);
+    }
+    assert!(!world.caches.take_reservation(0x1_0008));
+}

@@ -1,0 +1,276 @@
+//! Misses under way: who waits for which line, and what happens when it comes.
+//!
+//! Why it exists: everything that takes time below the first level passes here. It does not know how lines move between the levels
+//! ([`super::lines`]).
+
+use super::{Arrived, Done, Harts, Hierarchy, Lower, Waiter};
+use crate::ledger::{Level, Resource};
+use crate::noc::Account;
+use crate::types::{Owner, Tick};
+
+impl Hierarchy {
+    /// The line of `owner` with this tag has been written to memory, or was lost on the way. Adds whoever waited for its place and is
+    /// done to `done`.
+    #[allow(clippy::too_many_arguments)]
+    pub fn written<L: Lower>(
+        &mut self,
+        now: Tick,
+        tag: u32,
+        owner: Owner,
+        lower: &mut L,
+        harts: &mut impl Harts,
+        done: &mut Vec<Done>,
+    ) {
+        self.buffer.written(tag);
+        if !self.blocked.is_empty() {
+            self.first_level_changed = true;
+            self.retry(now, owner, lower, harts, done);
+        }
+    }
+
+    /// Joins a line that is already on its way.
+    pub(super) fn join(&mut self, line: u64, waiter: Waiter) -> bool {
+        if self.busy == 0 {
+            return false;
+        }
+        match self.misses.iter_mut().find(|m| m.busy && m.line == line) {
+            Some(miss) => {
+                miss.waiters.push(waiter);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Miss registers of the waiter's first-level cache that wait for memory.
+    pub(super) fn under_way(&self, waiter: Waiter) -> usize {
+        if self.busy == 0 {
+            return 0;
+        }
+        let fetch = matches!(waiter, Waiter::Fetch { .. });
+        self.misses
+            .iter()
+            .filter(|m| {
+                m.busy
+                    && m.waiters.iter().any(|w| match w {
+                        Waiter::Fetch { .. } => fetch,
+                        Waiter::Data { .. } => !fetch,
+                        Waiter::Unit { .. } => !fetch && self.unit_first,
+                    })
+            })
+            .count()
+    }
+
+    /// Asks the second level at `now`, on behalf of an access that waits since `since`. `Some`: done at that moment.
+    pub(super) fn second_level<L: Lower>(
+        &mut self,
+        since: Tick,
+        now: Tick,
+        line: u64,
+        owner: Owner,
+        waiter: Waiter,
+        lower: &mut L,
+    ) -> Option<Tick> {
+        let mut request_at = now;
+        let mut request_since = since;
+        if self.holds_data
+            && let Waiter::Fetch { .. } = waiter
+            && self.data.cache.contains(line)
+        {
+            return Some(self.fetch_from_data(now, line, owner));
+        }
+        let (first, level, _) = self.first(waiter);
+        let mut culprit = first.cache.culprit(line, owner);
+        if let Some((cache, latency)) = &mut self.second {
+            let latency = *latency;
+            cache.set_owner(owner);
+            if cache.access(line, false) {
+                let ready = now + latency;
+                if let Some(culprit) = culprit {
+                    lower
+                        .ledger()
+                        .book(owner, culprit, Resource::CacheSet(level), latency);
+                }
+                // The first level has been asked: the line is not there.
+                self.second_to_first(now, line, owner, waiter, lower);
+                self.first(waiter).0.comes(line, ready);
+                return Some(ready);
+            }
+            culprit = cache.culprit(line, owner);
+            request_at += latency;
+            request_since += latency;
+        }
+        if self.holds_data
+            && let Some(&bytes) = self.buffer.line(line)
+        {
+            // It is on its way to memory: a read would overtake it.
+            let bytes = &bytes[..self.line as usize];
+            self.fill_second(request_at, line, false, owner, bytes, lower);
+            self.fill_first(request_at, line, owner, waiter, bytes, lower);
+            self.first(waiter).0.comes(line, request_at);
+            return Some(request_at);
+        }
+        self.request(
+            request_since,
+            request_at,
+            line,
+            owner,
+            waiter,
+            culprit,
+            lower,
+        )
+    }
+
+    /// Reads a line from below, at `now`, for an access that has needed it since `since`.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn request<L: Lower>(
+        &mut self,
+        since: Tick,
+        now: Tick,
+        line: u64,
+        owner: Owner,
+        waiter: Waiter,
+        culprit: Option<Owner>,
+        lower: &mut L,
+    ) -> Option<Tick> {
+        let Some(slot) = self.misses.iter().position(|m| !m.busy) else {
+            self.block(since, line, owner, waiter, false);
+            return None;
+        };
+        let mut account = Account::new(since);
+        account.waited = now - since;
+        if !lower.read(now, line, owner, slot as u32, account) {
+            assert!(!self.holds_data, "{waiter:?} asks for a line at {line:#x}");
+            return Some(now);
+        }
+        let miss = &mut self.misses[slot];
+        self.busy += 1;
+        miss.busy = true;
+        miss.line = line;
+        miss.owner = owner;
+        miss.culprit = culprit;
+        miss.waiters.clear();
+        miss.waiters.push(waiter);
+        None
+    }
+
+    /// The line of `tag` has arrived, with its bytes (none where memory is flat). Adds everybody who waited for a line that is there
+    /// now, and since when, to `done`.
+    pub fn complete<L: Lower>(
+        &mut self,
+        now: Tick,
+        tag: u32,
+        bytes: &[u8],
+        lower: &mut L,
+        harts: &mut impl Harts,
+        done: &mut Vec<Done>,
+    ) -> Arrived {
+        let miss = &mut self.misses[tag as usize];
+        assert!(miss.busy, "nobody asked for what arrives: {tag} {miss:?}");
+        self.busy -= 1;
+        miss.busy = false;
+        let (line, owner, culprit) = (miss.line, miss.owner, miss.culprit);
+        let waiters = std::mem::take(&mut miss.waiters);
+        self.first_level_changed = true;
+        self.fill_second(now, line, false, owner, bytes, lower);
+        for &waiter in &waiters {
+            self.deliver(now, line, owner, waiter, bytes, lower);
+            self.hand_over(line, waiter, harts);
+            done.push(Done {
+                waiter,
+                line,
+                at: now,
+            });
+        }
+        // The vector goes back, so that no miss allocates.
+        self.misses[tag as usize].waiters = waiters;
+        self.retry(now, owner, lower, harts, done);
+        Arrived {
+            owner,
+            culprit,
+            level: if self.second.is_some() {
+                Level::L2
+            } else {
+                Level::L1d
+            },
+        }
+    }
+
+    fn deliver<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        owner: Owner,
+        waiter: Waiter,
+        bytes: &[u8],
+        lower: &mut L,
+    ) {
+        match (waiter, &mut self.second) {
+            (Waiter::Unit { write, .. }, Some((cache, _))) if !self.unit_first => {
+                if write {
+                    cache.mark_dirty(line);
+                }
+            }
+            _ => self.fill_first(now, line, owner, waiter, bytes, lower),
+        }
+    }
+
+    /// A miss register of `holder` got free: those who wait for one go on, in order.
+    fn retry<L: Lower>(
+        &mut self,
+        now: Tick,
+        holder: Owner,
+        lower: &mut L,
+        harts: &mut impl Harts,
+        done: &mut Vec<Done>,
+    ) {
+        while let Some(&b) = self.blocked.front() {
+            if self.join(b.line, b.waiter) {
+                self.blocked.pop_front();
+                continue;
+            }
+            let unit = matches!(b.waiter, Waiter::Unit { .. }) && !self.unit_first;
+            let under_way = self.under_way(b.waiter);
+            let (first, level, write) = self.first(b.waiter);
+            // Lines on their way from the second level hold miss registers too, and nobody comes back when they arrive: the
+            // access goes on at the known moment at which one gets free. Only misses come back here.
+            let mut start = now;
+            first.forget_fills(start);
+            while !unit && !b.whole && first.fills.len() + under_way >= first.mshrs {
+                let Some(free) = first.fills.iter().map(|f| f.1).min() else {
+                    return;
+                };
+                start = free;
+                first.forget_fills(start);
+            }
+            if self.misses.iter().all(|m| m.busy) || !self.may_push_out() {
+                return;
+            }
+            self.blocked.pop_front();
+            let level = if unit { Level::L2 } else { level };
+            // The wait up to now is part of the account of the request that may follow.
+            let since = b.since.min(start);
+            lower
+                .ledger()
+                .book(b.owner, holder, Resource::Mshr(level), start - since);
+            let ready = if unit {
+                self.unit_second(since, start, &b, lower)
+            } else if b.whole {
+                self.fill_first(start, b.line, b.owner, b.waiter, &[], lower);
+                Some(start)
+            } else if self.first(b.waiter).0.cache.access(b.line, write) {
+                Some(start)
+            } else {
+                self.second_level(since, start, b.line, b.owner, b.waiter, lower)
+            };
+            if let Some(at) = ready {
+                self.hand_over(b.line, b.waiter, harts);
+                done.push(Done {
+                    waiter: b.waiter,
+                    line: b.line,
+                    at,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Lines on their way back to memory.
+//!
+//! Why it exists: a read must not overtake the write of the same line, so the buffer keeps a line until memory has acknowledged it,
+//! and answers who asks for it. It does not know why a line left the caches. Where memory is flat it only counts.
+
+use super::hierarchy::Lower;
+use crate::types::{LINE_MAX, Line, Owner, Tick};
+
+/// A line that memory has not acknowledged.
+#[derive(Debug)]
+struct Posted {
+    /// When it leaves the tile.
+    at: Tick,
+    tag: u32,
+    line: u64,
+    bytes: Line,
+}
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(super) struct WriteBackBuffer {
+    under_way: usize,
+    /// In the order in which they left the caches; empty where memory is flat.
+    lines: Vec<Posted>,
+    next_tag: u32,
+    sent: u64,
+}
+
+impl WriteBackBuffer {
+    /// Lines under way.
+    pub fn under_way(&self) -> usize {
+        self.under_way
+    }
+
+    /// Lines that left, ever.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Sends a line to memory, not before `now` and not before an older write of the same line.
+    pub fn post<L: Lower>(
+        &mut self,
+        now: Tick,
+        line: u64,
+        owner: Owner,
+        bytes: &[u8],
+        lower: &mut L,
+    ) {
+        self.sent += 1;
+        let tag = self.next_tag;
+        let older = self.lines.iter().rfind(|posted| posted.line == line);
+        let at = older.map_or(now, |older| older.at.max(now));
+        if !lower.write_back(at, line, owner, tag, bytes) {
+            return;
+        }
+        self.under_way += 1;
+        if !bytes.is_empty() {
+            self.next_tag = tag.wrapping_add(1);
+            let mut kept = [0; LINE_MAX];
+            kept[..bytes.len()].copy_from_slice(bytes);
+            self.lines.push(Posted {
+                at,
+                tag,
+                line,
+                bytes: kept,
+            });
+        }
+    }
+
+    /// Memory has a line, or it was lost on the way.
+    pub fn written(&mut self, tag: u32) {
+        let Some(rest) = self.under_way.checked_sub(1) else {
+            panic!("memory acknowledges line {tag}, and none is on its way there");
+        };
+        self.under_way = rest;
+        if !self.lines.is_empty() {
+            let position = self.lines.iter().position(|posted| posted.tag == tag);
+            let position = position.unwrap_or_else(|| {
+                let tags: Vec<u32> = self.lines.iter().map(|posted| posted.tag).collect();
+                panic!("memory acknowledges line {tag}, and {tags:?} are on their way there")
+            });
+            let posted = self.lines.remove(position);
+            let mut older = self.lines[..position].iter();
+            assert!(
+                older.all(|other| other.line != posted.line),
+                "memory has a newer line at {:#x} before an older one",
+                posted.line
+            );
+        }
+    }
+
+    /// The bytes of a line that is on its way to memory, the newest if it is so twice.
+    pub fn line(&self, line: u64) -> Option<&Line> {
+        let posted = self.lines.iter().rfind(|posted| posted.line == line);
+        posted.map(|posted| &posted.bytes)
+    }
+
+    /// The same bytes, to change them from outside.
+    pub fn lines_mut(&mut self, line: u64) -> impl Iterator<Item = &mut Line> {
+        let posted = self
+            .lines
+            .iter_mut()
+            .filter(move |posted| posted.line == line);
+        posted.map(|posted| &mut posted.bytes)
+    }
+}

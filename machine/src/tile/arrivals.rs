@@ -1,0 +1,182 @@
+//! What arrives at a tile from the network, and who waited for it.
+//!
+//! Why it exists: a line that comes goes through the caches to whoever waits: harts, unit, card. It does not know what they do with it.
+
+use super::{Below, Tile};
+use crate::cache::{Done, Harts, HeldLine, Waiter};
+use crate::device::network::{CARD_TOKEN, CardEvent};
+use crate::fabric::Fabric;
+use crate::hart::{Hart, LineBytes};
+use crate::ledger::Resource;
+use crate::noc::{Packet, Transaction};
+use crate::types::{Owner, Tick};
+
+/// The harts of a tile whose lines hold data.
+struct TileHarts<'a> {
+    hart: &'a mut Hart,
+}
+
+impl Harts for TileHarts<'_> {
+    fn take_line(&mut self, token: u32, line: &mut HeldLine<'_>) {
+        self.hart.take_line(token, line.address, line);
+    }
+}
+
+impl LineBytes for HeldLine<'_> {
+    fn read(&mut self, offset: u64, bytes: u8) -> u64 {
+        self.bytes.read(offset, bytes)
+    }
+
+    fn write(&mut self, offset: u64, bytes: u8, value: u64) {
+        self.bytes.write(offset, bytes, value);
+        self.written = true;
+    }
+
+    fn reserve(&mut self, _: u64) {
+        self.reserved = true;
+    }
+
+    fn take_reservation(&mut self, _: u64) -> Option<bool> {
+        Some(std::mem::take(&mut self.reserved))
+    }
+}
+
+impl Tile {
+    pub(super) fn packet(&mut self, now: Tick, mut packet: Box<Packet>, fabric: &mut Fabric) {
+        match packet.transaction {
+            Transaction::CacheRead => {
+                let mut lower = Below {
+                    unit: self.unit.as_mut(),
+                    local: &mut self.local,
+                    fabric,
+                };
+                let bytes = match &packet.line {
+                    Some(line) => &line[..lower.local.line as usize],
+                    None => &[],
+                };
+                let mut harts = TileHarts {
+                    hart: &mut self.hart,
+                };
+                let (tag, done) = (packet.tag, &mut self.done);
+                let arrived = self
+                    .caches
+                    .complete(now, tag, bytes, &mut lower, &mut harts, done);
+                if let Some(culprit) = arrived.culprit {
+                    // The miss would not have been without him: its service is a wait because of him.
+                    let service = std::mem::take(&mut packet.account.service);
+                    fabric.ledger.wait(
+                        &mut packet.account,
+                        arrived.owner,
+                        culprit,
+                        Resource::CacheSet(arrived.level),
+                        service,
+                    );
+                }
+                fabric
+                    .ledger
+                    .complete(packet.owner, packet.transaction, &packet.account, now);
+                self.after_caches();
+                self.tell_done(fabric);
+            }
+            Transaction::CacheWrite => {
+                fabric
+                    .ledger
+                    .complete(packet.owner, packet.transaction, &packet.account, now);
+                self.written(now, packet.tag, packet.owner, fabric);
+            }
+            _ => {
+                if packet.kind.is_response() {
+                    fabric
+                        .ledger
+                        .complete(packet.owner, packet.transaction, &packet.account, now);
+                }
+                self.with_unit(fabric, |unit, env| unit.packet(env, *packet));
+            }
+        }
+    }
+
+    /// A line is back in memory: its place in the write-back buffer is free.
+    fn written(&mut self, now: Tick, tag: u32, owner: Owner, fabric: &mut Fabric) {
+        let mut lower = Below {
+            unit: self.unit.as_mut(),
+            local: &mut self.local,
+            fabric,
+        };
+        let mut harts = TileHarts {
+            hart: &mut self.hart,
+        };
+        let done = &mut self.done;
+        self.caches
+            .written(now, tag, owner, &mut lower, &mut harts, done);
+        if !self.done.is_empty() {
+            self.after_caches();
+            self.tell_done(fabric);
+        }
+    }
+
+    /// Tells everybody whose line has arrived.
+    fn tell_done(&mut self, fabric: &mut Fabric) {
+        let mut done = std::mem::take(&mut self.done);
+        for Done { waiter, line, at } in done.drain(..) {
+            match waiter {
+                Waiter::Fetch { token } => self.complete(token, at, None, fabric),
+                Waiter::Data { token, .. } => self.complete(token, at, Some(line), fabric),
+                Waiter::Unit { token, .. } if token & CARD_TOKEN != 0 => {
+                    self.card_event(CardEvent::Block(token), fabric);
+                }
+                Waiter::Unit { token, .. } => {
+                    self.with_unit(fabric, |unit, env| unit.local_done(env, token));
+                }
+            }
+        }
+        self.done = done;
+    }
+
+    /// An access of a hart is done; with a data access comes its line.
+    fn complete(&mut self, token: u32, at: Tick, line: Option<u64>, fabric: &mut Fabric) {
+        let of_second = self.local.take_second(token);
+        let (hart, runnable) = match &mut self.second {
+            Some(second) if of_second => (&mut second.hart, &mut second.runnable),
+            _ => (&mut self.hart, &mut self.runnable),
+        };
+        *runnable = true;
+        let Some(line) = line else {
+            return hart.complete(token, at, None);
+        };
+        if self.local.holds_data {
+            // What waited for the line is done (`TileHarts`).
+            hart.complete(token, at, None);
+        } else {
+            match self.local.line_place(line) {
+                Some((memory, bytes, true)) => {
+                    hart.complete(token, at, Some((line, &mut fabric.ram[memory][bytes])));
+                }
+                // What the tile may not write any more, only the hart sees.
+                place => {
+                    let mut lost = vec![0; self.local.line as usize];
+                    if let Some((memory, bytes, _)) = place {
+                        lost.copy_from_slice(&fabric.ram[memory][bytes]);
+                    }
+                    hart.complete(token, at, Some((line, &mut lost)));
+                }
+            }
+        }
+        if self.local.htif.is_in_line(line) {
+            self.look_at_host(at, fabric);
+        }
+    }
+
+    /// The line of the host's word has come, and perhaps a store with it.
+    #[cold]
+    fn look_at_host(&mut self, now: Tick, fabric: &mut Fabric) {
+        let word = self.local.htif.word();
+        let mut value = [0; 8];
+        if !self.peek(word, &mut value, fabric) {
+            return;
+        }
+        if self.local.stored_to_host(now, u64::from_le_bytes(value)) {
+            self.poke(word, &[0; 8], fabric);
+        }
+        self.local.recall = false;
+    }
+}

@@ -1,0 +1,79 @@
+//! A tile's memory as tools see it: from the top of its caches down, without any effect on time or state.
+//!
+//! Why it exists: where lines hold data, what a program has stored may be in no memory tile yet.
+
+use super::{Local, Tile};
+use crate::fabric::Fabric;
+use std::ops::Range;
+
+/// A part of a range that lies within a line.
+struct Piece {
+    /// Address of the line.
+    line: u64,
+    /// Where the part begins in it.
+    offset: usize,
+    /// The part in the whole range.
+    range: Range<usize>,
+    /// The memory that the line comes from, and the part's address there.
+    memory: usize,
+    at: usize,
+}
+
+impl Local {
+    /// The parts of a range in the lines that it touches; `None` where the tile may not read.
+    fn pieces(&self, physical: u64, bytes: usize) -> impl Iterator<Item = Option<Piece>> {
+        let length = u64::from(self.line);
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let address = physical.wrapping_add(next as u64);
+            let offset = (address % length) as usize;
+            let count = (length as usize - offset).min(bytes - next);
+            let range = next..next + count;
+            next += count;
+            (count > 0).then(|| {
+                let (window, at) = self.window(address, count as u64, false)?;
+                Some(Piece {
+                    line: address - offset as u64,
+                    offset,
+                    range,
+                    memory: window.memory,
+                    at: at as usize,
+                })
+            })
+        })
+    }
+}
+
+impl Tile {
+    /// Reads memory as the tile's hart finds it. False: the tile may not read there.
+    pub fn peek(&self, physical: u64, buffer: &mut [u8], fabric: &Fabric) -> bool {
+        for piece in self.local.pieces(physical, buffer.len()) {
+            let Some(piece) = piece else {
+                return false;
+            };
+            let count = piece.range.len();
+            let above = self.local.holds_data.then(|| self.caches.peek(piece.line));
+            let from = match above.flatten() {
+                Some(line) => &line[piece.offset..piece.offset + count],
+                None => &fabric.ram[piece.memory][piece.at..piece.at + count],
+            };
+            buffer[piece.range].copy_from_slice(from);
+        }
+        true
+    }
+
+    /// Writes memory and whatever of it the tile's caches have, as a tool does that loads a program. False: the tile may not read there.
+    pub fn poke(&mut self, physical: u64, bytes: &[u8], fabric: &mut Fabric) -> bool {
+        for piece in self.local.pieces(physical, bytes.len()) {
+            let Some(piece) = piece else {
+                return false;
+            };
+            let from = &bytes[piece.range];
+            if self.local.holds_data {
+                self.caches.poke(piece.line, piece.offset, from);
+            }
+            fabric.ram[piece.memory][piece.at..piece.at + from.len()].copy_from_slice(from);
+        }
+        true
+    }
+}
