@@ -46,6 +46,11 @@ pub const CORE_REQUEST: u64 = 0x1020;
 /// Reads 1 while the unit's timer has expired; any write acknowledges it. Expiry raises the external interrupt.
 pub const TIMER_EXPIRED: u64 = 0x1028;
 
+/// First of [`AWAITED_COUNT`] registers, 8 bytes each: the messages that may interrupt, see [`Awaited`].
+pub const AWAITED: u64 = 0x1040;
+/// Registers from [`AWAITED`] on: one for each activity of a tile, and one for TileMux.
+pub const AWAITED_COUNT: usize = 17;
+
 /// Offset of the page that only the kernel may write.
 pub const EXTERNAL_PAGE: u64 = 0x2000;
 /// Feature bits of the unit: [`FEATURE_PRIVILEGED`].
@@ -274,7 +279,8 @@ impl Command {
     }
 }
 
-/// Contents of [`CURRENT_ACTIVITY`]: activity 15..0, unread messages 31..16, token bucket 33..32.
+/// Contents of [`CURRENT_ACTIVITY`]: activity 15..0, unread messages 31..16, token bucket 33..32; in the argument of
+/// [`PrivilegedOpcode::ExchangeActivity`] also its urgency 47..40, see [`Awaited`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CurrentActivity(pub u64);
 
@@ -282,6 +288,14 @@ impl CurrentActivity {
     /// Packs the fields.
     pub const fn new(activity: u16, messages: u16, bucket: u8) -> Self {
         Self(activity as u64 | (messages as u64) << 16 | ((bucket & 3) as u64) << 32)
+    }
+    /// The same with an urgency: only for who is as urgent or more do messages interrupt.
+    pub const fn with_urgency(self, urgency: u8) -> Self {
+        Self(self.0 | (urgency as u64) << 40)
+    }
+    /// How urgent the activity is.
+    pub const fn urgency(self) -> u8 {
+        (self.0 >> 40) as u8
     }
     /// The activity.
     pub const fn activity(self) -> u16 {
@@ -317,6 +331,29 @@ impl CoreRequest {
     /// The endpoint that holds the message.
     pub const fn endpoint(self) -> u16 {
         (self.0 >> 16) as u16
+    }
+}
+
+/// Contents of a register from [`AWAITED`] on: activity 15..0, endpoint 31..16 ([`NO_ENDPOINT`]: any), urgency 39..32, valid bit 63.
+/// Acknowledging the announcement of such a message clears it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Awaited(pub u64);
+
+impl Awaited {
+    /// A message for the endpoint may interrupt whoever is not more urgent.
+    pub const fn new(activity: u16, endpoint: u16, urgency: u8) -> Self {
+        Self(activity as u64 | (endpoint as u64) << 16 | (urgency as u64) << 32 | 1 << 63)
+    }
+    /// Whether a message for an endpoint of an activity is meant.
+    pub const fn is_for(self, activity: u16, endpoint: u16) -> bool {
+        let wanted = (self.0 >> 16) as u16;
+        self.0 >> 63 != 0
+            && self.0 as u16 == activity
+            && (wanted == endpoint || wanted == NO_ENDPOINT)
+    }
+    /// How urgent the activity is.
+    pub const fn urgency(self) -> u8 {
+        (self.0 >> 32) as u8
     }
 }
 
@@ -359,6 +396,30 @@ pub struct SendEndpoint {
     pub epoch: u64,
 }
 
+impl SendEndpoint {
+    /// A channel of `activity` to a tile's receive endpoint, with all of its credits.
+    pub const fn new(
+        activity: u16,
+        (target_tile, target_endpoint): (u16, u16),
+        label: u64,
+        credits: u8,
+        message_size: u16,
+    ) -> Self {
+        Self {
+            activity,
+            target_tile,
+            target_endpoint,
+            label,
+            credits,
+            credits_max: credits,
+            message_size,
+            credit_endpoint: NO_ENDPOINT,
+            reply: false,
+            epoch: 0,
+        }
+    }
+}
+
 /// Value of [`SendEndpoint::credits_max`] for a channel without credits.
 pub const UNLIMITED_CREDITS: u8 = 0xFF;
 
@@ -381,6 +442,25 @@ pub struct ReceiveEndpoint {
     pub occupied: u32,
     /// Bit i: the message in slot i has not been fetched.
     pub unread: u32,
+}
+
+impl ReceiveEndpoint {
+    /// An endpoint of `activity` with a buffer of empty slots: bytes of each, and how many. `reply_endpoints` as in the field.
+    pub fn new(
+        activity: u16,
+        buffer: u64,
+        (slot_size, slots): (u16, u8),
+        reply_endpoints: u16,
+    ) -> Self {
+        Self {
+            activity,
+            reply_endpoints,
+            buffer,
+            slot_size,
+            slots,
+            ..Self::default()
+        }
+    }
 }
 
 /// See [`Endpoint::Memory`].

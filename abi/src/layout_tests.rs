@@ -36,9 +36,10 @@ fn register_pages() {
             PRIVILEGED_ARGUMENT,
             PRIVILEGED_ARGUMENT2,
             CORE_REQUEST,
-            TIMER_EXPIRED
+            TIMER_EXPIRED,
+            AWAITED
         ],
-        [0x1000, 0x1008, 0x1010, 0x1018, 0x1020, 0x1028]
+        [0x1000, 0x1008, 0x1010, 0x1018, 0x1020, 0x1028, 0x1040]
     );
     assert_eq!(
         [
@@ -130,6 +131,16 @@ fn activity_registers() {
     assert_eq!(CurrentActivity::new(0x1122, 0x3344, 3).0, 0x3_3344_1122);
     // 15..0 activity, 31..16 endpoint, 63 valid
     assert_eq!(CoreRequest::new(0x1122, 0x3344).0, 0x8000_0000_3344_1122);
+    // 47..40 urgency
+    let urgent = CurrentActivity::new(0x1122, 0x3344, 3).with_urgency(0x55);
+    assert_eq!(urgent.0, 0x5503_3344_1122);
+    assert_eq!((urgent.urgency(), urgent.bucket()), (0x55, 3));
+    // 15..0 activity, 31..16 endpoint, 39..32 urgency, 63 valid
+    let awaited = Awaited::new(0x1122, 0x3344, 0x55);
+    assert_eq!(awaited.0, 0x8000_0055_3344_1122);
+    assert!(awaited.is_for(0x1122, 0x3344) && !awaited.is_for(0x1122, 0x3345));
+    assert!(Awaited::new(0x1122, NO_ENDPOINT, 0).is_for(0x1122, 0x3345));
+    assert!(!Awaited::default().is_for(0, 0));
 }
 
 #[test]

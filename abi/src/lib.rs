@@ -10,6 +10,7 @@
 
 pub mod accelerator;
 pub mod boot;
+mod calls;
 pub mod dtu;
 pub mod environment;
 mod field;

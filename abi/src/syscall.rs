@@ -5,6 +5,7 @@
 //! A request is its number and its fields in the order of their declaration, one word each (a name: four). A reply is
 //! a [`SyscallError`] code and, if that is 0, the results.
 
+use crate::calls::calls;
 use crate::dtu::codes;
 use crate::field::Field;
 pub use crate::news::{News, Standing};
@@ -143,7 +144,7 @@ pub trait Handler {
     ///
     /// # Errors
     /// Why not.
-    fn handle(self, call: Syscall) -> Result<Self::Output, SyscallError>;
+    fn handle(self, call: Call) -> Result<Self::Output, SyscallError>;
 }
 
 /// Gives the request itself.
@@ -151,67 +152,9 @@ struct Given;
 
 impl Handler for Given {
     type Output = Syscall;
-    fn handle(self, call: Syscall) -> Result<Syscall, SyscallError> {
-        Ok(call)
+    fn handle(self, call: Call) -> Result<Syscall, SyscallError> {
+        Ok(call.into())
     }
-}
-
-/// Declares the calls: the enumeration, their numbers, and both directions of their encoding.
-macro_rules! calls {
-    ($($(#[$doc:meta])* $name:ident = $number:literal { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })+) => {
-        codes! {
-            /// Numbers of the calls.
-            Number: u64 { $(#[doc = concat!("See [`Syscall::", stringify!($name), "`].")] $name = $number,)+ }
-        }
-
-        /// A request.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Syscall { $($(#[$doc])* $name { $($(#[$field_doc])* $field: $kind,)* },)+ }
-
-        impl Syscall {
-            /// Gives the request as words, as many as it has, to an action. They never cross a page. Where the kind of the call is known
-            /// when this is compiled, nothing is left to decide when it runs.
-            #[inline(always)]
-            pub fn with_words<R>(&self, action: impl FnOnce(&[u64]) -> R) -> R {
-                match *self {
-                    $(Syscall::$name { $($field,)* } => {
-                        let mut words = Aligned([0; 1 $(+ <$kind as Field>::WORDS)*]);
-                        words.0[0] = $number;
-                        let _rest = &mut words.0[1..];
-                        $(
-                            let (place, _rest) = _rest.split_at_mut(<$kind as Field>::WORDS);
-                            Field::put($field, place);
-                        )*
-                        action(&words.0)
-                    })+
-                }
-            }
-
-            /// The request as words.
-            pub fn encode(&self) -> Words<SYSCALL_WORDS> {
-                self.with_words(|request| {
-                    let mut words = Words::new();
-                    words.push(request);
-                    words
-                })
-            }
-
-            /// Gives the request that these words are to a handler. As [`decode`](Self::decode), but where the handler is inlined, every
-            /// kind of call has its own path: the call is examined once, and is never stored in memory.
-            ///
-            /// # Errors
-            /// As for [`decode`](Self::decode), and those of the handler.
-            #[inline(always)]
-            pub fn dispatch<H: Handler>(words: &[u64], handler: H) -> Result<H::Output, SyscallError> {
-                let mut reader = Reader(words);
-                let missing = SyscallError::BadArgument;
-                match reader.word().ok_or(missing)? {
-                    $($number => handler.handle(Syscall::$name { $($field: Field::get(&mut reader).ok_or(missing)?,)* }),)+
-                    _ => Err(SyscallError::UnknownCall),
-                }
-            }
-        }
-    };
 }
 
 calls! {
@@ -513,10 +456,11 @@ calls! {
     /// Gives the device of a tile, its network card, to an activity of that tile that has not been started: maps its registers at
     /// [`crate::network::CARD_ADDRESS`], lets it use a part of the activity's memory, and sends its interrupts to a receive
     /// endpoint. The activity keeps it to its end.
+    /// Only whoever started the tile's TileMux can give it.
     GiveDevice = 31 {
         /// The tile.
         tile: u16,
-        /// The activity, which the caller created.
+        /// The activity.
         activity: u16,
         /// An active receive endpoint of the activity.
         endpoint: u16,

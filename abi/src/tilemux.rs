@@ -6,6 +6,7 @@
 //! the number of an [`Ecall`] in `a7`.
 
 use crate::dtu::codes;
+use crate::field::Field;
 use crate::memory_map::MEMORY_BASE;
 use crate::syscall::StopCause;
 use crate::words::{Reader, Words};
@@ -108,20 +109,68 @@ codes! {
     }
 }
 
-/// A request of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+/// Declares the requests: the enumeration, what each of them says, and both directions of their encoding.
+macro_rules! requests {
+    ($($(#[$doc:meta])* $name:ident = $number:literal { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })+) => {
+        /// A request of the kernel.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Request { $($(#[$doc])* $name { $($(#[$field_doc])* $field: $kind,)* },)+ }
+
+        /// What each request says, for who carries it out.
+        pub mod orders {
+            $(
+                $(#[$doc])*
+                #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+                pub struct $name { $($(#[$field_doc])* pub $field: $kind,)* }
+            )+
+        }
+
+        /// A request for who carries it out: what it says together.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Order { $($(#[$doc])* $name(orders::$name),)+ }
+
+        impl From<Request> for Order {
+            fn from(request: Request) -> Self {
+                match request {
+                    $(Request::$name { $($field,)* } => Order::$name(orders::$name { $($field,)* }),)+
+                }
+            }
+        }
+
+        impl Request {
+            /// The request as words.
+            pub fn encode(&self) -> Words<8> {
+                let mut words = Words::new();
+                match *self {
+                    $(Request::$name { $($field,)* } => words.push(&[$number, $($field.into(),)*]),)+
+                };
+                words
+            }
+
+            /// The request that these words are, if they are one.
+            pub fn decode(words: &[u64]) -> Option<Self> {
+                let mut reader = Reader(words);
+                match reader.word()? {
+                    $($number => Some(Request::$name { $($field: Field::get(&mut reader)?,)* }),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+requests! {
     /// Makes an activity known.
-    Create {
+    Create = 1 {
         /// Its number.
         activity: u16,
         /// Tile-physical address of the pages for its page tables.
         tables: u64,
         /// Number of these pages.
         table_pages: u64,
-    },
+    }
     /// Maps pages.
-    Map {
+    Map = 2 {
         /// The activity.
         activity: u16,
         /// Virtual address.
@@ -132,16 +181,16 @@ pub enum Request {
         pages: u64,
         /// Rights as in [`crate::syscall::MAP_READ`] and so on.
         rights: u8,
-    },
+    }
     /// Sets the token bucket that its traffic is charged to.
-    SetBucket {
+    SetBucket = 3 {
         /// The activity.
         activity: u16,
         /// Bucket of the tile's unit.
         bucket: u8,
-    },
+    }
     /// Sets its budget in nanoseconds a period, and its priority. Whoever has a budget comes before whoever has none.
-    SetBudget {
+    SetBudget = 4 {
         /// The activity.
         activity: u16,
         /// Nanoseconds of execution.
@@ -152,28 +201,28 @@ pub enum Request {
         priority: u8,
         /// The time from which it may use the budget, in nanoseconds since reset; before that, another activity may have used it.
         start: u64,
-    },
+    }
     /// Starts it.
-    Start {
+    Start = 5 {
         /// The activity.
         activity: u16,
         /// First instruction.
         entry: u64,
         /// Stack pointer.
         stack: u64,
-    },
+    }
     /// Removes it.
-    Stop {
+    Stop = 6 {
         /// The activity.
         activity: u16,
-    },
+    }
     /// Ends its waiting, because something that it may wait for will not come any more.
-    Wake {
+    Wake = 7 {
         /// The activity.
         activity: u16,
-    },
+    }
     /// Page faults in a range go to a pager.
-    SetPager {
+    SetPager = 8 {
         /// The activity.
         activity: u16,
         /// Send endpoint of TileMux that leads to the pager.
@@ -186,10 +235,10 @@ pub enum Request {
         tables: u64,
         /// Number of these pages.
         table_pages: u64,
-    },
+    }
     /// Maps pages in the range of its pager, in the place of what is mapped there, whether it runs or not; without rights, takes them
     /// back.
-    MapPages {
+    MapPages = 9 {
         /// The activity.
         activity: u16,
         /// Virtual address.
@@ -200,123 +249,6 @@ pub enum Request {
         pages: u64,
         /// Rights as in [`crate::syscall::MAP_READ`] and so on.
         rights: u8,
-    },
-}
-
-impl Request {
-    /// The request as words.
-    pub fn encode(&self) -> Words<8> {
-        let mut words = Words::new();
-        match *self {
-            Request::Create {
-                activity,
-                tables,
-                table_pages,
-            } => words.push(&[1, activity.into(), tables, table_pages]),
-            Request::Map {
-                activity,
-                address,
-                physical,
-                pages,
-                rights,
-            } => words.push(&[2, activity.into(), address, physical, pages, rights.into()]),
-            Request::SetBucket { activity, bucket } => {
-                words.push(&[3, activity.into(), bucket.into()])
-            }
-            Request::SetBudget {
-                activity,
-                budget,
-                period,
-                priority,
-                start,
-            } => words.push(&[4, activity.into(), budget, period, priority.into(), start]),
-            Request::Start {
-                activity,
-                entry,
-                stack,
-            } => words.push(&[5, activity.into(), entry, stack]),
-            Request::Stop { activity } => words.push(&[6, activity.into()]),
-            Request::Wake { activity } => words.push(&[7, activity.into()]),
-            Request::SetPager {
-                activity,
-                endpoint,
-                address,
-                pages,
-                tables,
-                table_pages,
-            } => words.push(&[
-                8,
-                activity.into(),
-                endpoint.into(),
-                address,
-                pages,
-                tables,
-                table_pages,
-            ]),
-            Request::MapPages {
-                activity,
-                address,
-                physical,
-                pages,
-                rights,
-            } => words.push(&[9, activity.into(), address, physical, pages, rights.into()]),
-        };
-        words
-    }
-
-    /// The request that these words are, if they are one.
-    pub fn decode(words: &[u64]) -> Option<Self> {
-        let mut r = Reader(words);
-        let number = r.word()?;
-        let activity = r.half()?;
-        Some(match number {
-            1 => Request::Create {
-                activity,
-                tables: r.word()?,
-                table_pages: r.word()?,
-            },
-            2 => Request::Map {
-                activity,
-                address: r.word()?,
-                physical: r.word()?,
-                pages: r.word()?,
-                rights: r.byte()?,
-            },
-            3 => Request::SetBucket {
-                activity,
-                bucket: r.byte()?,
-            },
-            4 => Request::SetBudget {
-                activity,
-                budget: r.word()?,
-                period: r.word()?,
-                priority: r.byte()?,
-                start: r.word()?,
-            },
-            5 => Request::Start {
-                activity,
-                entry: r.word()?,
-                stack: r.word()?,
-            },
-            6 => Request::Stop { activity },
-            7 => Request::Wake { activity },
-            8 => Request::SetPager {
-                activity,
-                endpoint: r.half()?,
-                address: r.word()?,
-                pages: r.word()?,
-                tables: r.word()?,
-                table_pages: r.word()?,
-            },
-            9 => Request::MapPages {
-                activity,
-                address: r.word()?,
-                physical: r.word()?,
-                pages: r.word()?,
-                rights: r.byte()?,
-            },
-            _ => return None,
-        })
     }
 }
 

@@ -6,16 +6,32 @@
 //! # Method and assumptions
 //! TileMux gives a budget back one period after the work that used it was released (a sporadic server), so an application
 //! with quota *C* and period *T* disturbs those below no more than a sporadic task (*C*, *T*) does, and a job that needs at
-//! most *C* is done within that task's response time ([`fixed_priority`]). To each budget two switches are added, and one
-//! switch that cannot be interrupted blocks everybody. A switch is at most [`SWITCH_CYCLES`] with everything in the tile's
-//! caches, and [`SWITCH_LINES`] lines from memory otherwise, which wait for nobody else: traffic of other tiles, which
+//! most *C* is done within that task's response time ([`fixed_priority`]). A switch *S* is at most [`SWITCH_CYCLES`] with everything in
+//! the tile's caches, and [`SWITCH_LINES`] lines from memory otherwise, which wait for nobody else: traffic of other tiles, which
 //! token buckets bound, is not counted.
 //!
-//! TileMux charges a switch to whom it switches to. So a job of cost *c* needs *c* of its quota, a switch for its begin, one
-//! for each time that somebody more urgent displaces it, one for each turn that it gives to equals, and the interrupts that hit it;
-//! if that is more than its budget it waits for the next one. Others are taken to begin their budget once in its period, or, if
-//! they have a `<task>`, with each of its jobs. **An application that wakes up more often than that costs those below it a switch
-//! each time**, out of their budgets; its own budget pays for the switch to itself only, and nothing here bounds how often.
+//! **Budgets contain the switches that they cause** (`exec::tile`). TileMux charges each switch to exactly one account. Who begins
+//! while somebody less urgent has the hart, or nobody, pays for the way to it, the interrupt before it included; who gives
+//! the hart up to somebody less or equally urgent, or to nobody, pays for the way there. So let *w* be a window in which an application *a*
+//! has work that is not done. Each moment of *w* in which *a* does not make progress is of one of five kinds:
+//! 1. somebody who is not less urgent runs, or has a switch or an interrupt by its messages on its account. That is time of its
+//!    budget, at most `ceil(w / T) * C` and once what a budget may be overrun by: who has any budget left may begin, so a switch to it
+//!    and one from it, and the interrupt by the message that it waits for, *m*. What was overrun is taken from
+//!    the next refill, so it counts once in *w*, however often that one sleeps and wakes up: `2 S + m`, as blocking;
+//! 2. a switch on *a*'s own account: two for each time that it begins to use a budget (the way there, the way back), and one for
+//!    each turn that it gives to equals. Being displaced costs it nothing, because the other one pays for both ways;
+//! 3. an interrupt by the message that *a* itself waits for: on its own account, *m* for each begin;
+//! 4. an interrupt by the answer to somebody's text (below), on *a*'s account;
+//! 5. what began before: one piece of TileMux that cannot be interrupted, and accesses of somebody less urgent (below).
+//!
+//! So a job of cost *c* needs *c* of its quota, two switches for each begin, one for each turn, and these interrupts; if that is more
+//! than its budget it waits for the next one. A job that waits for others in its middle begins again, which is not counted. Before, a
+//! switch was on the account of whom it led to: whoever slept and woke up often took switches from those below it that
+//! no budget held.
+//!
+//! A budget is in at most [`REFILLS`] pieces, and pieces below [`LEAST_RUN`] come back with the next one. A job that is the only one
+//! within its budgets uses each in one piece. Where jobs share budgets, and there may be more pieces than those, a piece may wait for
+//! the last one that was joined to it: it counts as back after two periods and a distance of jobs, and a job may begin once for each piece.
 //!
 //! All that is below a manager counts as what its tile capability grants (`System::time_below`), at the highest priority that it
 //! grants: whatever the manager makes of it, children of children included, the kernel lets them demand no more than that in any
@@ -23,10 +39,12 @@
 //! a manager, what others below it were given counts in the same way, and what nobody was given counts as one more. Children without
 //! a budget come last, like all that have none.
 //!
-//! A message for a less urgent application interrupts who runs, unless the tile has a second hart. Such applications do not run
-//! and give no credit back until the more urgent ones wait, so as many messages come as their gates' senders have credits, and
-//! no more than the gates have slots; each costs [`INTERRUPT_CYCLES`]. Messages for applications that are less urgent than some
-//! and more urgent than others are counted for the former only.
+//! A message interrupts who runs only if its receiver waits for it and is not less urgent, and only once for each time that it waits:
+//! the tile's unit sees to that, or its second hart. So however many gates somebody makes, whoever sends to them, and however many
+//! messages come, they take nothing from the more urgent; and of somebody who is not less urgent the one message is on the receiver's
+//! account, with [`RECEIVED_CYCLES`] (*m* above), because TileMux decides anew. The answer to a printed text costs a switch at most. Not
+//! counted, and on the account of who runs: the kernel's requests to TileMux, answers to texts of the more urgent, and what no clock
+//! reading of TileMux sees, the saving and restoring of registers around a trap (some 100 cycles, of a switch's 1000).
 //!
 //! A hart leaves an application whose access waits for its token bucket, but not one that waits for data: whoever is released while
 //! somebody less urgent runs waits for the accesses under way, as many as the hart's buffers hold, one after the other. TileMux
@@ -39,7 +57,7 @@ use crate::schedulability::task::{Task, TaskError};
 use bulkhead_abi::time::LEAST_BUDGET;
 use bulkhead_model::System;
 use bulkhead_model::system::time::Holder;
-use bulkhead_model::system::{App, Cpu, TilePolicy};
+use bulkhead_model::system::{Cpu, TilePolicy};
 use bulkhead_model::units::Time;
 use serde::Serialize;
 use thiserror::Error;
@@ -48,8 +66,14 @@ use thiserror::Error;
 pub const SWITCH_CYCLES: u64 = 1500;
 /// Cache lines of TileMux and of an application's registers that a switch touches, at most.
 pub const SWITCH_LINES: u64 = 96;
-/// Cycles of an interrupt by a message for somebody less urgent, at most; `docs/promises.md` has the measured value.
+/// Cycles of an interrupt that changes nothing, at most.
 pub const INTERRUPT_CYCLES: u64 = 400;
+/// Cycles of an interrupt by a message for somebody who is not less urgent and does not begin, at most.
+pub const RECEIVED_CYCLES: u64 = 800;
+/// Pieces of a budget at most (`exec::account`).
+pub const REFILLS: u64 = 8;
+/// Pieces that are shorter come back with the next one, in nanoseconds (`exec::tile`).
+pub const LEAST_RUN: u64 = 5_000;
 
 /// Why nothing can be said.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -75,8 +99,6 @@ pub struct Reservation {
     pub period: u64,
     /// When a job must be done: the task's deadline, or the quota's period.
     pub deadline: u64,
-    /// Interrupts by messages for less urgent applications at most while a job is not done.
-    pub interrupts: u64,
     /// When a job is done at worst; none if there is no bound.
     pub response: Option<u64>,
     /// What a job takes of its quota at most: its cost, switches to it, and interrupts that hit it.
@@ -134,41 +156,6 @@ pub fn switch(system: &System, chip: &Chip, tile: u16) -> Result<u64, AdmissionE
     Ok((ticks * 1_000_000_000).div_ceil(per_second) as u64)
 }
 
-/// Messages that can interrupt an application of this priority on a tile before it waits.
-fn interrupts(system: &System, tile: u16, harts: u32, priority: u8) -> u64 {
-    if harts > 1 {
-        return 0;
-    }
-    let less_urgent = |app: &App| app.tile == tile && app.cpu.is_none_or(|c| c.priority < priority);
-    let apps = || {
-        let apps = system.apps.iter().enumerate();
-        apps.filter(|(_, app)| less_urgent(app))
-    };
-    // Answers to what they asked others, and the kernel.
-    let answers = apps().map(|(_, app)| {
-        let credits = app.sgates.iter().map(|gate| u64::from(gate.credits.max(1)));
-        1 + credits.sum::<u64>()
-    });
-    let gates = apps().flat_map(|(index, app)| {
-        let gates = app.rgates.iter().enumerate();
-        gates.map(move |(number, gate)| (index, number, u64::from(gate.slots)))
-    });
-    let messages = gates
-        .map(|(app, gate, slots)| {
-            let senders = system.apps.iter().flat_map(|sender| &sender.sgates);
-            senders
-                .filter(|sgate| (sgate.to, sgate.gate) == (app, gate))
-                .map(|sgate| match sgate.credits {
-                    0 => slots,
-                    credits => credits.into(),
-                })
-                .sum::<u64>()
-                .min(slots)
-        })
-        .sum::<u64>();
-    messages + answers.sum::<u64>()
-}
-
 /// Nanoseconds until the hart has left an application, for the slowest one that is less urgent.
 fn leave(system: &System, chip: &Chip, tile: u16, priority: u8) -> Result<u64, ChipError> {
     let mut most = 0;
@@ -198,6 +185,27 @@ struct Share<'a> {
     tile: u16,
     /// A switch in nanoseconds.
     switch: u64,
+    /// An interrupt by a message on its receiver's account, in nanoseconds.
+    received: u64,
+}
+
+/// What others demand of a processor.
+#[derive(Default)]
+struct Others {
+    tasks: Vec<Task>,
+    /// By how much their budgets may be overrun, altogether, in nanoseconds.
+    overrun: u64,
+}
+
+fn sporadic(cost: u64, cpu: Cpu) -> Task {
+    let period = cpu.period.nanoseconds();
+    Task {
+        cost,
+        period,
+        deadline: period,
+        jitter: 0,
+        blocking: 0,
+    }
 }
 
 impl Share<'_> {
@@ -218,39 +226,15 @@ impl Share<'_> {
         all
     }
 
-    /// How often an application begins to use its budget in a period of it: with each job, and again where a job may need more than
-    /// one budget.
-    fn begins(&self, app: usize, cpu: Cpu) -> u64 {
-        let Some(task) = &self.system.apps[app].task else {
-            return 1;
-        };
-        let distance = task.period.0.saturating_sub(task.jitter.0).max(1);
-        let cost = task.cost.map_or(0, |cost| cost.nanoseconds());
-        let again = cost.saturating_add(2 * self.switch) > cpu.budget.nanoseconds();
-        cpu.period.0.div_ceil(distance).max(1) + u64::from(again)
+    /// The demand of what may be divided further: a piece ends with its owner, who then gives nothing back of what it was overrun by.
+    fn divided(&self, cpu: Cpu) -> Task {
+        let budget = cpu.budget.nanoseconds();
+        let switches = (2 * self.switch).saturating_mul(budget / LEAST_BUDGET);
+        sporadic(budget.saturating_add(switches), cpu)
     }
 
-    /// What a budget demands of the processor, if it begins so often in its period.
-    fn task(&self, cpu: Cpu, begins: u64) -> Task {
-        let switches = self.switch.saturating_mul(2).saturating_mul(begins);
-        let period = cpu.period.nanoseconds();
-        Task {
-            cost: cpu.budget.nanoseconds().saturating_add(switches),
-            period,
-            deadline: period,
-            jitter: 0,
-            blocking: 0,
-        }
-    }
-
-    /// The same of what may be divided further, and into how many pieces.
-    fn divided(&self, cpu: Cpu) -> (Task, u64) {
-        let pieces = cpu.budget.nanoseconds() / LEAST_BUDGET;
-        (self.task(cpu, pieces), pieces)
-    }
-
-    /// Adds what others than `whom` may demand, who are not less urgent, of what a manager has, and how often they begin in a period.
-    fn others(&self, manager: usize, whom: Holder, priority: u8, tasks: &mut Vec<(Task, u64)>) {
+    /// Adds what others than `whom` may demand, who are not less urgent, of what a manager has.
+    fn others(&self, manager: usize, whom: Holder, priority: u8, all: &mut Others) {
         let is_inside = |below: usize| match whom {
             Holder::App(app) => self.system.is_within(self.system.manager_of(app), below),
             // Of what itself has, a manager is not disturbed.
@@ -260,35 +244,40 @@ impl Share<'_> {
             match holder {
                 holder if holder == whom => {}
                 Holder::Manager(below) if is_inside(below) => {
-                    self.others(below, whom, priority, tasks);
-                    self.rest(below, cpu, priority, tasks);
+                    self.others(below, whom, priority, all);
+                    self.rest(below, cpu, priority, all);
                 }
                 _ if cpu.priority < priority => {}
-                Holder::App(app) => tasks.push((self.task(cpu, 1), self.begins(app, cpu))),
-                Holder::Manager(_) => tasks.push(self.divided(cpu)),
+                Holder::App(_) => {
+                    all.tasks.push(sporadic(cpu.budget.nanoseconds(), cpu));
+                    all.overrun += 2 * self.switch + self.received;
+                }
+                Holder::Manager(_) => all.tasks.push(self.divided(cpu)),
             }
         }
     }
 
     /// Adds what a manager has left, which it may give to anybody.
-    fn rest(&self, manager: usize, cpu: Cpu, priority: u8, tasks: &mut Vec<(Task, u64)>) {
+    fn rest(&self, manager: usize, cpu: Cpu, priority: u8, all: &mut Others) {
         let period = cpu.period.nanoseconds();
         let taken = self.system.time_taken(manager, self.tile, period);
         let left = cpu.budget.nanoseconds().saturating_sub(taken);
         if cpu.priority >= priority && left >= LEAST_BUDGET {
             let budget = Time(left.saturating_mul(1000));
-            tasks.push(self.divided(Cpu { budget, ..cpu }));
+            all.tasks.push(self.divided(Cpu { budget, ..cpu }));
         }
     }
 }
 
-/// What a job takes of its quota besides switches.
+/// What a job takes of its quota besides switches. Times in nanoseconds.
 struct Job {
     cost: u64,
     /// Minimum inter-arrival time of jobs.
     distance: Time,
-    /// Interrupts by messages, altogether.
+    /// The answer to somebody's text.
     interrupts: u64,
+    /// The interrupt by the message that it waits for.
+    received: u64,
     /// Length of a turn, if it has equals.
     turn: Option<u64>,
 }
@@ -296,36 +285,56 @@ struct Job {
 impl Share<'_> {
     /// What a job is charged at most, and how long it waits for budgets; `chunk`: when one budget is used up at worst. No wait: the
     /// quota does not pay for the jobs.
-    fn charged(
-        &self,
-        job: &Job,
-        cpu: Cpu,
-        chunk: u64,
-        others: &[(Task, u64)],
-    ) -> (u64, Option<Time>) {
-        let own = job.cost.saturating_add(job.interrupts);
-        // A turn begins with a switch.
+    fn charged(&self, job: &Job, cpu: Cpu, chunk: u64) -> (u64, Option<Time>) {
+        // What comes for it before it begins the first time may come at any moment of the period before.
+        let own = [job.cost, job.interrupts, job.received];
+        let own = own.into_iter().fold(0, u64::saturating_add);
+        // A turn begins or ends with a switch.
         let turns = match job.turn {
             Some(turn) if turn > self.switch => own / (turn - self.switch),
             Some(_) => return (u64::MAX, None),
             None => 0,
         };
+        let each = 2 * self.switch + job.received;
+        let fixed = own.saturating_add(turns.saturating_mul(self.switch));
+        let (budget, period) = (cpu.budget.nanoseconds(), cpu.period.nanoseconds().max(1));
+        let distance = job.distance.nanoseconds().max(1);
+        let time = |nanoseconds: u64| Time(nanoseconds.saturating_mul(1000));
+        // Jobs that use each budget in one piece: it is there as a whole with each job, or with each budget of one.
+        let once = fixed.saturating_add(each);
+        let jobs = period.div_ceil(distance);
+        let shared = u128::from(once) * u128::from(jobs) + u128::from(LEAST_RUN);
+        let short = jobs < REFILLS && shared <= u128::from(budget);
+        if once <= budget && (short || period <= distance) {
+            return (once, Some(Time(0)));
+        }
+        if cpu.waits(time(once), job.distance).is_none() {
+            return (once, None);
+        }
         let mut window = chunk;
+        let mut in_pieces = false;
         loop {
-            // Once more for work that a budget was too short for.
-            let displaced = others.iter().fold(0u64, |sum, (task, begins)| {
-                let periods = window / task.period.max(1) + 2;
-                sum.saturating_add(periods.saturating_mul(*begins))
-            });
-            // It begins again with each budget.
-            let budgets = window / cpu.period.nanoseconds().max(1) + 1;
-            let switches = displaced.saturating_add(turns).saturating_add(budgets);
-            let charged = own.saturating_add(switches.saturating_mul(self.switch));
-            let waits = cpu.waits(Time(charged.saturating_mul(1000)), job.distance);
-            let Some(wait) = waits else {
+            let begins = window / period + 1;
+            let pieces = if in_pieces { REFILLS } else { 1 };
+            let charged = begins.saturating_mul(pieces).saturating_mul(each);
+            let charged = fixed.saturating_add(charged);
+            let budgets = u128::from(charged).div_ceil(u128::from(budget.max(1)));
+            if !in_pieces && budgets * u128::from(period) > u128::from(distance) {
+                in_pieces = true;
+                continue;
+            }
+            let server = match in_pieces {
+                true => Cpu {
+                    budget: time(budget.saturating_sub(LEAST_RUN)),
+                    period: time(period.saturating_mul(2).saturating_add(distance)),
+                    ..cpu
+                },
+                false => cpu,
+            };
+            let Some(wait) = server.waits(time(charged), job.distance) else {
                 return (charged, None);
             };
-            // Longer waits meet more of the others; where that has no end, the quota does not pay.
+            // Longer waits begin more budgets; where that has no end, the quota does not pay.
             let longer = chunk.saturating_add(wait.nanoseconds());
             if longer <= window {
                 return (charged, Some(wait));
@@ -351,28 +360,25 @@ fn slice(system: &System, tile: u16) -> u64 {
 fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, AdmissionError> {
     let switch = switch(system, chip, tile)?;
     let found = chip.tile(tile)?;
-    let (hertz, harts) = (found.pipeline.clock.frequency.0, found.harts);
-    let interrupt = (INTERRUPT_CYCLES * 1_000_000_000).div_ceil(hertz.max(1));
+    let hertz = found.pipeline.clock.frequency.0;
     let share = Share {
         system,
         tile,
         switch,
+        received: (RECEIVED_CYCLES * 1_000_000_000).div_ceil(hertz.max(1)),
     };
     let mut all = share.holders(0);
     all.sort_by_key(|(_, cpu)| std::cmp::Reverse(cpu.priority));
     let mut reservations = Vec::new();
     for &(holder, cpu) in &all {
-        let mut others = Vec::new();
+        let mut others = Others::default();
         share.others(0, holder, cpu.priority, &mut others);
-        let mut tasks: Vec<Task> = others.iter().map(|(task, _)| *task).collect();
-        let mut own = share.task(cpu, 1);
-        own.blocking = switch;
+        let mut own = sporadic(cpu.budget.nanoseconds(), cpu);
+        // With the answer to a text.
+        own.blocking = 2 * switch + leave(system, chip, tile, cpu.priority)?;
+        own.blocking = own.blocking.saturating_add(others.overrun);
+        let mut tasks = others.tasks;
         tasks.push(own);
-        let interrupts = interrupts(system, tile, harts, cpu.priority);
-        let leave = leave(system, chip, tile, cpu.priority)?;
-        if let Some(own) = tasks.last_mut() {
-            own.blocking += interrupts * interrupt + leave;
-        }
         let responses = fixed_priority::response_times(&tasks)?;
         let chunk = responses.last().copied().flatten();
         let (budget, period) = (cpu.budget.nanoseconds(), cpu.period.nanoseconds());
@@ -392,11 +398,15 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
         let job = Job {
             cost,
             distance,
-            interrupts: interrupts * interrupt,
+            interrupts: switch,
+            received: match holder {
+                Holder::App(_) => share.received,
+                Holder::Manager(_) => 0,
+            },
             turn: has_equals(&all, holder, cpu).then(|| slice(system, tile)),
         };
         let (charged, waits) = match (given.and_then(|task| task.cost), chunk) {
-            (Some(_), Some(chunk)) => share.charged(&job, cpu, chunk, &others),
+            (Some(_), Some(chunk)) => share.charged(&job, cpu, chunk),
             _ => (cost, Some(Time(0))),
         };
         // What its jobs need in a period of the quota.
@@ -411,7 +421,6 @@ fn tile(system: &System, chip: &Chip, tile: u16) -> Result<TileAdmission, Admiss
             budget,
             period,
             deadline: given.map_or(period, |task| task.deadline.nanoseconds()),
-            interrupts,
             charged,
             response: chunk.and_then(|chunk| chunk.checked_add(waits?.nanoseconds())),
             unpaid: waits.is_none().then_some(needed),
@@ -483,33 +492,24 @@ mod tests {
     }
 
     #[test]
-    fn messages_and_buckets_of_the_less_urgent_hold_up_the_urgent() {
-        let response = |inside: &str| {
-            let text = format!(
-                "<app name=\"a\" tile=\"2\" program=\"p\"><cpu quota=\"1ms\" period=\"4ms\" priority=\"2\"/></app>\
-                 <app name=\"b\" tile=\"2\" program=\"p\"><rgate name=\"in\" slots=\"8\"/>{inside}</app>\
-                 <app name=\"c\" tile=\"3\" program=\"p\"><sgate name=\"s\" to=\"b\" credits=\"CREDITS\"/></app>"
-            );
-            let credits = if inside.contains("limit") {
-                "1"
-            } else {
-                "unlimited"
-            };
-            let found = tiles(&load(&text.replace("CREDITS", credits))).unwrap();
-            found[0].reservations[0].clone()
+    fn accesses_of_the_less_urgent_hold_up_the_urgent_and_messages_and_buckets_do_not() {
+        let urgent = "<app name=\"a\" tile=\"2\" program=\"p\"><cpu quota=\"1ms\" period=\"4ms\" priority=\"2\"/></app>";
+        let response = |others: &str| {
+            let found = tiles(&load(&format!("{urgent}{others}"))).unwrap();
+            found[0].reservations[0].response.unwrap()
         };
-        let (open, limited) = (response(""), response("<limit noc=\"8MiB/s\"/>"));
-        // Eight slots, or one credit; each time the kernel's answer.
-        assert_eq!((open.interrupts, limited.interrupts), (9, 2));
-        // The bucket makes no difference, as TileMux borrows: 7 interrupts of 400 cycles at 2 GHz less.
-        let difference = open.response.unwrap() - limited.response.unwrap();
-        assert_eq!(difference, 7 * 200);
+        let beside = |inside: &str| {
+            response(&format!(
+                "<app name=\"b\" tile=\"2\" program=\"p\"><rgate name=\"in\" slots=\"32\"/>{inside}</app>\
+                 <app name=\"c\" tile=\"3\" program=\"p\"><sgate name=\"s\" to=\"b\" credits=\"unlimited\"/></app>"
+            ))
+        };
+        let quiet = response("<app name=\"b\" tile=\"2\" program=\"p\"/>");
+        // No message for it interrupts, and TileMux borrows of its bucket.
+        assert_eq!(beside(""), quiet);
+        assert_eq!(beside("<limit noc=\"8MiB/s\"/>"), quiet);
         // 50 accesses under way, each some 60 ns by itself.
-        let alone = load(
-            "<app name=\"a\" tile=\"2\" program=\"p\"><cpu quota=\"1ms\" period=\"4ms\" priority=\"2\"/></app>",
-        );
-        let alone = tiles(&alone).unwrap()[0].reservations[0].response.unwrap();
-        let leave = open.response.unwrap() - 9 * 200 - alone;
+        let leave = quiet - response("");
         assert!((2_000..10_000).contains(&leave), "{leave}");
     }
 
@@ -551,12 +551,15 @@ mod tests {
         )))
         .unwrap();
         assert!(!refused[0].reservations[0].holds());
-        // And a switch for each job: (2 ms + 10 662 ns) * 10 / 15.
-        assert_eq!(refused[0].switch, 10_662);
-        assert_eq!(refused[0].reservations[0].unpaid, Some(1_340_442));
+        // And for each job two switches, one for a text's answer, and a message before and after its begin.
+        let (switch, received) = (10_662, 400);
+        assert_eq!(refused[0].switch, switch);
+        let extra = 3 * switch + 2 * received;
+        let greedy = (2_000_000 + extra) * 10;
+        assert_eq!(refused[0].reservations[0].unpaid, Some(greedy.div_ceil(15)));
         assert!(find("slow").response.unwrap() > 5_000_000);
-        // Three jobs, each with its switch and the interrupt by an answer for the other one.
-        assert_eq!(find("often").unpaid, Some(3 * (1_000_000 + 10_662 + 200)));
+        let often = 3 * (1_000_000 + extra);
+        assert_eq!(find("often").unpaid, Some(often));
         assert!(!find("often").holds());
     }
 }

@@ -388,3 +388,83 @@ fn the_repair_of_a_period_names_the_deadline() {
         assert_eq!(period.map(|r| r.with_deadline), Some(moves), "{deadline}");
     }
 }
+
+/// 20 000 accesses of 100 ns take 2 ms, and the cost, which contains them, is 1 ms.
+#[test]
+fn accesses_that_a_cost_cannot_contain_are_noted() {
+    let notes = |cost: &str| {
+        judged(&format!(
+            "<processors count=\"1\" policy=\"fixed-priority\"/><memguard period=\"1ms\" access=\"100ns\"/>\
+             <share core=\"0\" budget=\"1000\"/>\
+             <task name=\"a\" period=\"100ms\" cost=\"{cost}\" accesses=\"20000\" core=\"0\"/>"
+        ))
+        .notes
+    };
+    assert!(notes("2ms").is_empty());
+    let [note] = &notes("1ms")[..] else {
+        panic!("one note")
+    };
+    assert!(
+        note.contains("those of a take longer than the cost"),
+        "{note}"
+    );
+}
+
+fn judged_system(inside: &str) -> bulkhead_analysis::plan::system::Verdict {
+    let text = format!("<system name=\"s\" platform=\"tiled-gem5\">{inside}</system>");
+    let system = bulkhead_model::load_system_text("case", &text, &Default::default());
+    let system = system.unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+    bulkhead_analysis::plan::system::judge(&system).unwrap()
+}
+
+/// Without a budget it comes after all who have one: it is judged or named, never silently left out.
+#[test]
+fn a_task_that_comes_last_is_named() {
+    let named = |a: &str| {
+        let verdict = judged_system(&format!(
+            "<tilemux tile=\"6\" policy=\"realtime\"/><domain name=\"d\">\
+             <app name=\"a\" tile=\"6\" program=\"p\">{a}<task period=\"10ms\" cost=\"9ms\"/></app>\
+             <app name=\"c\" tile=\"6\" program=\"p\"><task period=\"10ms\" cost=\"5ms\"/></app></domain>"
+        ));
+        let names: Vec<String> = verdict
+            .unjudged
+            .iter()
+            .map(|one| one.what.clone())
+            .collect();
+        let because = verdict
+            .unjudged
+            .iter()
+            .all(|one| one.because.contains("it comes last"));
+        (names, because, verdict.all().count())
+    };
+    let quota = "<cpu quota=\"9500us\" period=\"10ms\"/>";
+    assert_eq!(named(quota), (vec!["task c".to_owned()], true, 2));
+    let none = ["task a", "task c"].map(str::to_owned).to_vec();
+    assert_eq!(named(""), (none, true, 0));
+}
+
+/// What lies on the way of a flow from an application to itself over others is not in its own job.
+#[test]
+fn a_flow_that_comes_back_over_others_is_not_one_job() {
+    let app = |name: &str, tile: u8, to: &str| {
+        let gate = match to {
+            "" => String::new(),
+            to => format!("<sgate name=\"to\" to=\"{to}\"/>"),
+        };
+        format!(
+            "<app name=\"{name}\" tile=\"{tile}\" program=\"p\"><rgate name=\"in\"/>{gate}\
+             <task period=\"1ms\" cost=\"90us\"/></app>"
+        )
+    };
+    let judged = |back: &str| {
+        judged_system(&format!(
+            "<domain name=\"d\">{}{}</domain><flow name=\"f\" from=\"a\" to=\"a\" deadline=\"500us\"/>",
+            app("a", 2, "b"),
+            app("b", 3, back)
+        ))
+    };
+    let (there, round) = (judged(""), judged("a"));
+    assert!(there.unjudged.is_empty(), "{:?}", there.unjudged);
+    assert_eq!(round.unjudged.len(), 1);
+    assert!(round.unjudged[0].because.contains("leads from there back"));
+}

@@ -156,7 +156,7 @@ fn shared_tiles_get_policies_slices_and_quotas() {
     );
     assert!(
         // The switches that its jobs pay for are in it.
-        planned.contains(r#"<cpu quota="2053710ns" period="10000000ns"/>"#),
+        planned.contains(r#"<cpu quota="2032786ns" period="10000000ns"/>"#),
         "{planned}"
     );
     // What was written holds by itself.
@@ -260,4 +260,33 @@ fn applications_share_what_may_be_shared() {
     assert_eq!(csv.status.code(), Some(2));
     let policy = bulkhead(folder.path(), &["plan", "m.xml", "--policy", "edf"]);
     assert_eq!(policy.status.code(), Some(2));
+}
+
+#[test]
+fn quotas_that_do_not_fit_are_said_of_the_tile() {
+    let folder = tempfile::tempdir().unwrap();
+    let app = |name: &str, cpu: &str, cost: &str| {
+        format!(
+            "<app name=\"{name}\" tile=\"6\" program=\"adversary/memcpy\" background=\"true\">{cpu}<task period=\"10ms\" cost=\"{cost}\"/></app>"
+        )
+    };
+    let description = format!(
+        "<system name=\"q\" platform=\"tiled-gem5\"><tilemux tile=\"6\" policy=\"realtime\"/><domain name=\"d\">{}{}</domain></system>",
+        app("a", "<cpu quota=\"9500us\" period=\"10ms\"/>", "9ms"),
+        app("c", "", "5ms")
+    );
+    std::fs::write(folder.path().join("system.xml"), description).unwrap();
+    let checked = text(&bulkhead(folder.path(), &["check", "system.xml"]).stdout);
+    assert!(
+        checked.contains("task c, because it has no <cpu>"),
+        "{checked}"
+    );
+    let planned = bulkhead(folder.path(), &["plan", "system.xml"]);
+    assert_eq!(planned.status.code(), Some(2));
+    let said = text(&planned.stderr);
+    assert!(!said.contains("--set"), "{said}");
+    assert!(
+        said.contains("tile 6: what its tasks without a <cpu> need"),
+        "{said}"
+    );
 }

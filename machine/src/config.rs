@@ -438,13 +438,10 @@ impl PlatformConfig {
     }
 
     /// Whether the bytes of memory are in the lines of the caches and come and go with them. Otherwise memory is flat: all bytes are
-    /// current in the memory tiles at once, and caches only decide what an access costs. Data transfer units, network
-    /// cards and tiles that share memory need that still (decision record 0003).
+    /// current in the memory tiles at once, and caches only decide what an access costs. Data transfer units and network
+    /// cards need that still (decision record 0003).
     pub fn lines_hold_data(&self) -> bool {
-        let one = self.tiles.len() == 1;
-        self.kind == PlatformKind::Bare
-            && one
-            && self.tiles.iter().all(|t| t.network_card.is_none())
+        self.kind == PlatformKind::Bare && self.tiles.iter().all(|t| t.network_card.is_none())
     }
 
     fn validate_cable(&self, index: usize, cable: &CableConfig) -> Result<(), String> {

@@ -44,6 +44,8 @@ pub struct Fabric {
     processing: usize,
     /// The earliest decision of a memory controller.
     decision: Tick,
+    /// The time of the last event.
+    now: Tick,
     /// Lines hold data: memory gives and takes the bytes of a line when it serves the request.
     lines_hold_data: bool,
     /// For each processing tile: its requests without answer, and the requests on their way to it.
@@ -76,6 +78,7 @@ impl Fabric {
             arrivals: EventQueue::new(),
             processing: config.tiles.len(),
             decision: Tick::MAX,
+            now: 0,
             lines_hold_data: config.lines_hold_data(),
             busy: vec![0; config.tiles.len()],
         }
@@ -96,6 +99,11 @@ impl Fabric {
         let ends = [packet.source, packet.destination].map(|id| self.network.position(id));
         let request = !packet.kind.is_response();
         let head = self.network.inject(at, packet)?;
+        assert!(
+            !self.lines_hold_data || head >= self.now,
+            "a packet enters the network at {head}, which has gone on to {}",
+            self.now
+        );
         if request {
             for position in ends.into_iter().flatten() {
                 if let Some(busy) = self.busy.get_mut(position) {
@@ -114,6 +122,7 @@ impl Fabric {
 
     /// Processes the next event; gives a packet that will arrive at a processing tile.
     pub fn step(&mut self) -> Option<Delivery> {
+        self.now = self.next_time();
         let packets = self.network.next_time().min(self.arrivals.next_time());
         if self.decision < packets {
             self.decide();

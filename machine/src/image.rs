@@ -443,13 +443,15 @@ impl Resolver {
         addr2line::Context::from_dwarf(dwarf).ok()
     }
 
+    /// Whether an address is in the program's code.
+    pub fn is_code(&self, address: u64) -> bool {
+        let inside = |&(start, end): &(u64, u64)| (start..end).contains(&address);
+        self.code.iter().any(inside)
+    }
+
     /// What is known about an address; empty if nothing is.
     pub fn resolve(&self, pc: u64) -> Location {
-        if !self
-            .code
-            .iter()
-            .any(|&(start, end)| (start..end).contains(&pc))
-        {
+        if !self.is_code(pc) {
             return Location::default();
         }
         let line = self.lines.as_ref().and_then(|c| c.find_location(pc).ok()?);
@@ -464,9 +466,8 @@ impl Resolver {
     /// The functions that an address is in by inlining, the innermost first, each with the place in it; the last one is the function of
     /// [`Resolver::resolve`]. Empty if nothing is known.
     pub fn inlined(&self, pc: u64) -> Vec<Location> {
-        let inside = |&(start, end): &(u64, u64)| (start..end).contains(&pc);
         let lines = self.lines.as_ref();
-        let Some(lines) = lines.filter(|_| self.code.iter().any(inside)) else {
+        let Some(lines) = lines.filter(|_| self.is_code(pc)) else {
             return Vec::new();
         };
         let Ok(mut frames) = lines.find_frames(pc).skip_all_loads() else {
@@ -502,6 +503,8 @@ impl Resolver {
         Some((format!("{:#}", rustc_demangle::demangle(name)), pc - start))
     }
 }
+
+pub mod unwind;
 
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ use crate::observe::{Marker, Observer};
 use crate::statistics::{CacheReport, HartReport, LinkReport, MemoryReport, Statistics};
 use crate::tile::{End, Tile};
 use crate::timeline::Timeline;
-use crate::types::{Tick, TileId};
+use crate::types::{Owner, Tick, TileId};
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use cables::Cables;
 use sha2::{Digest, Sha256};
@@ -489,6 +489,12 @@ impl Machine {
     /// Takes the observer away, to get the trace from it.
     pub fn take_observer(&mut self) -> Option<Box<dyn Observer>> {
         self.fabric.observer.take()
+    }
+
+    /// Bytes that each link carried by owner, by number of the link. They are in no statistics: their sums are.
+    pub fn carried(&self) -> Vec<Vec<(Owner, u64)>> {
+        let links = self.fabric.network.carried();
+        links.map(<[_]>::to_vec).collect()
     }
 
     /// All counters.

@@ -123,6 +123,12 @@ pub enum Problem {
         /// Their name.
         name: String,
     },
+    /// A name that results use for something else.
+    #[error("`{name}` is no name for an application or a manager")]
+    Reserved {
+        /// The name.
+        name: String,
+    },
     /// Several applications on a tile that is for one.
     #[error("tile {tile} cannot be shared: `{first}` and `{second}` are both placed on it")]
     TileNotShared {
@@ -318,6 +324,7 @@ impl Problem {
             Self::OutOfRange { .. } => "model::out-of-range",
             Self::Unknown { .. } => "model::unknown-reference",
             Self::Duplicate { .. } => "model::duplicate-name",
+            Self::Reserved { .. } => "model::reserved-name",
             Self::TileNotShared { .. } => "model::tile-not-shared",
             Self::TileNotUsable { .. } => "model::tile-not-usable",
             Self::Unit { .. } => "model::unit",

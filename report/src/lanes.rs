@@ -3,7 +3,8 @@
 //! Why it exists: with a row for each task and time running to the right, a reader sees at once which task is late, and why. What it
 //! deliberately does not know: what is drawn; analyses.
 
-use super::plot::{FONT, SIZE, failed, scalable, tick};
+use super::plot::{FONT, SIZE, failed, scalable};
+use super::scale::{Scale, tick};
 use crate::Error;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -175,17 +176,13 @@ fn draw(
 pub fn picture(frame: &Frame<'_>, lanes: &[Lane]) -> Result<String, Error> {
     let (from, to) = frame.range;
     if frame.logarithmic {
-        drawn(frame, lanes, (from..to).log_scale())
+        drawn(frame, lanes, Scale::logarithmic([from, to].into_iter()))
     } else {
-        drawn(frame, lanes, from..to)
+        drawn(frame, lanes, Scale::linear(from..to))
     }
 }
 
-fn drawn<X>(frame: &Frame<'_>, lanes: &[Lane], times: X) -> Result<String, Error>
-where
-    X: plotters::coord::ranged1d::AsRangedCoord<Value = f64>,
-    X::CoordDescType: plotters::coord::ranged1d::ValueFormatter<f64>,
-{
+fn drawn(frame: &Frame<'_>, lanes: &[Lane], times: Scale) -> Result<String, Error> {
     let count = u32::try_from(lanes.len().max(1)).map_err(failed)?;
     let left = width(lanes.iter().map(|lane| short(&lane.name).chars().count()));
     let right = 16 + width(lanes.iter().map(|lane| lane.aside.chars().count()));

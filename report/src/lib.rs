@@ -8,11 +8,14 @@
 #![warn(missing_docs)]
 
 pub mod audit;
+pub mod book;
+pub mod chip;
 pub mod distribution;
 mod error;
 pub mod format;
 mod lanes;
 pub mod page;
+pub mod palette;
 pub mod placement;
 pub mod plan;
 pub mod plan_page;
@@ -22,6 +25,7 @@ pub mod plot;
 pub mod result;
 #[cfg(test)]
 mod sample;
+mod scale;
 pub mod table;
 pub mod verdict;
 

@@ -3,11 +3,13 @@
 //! What it deliberately does not know: a browser's scripts; there are none.
 
 use super::format::{grouped, share, span};
-use super::plot::{Axes, Bar, Mark, Series, bars, chart, cumulative};
+use super::plot::{Axes, Bar, Mark, Series, Upright, application_bars, chart, cumulative};
 use super::table::{FLOW_BOUND, added, culprits, frames_of, percentile, unbounded, victims};
 use crate::Error;
-use crate::distribution::note;
-use crate::result::{FlowResult, RunResult, VariantResult};
+use crate::book::{BOUNDS, Book, FLOWS, FRAMES, LEDGER, TASKS};
+use crate::distribution::{note, shown};
+use crate::palette::{ITSELF, Palette};
+use crate::result::{Distribution, FlowResult, RunResult, Sample, VariantResult};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::BTreeMap;
 
@@ -20,7 +22,7 @@ table { border-collapse: collapse; margin: .8rem 0; font-size: .92rem; font-vari
 th { text-align: right; font-weight: 600; color: var(--soft); border-bottom: 2px solid var(--line); padding: .25rem .7rem; }
 td { text-align: right; padding: .25rem .7rem; border-bottom: 1px solid var(--line); } th:first-child, td:first-child, td.text, th.text { text-align: left; padding-left: 0; }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; } svg { width: 100%; height: auto; } .scroll { overflow-x: auto; }
-details summary { cursor: pointer; color: var(--soft); margin: .5rem 0; }
+td { white-space: nowrap; } td.text { white-space: normal; min-width: 6rem; } details summary { cursor: pointer; color: var(--soft); margin: .5rem 0; }
 ";
 
 /// A whole page around `body`.
@@ -45,21 +47,22 @@ pub fn picture(svg: String) -> Markup {
     PreEscaped(svg)
 }
 
-/// The report of a run. `notes`: remarks on the files beside the page, a line each.
+/// The report of a run. `notes`: remarks on the files beside the page, a line each; `book`: where the book is.
 ///
 /// # Errors
 /// If a plot cannot be drawn.
-pub fn report(result: &RunResult, notes: &[String]) -> Result<String, Error> {
+pub fn report(result: &RunResult, notes: &[String], book: &Book) -> Result<String, Error> {
     let title = format!("{} - Bulkhead", result.system);
     let verdict = html! {
         (result.whole_verdict().markup(&result.happened()))
         @for note in notes { p.soft { (note) } }
     };
-    Ok(page(&title, &chip(result, &verdict)?))
+    Ok(page(&title, &chip(result, &verdict, book)?))
 }
 
 /// The report of one chip, and of the one behind its cable. `head` speaks of both.
-fn chip(result: &RunResult, head: &Markup) -> Result<Markup, Error> {
+fn chip(result: &RunResult, head: &Markup, book: &Book) -> Result<Markup, Error> {
+    let palette = Palette::of(result);
     let flows: Vec<&str> = names(
         result
             .variants
@@ -73,19 +76,20 @@ fn chip(result: &RunResult, head: &Markup) -> Result<Markup, Error> {
             .flat_map(|v| v.spans.iter().map(|s| s.application.as_str())),
     );
     let peer = result.peer.as_ref();
-    let peer = peer.map(|peer| chip(peer, &html! {})).transpose()?;
+    let peer = peer.map(|peer| chip(peer, &html! {}, book)).transpose()?;
     Ok(html! {
         h1 { (result.system) }
         p.soft { "on " (result.platform) "; " (result.variants.len()) " variants; cycles are those of the user tiles' harts ("
             (format!("{:.0} MHz", result.ticks_per_second as f64 / result.cycle_ticks.max(1) as f64 / 1e6)) ")" }
         (head)
         @if let Some(peer) = &result.peer { (neighbour(peer)) }
-        @for flow in &flows { (flow_section(result, flow)?) }
+        @for flow in &flows { (flow_section(result, flow, book)?) }
         @if !spans.is_empty() { (span_section(result, &spans)?) }
-        (blame_section(result, &flows)?)
-        (request_section(result))
-        (frame_section(result))
-        (task_section(result))
+        (crate::chip::section(result, &palette, book))
+        (blame_section(result, &flows, &palette, book)?)
+        (request_section(result, book))
+        (frame_section(result, book))
+        (task_section(result, book))
         (tile_section(result))
         (provenance_section(result))
         @if let Some(peer) = peer { (peer) }
@@ -110,19 +114,48 @@ fn neighbour(peer: &RunResult) -> Markup {
     }
 }
 
-fn frame_section(result: &RunResult) -> Markup {
+fn frame_section(result: &RunResult, book: &Book) -> Markup {
     let all = frames_of(result);
     html! {
         @if !all.is_empty() {
             h2 { "Frames of network cards" }
-            p.soft { "Received frames reached a driver; dropped frames found no buffer, no room, or no listener." }
+            p.soft { "Received frames reached a driver; dropped frames found no buffer, no room, or no listener. " (book.more(FRAMES)) }
             div.scroll { table {
-                tr { th { "variant" } th { "tile" } th { "sent" } th { "received" } th { "dropped" } th { "malformed" } }
+                tr { th { "variant" } th { "tile" } th { "sent" } th { "received" } th { "dropped" } th { "malformed" } th { "out" } th { "in" } }
                 @for (variant, tile, counts) in &all {
-                    tr { td { (variant) } td { (tile) } @for count in counts { td { (grouped(*count)) } } }
+                    tr { td { (variant) } td { (tile) } @for count in counts { td { (grouped(*count)) } }
+                        @for rate in frame_rates(result, variant, *tile) { td { (rate) } } }
                 }
             } }
         }
+    }
+}
+
+/// What a card sent and received a second, averaged over the run.
+fn frame_rates(result: &RunResult, variant: &str, tile: u16) -> [String; 2] {
+    let variant = result.variants.iter().find(|one| one.name == variant);
+    ["bytes sent", "bytes received"].map(|counter| {
+        let of = |variant: &VariantResult| {
+            let tile = variant.tiles.iter().find(|one| one.tile == tile)?;
+            let counter = tile.counters.iter().find(|one| one.name == counter)?;
+            let seconds = result.microseconds(variant.ticks) / 1e6;
+            Some(bits(counter.value, seconds))
+        };
+        variant.and_then(of).unwrap_or_else(|| "-".to_owned())
+    })
+}
+
+/// The rate of a link, in bits a second as links have it.
+fn bits(bytes: u64, seconds: f64) -> String {
+    let bits = if seconds > 0.0 {
+        bytes as f64 * 8.0 / seconds
+    } else {
+        0.0
+    };
+    match bits {
+        b if b >= 1e9 => format!("{:.2} Gbit/s", b / 1e9),
+        b if b >= 1e6 => format!("{:.1} Mbit/s", b / 1e6),
+        b => format!("{:.1} kbit/s", b / 1e3),
     }
 }
 
@@ -135,43 +168,61 @@ fn with_flow<'a>(result: &'a RunResult, name: &str) -> Vec<(&'a VariantResult, &
         .collect()
 }
 
-fn flow_section(result: &RunResult, name: &str) -> Result<Markup, Error> {
+/// A distribution in the legend: its middle and its end, so that nobody has to read them off the curve.
+fn named(result: &RunResult, variant: &str, of: &Distribution) -> String {
+    let us = |ticks| format!("{:.2}", result.microseconds(ticks));
+    let middle = shown(50, of.count, || format!("median {}, ", us(of.p50)));
+    let middle = middle.trim_start_matches('-');
+    format!("{variant}: {middle}worst {} us", us(of.max))
+}
+
+fn latencies(result: &RunResult, samples: &[Sample]) -> Vec<f64> {
+    let all = samples.iter();
+    all.map(|sample| result.microseconds(sample.latency))
+        .collect()
+}
+
+fn flow_section(result: &RunResult, name: &str, book: &Book) -> Result<Markup, Error> {
     let rows = with_flow(result, name);
     let Some((_, first)) = rows.first() else {
         return Ok(html! {});
     };
-    // A deadline far above all samples would press them onto the axis; the text names it anyway.
+    // A deadline far above all samples would press them onto the axis; the distribution and the text have it anyway.
     let highest = rows.iter().map(|(_, f)| f.latency.max).max().unwrap_or(0);
-    let deadline = first
+    let near = first
         .deadline
         .filter(|d| *d <= highest.saturating_mul(3))
         .map(|d| ("deadline".to_owned(), result.microseconds(d)));
-    let latencies = |flow: &FlowResult| -> Vec<f64> {
-        flow.samples
-            .iter()
-            .map(|s| result.microseconds(s.latency))
-            .collect()
-    };
-    let distribution: Vec<Series> = rows
-        .iter()
+    let seen = rows.iter().filter(|(_, f)| !f.samples.is_empty());
+    let distribution: Vec<Series> = seen
+        .clone()
         .map(|(v, f)| Series {
-            name: v.name.clone(),
-            points: cumulative(&latencies(f)),
+            name: named(result, &v.name, &f.latency),
+            points: cumulative(&latencies(result, &f.samples)),
         })
         .collect();
-    let over_time: Vec<Series> = rows
-        .iter()
+    let bounds = seen.clone().enumerate().filter_map(|(series, (v, f))| {
+        let x = result.microseconds(f.bound.as_ref()?.ticks);
+        Some(Upright {
+            name: format!("bound, {}: {x:.1} us", v.name),
+            x,
+            series: Some(series),
+        })
+    });
+    let deadline = first.deadline.map(|ticks| Upright {
+        name: format!("deadline: {}", span(result.microseconds(ticks))),
+        x: result.microseconds(ticks),
+        series: None,
+    });
+    let begin = |s: &Sample| result.microseconds(s.begin) / 1000.0;
+    let over_time: Vec<Series> = seen
+        .clone()
         .map(|(v, f)| Series {
             name: v.name.clone(),
             points: f
                 .samples
                 .iter()
-                .map(|s| {
-                    (
-                        result.microseconds(s.begin) / 1000.0,
-                        result.microseconds(s.latency),
-                    )
-                })
+                .map(|s| (begin(s), result.microseconds(s.latency)))
                 .collect(),
         })
         .collect();
@@ -179,15 +230,14 @@ fn flow_section(result: &RunResult, name: &str) -> Result<Markup, Error> {
         x: "end-to-end latency in us",
         y: "samples at or below in %",
         log_x: true,
-        legend_below: true,
-        levels: Vec::new(),
+        uprights: bounds.chain(deadline).collect(),
+        ..Axes::default()
     };
     let time_axes = Axes {
         x: "begin in ms of simulated time",
         y: "latency in us",
-        log_x: false,
-        legend_below: false,
-        levels: deadline.into_iter().collect(),
+        levels: near.into_iter().collect(),
+        ..Axes::default()
     };
     Ok(html! {
         h2 { "Flow " (name) ": " (first.from) " to " (first.to) }
@@ -198,7 +248,7 @@ fn flow_section(result: &RunResult, name: &str) -> Result<Markup, Error> {
         p.soft { "Latencies in cycles, with microseconds in brackets. Percentiles are values that were observed (nearest rank). "
             @if rows.iter().any(|(_, f)| f.bound.is_some()) { (FLOW_BOUND) " " }
             (note(&[50, 99], rows.iter().map(|(_, f)| f.latency.count)).unwrap_or_default())
-            @if let Some(d) = first.deadline { " Deadline: " (span(result.microseconds(d))) "." } }
+            @if let Some(d) = first.deadline { " Deadline: " (span(result.microseconds(d))) "." } " " (book.more(FLOWS)) }
         h3 { "Distribution" }
         (picture(chart(&cumulative_axes, &distribution, Mark::Line)?))
         h3 { "Over time" }
@@ -244,21 +294,15 @@ fn span_section(result: &RunResult, applications: &[&str]) -> Result<Markup, Err
                     .map(move |s| (v, s))
             })
             .map(|(v, s)| Series {
-                name: v.name.clone(),
-                points: cumulative(
-                    &s.samples
-                        .iter()
-                        .map(|s| result.microseconds(s.latency))
-                        .collect::<Vec<_>>(),
-                ),
+                name: named(result, &v.name, &s.latency),
+                points: cumulative(&latencies(result, &s.samples)),
             })
             .collect();
         let axes = Axes {
             x: "span in us",
             y: "samples at or below in %",
             log_x: true,
-            legend_below: true,
-            levels: Vec::new(),
+            ..Axes::default()
         };
         charts.push((application, chart(&axes, &series, Mark::Line)?));
     }
@@ -278,7 +322,12 @@ fn span_section(result: &RunResult, applications: &[&str]) -> Result<Markup, Err
 }
 
 /// What made the applications of the flows wait; if there is no flow, all applications.
-fn blame_section(result: &RunResult, flows: &[&str]) -> Result<Markup, Error> {
+fn blame_section(
+    result: &RunResult,
+    flows: &[&str],
+    palette: &Palette,
+    book: &Book,
+) -> Result<Markup, Error> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for name in flows {
         if let Some((_, flow)) = with_flow(result, name).first() {
@@ -333,12 +382,15 @@ fn blame_section(result: &RunResult, flows: &[&str]) -> Result<Markup, Error> {
                     .collect(),
             })
             .collect();
-        pictures.push((title, bars("waiting in all, in us", &parts, &rows, true)?));
+        pictures.push((
+            title,
+            application_bars("waiting in all, in us", &parts, palette, &rows)?,
+        ));
     }
     Ok(html! {
         h2 { "Who caused the delays" }
         p.soft { "Every cycle that a request waited, or an application was ready and did not have the processor, by whom it waited for; the sum over all requests of the applications. "
-            "From the machine's interference ledger: nothing is sampled or estimated." }
+            "From the machine's interference ledger: nothing is sampled or estimated. " (book.more(LEDGER)) }
         @for (title, svg) in pictures { h3 { "Waiting of " (title) } (picture(svg)) }
         details { summary { "All entries" }
             div.scroll { table {
@@ -355,17 +407,18 @@ fn blame_name(culprit: &str, members: &[String]) -> String {
     // The TileMux of a tile of its own works for nobody else.
     let name = culprit.trim_end_matches(" (TileMux)");
     if members.iter().any(|m| m == name) {
-        "itself".to_owned()
+        ITSELF.to_owned()
     } else {
         culprit.to_owned()
     }
 }
 
-fn request_section(result: &RunResult) -> Markup {
+fn request_section(result: &RunResult, book: &Book) -> Markup {
     let any = result.variants.iter().any(|v| !v.requests.is_empty());
     html! {
         @if any {
             h2 { "Worst requests beside their bounds" }
+            p.soft { (book.more(BOUNDS)) }
             div.scroll { table {
                 tr { th { "variant" } th.text { "application" } th.text { "request" } th.text { "to" } th { "count" } th { "worst" } th { "bound" } th { "worst / bound" } th { "wait for tokens" } }
                 @for variant in &result.variants { @for r in &variant.requests {
@@ -413,13 +466,13 @@ fn methods(result: &RunResult) -> Markup {
     }
 }
 
-fn task_section(result: &RunResult) -> Markup {
+fn task_section(result: &RunResult, book: &Book) -> Markup {
     let any = result.variants.iter().any(|v| !v.tasks.is_empty());
     html! {
         @if any {
             h2 { "Jobs of tasks" }
             p.soft { "As programs mark them, from release to completion. A miss is a job that is late by its own account, complete later than its deadline "
-                "after its release, or never complete." }
+                "after its release, or never complete. " (book.more(TASKS)) }
             div.scroll { table {
                 tr { th { "variant" } th.text { "task" } th { "jobs" } th { "misses" } th { "allowed" } th { "worst" } th { "deadline" } }
                 @for v in &result.variants { @for task in &v.tasks {

@@ -10,7 +10,7 @@ use super::plan::{
 };
 use crate::Error;
 use crate::format::span;
-use bulkhead_analysis::plan::instant::{CriticalInstant, Group, instants};
+use bulkhead_analysis::plan::instant::{CriticalInstant, Group, Part, instants};
 use bulkhead_analysis::plan::repair::Repair;
 use bulkhead_analysis::plan::system::complete::{Run, SystemRepair};
 use bulkhead_analysis::plan::{Choice, Constraint, Kind, Plan};
@@ -452,6 +452,7 @@ fn gantt(plan: &Plan, schedule: &CriticalInstant, together: bool) -> Result<Stri
         for run in schedule.runs.iter().filter(|run| run.row == index) {
             let ink = match row.task {
                 _ if run.late => Ink::Late,
+                Some(_) if run.part != Part::Runs => Ink::Bound,
                 Some(_) => Ink::Response,
                 None => Ink::Kernel,
             };
@@ -485,6 +486,9 @@ fn gantt(plan: &Plan, schedule: &CriticalInstant, together: bool) -> Result<Stri
         },
         sample(Ink::Response),
     )];
+    if schedule.runs.iter().any(|run| run.part != Part::Runs) {
+        legend.push(("loads before it runs, unloads after it", sample(Ink::Bound)));
+    }
     if schedule.runs.iter().any(|run| run.late) {
         legend.push(("runs after its deadline", sample(Ink::Late)));
     }

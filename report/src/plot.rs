@@ -3,7 +3,11 @@
 //! What it deliberately does not know: what is plotted.
 
 use crate::Error;
+use crate::palette::Palette;
+use crate::scale::{Scale, tick};
+use plotters::element::DashedPathElement;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Display;
 use std::ops::Range;
 
@@ -19,9 +23,20 @@ const COLOURS: [RGBColor; 9] = [
     RGBColor(0, 0, 0),
     RGBColor(136, 34, 85),
 ];
+/// Dash and gap of the first curves, in pixels: where they lie upon each other, the one below looks out of the gaps.
+const DASHES: [(i32, i32); 5] = [SOLID, (11, 7), (3, 5), (18, 5), (7, 12)];
+const SOLID: (i32, i32) = (1, 0);
+/// Deadlines and limits.
+const LIMIT: RGBColor = RGBColor(180, 30, 30);
+/// Words.
+const INK: RGBColor = RGBColor(28, 36, 48);
 /// Width and height of a picture, in pixels before the page scales it.
 pub(crate) const SIZE: (u32, u32) = (760, 360);
 pub(crate) const FONT: &str = "sans-serif";
+/// Height of a line of the legend, and the width of a character and of a sample in it.
+const LEGEND: i32 = 20;
+const CHARACTER: i32 = 7;
+const SAMPLE: i32 = 34;
 
 fn colour(index: usize) -> RGBColor {
     COLOURS[index % COLOURS.len()]
@@ -51,18 +66,29 @@ pub enum Mark {
 }
 
 /// Axes of a picture.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axes<'a> {
     /// Label with unit.
     pub x: &'a str,
     /// Label with unit.
     pub y: &'a str,
-    /// Logarithmic x axis; all x must be positive.
+    /// Logarithmic x axis, which its label says; all x must be positive.
     pub log_x: bool,
     /// Horizontal lines with a name: deadlines, limits.
     pub levels: Vec<(String, f64)>,
-    /// The legend is at the lower right, where a rising curve leaves room, not at the upper right.
-    pub legend_below: bool,
+    /// Vertical lines.
+    pub uprights: Vec<Upright>,
+}
+
+/// A vertical line: a bound of a series, or a deadline of all of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Upright {
+    /// Name in the legend.
+    pub name: String,
+    /// Where.
+    pub x: f64,
+    /// Number of the series whose colour it has; none for a deadline.
+    pub series: Option<usize>,
 }
 
 fn range(values: impl Iterator<Item = f64>, from_zero: bool) -> Range<f64> {
@@ -89,102 +115,158 @@ fn range(values: impl Iterator<Item = f64>, from_zero: bool) -> Range<f64> {
     }
 }
 
-/// A number on an axis without needless digits.
-pub(crate) fn tick(value: &f64) -> String {
-    let magnitude = value.abs();
-    if magnitude >= 100.0 || *value == value.round() {
-        format!("{value:.0}")
-    } else if magnitude >= 1.0 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.3}")
+/// A line of the legend: how it is drawn, and its name.
+enum Sample {
+    Line(RGBColor, (i32, i32)),
+    Mark(RGBColor, usize),
+    Box(RGBColor),
+}
+
+/// Entries beside each other, in as many lines as they need: begin of each, its line, and how many lines there are.
+fn flow(names: &[&str], width: i32) -> (Vec<(i32, i32)>, i32) {
+    let (mut x, mut line, mut places) = (0, 0, Vec::new());
+    for name in names {
+        let wide = SAMPLE + 18 + CHARACTER * name.chars().count() as i32;
+        if x > 0 && x + wide > width {
+            (x, line) = (0, line + 1);
+        }
+        places.push((x, line));
+        x += wide;
     }
+    let lines = if names.is_empty() { 0 } else { line + 1 };
+    (places, lines)
+}
+
+fn words(at: HPos) -> TextStyle<'static> {
+    let mut style = TextStyle::from((FONT, 13).into_font()).pos(Pos::new(at, VPos::Center));
+    style.color = INK.to_backend_color();
+    style
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+
+/// Draws the legend above a picture, where no curve can hide it.
+fn legend(area: &Area<'_>, left: i32, entries: &[(Sample, &str)]) -> Result<(), Error> {
+    let names: Vec<&str> = entries.iter().map(|entry| entry.1).collect();
+    let (places, _) = flow(&names, SIZE.0 as i32 - left);
+    for ((sample, name), (x, nth)) in entries.iter().zip(places) {
+        let (x, y) = (left + x, 14 + LEGEND * nth);
+        match sample {
+            Sample::Line(ink, dash) => {
+                let ends = vec![(x, y), (x + SAMPLE - 6, y)];
+                line(area, ends, *dash, ink.stroke_width(3))?;
+                Ok(())
+            }
+            Sample::Mark(ink, shape) => area.draw(&mark((x + SAMPLE - 14, y), *shape, *ink)),
+            Sample::Box(ink) => {
+                let corners = [(x + 12, y - 5), (x + SAMPLE - 8, y + 5)];
+                area.draw(&Rectangle::new(corners, ink.filled()))
+            }
+        }
+        .map_err(failed)?;
+        let text = Text::new((*name).to_owned(), (x + SAMPLE, y), words(HPos::Left));
+        area.draw(&text).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// A line through points, with this dash and gap.
+fn line(
+    area: &Area<'_>,
+    points: Vec<(i32, i32)>,
+    (dash, gap): (i32, i32),
+    style: ShapeStyle,
+) -> Result<(), Error> {
+    if (dash, gap) == SOLID {
+        area.draw(&PathElement::new(points, style))
+    } else {
+        area.draw(&DashedPathElement::new(points, dash, gap, style))
+    }
+    .map_err(failed)
+}
+
+/// A point of the series with this number: circle, triangle, cross, square. They stay apart where they cover each other.
+fn mark((x, y): (i32, i32), series: usize, ink: RGBColor) -> PathElement<(i32, i32)> {
+    let corners: &[(i32, i32)] = match series % 4 {
+        0 => &[
+            (-4, 0),
+            (-3, -3),
+            (0, -4),
+            (3, -3),
+            (4, 0),
+            (3, 3),
+            (0, 4),
+            (-3, 3),
+            (-4, 0),
+        ],
+        1 => &[(0, -4), (4, 3), (-4, 3), (0, -4)],
+        2 => &[(-3, -3), (3, 3), (0, 0), (3, -3), (-3, 3)],
+        _ => &[(-3, -3), (3, -3), (3, 3), (-3, 3), (-3, -3)],
+    };
+    let points: Vec<(i32, i32)> = corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
+    PathElement::new(points, ink.stroke_width(2))
+}
+
+fn dash(series: usize) -> (i32, i32) {
+    DASHES[series % DASHES.len()]
 }
 
 /// Lines or dots over common axes.
-pub fn chart(axes: &Axes<'_>, series: &[Series], mark: Mark) -> Result<String, Error> {
-    let legend = if axes.legend_below {
-        SeriesLabelPosition::LowerRight
-    } else {
-        SeriesLabelPosition::UpperRight
-    };
-    chart_with(axes, series, mark, legend)
-}
-
-/// Lines that rise: the legend is at the upper left, where they leave room.
-pub fn rising(axes: &Axes<'_>, series: &[Series]) -> Result<String, Error> {
-    chart_with(axes, series, Mark::Line, SeriesLabelPosition::UpperLeft)
-}
-
-fn chart_with(
-    axes: &Axes<'_>,
-    series: &[Series],
-    mark: Mark,
-    legend: SeriesLabelPosition,
-) -> Result<String, Error> {
+///
+/// # Errors
+/// [`Error`] if it cannot be drawn.
+pub fn chart(axes: &Axes<'_>, series: &[Series], kind: Mark) -> Result<String, Error> {
     let xs = || series.iter().flat_map(|s| s.points.iter().map(|p| p.0));
-    let ys = series
-        .iter()
-        .flat_map(|s| s.points.iter().map(|p| p.1))
-        .chain(axes.levels.iter().map(|level| level.1));
-    let y = range(ys, true);
-    if axes.log_x {
-        let x = range(xs(), false);
-        // Without points there is nothing to take a logarithm of.
-        let low = xs().filter(|x| *x > 0.0).fold(x.end, f64::min) * 0.9;
-        // Labels count from a power of ten; without one in the range there would be none.
-        let power = 10f64.powf(low.log10().floor());
-        let low = if power * 10.0 > x.end * 1.1 {
-            power
-        } else {
-            low
-        };
-        draw(
-            axes,
-            series,
-            mark,
-            legend,
-            (low..x.end * 1.1).log_scale(),
-            y,
-            low,
-        )
+    let marked = xs().chain(axes.uprights.iter().map(|upright| upright.x));
+    let ys = series.iter().flat_map(|s| s.points.iter().map(|p| p.1));
+    let ys = ys.chain(axes.levels.iter().map(|level| level.1));
+    let x = if axes.log_x {
+        Scale::logarithmic(marked)
     } else {
-        let x = range(xs(), false);
-        let left = x.start;
-        draw(axes, series, mark, legend, x, y, left)
+        Scale::linear(range(marked, false))
+    };
+    let y = Scale::linear(range(ys, true));
+    let label = match axes.log_x {
+        true => format!("{} (logarithmic axis)", axes.x),
+        false => axes.x.to_owned(),
+    };
+    let mut entries: Vec<(Sample, &str)> = Vec::new();
+    for (index, one) in series.iter().enumerate() {
+        let sample = match kind {
+            Mark::Line => Sample::Line(colour(index), dash(index)),
+            Mark::Dots => Sample::Mark(colour(index), index),
+        };
+        entries.push((sample, &one.name));
     }
-}
-
-fn draw<X>(
-    axes: &Axes<'_>,
-    series: &[Series],
-    mark: Mark,
-    legend: SeriesLabelPosition,
-    x: X,
-    y: Range<f64>,
-    left: f64,
-) -> Result<String, Error>
-where
-    X: plotters::coord::ranged1d::AsRangedCoord<Value = f64>,
-    X::CoordDescType: plotters::coord::ranged1d::ValueFormatter<f64>,
-{
+    for upright in &axes.uprights {
+        let ink = upright.series.map_or(LIMIT, colour);
+        entries.push((Sample::Line(ink, (2, 3)), &upright.name));
+    }
+    for (name, _) in &axes.levels {
+        entries.push((Sample::Line(LIMIT, (6, 4)), name));
+    }
+    const LEFT: i32 = 72;
+    let names: Vec<&str> = entries.iter().map(|entry| entry.1).collect();
+    let above = 6 + LEGEND * flow(&names, SIZE.0 as i32 - LEFT).1;
     let mut svg = String::new();
     {
-        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let size = (SIZE.0, SIZE.1 + above as u32);
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        legend(&area, LEFT, &entries)?;
         let mut chart = ChartBuilder::on(&area)
             .margin(12)
+            .margin_top(above)
             .margin_right(24)
             .x_label_area_size(44)
-            .y_label_area_size(72)
+            .y_label_area_size(LEFT - 12)
             .build_cartesian_2d(x, y)
             .map_err(failed)?;
         chart
             .configure_mesh()
-            .disable_x_mesh()
             .light_line_style(WHITE)
             .bold_line_style(RGBColor(230, 230, 230))
             .axis_style(RGBColor(120, 120, 120))
-            .x_desc(axes.x)
+            .x_desc(label)
             .y_desc(axes.y)
             .x_label_formatter(&tick)
             .y_label_formatter(&tick)
@@ -192,57 +274,34 @@ where
             .axis_desc_style((FONT, 14))
             .draw()
             .map_err(failed)?;
+        let plot = chart.plotting_area();
+        let at = |x: f64, y: f64| plot.map_coordinate(&(x, y));
+        let (bottom, top) = (plot.get_pixel_range().1.end, plot.get_pixel_range().1.start);
+        let (left, right) = (plot.get_pixel_range().0.start, plot.get_pixel_range().0.end);
+        let line = |points: Vec<(i32, i32)>, dash, ink: RGBColor, wide: u32| {
+            line(&area, points, dash, ink.stroke_width(wide))
+        };
+        for upright in &axes.uprights {
+            let (x, ink) = (at(upright.x, 0.0).0, upright.series.map_or(LIMIT, colour));
+            line(vec![(x, top), (x, bottom)], (2, 3), ink, 2)?;
+        }
+        for (_, level) in &axes.levels {
+            let (_, y) = at(0.0, *level);
+            line(vec![(left, y), (right, y)], (6, 4), LIMIT, 1)?;
+        }
         for (index, one) in series.iter().enumerate() {
-            let ink = colour(index);
-            // Equal curves lie upon each other: what is below looks out on both sides.
-            let wider = match series.len() {
-                few @ 2..=4 => (few - 1 - index) as u32,
-                _ => 0,
-            };
-            let drawn = match mark {
-                Mark::Line => chart
-                    .draw_series(LineSeries::new(
-                        one.points.iter().copied(),
-                        ink.stroke_width(2 + wider),
-                    ))
-                    .map_err(failed)?,
-                Mark::Dots => chart
-                    .draw_series(
-                        one.points
-                            .iter()
-                            .map(|&p| Circle::new(p, 2 + wider as i32, ink.filled())),
-                    )
-                    .map_err(failed)?,
-            };
-            drawn
-                .label(one.name.as_str())
-                .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], ink.filled()));
+            let points: Vec<(i32, i32)> = one.points.iter().map(|&(x, y)| at(x, y)).collect();
+            if kind == Mark::Line && points.len() > 1 {
+                // A solid curve looks out on both sides of those that lie on it.
+                let wide = if dash(index) == SOLID { 5 } else { 3 };
+                line(points, dash(index), colour(index), wide)?;
+                continue;
+            }
+            for point in points {
+                area.draw(&mark(point, index, colour(index)))
+                    .map_err(failed)?;
+            }
         }
-        let right = series
-            .iter()
-            .flat_map(|s| s.points.iter().map(|p| p.0))
-            .fold(left, f64::max);
-        for (name, level) in &axes.levels {
-            let ink = RGBColor(180, 30, 30);
-            chart
-                .draw_series(DashedLineSeries::new(
-                    [(left, *level), (right, *level)],
-                    6,
-                    4,
-                    ink.stroke_width(1),
-                ))
-                .map_err(failed)?
-                .label(name.as_str())
-                .legend(move |(x, y)| Rectangle::new([(x, y - 1), (x + 12, y + 1)], ink.filled()));
-        }
-        chart
-            .configure_series_labels()
-            .background_style(WHITE.mix(0.85))
-            .border_style(RGBColor(220, 220, 220))
-            .label_font((FONT, 13))
-            .position(legend)
-            .draw()
-            .map_err(failed)?;
         area.present().map_err(failed)?;
     }
     Ok(scalable(svg))
@@ -273,79 +332,75 @@ pub fn cumulative(values: &[f64]) -> Vec<(f64, f64)> {
 pub struct Bar {
     /// Name at the axis.
     pub name: String,
-    /// Values in the order of the parts' names.
+    /// Values in the order of the parts' names; not a number where there is none.
     pub parts: Vec<f64>,
 }
 
-/// Horizontal bars, their parts stacked (`stacked`) or beside each other.
+/// Horizontal bars, their parts stacked (`stacked`) or beside each other, in colours by their numbers.
+///
+/// # Errors
+/// [`Error`] if it cannot be drawn.
 pub fn bars(x_label: &str, parts: &[String], rows: &[Bar], stacked: bool) -> Result<String, Error> {
-    let height = 70
-        + 26 * rows.len().max(1) as u32
-            * if stacked {
-                1
-            } else {
-                parts.len().max(1) as u32
-            }
-        + 20 * parts.len() as u32;
-    let end = rows
-        .iter()
-        .map(|row| {
-            if stacked {
-                row.parts.iter().sum::<f64>()
-            } else {
-                row.parts.iter().copied().fold(0.0, f64::max)
-            }
-        })
-        .fold(0.0, f64::max)
-        .max(1e-9);
-    let room = 20 * parts.len() as i32;
-    let label_width = 12
-        + 8 * rows
-            .iter()
-            .map(|row| row.name.chars().count())
-            .max()
-            .unwrap_or(0) as u32;
+    let inks = (0..parts.len()).map(colour).collect();
+    drawn_bars(x_label, parts, inks, rows, stacked)
+}
+
+/// Stacked bars whose parts are applications, in their colours.
+///
+/// # Errors
+/// [`Error`] if it cannot be drawn.
+pub fn application_bars(
+    x_label: &str,
+    parts: &[String],
+    palette: &Palette,
+    rows: &[Bar],
+) -> Result<String, Error> {
+    let inks = parts.iter().map(|name| palette.colour(name)).collect();
+    drawn_bars(x_label, parts, inks, rows, true)
+}
+
+fn drawn_bars(
+    x_label: &str,
+    parts: &[String],
+    inks: Vec<RGBColor>,
+    rows: &[Bar],
+    stacked: bool,
+) -> Result<String, Error> {
+    let lanes = if stacked { 1 } else { parts.len().max(1) };
+    let row_height = if stacked { 30 } else { 10 + 20 * lanes as u32 };
+    let ends = rows.iter().map(|row| match stacked {
+        true => row.parts.iter().sum::<f64>(),
+        false => row.parts.iter().copied().fold(0.0, f64::max),
+    });
+    let end = ends.fold(0.0, f64::max).max(1e-9);
+    let begin = rows.iter().flat_map(|row| row.parts.iter().copied());
+    let begin = begin.fold(0.0, f64::min);
+    let longest = rows.iter().map(|row| row.name.chars().count()).max();
+    let left = 20 + CHARACTER * longest.unwrap_or(0) as i32;
+    let samples = inks.iter().map(|ink| Sample::Box(*ink));
+    let entries: Vec<(Sample, &str)> = samples.zip(parts.iter().map(String::as_str)).collect();
+    let names: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let above = 6 + LEGEND * flow(&names, SIZE.0 as i32 - left).1;
+    let count = rows.len().max(1);
     let mut svg = String::new();
     {
+        let height = above as u32 + row_height * count as u32 + 66;
         let area = SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area();
-        let (legend, area_below) = area.split_vertically(room);
-        for (index, name) in parts.iter().enumerate() {
-            let y = 12 + 20 * index as i32;
-            legend
-                .draw(&Rectangle::new(
-                    [
-                        (label_width as i32 + 12, y - 5),
-                        (label_width as i32 + 24, y + 5),
-                    ],
-                    colour(index).filled(),
-                ))
-                .map_err(failed)?;
-            legend
-                .draw(&Text::new(
-                    name.clone(),
-                    (label_width as i32 + 30, y - 6),
-                    (FONT, 13),
-                ))
-                .map_err(failed)?;
-        }
-        let count = rows.len().max(1);
-        let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
-        let mut chart = ChartBuilder::on(&area_below)
+        legend(&area, left, &entries)?;
+        // Room for the number at the end of the longest bar.
+        let room = (end - begin) * 0.12;
+        let from = if begin < 0.0 { begin - room } else { 0.0 };
+        let mut chart = ChartBuilder::on(&area)
             .margin(12)
+            .margin_top(above)
             .margin_right(24)
             .x_label_area_size(40)
-            .y_label_area_size(label_width)
-            .build_cartesian_2d(0.0..end * 1.05, 0.0..count as f64)
+            .y_label_area_size(left - 12)
+            .build_cartesian_2d(
+                Scale::linear(from..end + room),
+                Scale::linear(0.0..count as f64),
+            )
             .map_err(failed)?;
-        let name_of = |y: &f64| {
-            // Rows run from top to bottom; labels stand at the middle of a row.
-            let row = count as f64 - y - 0.5;
-            if (row - row.round()).abs() < 1e-6 && row >= -0.1 {
-                names.get(row.round() as usize).cloned().unwrap_or_default()
-            } else {
-                String::new()
-            }
-        };
         chart
             .configure_mesh()
             .disable_y_mesh()
@@ -355,48 +410,60 @@ pub fn bars(x_label: &str, parts: &[String], rows: &[Bar], stacked: bool) -> Res
             .x_desc(x_label)
             .x_label_formatter(&tick)
             .y_labels(0)
-            .y_label_formatter(&name_of)
             .label_style((FONT, 13))
             .axis_desc_style((FONT, 14))
             .draw()
             .map_err(failed)?;
+        let plot = chart.plotting_area();
+        let at = |x: f64, y: f64| plot.map_coordinate(&(x, y));
         for (index, row) in rows.iter().enumerate() {
             let top = count as f64 - index as f64;
-            let mut from = 0.0;
-            let lane = 0.8 / row.parts.len().max(1) as f64;
-            for (part, &value) in row.parts.iter().enumerate() {
-                let corners = if stacked {
-                    let corners = [(from, top - 0.15), (from + value, top - 0.85)];
-                    from += value;
-                    corners
+            let lane = 0.88 / lanes as f64;
+            let mut sum = 0.0;
+            let all = row.parts.iter().copied().enumerate();
+            for (part, value) in all.filter(|(_, value)| value.is_finite()) {
+                let y = if stacked {
+                    top - 0.12
                 } else {
-                    let y = top - 0.1 - lane * part as f64;
-                    [(0.0, y), (value, y - lane * 0.9)]
+                    top - 0.06 - lane * part as f64
                 };
-                chart
-                    .draw_series(std::iter::once(Rectangle::new(
-                        corners,
-                        colour(part).filled(),
-                    )))
+                let (start, stop) = if stacked {
+                    (sum, sum + value)
+                } else {
+                    (0.0, value)
+                };
+                let high = if stacked { 0.76 } else { lane * 0.9 };
+                sum += value;
+                let corners = [at(start, y), at(stop, y - high)];
+                let ink = inks.get(part).copied().unwrap_or(INK);
+                area.draw(&Rectangle::new(corners, ink.filled()))
                     .map_err(failed)?;
+                if !stacked {
+                    number(&area, at(stop.max(0.0), y - high / 2.0), value)?;
+                }
             }
-        }
-        // Names beside the rows: drawn by hand because an axis of numbers would not put them at the middle.
-        let plot = chart.plotting_area().clone();
-        for (index, name) in names.iter().enumerate() {
-            let (x, y) = plot.map_coordinate(&(0.0, count as f64 - index as f64 - 0.5));
-            let style = TextStyle::from((FONT, 13).into_font()).pos(
-                plotters::style::text_anchor::Pos::new(
-                    plotters::style::text_anchor::HPos::Right,
-                    plotters::style::text_anchor::VPos::Center,
-                ),
-            );
-            area.draw(&Text::new(name.clone(), (x - 8, y), style))
-                .map_err(failed)?;
+            if stacked {
+                number(&area, at(sum, top - 0.5), sum)?;
+            }
+            let (x, y) = at(from, top - 0.5);
+            let name = Text::new(row.name.clone(), (x - 8, y), words(HPos::Right));
+            area.draw(&name).map_err(failed)?;
         }
         area.present().map_err(failed)?;
     }
     Ok(scalable(svg))
+}
+
+/// A value behind the end of its bar.
+fn number(area: &Area<'_>, (x, y): (i32, i32), value: f64) -> Result<(), Error> {
+    let text = match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 0.01 || v == 0.0 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    };
+    let text = Text::new(text, (x + 5, y), words(HPos::Left));
+    area.draw(&text).map_err(failed)
 }
 
 /// Lets the picture shrink with the page.
@@ -450,17 +517,27 @@ mod tests {
         let axes = Axes {
             x: "time in ms",
             y: "latency in us",
-            log_x: false,
-            legend_below: false,
             levels: vec![("deadline".to_owned(), 4.0)],
+            uprights: vec![Upright {
+                name: "bound of alone".to_owned(),
+                x: 3.0,
+                series: Some(0),
+            }],
+            ..Axes::default()
         };
         let svg = chart(&axes, &series, Mark::Line).expect("draws");
         assert!(
-            svg.starts_with("<svg viewBox=\"0 0 760 360\""),
+            svg.starts_with("<svg viewBox=\"0 0 760 386\""),
             "{}",
             &svg[..80]
         );
-        for text in ["time in ms", "latency in us", "alone", "deadline"] {
+        for text in [
+            "time in ms",
+            "latency in us",
+            "alone",
+            "deadline",
+            "bound of alone",
+        ] {
             assert!(svg.contains(text), "{text}");
         }
     }
@@ -471,8 +548,7 @@ mod tests {
             x: "x",
             y: "y",
             log_x: true,
-            legend_below: false,
-            levels: Vec::new(),
+            ..Axes::default()
         };
         assert!(chart(&axes, &[], Mark::Dots).is_ok());
         assert!(bars("x", &[], &[], true).is_ok());

@@ -9,6 +9,7 @@ use crate::format::span;
 use crate::placement::Placement;
 use crate::verdict::{Promise, Verdict};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Version of the schema; grows when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 2;
@@ -128,9 +129,55 @@ pub struct VariantResult {
     pub incidents: Vec<Incident>,
     /// Check values that applications gave (marker `Check`), in order of time.
     pub checks: Vec<Check>,
+    /// What crossed the links of the network; links that carried nothing are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkResult>,
     /// What was used of the quotas that the description bounds, as the managers say at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotas: Vec<QuotaUse>,
+}
+
+/// An end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkEnd {
+    /// The tile with this number.
+    Tile(u16),
+    /// The router with this number.
+    Router(u16),
+}
+
+impl fmt::Display for LinkEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tile(number) => write!(f, "tile {number}"),
+            Self::Router(number) => write!(f, "router {number}"),
+        }
+    }
+}
+
+/// A link of the network, in one direction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkResult {
+    /// Where it begins.
+    pub from: LinkEnd,
+    /// Where it ends.
+    pub to: LinkEnd,
+    /// With split channels: 0 for reads, 1 for writes and messages.
+    pub channel: u8,
+    /// Ticks in which it was sending.
+    pub busy: u64,
+    /// Bytes that it carried, headers included, by application; who sent most comes first.
+    pub traffic: Vec<Traffic>,
+}
+
+/// Bytes of an application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Its name, or who else sent or asked for them.
+    pub application: String,
+    /// How many.
+    pub bytes: u64,
 }
 
 /// How much of a quota was used.
@@ -232,6 +279,10 @@ pub struct TaskResult {
     /// Jobs that missed their deadline: late by their own account, complete later than the deadline after their release, or released
     /// so long before the end and never complete.
     pub misses: u64,
+    /// Periods from the first job to the end in which no job was released, if the application runs in the background and so should be
+    /// there until the end.
+    #[serde(default)]
+    pub missing: u64,
     /// Longest time from a release to its completion in ticks; none if no job was completed.
     pub worst: Option<u64>,
 }

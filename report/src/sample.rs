@@ -1,5 +1,6 @@
 //! A small result for the tests of the report: two variants of one flow, made up, far from any measurement.
 
+use crate::book::Book;
 use crate::distribution::distribution;
 use crate::result::*;
 use crate::verdict::{Promise, Verdict};
@@ -28,6 +29,21 @@ fn flow(latencies: &[u64]) -> FlowResult {
     }
 }
 
+/// The hog's traffic and the controller's on the link to the memory.
+fn links(hog: u64) -> Vec<LinkResult> {
+    let traffic = |application: &str, bytes| Traffic {
+        application: application.to_owned(),
+        bytes,
+    };
+    vec![LinkResult {
+        from: LinkEnd::Router(0),
+        to: LinkEnd::Tile(8),
+        channel: 0,
+        busy: 10_000 + hog,
+        traffic: vec![traffic("hog", hog * 16), traffic("controller", 800)],
+    }]
+}
+
 fn variant(name: &str, latencies: &[u64], hog: u64) -> VariantResult {
     let wait = |culprit: &str, ticks| Interference {
         victim: "controller".to_owned(),
@@ -49,6 +65,7 @@ fn variant(name: &str, latencies: &[u64], hog: u64) -> VariantResult {
             allowed: 0,
             jobs: 4,
             misses: 0,
+            missing: 0,
             worst: Some(600),
         }],
         requests: vec![RequestResult {
@@ -78,6 +95,7 @@ fn variant(name: &str, latencies: &[u64], hog: u64) -> VariantResult {
         }],
         incidents: Vec::new(),
         checks: Vec::new(),
+        links: links(hog),
         quotas: Vec::new(),
     }
 }
@@ -119,7 +137,7 @@ fn the_table_reads_well() {
 
 #[test]
 fn the_page_holds_everything_inside() {
-    let page = super::page::report(&sample(), &[]).expect("draws");
+    let page = super::page::report(&sample(), &[], &Book::default()).expect("draws");
     for text in [
         "quickstart",
         "unregulated",
@@ -171,7 +189,7 @@ fn two_chips() -> RunResult {
 
 #[test]
 fn the_other_chip_is_announced_and_its_frames_are_counted() {
-    let page = super::page::report(&two_chips(), &[]).expect("draws");
+    let page = super::page::report(&two_chips(), &[], &Book::default()).expect("draws");
     let parts = [
         "A cable joins this chip with another one, far on tiled-gem5",
         "<td>far/alone</td>",

@@ -267,7 +267,8 @@ impl Verdict {
             );
             parts.push(part("soft", title, of(Judgement::Failed, true).collect()));
         }
-        if self.outcome() == Outcome::NothingJudged {
+        // What failed as expected was judged.
+        if self.outcome() == Outcome::NothingJudged && counts.expected == 0 {
             let title = match counts.not_judged {
                 0 => "Nothing was judged: nothing is promised.".to_owned(),
                 n => format!("Nothing was judged, of {}:", counted(n, "promise")),
@@ -437,6 +438,12 @@ mod tests {
             why.head(&[]),
             "Nothing was judged, of 1 promise:\n  flow loop, because it has no samples\n"
         );
+    }
+
+    #[test]
+    fn what_failed_as_expected_was_judged() {
+        let verdict = Verdict::of(vec![Promise::judged("v", "w", false).if_expected(true)]);
+        assert_eq!(verdict.head(&[]), "Failed as expected: 1 promise\n  v: w\n");
     }
 
     #[test]

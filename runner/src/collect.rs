@@ -6,14 +6,16 @@ use crate::measure::{MarkerEvent, pair};
 use crate::names::Names;
 use bulkhead_abi::marker::MarkerKind;
 use bulkhead_machine::ledger::{Ledger, Resource};
-use bulkhead_machine::noc::Transaction;
+use bulkhead_machine::noc::{Node, Transaction};
+use bulkhead_machine::statistics::Statistics;
 use bulkhead_machine::types::Owner;
 use bulkhead_model::System;
 use bulkhead_model::system::App;
 use bulkhead_model::units::Time;
 use bulkhead_report::distribution::distribution;
 use bulkhead_report::result::{
-    Check, FlowResult, Interference, RequestResult, Sample, SpanResult, TaskResult,
+    Check, FlowResult, Interference, LinkEnd, LinkResult, RequestResult, Sample, SpanResult,
+    TaskResult, Traffic,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -164,6 +166,40 @@ pub fn interference(names: &Names, ledger: &Ledger) -> Vec<Interference> {
     all
 }
 
+/// What crossed the links: everybody's bytes by name.
+pub fn links(
+    names: &Names,
+    statistics: &Statistics,
+    carried: &[Vec<(Owner, u64)>],
+) -> Vec<LinkResult> {
+    let end = |node| match node {
+        Node::Tile(tile) => LinkEnd::Tile(tile),
+        Node::Router(router) => LinkEnd::Router(router),
+    };
+    let used = statistics.links.iter().zip(carried);
+    let used = used.filter(|(link, _)| link.counters.packets > 0);
+    used.map(|(link, carried)| {
+        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+        for (owner, bytes) in carried {
+            *sums.entry(names.owner(*owner)).or_default() += bytes;
+        }
+        let mut traffic: Vec<Traffic> = sums
+            .into_iter()
+            .map(|(application, bytes)| Traffic { application, bytes })
+            .collect();
+        // Names are in order already.
+        traffic.sort_by_key(|one| std::cmp::Reverse(one.bytes));
+        LinkResult {
+            from: end(link.from),
+            to: end(link.to),
+            channel: u8::from(link.plane > 0),
+            busy: link.counters.busy,
+            traffic,
+        }
+    })
+    .collect()
+}
+
 /// Resources of a kind together: a table of every bank and link would hide who is to blame.
 pub fn group(resource: Resource) -> String {
     match resource {
@@ -259,6 +295,16 @@ pub fn tasks(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) 
         for miss in of_app(app, MarkerKind::DeadlineMiss) {
             *said.entry(miss.value).or_default() += 1;
         }
+        // Who is in the background is there until the end. A job may come late by its jitter, and one period is begun at the end.
+        let missing = match (app.background, releases.first()) {
+            (true, Some(first)) => {
+                let period = ticks(task.period, per_second).max(1);
+                let time = end.saturating_sub(first.at);
+                let expected = time.saturating_sub(ticks(task.jitter, per_second)) / period;
+                expected.saturating_sub(releases.len() as u64)
+            }
+            _ => 0,
+        };
         let jobs: BTreeSet<u64> = seen.keys().chain(said.keys()).copied().collect();
         let of = |all: &BTreeMap<u64, u64>, job| all.get(job).copied().unwrap_or(0);
         Some(TaskResult {
@@ -270,6 +316,7 @@ pub fn tasks(system: &System, names: &Names, markers: &[MarkerEvent], end: u64) 
                 .iter()
                 .map(|job| of(&seen, job).max(of(&said, job)))
                 .sum(),
+            missing,
             worst: pairs.samples.iter().map(|job| job.latency).max(),
         })
     };
@@ -319,6 +366,8 @@ pub fn checks(names: &Names, markers: &[MarkerEvent]) -> Vec<Check> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bulkhead_machine::noc::LinkStatistics;
+    use bulkhead_machine::statistics::LinkReport;
     use bulkhead_model::{LoadOptions, load_system};
 
     fn system() -> System {
@@ -404,6 +453,24 @@ mod tests {
     }
 
     #[test]
+    fn periods_without_a_job_are_counted_in_the_background() {
+        let mut system = system();
+        let names = names_of(&system);
+        let period = ticks(Time(1_000_000_000), system.platform.ticks_per_second());
+        let release = |number: u64| {
+            let at = period / 2 + number * period;
+            marker(at, 2, MarkerKind::JobRelease, number)
+        };
+        let all: Vec<MarkerEvent> = (0..20).map(release).collect();
+        let sensor = system.apps.iter().position(|app| app.name == "sensor");
+        for (background, counts) in [(false, [0, 0]), (true, [18, 0])] {
+            system.apps[sensor.expect("there")].background = background;
+            let of = |markers| tasks(&system, &names, markers, period * 20)[0].missing;
+            assert_eq!([of(&all[..1]), of(&all)], counts);
+        }
+    }
+
+    #[test]
     fn warm_up_does_not_count() {
         let system = system();
         let names = names_of(&system);
@@ -417,6 +484,42 @@ mod tests {
         let spans = spans(&system, &names, &markers, 1000);
         assert_eq!(spans[0].application, "hog-1");
         assert_eq!((spans[0].latency.count, spans[0].latency.max), (1, 7));
+    }
+
+    #[test]
+    fn bytes_of_links_are_summed_by_name() {
+        let system = system();
+        let names = names_of(&system);
+        let link = |from, to, packets| LinkReport {
+            link: 0,
+            from,
+            to,
+            plane: 0,
+            counters: LinkStatistics {
+                packets,
+                busy: 40,
+                ..LinkStatistics::default()
+            },
+        };
+        let (tile, router) = (Node::Tile(5), Node::Router(0));
+        let statistics = Statistics {
+            links: vec![link(tile, router, 3), link(router, tile, 0)],
+            ..Statistics::default()
+        };
+        let (sensor, hog) = (Owner::new(2, 1), Owner::new(5, 1));
+        let carried = [vec![(sensor, 80), (hog, 640)], Vec::new()];
+        let links = links(&names, &statistics, &carried);
+        assert_eq!(links.len(), 1);
+        assert_eq!(links[0].from.to_string(), "tile 5");
+        let traffic: Vec<_> = links[0].traffic.iter().collect();
+        assert_eq!(
+            (traffic[0].application.as_str(), traffic[0].bytes),
+            ("hog-1", 640)
+        );
+        assert_eq!(
+            (traffic[1].application.as_str(), traffic[1].bytes),
+            ("sensor", 80)
+        );
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod chips;
 pub mod collect;
 pub mod convert;
 pub mod counters;
+pub mod crash;
 pub mod error;
 mod finished;
 pub mod image;

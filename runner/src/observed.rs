@@ -13,6 +13,23 @@ use bulkhead_machine::statistics::Statistics;
 use bulkhead_machine::types::Owner;
 use std::collections::BTreeMap;
 
+/// What a console printed, as text. Programs write what they like: characters that do not print (separators of lines and paragraphs,
+/// changes of direction, other controls and formats) are written as `\u{202e}`, so no text hides or moves what is beside it.
+pub fn console_text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for c in String::from_utf8_lossy(bytes).chars() {
+        match c {
+            ' '..='~' | '\n' | '\t' => text.push(c),
+            // A mark that joins the letter before it prints, but not by itself.
+            _ if c.is_control() || format!("a{c}").escape_debug().count() > 2 => {
+                text.extend(c.escape_unicode());
+            }
+            _ => text.push(c),
+        }
+    }
+    text
+}
+
 /// Transactions of each owner in one slice of time.
 pub type Counts = BTreeMap<(Owner, Transaction), u64>;
 
@@ -28,6 +45,8 @@ pub struct Observed {
     pub ledger: Ledger,
     /// Counters.
     pub statistics: Statistics,
+    /// Bytes that each link carried by owner, by number of the link.
+    pub carried: Vec<Vec<(Owner, u64)>>,
     /// SHA-256 over all of it.
     pub digest: String,
     /// What the kernel's tile printed.
@@ -98,5 +117,25 @@ mod tests {
         let new = difference(&before, &now);
         assert_eq!(new.get(&key), Some(&2));
         assert_eq!(new.len(), 2);
+    }
+
+    #[test]
+    fn what_does_not_print_is_escaped() {
+        for plain in [
+            "[a] x\n\t~",
+            "Grüße, 400\u{b5}s, e\u{301}, \"\\'",
+            "\u{65e5}\u{672c}",
+        ] {
+            assert_eq!(console_text(plain.as_bytes()), plain);
+        }
+        for (hostile, text) in [
+            ("a\u{2028}b", "a\\u{2028}b"),
+            ("\u{2029}", "\\u{2029}"),
+            ("\u{202e}cba\u{2069}", "\\u{202e}cba\\u{2069}"),
+            ("\u{200b}\u{feff}\u{ad}", "\\u{200b}\\u{feff}\\u{ad}"),
+            ("\u{1b}[1m\r\u{85}", "\\u{1b}[1m\\u{d}\\u{85}"),
+        ] {
+            assert_eq!(console_text(hostile.as_bytes()), text);
+        }
     }
 }

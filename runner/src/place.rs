@@ -4,7 +4,8 @@
 
 use crate::error::Error;
 use bulkhead_model::input;
-use std::path::{Path, PathBuf};
+use bulkhead_report::book::Book;
+use std::path::{Component, Path, PathBuf};
 
 /// Folder of the checkout: `BULKHEAD_ROOT` (the launcher sets it), or the first folder upwards from the executable or
 /// from here that holds Bulkhead's sources.
@@ -38,6 +39,34 @@ pub fn root() -> Result<PathBuf, Error> {
                 "run the launcher of a checkout (./bulkhead), or set BULKHEAD_ROOT to its folder",
             )
         })
+}
+
+/// Folder of the checkout in which the book is built.
+pub const BOOK: &str = "target/book";
+
+/// The book, seen from a folder: the built one (`bulkhead book`), or its sources. Nothing where no relative path leads to the checkout.
+pub fn book(folder: &Path) -> Book {
+    let found = || {
+        let root = root().ok()?.canonicalize().ok()?;
+        let folder = folder.canonicalize().ok()?;
+        let built = root.join(BOOK);
+        let is_built = built.join("index.html").is_file();
+        let way = relative(&folder, if is_built { &built } else { &root });
+        let way = way.to_str()?.to_owned();
+        Some(match is_built {
+            true => Book::built(&way),
+            false => Book::sources(&format!("{way}/docs")),
+        })
+    };
+    found().unwrap_or_default()
+}
+
+/// The way from one folder to another, both absolute.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let common = from.components().zip(to.components());
+    let common = common.take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(common).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(common)).collect()
 }
 
 /// What a name on the command line means: a folder with a `system.xml` is that file, everything else is itself. A name of the catalog
@@ -75,4 +104,17 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Error> {
         std::fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
     }
     std::fs::write(path, contents).map_err(|error| Error::file(path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_to_the_book_is_relative() {
+        let way = |from: &str, to: &str| relative(Path::new(from), Path::new(to));
+        assert_eq!(way("/a/out/quick", "/a/docs"), Path::new("../../docs"));
+        assert_eq!(way("/a", "/a/docs"), Path::new("docs"));
+        assert_eq!(way("/b/c", "/a"), Path::new("../../a"));
+    }
 }

@@ -500,6 +500,7 @@ fn read(
         tiles: tiles(names, seen),
         incidents,
         checks: collect::checks(names, &seen.markers),
+        links: collect::links(names, &seen.statistics, &seen.carried),
         quotas: paradigm.quotas(system, &seen.console),
         end,
     }
@@ -726,6 +727,7 @@ mod tests {
             tiles: Vec::new(),
             incidents,
             checks: Vec::new(),
+            links: Vec::new(),
             quotas: Vec::new(),
         };
         assert_eq!(stop_of(&variant(vec![incident(IncidentKind::Crash)])), None);

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::image::BootImage;
 use crate::named_tracer::NamedTracer;
 use crate::names::Naming;
-use crate::observed::{Counts, Observed, counts, difference, hexadecimal, markers};
+use crate::observed::{Counts, Observed, console_text, counts, difference, hexadecimal, markers};
 use crate::paradigm::Paradigm;
 use crate::progress::{Progress, Stage};
 use crate::watch::Watcher;
@@ -199,7 +199,7 @@ pub fn execute_beside(
         .first
         .console(paradigm.console_tile(system))
         .map_err(|error| machine_error(&error))?;
-    let console = paradigm.described(system, &String::from_utf8_lossy(console));
+    let console = paradigm.described(system, &console_text(console));
     // The digest is that of the machine alone, so that it does not depend on whether somebody watched.
     let here = chips.first.take_observer();
     // Of one chip there is nothing left to take.
@@ -229,6 +229,7 @@ pub fn execute_beside(
         markers: markers(machine),
         ledger: machine.ledger().clone(),
         statistics: machine.statistics(),
+        carried: machine.carried(),
         digest,
         console,
         trace,

@@ -4,6 +4,7 @@
 //! and a developer run the same steps. What it deliberately does not know: anything about the simulated machine.
 #![forbid(unsafe_code)]
 
+mod pictures;
 mod sizes;
 mod steps;
 mod tidy;
@@ -38,6 +39,8 @@ enum Task {
     Tidy,
     /// Lines of code and share of `unsafe`, for each part; the trusted kernel and TileMux above all.
     Sizes,
+    /// Make the README's pictures anew from a run of the quickstart.
+    Pictures,
     /// What continuous integration runs after the tests: tidy, formatting and lints.
     Ci,
 }
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Task::Test { only, .. } => steps::test(&root, only.as_deref()),
         Task::Tidy => tidy::run(&root),
         Task::Sizes => sizes::run(&root),
+        Task::Pictures => pictures::run(&root),
         Task::Ci => steps::ci(&root),
     };
     match good {

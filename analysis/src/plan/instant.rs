@@ -12,6 +12,11 @@ use super::{Nanoseconds, PlanError};
 use crate::schedulability::Task;
 use crate::schedulability::simulation::{Policy as Simulated, Segment, Simulation};
 
+mod levels;
+mod phases;
+mod slices;
+mod stage;
+
 /// Tasks of one picture at most.
 const TASKS_MAX: usize = 60;
 /// Jobs of one picture at most, for each of its tasks and at least; more are too narrow to be seen.
@@ -19,6 +24,17 @@ const JOBS_EACH: u64 = 4;
 const JOBS: u64 = 400;
 /// Steps of the iteration towards the end of a busy period.
 const STEPS: usize = 1000;
+
+/// What a job does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// It has the processor.
+    Runs,
+    /// Its code and data come into the local memory.
+    Loads,
+    /// Its data leave the local memory.
+    Unloads,
+}
 
 /// A part of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +47,8 @@ pub struct Run {
     pub start: Nanoseconds,
     /// The first moment after it.
     pub end: Nanoseconds,
+    /// What it does.
+    pub part: Part,
     /// The deadline of its job is over.
     pub late: bool,
 }
@@ -79,15 +97,9 @@ pub struct Group {
 /// # Errors
 /// [`PlanError`] if a task is beyond what the tests cover.
 pub fn instants(system: &TaskSystem) -> Result<Vec<Group>, PlanError> {
-    let groups: Vec<(Option<u32>, Vec<usize>)> = if system.policy.is_global() {
+    let together = system.policy.is_global() || system.policy == Policy::Mc2;
+    let groups: Vec<(Option<u32>, Vec<usize>)> = if together {
         vec![(None, (0..system.tasks.len()).collect())]
-    } else if system.policy == Policy::Mc2 {
-        let why = "levels A to C share the processors by three rules, and no simulation of them is drawn yet";
-        return Ok(vec![Group {
-            processor: None,
-            tasks: (0..system.tasks.len()).collect(),
-            schedule: Err(why.to_owned()),
-        }]);
     } else {
         let by_processor = members(system).into_iter();
         by_processor
@@ -115,17 +127,9 @@ fn schedule(
     }
     match (system.policy, processor) {
         (Policy::Table, Some(core)) => return Ok(table(system, core, tasks)),
-        (Policy::ThreePhase, _) => {
-            return Ok(Err(
-                "no simulation of the DMA engine's slots is drawn yet".to_owned()
-            ));
-        }
-        (Policy::TimeSlice, _) if tasks.len() > 1 => {
-            return Ok(Err("no simulation of time slices is drawn yet".to_owned()));
-        }
-        (Policy::TimeSlice, _) if system.tasks[tasks[0]].quota.is_some() => {
-            return Ok(Err("no simulation of quotas is drawn yet".to_owned()));
-        }
+        (Policy::Mc2, _) => return Ok(levels::picture(system, tasks)),
+        (Policy::ThreePhase, Some(core)) => return Ok(phases::picture(system, core, tasks)),
+        (Policy::TimeSlice, Some(core)) => return Ok(slices::picture(system, core, tasks)),
         _ => {}
     }
     simulated(system, processor, tasks)
@@ -249,6 +253,7 @@ fn simulated(
                     processor: core(segment.processor),
                     start,
                     end: end.min(length),
+                    part: Part::Runs,
                     late: late && index >= handlers,
                 });
             }
@@ -404,6 +409,7 @@ fn table(system: &TaskSystem, core: u32, tasks: &[usize]) -> Result<CriticalInst
             processor: core,
             start,
             end: start.saturating_add(nanoseconds(slot.length)).min(length),
+            part: Part::Runs,
             late: false,
         })
     });
@@ -491,6 +497,89 @@ mod tests {
             late,
             [(0, 3000, 4000), (0, 13000, 14000), (0, 23000, 24000)]
         );
+    }
+
+    fn runs(picture: &CriticalInstant) -> Vec<(usize, u64, u64)> {
+        let runs = picture.runs.iter();
+        runs.map(|run| (run.row, run.start, run.end)).collect()
+    }
+
+    /// Two tasks of 2 us in slices of 1 us take turns; with decisions of 100 ns a row goes before theirs.
+    #[test]
+    fn slices_by_hand() {
+        let tasks = "<task name=\"a\" period=\"9us\" cost=\"2us\"/><task name=\"b\" period=\"9us\" cost=\"2us\"/>";
+        let policy = "<processors count=\"1\" policy=\"time-slice\" slice=\"1us\"/>";
+        let (_, groups) = drawn(&format!("{policy}{tasks}"));
+        let picture = groups[0].schedule.as_ref().expect("a picture");
+        let turns = [(0, 0, 1), (1, 1, 2), (0, 2, 3), (1, 3, 4)];
+        let turns = turns.map(|(row, start, end)| (row, start * 1000, end * 1000));
+        assert_eq!(runs(picture)[..4], turns);
+        let responses: Vec<_> = picture.rows.iter().map(|row| row.response).collect();
+        assert_eq!(responses, [Some(3000), Some(4000)]);
+        let overheads = "<overheads schedule=\"100ns\"/>";
+        let (_, groups) = drawn(&format!("{policy}{overheads}{tasks}"));
+        let picture = groups[0].schedule.as_ref().expect("a picture");
+        assert_eq!(
+            runs(picture)[..3],
+            [(0, 0, 100), (1, 100, 1100), (0, 1100, 1200)]
+        );
+    }
+
+    /// Slots of 10 us in turn, 2 us of each for programming; the processor loads 16 us in two of its slots, runs, and unloads.
+    #[test]
+    fn phases_by_hand() {
+        let (_, groups) = drawn(
+            "<processors count=\"2\" policy=\"three-phase\"/><tdma overhead=\"2us\"/>\
+             <share core=\"0\" slot=\"10us\"/><share core=\"1\" slot=\"10us\"/>\
+             <task name=\"a\" period=\"300us\" cost=\"5us\" load=\"16us\" unload=\"8us\" core=\"0\"/>\
+             <task name=\"b\" period=\"300us\" cost=\"5us\" load=\"8us\" unload=\"8us\" core=\"1\"/>",
+        );
+        let picture = groups[0].schedule.as_ref().expect("a picture");
+        let parts = picture.runs.iter().take(4);
+        let parts: Vec<_> = parts
+            .map(|r| (r.part, r.start / 1000, r.end / 1000))
+            .collect();
+        let expected = [
+            (Part::Loads, 2, 10),
+            (Part::Loads, 22, 30),
+            (Part::Runs, 30, 35),
+            (Part::Unloads, 42, 50),
+        ];
+        assert_eq!(parts, expected);
+        assert_eq!(picture.rows[0].response, Some(50_000));
+        let other = groups[1].schedule.as_ref().expect("a picture");
+        assert_eq!(runs(other)[0], (0, 12_000, 20_000));
+    }
+
+    /// Level A in its slot, B below it, C on what both processors have left.
+    #[test]
+    fn levels_by_hand() {
+        let (system, groups) = drawn(
+            "<processors count=\"2\" policy=\"mc2\"/>\
+             <task name=\"a\" period=\"10us\" cost=\"2us\" criticality=\"A\" core=\"0\"/>\
+             <task name=\"b\" period=\"10us\" cost=\"3us\" criticality=\"B\" core=\"0\"/>\
+             <task name=\"c\" period=\"20us\" cost=\"4us\" criticality=\"C\"/>\
+             <task name=\"d\" period=\"30us\" cost=\"6us\" criticality=\"C\"/>",
+        );
+        let picture = groups[0].schedule.as_ref().expect("a picture");
+        let table = &system.tables[0];
+        let slot = nanoseconds(table.slots[0].start);
+        let of = |row: usize| picture.runs.iter().filter(move |run| run.row == row);
+        assert_eq!(of(0).next().map(|run| run.start), Some(slot));
+        // Nobody runs where somebody else does, and C only where A and B do not.
+        for (number, one) in picture.runs.iter().enumerate() {
+            let mut others = picture.runs[..number].iter();
+            let clash = others
+                .find(|o| o.processor == one.processor && o.start < one.end && one.start < o.end);
+            assert_eq!(clash, None, "{one:?}");
+        }
+        let first: u64 = of(2)
+            .take_while(|run| run.start < 20_000)
+            .map(|r| r.end - r.start)
+            .sum();
+        assert_eq!(first, 4000);
+        assert_eq!(picture.rows[2].response, Some(4000));
+        assert!(picture.rows.iter().all(|row| row.response.is_some()));
     }
 
     /// A response in a picture is one of a real schedule, so it is no longer than the bound.

@@ -10,6 +10,29 @@ use crate::schedulability::periodic;
 
 /// One sentence for each thing that is not used.
 pub fn notes(system: &TaskSystem) -> Vec<String> {
+    let mut all = offsets(system);
+    all.extend(accesses(system));
+    all
+}
+
+/// Costs that cannot contain the accesses that they are said to contain.
+fn accesses(system: &TaskSystem) -> Option<String> {
+    let access = system.memguard.as_ref()?.access.nanoseconds();
+    let all = system.tasks.iter().enumerate();
+    let beyond = all.filter(|(index, task)| {
+        let cost = prepare::cost(system, *index, task.criticality);
+        cost.is_some_and(|cost| task.accesses.saturating_mul(access) > cost)
+    });
+    let names: Vec<&str> = beyond.map(|(_, task)| task.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "a cost contains the memory accesses: those of {} take longer than the cost, at `access` each; one of the three numbers is wrong",
+            names.join(", ")
+        )
+    })
+}
+
+fn offsets(system: &TaskSystem) -> Vec<String> {
     if system.policy == Policy::Table && !system.periodic {
         return vec![
             "policy `table` takes every arrival to come exactly a period after the one before, from its offset on: write arrivals=\"periodic\" at <processors> if that is so; what comes at another time waits for its next slot, and no bound covers that".to_owned(),

@@ -41,7 +41,12 @@ impl Effort {
     fn of(system: &TaskSystem) -> Self {
         Self {
             left: Cell::new(EFFORT),
-            weight: 1 + (system.tasks.len() as u64).pow(2) / 1024,
+            weight: (1 + (system.tasks.len() as u64).pow(2) / 1024)
+                * match system.policy {
+                    // A plan takes milliseconds: the windows of each job carry in jobs of all others.
+                    Policy::GlobalFixedPriority => 3,
+                    _ => 1,
+                },
         }
     }
 
@@ -226,6 +231,17 @@ fn knobs(system: &TaskSystem, failing: &Plan) -> Vec<Knob> {
         extreme: 1,
         unit: Unit::Millionths,
     });
+    let count = system.processors;
+    if count < 1024 && system.policy != Policy::TimeSlice {
+        all.push(Knob {
+            number: Number::Processors,
+            index: 0,
+            subject: String::new(),
+            from: count.into(),
+            extreme: count.saturating_add(MORE_PROCESSORS).min(1024).into(),
+            unit: Unit::Count,
+        });
+    }
     let failed = |kind: Kind, subject: &str| {
         failing
             .constraints
@@ -282,17 +298,6 @@ fn knobs(system: &TaskSystem, failing: &Plan) -> Vec<Knob> {
         if let Some(bound) = failed(Kind::Tardiness, &task.name).and_then(|c| c.bound) {
             all.push(knob(Number::Tardiness, nanoseconds(task.tardiness), bound));
         }
-    }
-    let count = system.processors;
-    if count < 1024 && system.policy != Policy::TimeSlice {
-        all.push(Knob {
-            number: Number::Processors,
-            index: 0,
-            subject: String::new(),
-            from: count.into(),
-            extreme: count.saturating_add(MORE_PROCESSORS).min(1024).into(),
-            unit: Unit::Count,
-        });
     }
     for constraint in failing.constraints.iter().filter(|c| !c.holds) {
         all.extend(other_knob(system, constraint));

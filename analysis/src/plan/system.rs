@@ -11,7 +11,7 @@
 pub mod complete;
 
 use bulkhead_model::System;
-use bulkhead_model::system::App;
+use bulkhead_model::system::{App, TilePolicy};
 use bulkhead_model::tasks::{self, TaskSystem};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,6 +67,11 @@ fn cost(app: &App) -> Option<u64> {
     Some(cost.nanoseconds())
 }
 
+/// Whether an application takes the processor only when nobody with a quota wants it.
+fn comes_last(system: &System, app: &App) -> bool {
+    app.cpu.is_none() && system.tilemux(app.tile).policy == TilePolicy::Realtime
+}
+
 /// Judges one run of a system.
 ///
 /// # Errors
@@ -97,10 +102,17 @@ pub fn judge(system: &System) -> Result<Verdict, PlanError> {
         }
     }
     for app in system.apps.iter().filter(|app| app.task.is_some()) {
-        if cost(app).is_none() {
-            let because = "its <task> has no cost".to_owned();
-            verdict.leave(format!("task {}", app.name), because);
-        }
+        let because = if cost(app).is_none() {
+            "its <task> has no cost".to_owned()
+        } else if comes_last(system, app) {
+            format!(
+                "it has no <cpu>: on tile {}, whose policy is realtime, it comes last and gets what others leave",
+                app.tile
+            )
+        } else {
+            continue;
+        };
+        verdict.leave(format!("task {}", app.name), because);
     }
     flows(system, &mut verdict)?;
     Ok(verdict)
@@ -129,6 +141,11 @@ fn way(system: &System, from: usize, to: usize) -> Result<Vec<usize>, &'static s
         .flat_map(|(index, app)| app.sgates.iter().map(move |gate| (index, gate.to)))
         .collect();
     let edges: Vec<(usize, usize)> = edges.into_iter().collect();
+    if from == to && comes_back(&edges, from) {
+        return Err(
+            "it begins and ends in one application, and a chain of send gates leads from there back",
+        );
+    }
     match tasks::route(&edges, system.apps.len(), from, to) {
         Ok(way) => Ok(std::iter::once(from)
             .chain(way.into_iter().map(|edge| edges[edge].1))
@@ -136,6 +153,23 @@ fn way(system: &System, from: usize, to: usize) -> Result<Vec<usize>, &'static s
         Err(0) => Err("no send gates lead from its begin to its end"),
         Err(_) => Err("more than one chain of send gates leads from its begin to its end"),
     }
+}
+
+/// Whether edges lead from a node over others back to it.
+fn comes_back(edges: &[(usize, usize)], node: usize) -> bool {
+    let mut reached = BTreeSet::from([node]);
+    let mut open = vec![node];
+    while let Some(here) = open.pop() {
+        for &(_, next) in edges.iter().filter(|edge| edge.0 == here && edge.1 != here) {
+            if next == node {
+                return true;
+            }
+            if reached.insert(next) {
+                open.push(next);
+            }
+        }
+    }
+    false
 }
 
 /// What a job of an application does at most, as the description has it.

@@ -1,12 +1,14 @@
 //! A tile whose applications have quotas and priorities, as TileMux serves them: sporadic servers with switches.
 //!
-//! Event by event, in nanoseconds. A switch comes before each run; nothing interrupts it, and the budget of the activity that runs next
-//! pays for it; a budget comes back one period after the work that used it was released. Equals take turns of a slice. Applications without
-//! a budget fill whatever is left. Messages for less urgent applications interrupt whatever runs. An application with a `<task>` has jobs
-//! of its cost, as often as they may come. One without begins its budget once in its period, as the admission says that it assumes: it
-//! loops for ever, or has half a budget's work.
+//! Event by event, in nanoseconds. A switch comes before each run, and nothing interrupts it. An application that
+//! begins while nobody or a less urgent one runs pays for the switch to it. One that ends pays for the switch to a less or equally urgent
+//! one, or to none. A budget comes back one period after the work that used it was released; a switch that begins may overrun it. Equals take turns
+//! of a slice. Applications without a budget fill whatever is left. A message interrupts whoever is not more urgent than its receiver, at
+//! the receiver's cost, once until the receiver runs. An application with a `<task>` has jobs of its
+//! cost, as often as they may come. One without does what it can: it loops for ever, has half a budget's work once in its period, or
+//! sleeps and wakes up as often as it can, with a little work each time.
 
-use bulkhead_analysis::admission::{self, INTERRUPT_CYCLES};
+use bulkhead_analysis::admission::{self, RECEIVED_CYCLES};
 use bulkhead_model::{LoadOptions, System, load_system_text};
 use std::fmt::Write;
 
@@ -29,6 +31,10 @@ struct App {
     /// Since when the present work counts.
     release: u64,
     slice: u64,
+    /// Sleeps so long after each job at most, and has no other jobs.
+    sleeps: Option<u64>,
+    /// A message came for it since it ran.
+    came: bool,
 }
 
 impl App {
@@ -90,7 +96,11 @@ impl Tile<'_> {
                 let (cost, distance) = app.job;
                 app.jobs.push((app.next, cost));
                 let lazy = self.random.one_in(6);
-                app.next += distance + if lazy { self.random.below(distance) } else { 0 };
+                app.next = match app.sleeps {
+                    Some(_) => u64::MAX,
+                    None if lazy => app.next + distance + self.random.below(distance),
+                    None => app.next + distance,
+                };
             }
         }
     }
@@ -123,32 +133,74 @@ impl Tile<'_> {
         later.min().unwrap_or(u64::MAX)
     }
 
-    fn follow(&mut self, end: u64, interrupts: u64, cost: u64) {
-        // Messages for those without a budget: as many as fit, and again when one of these has run.
-        let mut messages = interrupts;
+    /// The hart goes to somebody, or to nobody with a budget.
+    fn switch_to(&mut self, next: Option<usize>) {
+        let switch = match self.random.one_in(3) {
+            true => self.random.between(self.switch / 2, self.switch),
+            false => self.switch,
+        };
+        let from = self.now;
+        self.now += switch;
+        let begins = match (self.running, next) {
+            (Some(previous), Some(next)) => self.apps[next].priority > self.apps[previous].priority,
+            (previous, _) => previous.is_none(),
+        };
+        let payer = if begins { next } else { self.running };
+        if let Some(payer) = payer {
+            self.apps[payer].charge(from, switch);
+        }
+        self.running = next;
+        if let Some(next) = next {
+            let next = &mut self.apps[next];
+            // The way to it is part of its turn.
+            let turn = if next.slice == 0 {
+                self.slice
+            } else {
+                next.slice
+            };
+            let begun = if begins { switch } else { 0 };
+            next.slice = turn.saturating_sub(begun).max(1);
+            next.came = false;
+        }
+    }
+
+    /// A message for somebody who does not run and is not less urgent than the one that does. False if there is none.
+    fn receive(&mut self, running: usize, cost: u64) -> bool {
+        let priority = self.apps[running].priority;
+        let others = self.apps.iter_mut().enumerate();
+        let mut others = others
+            .filter(|(index, app)| *index != running && app.priority >= priority && !app.came);
+        let Some((_, receiver)) = others.next() else {
+            return false;
+        };
+        receiver.came = true;
+        if receiver.jobs.is_empty() {
+            // It waits, so this belongs to no work.
+            receiver.release = self.now;
+        }
+        receiver.charge(self.now, cost);
+        self.now += cost;
+        true
+    }
+
+    fn follow(&mut self, end: u64, received: u64) {
         while self.now < end {
             self.arrive();
             let Some(index) = self.chosen() else {
-                // Somebody without a budget is switched to, and runs.
-                if self.running.take().is_some() {
-                    self.now += self.random.between(self.switch / 2, self.switch);
-                    messages = interrupts;
+                if self.running.is_some() {
+                    // Somebody without a budget is switched to, and runs.
+                    self.switch_to(None);
                     continue;
                 }
-                messages = interrupts;
                 self.now = self.now.max(self.change().min(end));
                 continue;
             };
             if self.running != Some(index) {
-                let switch = match self.random.one_in(3) {
-                    true => self.random.between(self.switch / 2, self.switch),
-                    false => self.switch,
-                };
-                self.apps[index].slice = self.slice.saturating_sub(switch);
-                self.now += switch;
-                self.apps[index].charge(self.now, switch);
-                self.running = Some(index);
+                self.switch_to(Some(index));
                 // Who has used up all on the way must wait again.
+                continue;
+            }
+            if self.random.one_in(4) && self.receive(index, received) {
                 continue;
             }
             let change = self.change();
@@ -159,12 +211,6 @@ impl Tile<'_> {
                 .min(app.there(self.now))
                 .min(change - self.now)
                 .min(if app.slice == 0 { u64::MAX } else { slice });
-            if messages > 0 && self.random.one_in(3) {
-                messages -= 1;
-                self.now += cost;
-                app.charge(self.now, cost);
-                continue;
-            }
             self.now += run;
             app.charge(self.now, run);
             app.slice = app.slice.saturating_sub(run);
@@ -172,6 +218,9 @@ impl Tile<'_> {
             if app.jobs[0].1 == 0 {
                 let (released, _) = app.jobs.remove(0);
                 self.worst[index] = self.worst[index].max(self.now - released);
+                if let Some(sleeps) = app.sleeps {
+                    app.next = self.now + 1 + self.random.below(sleeps);
+                }
                 if let Some(next) = app.jobs.first() {
                     app.release = next.0.max(app.release);
                 }
@@ -189,6 +238,7 @@ fn described(random: &mut Random) -> String {
     let mut text = "<system name=\"s\" platform=\"tiled-gem5\"><domain name=\"d\">".to_owned();
     let count = random.between(2, 4);
     let mut left = 85;
+    let mut senders = String::new();
     for number in 0..count {
         let period = random.of_list(&[1000, 1500, 2000, 3000, 4000, 6000]) * US;
         let share = random.between(5, (left / 2).max(6));
@@ -208,9 +258,19 @@ fn described(random: &mut Random) -> String {
                 )
             }
         };
+        let mut gate = String::new();
+        if random.one_in(2) {
+            let slots = random.of_list(&[1, 4, 8]);
+            gate = format!("<rgate name=\"in\" slots=\"{slots}\"/>");
+            write!(
+                senders,
+                "<sgate name=\"o{number}\" to=\"a{number}\" credits=\"unlimited\"/>"
+            )
+            .expect("a string");
+        }
         write!(
             text,
-            "<app name=\"a{number}\" tile=\"2\" program=\"p\"><cpu quota=\"{budget}ns\" period=\"{period}ns\" priority=\"{priority}\"/>{task}</app>"
+            "<app name=\"a{number}\" tile=\"2\" program=\"p\"><cpu quota=\"{budget}ns\" period=\"{period}ns\" priority=\"{priority}\"/>{task}{gate}</app>"
         )
         .expect("a string");
     }
@@ -219,7 +279,7 @@ fn described(random: &mut Random) -> String {
     write!(
         text,
         "<app name=\"rest\" tile=\"2\" program=\"p\"><rgate name=\"in\" slots=\"{slots}\"/></app>\
-         <app name=\"away\" tile=\"3\" program=\"p\"><sgate name=\"out\" to=\"rest\" credits=\"unlimited\"/></app></domain>\
+         <app name=\"away\" tile=\"3\" program=\"p\"><sgate name=\"out\" to=\"rest\" credits=\"unlimited\"/>{senders}</app></domain>\
          <tilemux tile=\"2\" policy=\"realtime\" slice=\"{slice}us\"/></system>"
     )
     .expect("a string");
@@ -234,7 +294,9 @@ fn apps(system: &System, random: &mut Random) -> Vec<App> {
         let job = task.and_then(|task| Some((task.cost?.nanoseconds(), task.period.nanoseconds())));
         let endless = (1 << 50, 1 << 50);
         let half = (budget / 2, cpu.period.nanoseconds());
-        let job = job.unwrap_or(if random.one_in(2) { endless } else { half });
+        let little = (random.between(1, 3 * US), 0);
+        let kind = if job.is_some() { 3 } else { random.below(3) };
+        let job = job.unwrap_or_else(|| [endless, half, little][kind as usize]);
         App {
             period: cpu.period.nanoseconds(),
             priority: cpu.priority,
@@ -244,6 +306,8 @@ fn apps(system: &System, random: &mut Random) -> Vec<App> {
             next: random.of_list(&[0, 0, 1]) * random.below(cpu.period.nanoseconds()),
             release: 0,
             slice: 0,
+            sleeps: (kind == 2).then(|| random.of_list(&[1, 10, 50]) * US),
+            came: false,
         }
     })
     .collect()
@@ -260,13 +324,7 @@ pub fn one(random: &mut Random) -> Result<Known, String> {
     };
     let found = system.platform.tile(2).expect("the tile");
     let hertz = found.pipeline.clock.frequency.0;
-    let interrupt = INTERRUPT_CYCLES * 1_000_000_000 / hertz;
-    let slots: u32 = system
-        .apps
-        .iter()
-        .flat_map(|a| &a.rgates)
-        .map(|g| g.slots)
-        .sum();
+    let received = RECEIVED_CYCLES * 1_000_000_000 / hertz;
     let slice = system.tilemux.iter().find(|mux| mux.tile == 2);
     let slice = slice.map_or(1_000_000, |mux| mux.slice.nanoseconds());
     let mut worst = vec![0; system.apps.len()];
@@ -281,7 +339,10 @@ pub fn one(random: &mut Random) -> Result<Known, String> {
             now: 0,
             random,
         };
-        tile.follow(60_000 * US, slots.into(), interrupt);
+        // Who sleeps and wakes all the time makes many events.
+        let sleepers = tile.apps.iter().any(|app| app.sleeps.is_some());
+        let end = if sleepers { 15_000 } else { 60_000 };
+        tile.follow(end * US, received);
         for (worst, one) in worst.iter_mut().zip(&tile.worst) {
             *worst = (*one).max(*worst);
         }

@@ -25,11 +25,11 @@ pub fn boot(options: &Boot) -> Outcome {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    text.push_str(&format!(
-        "{}\n{:>16}  cycles\n",
-        booted.end,
-        grouped(booted.cycles)
-    ));
+    text.push_str(&format!("{}\n", booted.end));
+    if let Some(crash) = &booted.crash {
+        text.push_str(&crash.text());
+    }
+    text.push_str(&format!("{:>16}  cycles\n", grouped(booted.cycles)));
     text.push_str(&format!(
         "{:>16}  instructions\n",
         grouped(booted.instructions)

@@ -204,20 +204,13 @@ fn sensitivity(options: &StudySensitivity) -> Outcome {
         &show(&bar),
     )?;
     bar.finish_and_clear();
-    let json = serde_json::to_string_pretty(&all)
-        .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
-    write(&options.out, "sensitivity.json", &json)?;
-    write(&options.out, "index.html", &study::sensitivity_page(&all))?;
-    if options.json {
-        print_json(&all)?;
-    } else {
-        say(&format!(
-            "{}\nFiles in {}:\n  index.html\n  sensitivity.json",
-            study::sensitivity_table(&all),
-            options.out.display()
-        ));
+    Answer {
+        name: "sensitivity.json",
+        page: study::sensitivity_page(&all),
+        shows: "",
+        table: study::sensitivity_table(&all),
     }
-    Ok(exit::GOOD)
+    .give(&all, &options.out, options.json)
 }
 
 fn variants(options: &StudyVariants) -> Outcome {
@@ -238,20 +231,13 @@ fn variants(options: &StudyVariants) -> Outcome {
         &show(&bar),
     )?;
     bar.finish_and_clear();
-    let json = serde_json::to_string_pretty(&all)
-        .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
-    write(&options.out, "variants.json", &json)?;
-    write(&options.out, "index.html", &study::variants_page(&all))?;
-    if options.json {
-        print_json(&all)?;
-    } else {
-        say(&format!(
-            "{}\nFiles in {}:\n  index.html (what differs, and what speaks for it)\n  variants.json",
-            study::variants_table(&all),
-            options.out.display()
-        ));
+    Answer {
+        name: "variants.json",
+        page: study::variants_page(&all),
+        shows: " (what differs, and what speaks for it)",
+        table: study::variants_table(&all),
     }
-    Ok(exit::GOOD)
+    .give(&all, &options.out, options.json)
 }
 
 fn placement(options: &StudyPlacement) -> Outcome {
@@ -274,6 +260,34 @@ fn placement(options: &StudyPlacement) -> Outcome {
     Ok(exit::GOOD)
 }
 
-fn write(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
-    place::write(&folder.join(name), text)
+/// What a command answers: a file for machines, a page and a table.
+struct Answer<'a> {
+    /// Of the file for machines.
+    name: &'a str,
+    page: String,
+    /// What the page shows, in brackets.
+    shows: &'a str,
+    table: String,
+}
+
+impl Answer<'_> {
+    /// Writes the files and prints the table, or the data with `json`.
+    fn give(&self, data: &impl serde::Serialize, folder: &Path, json: bool) -> Outcome {
+        let text = serde_json::to_string_pretty(data)
+            .map_err(|error| Error::Report(bulkhead_report::Error::new(error)))?;
+        place::write(&folder.join(self.name), &text)?;
+        place::write(&folder.join("index.html"), &self.page)?;
+        if json {
+            print_json(data)?;
+        } else {
+            let Self {
+                name, shows, table, ..
+            } = self;
+            let folder = folder.display();
+            say(&format!(
+                "{table}\nFiles in {folder}:\n  index.html{shows}\n  {name}"
+            ));
+        }
+        Ok(exit::GOOD)
+    }
 }

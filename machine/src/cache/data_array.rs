@@ -45,7 +45,10 @@ impl Cache {
     /// The bytes of a line, if it is here; none of a line where memory is flat.
     pub fn line(&self, address: u64) -> Option<&[u8]> {
         let (set, way) = self.way_of(address)?;
-        Some(self.bytes.get(self.slot(set, way)).unwrap_or(&[]))
+        Some(match self.holds_bytes() {
+            true => &self.bytes[self.slot(set, way)],
+            false => &[],
+        })
     }
 
     /// The bytes of a line that holds data, if it is here. Does not make it dirty.
@@ -128,6 +131,21 @@ impl Cache {
     /// Ends the reservation; whether it was for the line that contains `address`, which has not left the cache since.
     pub fn take_reservation(&mut self, address: u64) -> bool {
         std::mem::replace(&mut self.reserved, NO_LINE) == self.line_of(address)
+    }
+
+    /// The line is not dirty any more, and has these bytes, if it is here.
+    pub fn clean(&mut self, address: u64, bytes: &[u8]) {
+        if let Some((set, way)) = self.way_of(address) {
+            self.dirty[set] &= !(1 << way);
+            let slot = self.slot(set, way);
+            self.bytes[slot].copy_from_slice(bytes);
+        }
+    }
+
+    /// The bytes of a line, if it is here and dirty.
+    pub fn dirty_line(&self, address: u64) -> Option<&[u8]> {
+        let (set, way) = self.way_of(address)?;
+        (self.dirty[set] >> way & 1 != 0).then(|| &self.bytes[self.slot(set, way)])
     }
 
     /// Puts the bytes of a line where another one was, whose bytes are kept if somebody still needs them.

@@ -166,7 +166,7 @@ impl First {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn hit(&mut self, now: Tick, address: u64, write: bool) -> Option<Outcome> {
         if !self.cache.access(address, write) {
             return None;
@@ -261,6 +261,7 @@ impl Hierarchy {
     }
 
     /// From now on lines hold data. `alone`: nobody else writes the memory below. To be called while the caches are empty.
+    #[cfg_attr(not(debug_assertions), expect(unused_variables))]
     pub fn hold_data(&mut self, alone: bool) {
         self.holds_data = true;
         self.instructions.cache.hold_bytes();
@@ -272,8 +273,6 @@ impl Hierarchy {
         {
             self.shadow = alone.then(Default::default);
         }
-        #[cfg(not(debug_assertions))]
-        let _ = alone;
     }
 
     /// Bytes of a line.
@@ -478,8 +477,12 @@ impl Hierarchy {
     }
 }
 
+pub use management::Management;
+
 #[path = "lines.rs"]
 mod lines;
+#[path = "management.rs"]
+mod management;
 #[path = "miss_registers.rs"]
 mod miss_registers;
 #[path = "hierarchy_unit.rs"]

@@ -36,7 +36,13 @@ impl Hierarchy {
         };
         let bytes = second.as_ref().map_or(&[][..], |s| s.0.recent_line(line));
         let evicted = first.cache.fill_absent(line, write, owner, bytes);
-        self.after_fill(now, line, evicted, owner, waiter, lower);
+        // What is pushed out leaves when the second level has looked, as a miss does: others count on that. (Where memory is flat,
+        // it leaves at once.)
+        let at = match second {
+            Some((_, latency)) if self.holds_data => now + *latency,
+            _ => now,
+        };
+        self.after_fill(at, line, evicted, owner, waiter, lower);
     }
 
     /// Puts a line into the waiter's first-level cache, unless it is there: from the level above memory that has it, otherwise with the
@@ -90,7 +96,9 @@ impl Hierarchy {
         let Self {
             instructions, data, ..
         } = self;
-        let bytes = data.cache.line(line).unwrap_or(&[]);
+        let bytes = data.cache.line(line);
+        let bytes =
+            bytes.unwrap_or_else(|| panic!("the line at {line:#x} is not in the data cache"));
         instructions.cache.fill_absent(line, false, owner, bytes);
         let ready = now + self.second.as_ref().map_or(data.latency, |s| s.1);
         instructions.comes(line, ready);
@@ -99,6 +107,7 @@ impl Hierarchy {
 
     /// After a fill of the waiter's first-level cache.
     #[inline(always)]
+    #[cfg_attr(not(debug_assertions), expect(unused_variables))]
     fn after_fill<L: Lower>(
         &mut self,
         now: Tick,
@@ -110,7 +119,6 @@ impl Hierarchy {
     ) {
         #[cfg(debug_assertions)]
         self.compare(line, evicted, waiter);
-        let _ = (line, waiter);
         if let Some(evicted) = evicted
             && evicted.dirty
         {
@@ -140,6 +148,14 @@ impl Hierarchy {
                 before == here,
                 "{waiter:?} gets the line at {line:#x} with {here:x?}; it left with {before:x?}"
             );
+        }
+    }
+
+    /// The line may come with other bytes than it left.
+    #[cfg(debug_assertions)]
+    pub(super) fn forget_shadow(&mut self, line: u64) {
+        if let Some(shadow) = &mut self.shadow {
+            shadow.remove(&line);
         }
     }
 
@@ -254,9 +270,7 @@ impl Hierarchy {
     /// Puts bytes into a line, wherever the tile has it, as a tool does that loads memory. Changes no state.
     pub fn poke(&mut self, line: u64, offset: usize, bytes: &[u8]) {
         #[cfg(debug_assertions)]
-        if let Some(shadow) = &mut self.shadow {
-            shadow.remove(&line);
-        }
+        self.forget_shadow(line);
         let second = self.second.as_mut();
         let there = [
             self.instructions.cache.line_mut(line),

@@ -164,6 +164,21 @@ impl World {
         }
     }
 
+    /// Writes a line to memory, as the hart does when nothing of it waits for the line.
+    fn manage(&mut self, address: u64, what: Management) {
+        let line = address & !63;
+        if self.hart.late.iter().all(|late| late.0 & !63 != line) {
+            let lower = &mut self.far;
+            let outcome = self.caches.manage(self.now, line, what, OWNER, lower);
+            if let Ok(outcome) = outcome {
+                let here = self.caches.peek(line).is_some();
+                assert!(
+                    what == Management::Clean || matches!(outcome, Outcome::Pending(_)) == here
+                );
+            }
+        }
+    }
+
     /// Memory or the network does one thing.
     fn outside(&mut self, what: u8, which: usize) {
         self.now += 3;
@@ -232,6 +247,13 @@ proptest! {
                 2 | 3 => world.access(address, Some(value)),
                 4 => world.fetch(address & !63),
                 5 if value == 0 => world.caches.empty_instruction_cache(),
+                5 if value < 8 => world.manage(address, Management::Clean),
+                5 if value < 24 => world.manage(address, Management::Flush),
+                5 if value < 48 => {
+                    let lower = &mut world.far;
+                    let (line, fetch) = (address & !63, value & 1 != 0);
+                    world.caches.prefetch(world.now, line, fetch, OWNER, lower);
+                }
                 _ => world.outside(value & 3, (value >> 2).into()),
             }
         }

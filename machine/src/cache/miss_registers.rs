@@ -21,7 +21,16 @@ impl Hierarchy {
         harts: &mut impl Harts,
         done: &mut Vec<Done>,
     ) {
-        self.buffer.written(tag);
+        if let Some((line, waiters)) = self.buffer.written(tag) {
+            done.extend(waiters.into_iter().map(|token| Done {
+                waiter: Waiter::Data {
+                    token,
+                    write: false,
+                },
+                line,
+                at: now,
+            }));
+        }
         if !self.blocked.is_empty() {
             self.first_level_changed = true;
             self.retry(now, owner, lower, harts, done);

@@ -14,6 +14,8 @@ struct Posted {
     tag: u32,
     line: u64,
     bytes: Line,
+    /// Tokens of those who wait until memory has the line.
+    waiters: Vec<u32>,
 }
 
 /// See the module's documentation.
@@ -63,36 +65,45 @@ impl WriteBackBuffer {
                 tag,
                 line,
                 bytes: kept,
+                waiters: Vec::new(),
             });
         }
     }
 
-    /// Memory has a line, or it was lost on the way.
-    pub fn written(&mut self, tag: u32) {
+    /// Memory has a line, or it was lost on the way. Gives the line and who waited for that.
+    pub fn written(&mut self, tag: u32) -> Option<(u64, Vec<u32>)> {
         let Some(rest) = self.under_way.checked_sub(1) else {
             panic!("memory acknowledges line {tag}, and none is on its way there");
         };
         self.under_way = rest;
-        if !self.lines.is_empty() {
-            let position = self.lines.iter().position(|posted| posted.tag == tag);
-            let position = position.unwrap_or_else(|| {
-                let tags: Vec<u32> = self.lines.iter().map(|posted| posted.tag).collect();
-                panic!("memory acknowledges line {tag}, and {tags:?} are on their way there")
-            });
-            let posted = self.lines.remove(position);
-            let mut older = self.lines[..position].iter();
-            assert!(
-                older.all(|other| other.line != posted.line),
-                "memory has a newer line at {:#x} before an older one",
-                posted.line
-            );
+        if self.lines.is_empty() {
+            return None;
         }
+        let position = self.lines.iter().position(|posted| posted.tag == tag);
+        let position = position.unwrap_or_else(|| {
+            let tags: Vec<u32> = self.lines.iter().map(|posted| posted.tag).collect();
+            panic!("memory acknowledges line {tag}, and {tags:?} are on their way there")
+        });
+        let posted = self.lines.remove(position);
+        let mut older = self.lines[..position].iter();
+        assert!(
+            older.all(|other| other.line != posted.line),
+            "memory has a newer line at {:#x} before an older one",
+            posted.line
+        );
+        Some((posted.line, posted.waiters))
     }
 
     /// The bytes of a line that is on its way to memory, the newest if it is so twice.
     pub fn line(&self, line: u64) -> Option<&Line> {
         let posted = self.lines.iter().rfind(|posted| posted.line == line);
         posted.map(|posted| &posted.bytes)
+    }
+
+    /// Somebody waits until memory has the newest bytes of a line, if they are on their way there.
+    pub fn wait(&mut self, line: u64, token: u32) -> bool {
+        let posted = self.lines.iter_mut().rfind(|posted| posted.line == line);
+        posted.map(|posted| posted.waiters.push(token)).is_some()
     }
 
     /// The same bytes, to change them from outside.

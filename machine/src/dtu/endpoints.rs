@@ -470,20 +470,30 @@ impl EndpointFile {
     }
 
     /// The next endpoint to tell TileMux about, searched from `start` on in a circle, and its activity. Endpoints of the
-    /// current activity, and those without unread messages, are passed over for good.
-    pub fn next_announcement(&mut self, start: u16, current: u16) -> Option<(u16, u16)> {
+    /// current activity, and those without unread messages, are passed over for good; those that may not interrupt, for now.
+    pub fn next_announcement(
+        &mut self,
+        start: u16,
+        current: u16,
+        may_interrupt: impl Fn(u16, u16) -> bool,
+    ) -> Option<(u16, u16)> {
         let count = self.len();
         for index in
             (0..count).map(|i| ((u32::from(start) + u32::from(i)) % u32::from(count)) as u16)
         {
-            if !std::mem::take(&mut self.side[usize::from(index)].announce) {
+            if !self.side[usize::from(index)].announce {
                 continue;
             }
-            if let Endpoint::Receive(receive) = self.get(index)
-                && receive.unread != 0
-                && receive.activity != current
-            {
-                return Some((index, receive.activity));
+            let found = match self.get(index) {
+                Endpoint::Receive(r) if r.unread != 0 && r.activity != current => Some(r.activity),
+                _ => None,
+            };
+            if found.is_some_and(|activity| !may_interrupt(activity, index)) {
+                continue;
+            }
+            self.side[usize::from(index)].announce = false;
+            if let Some(activity) = found {
+                return Some((index, activity));
             }
         }
         None

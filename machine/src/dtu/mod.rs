@@ -26,7 +26,8 @@ use crate::config::DtuConfig;
 use crate::noc::packet::{Packet, PacketKind};
 use crate::types::{Owner, Tick, TileId};
 use bulkhead_abi::dtu::{
-    CurrentActivity, DtuError, Endpoint, FEATURE_PRIVILEGED, TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
+    AWAITED_COUNT, Awaited, CurrentActivity, DtuError, Endpoint, FEATURE_PRIVILEGED,
+    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE,
 };
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use command::Running;
@@ -69,6 +70,7 @@ pub struct Dtu {
     serial: u32,
 
     activity: u16,
+    urgency: u8,
     current_bucket: u8,
     privileged_argument: u64,
     privileged_argument2: u64,
@@ -76,6 +78,8 @@ pub struct Dtu {
     core_request: u64,
     /// Where the search for the next core request begins.
     announced: u16,
+    /// The messages that may interrupt; none: all.
+    awaited: Option<[Awaited; AWAITED_COUNT]>,
     timer_serial: u32,
     timer_expired: bool,
     interrupt: bool,
@@ -125,12 +129,14 @@ impl Dtu {
             running: None,
             serial: 0,
             activity: TILEMUX_ACTIVITY,
+            urgency: 0,
             current_bucket: 0,
             privileged_argument: 0,
             privileged_argument2: 0,
             privileged_error: DtuError::None,
             core_request: 0,
             announced: 0,
+            awaited: None,
             timer_serial: 0,
             timer_expired: false,
             interrupt: false,

@@ -17,6 +17,7 @@ use bulkhead_abi::dtu::*;
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
 
 const PHYSICAL_PAGE: u64 = 0x0000_FFFF_FFFF_F000;
+const AWAITED_END: u64 = AWAITED + 8 * AWAITED_COUNT as u64;
 
 impl Dtu {
     fn check_width(offset: u64, bytes: u8) -> Result<(), RegisterFault> {
@@ -104,8 +105,20 @@ impl Dtu {
             PRIVILEGED_ARGUMENT => self.privileged_argument = value,
             PRIVILEGED_ARGUMENT2 => self.privileged_argument2 = value,
             CORE_REQUEST => {
-                self.core_request = 0;
+                let request = CoreRequest(std::mem::take(&mut self.core_request));
+                let (activity, endpoint) = (request.activity(), request.endpoint());
+                let mut awaited = self.awaited.iter_mut().flatten();
+                if request.is_valid()
+                    && let Some(spent) = awaited.find(|awaited| awaited.is_for(activity, endpoint))
+                {
+                    *spent = Awaited::default();
+                }
                 self.request_core(env);
+            }
+            AWAITED..AWAITED_END => {
+                let awaited = self.awaited.get_or_insert_default();
+                awaited[(offset - AWAITED) as usize / 8] = Awaited(value);
+                self.look_again(env);
             }
             TIMER_EXPIRED => {
                 self.timer_expired = false;
@@ -141,6 +154,10 @@ impl Dtu {
             PRIVILEGED_ARGUMENT => self.privileged_argument,
             PRIVILEGED_ARGUMENT2 => self.privileged_argument2,
             CORE_REQUEST => self.core_request,
+            AWAITED..AWAITED_END => {
+                let awaited = self.awaited.as_ref();
+                awaited.map_or(0, |awaited| awaited[(offset - AWAITED) as usize / 8].0)
+            }
             TIMER_EXPIRED => self.timer_expired.into(),
             FEATURES => self.features,
             EXTERNAL_ARGUMENT => self.external_argument,
@@ -267,6 +284,7 @@ impl Dtu {
         self.timer_serial = self.timer_serial.wrapping_add(1);
         self.timer_expired = false;
         self.core_request = 0;
+        (self.awaited, self.urgency) = (None, 0);
         self.update_interrupt(env);
         self.split = false;
     }
@@ -281,6 +299,10 @@ impl Dtu {
                 let new = CurrentActivity(first);
                 self.privileged_argument = self.current_activity().0;
                 self.set_activity(env, new.activity(), new.bucket());
+                self.urgency = new.urgency();
+                if self.awaited.is_some() {
+                    self.look_again(env);
+                }
             }
             Some(PrivilegedOpcode::InsertTlb) => {
                 let rights = first & (TLB_READ | TLB_WRITE);
@@ -326,12 +348,28 @@ impl Dtu {
         }
     }
 
-    /// Announces the next message for an activity that does not run, if none is announced.
+    /// Who may interrupt has changed: what is announced and not acknowledged counts as not announced.
+    fn look_again<E: Env>(&mut self, env: &mut E) {
+        let request = CoreRequest(std::mem::take(&mut self.core_request));
+        if request.is_valid() && request.activity() != self.activity {
+            self.endpoints.announce(request.endpoint());
+        }
+        self.request_core(env);
+    }
+
+    /// Announces the next message for an activity that does not run and may interrupt, if none is announced.
     pub(super) fn request_core<E: Env>(&mut self, env: &mut E) {
+        let (awaited, urgency) = (&self.awaited, self.urgency);
+        let may_interrupt = |activity, endpoint| {
+            awaited.as_ref().is_none_or(|all| {
+                let mut all = all.iter();
+                all.any(|a| a.is_for(activity, endpoint) && a.urgency() >= urgency)
+            })
+        };
         if !CoreRequest(self.core_request).is_valid()
-            && let Some((endpoint, activity)) = self
-                .endpoints
-                .next_announcement(self.announced, self.activity)
+            && let Some((endpoint, activity)) =
+                self.endpoints
+                    .next_announcement(self.announced, self.activity, may_interrupt)
         {
             self.announced = endpoint.wrapping_add(1);
             self.core_request = CoreRequest::new(activity, endpoint).0;

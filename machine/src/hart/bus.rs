@@ -35,6 +35,26 @@ pub enum Access {
     Walk,
 }
 
+/// What a cache-management operation does with a line, in all caches of the tile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Management {
+    /// Takes it out; what it holds is lost.
+    Invalidate,
+    /// Writes it to memory, where it is dirty.
+    Clean,
+    /// Writes it to memory and takes it out.
+    Flush,
+}
+
+/// The answer to a cache-management operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Managed {
+    /// It is done, and complete at this time.
+    At(Timing),
+    /// Nothing is done: something of the line is under way. To be asked again when this token completes.
+    After(u32),
+}
+
 /// The access ended with an error: nothing is there, or the tile may not access it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("bus access fault")]
@@ -108,6 +128,15 @@ pub trait Bus {
     }
     /// What is fetched from now on is what the hart's stores have made of it.
     fn empty_instruction_cache(&mut self) {}
+    /// Manages the line at `line`, for which no access of the hart waits. Where memory is flat there is nothing to do.
+    fn manage(&mut self, now: Tick, line: u64, what: Management) -> Managed {
+        let _ = (now, line, what);
+        Managed::At(Timing::Hit)
+    }
+    /// Fetches the line at `line` ahead for instructions or data, or does nothing.
+    fn prefetch(&mut self, now: Tick, line: u64, fetch: bool) {
+        let _ = (now, line, fetch);
+    }
     /// A load-reserved reads the line of `physical`, which is there.
     fn reserve(&mut self, physical: u64) {
         let _ = physical;

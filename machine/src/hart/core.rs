@@ -304,6 +304,14 @@ impl Core {
         }
     }
 
+    /// Notes the timing of a cache-management operation, which takes a place in the store buffer.
+    pub fn note_management<B: Bus>(&mut self, bus: &B, timing: Timing) {
+        if timing != Timing::Hit {
+            let completion = self.completion(bus, timing);
+            self.stores.push(completion);
+        }
+    }
+
     #[inline]
     fn completion<B: Bus>(&mut self, bus: &B, timing: Timing) -> Completion {
         match timing {
@@ -516,6 +524,7 @@ impl Core {
     }
 
     /// Fetches an instruction line at the start of a block; a token if its time is not known yet.
+    #[inline]
     pub fn fetch<B: Bus>(&mut self, bus: &mut B, physical: u64) -> Option<u32> {
         let timing = bus.fetch(self.base, physical);
         if timing != Timing::Hit {

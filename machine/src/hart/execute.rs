@@ -214,6 +214,11 @@ pub fn run_blocks<B: Bus>(
                 bus.marker(now, op.imm as u16, a, machine_mode);
             }
             Kind::Fence => attempt!(core.wait_all(op.cycle as Tick * cycle)),
+            Kind::CacheBlock => {
+                let bits = blocks.bits(block, index);
+                attempt!(core.cache_block(bus, op, bits, a))
+            }
+            Kind::Prefetch => core.prefetch(bus, op, a),
             Kind::Mul => set!(a.wrapping_mul(b)),
             Kind::Mulh => set!(m::mulh(a, b)),
             Kind::Mulhsu => set!(m::mulhsu(a, b)),

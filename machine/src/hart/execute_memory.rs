@@ -76,7 +76,7 @@ impl Core {
 
     /// A store is not seen before its time: blocks run beyond the horizon, their stores do not.
     #[inline(always)]
-    fn before_store(&self, offset: Tick) -> Result<(), Exit> {
+    pub(super) fn before_store(&self, offset: Tick) -> Result<(), Exit> {
         if self.base + offset < self.horizon {
             Ok(())
         } else {
@@ -171,7 +171,7 @@ impl Core {
 
     /// An operation with acquire semantics waits for its line, and lets nothing pass. True: still; `refused` says for what.
     #[cold]
-    fn after_acquire(&mut self, offset: Tick) -> bool {
+    pub(super) fn after_acquire(&mut self, offset: Tick) -> bool {
         let waited = self.wait_loads(offset);
         self.acquiring = waited.map_err(|exit| self.refused = exit).is_err();
         self.acquiring
@@ -179,7 +179,7 @@ impl Core {
 
     /// Asks for a line, and performs what is before this access if it is there.
     #[inline(always)]
-    fn ask<B: Bus>(
+    pub(super) fn ask<B: Bus>(
         &mut self,
         bus: &mut B,
         now: Tick,
@@ -205,6 +205,19 @@ impl Core {
     pub fn perform_there<B: Bus>(&mut self, bus: &mut B, now: Tick, physical: u64) {
         let line = physical & self.line_mask;
         self.perform_line(line, &mut Found { bus, now, line });
+    }
+
+    /// Performs one access whose line is there.
+    pub(super) fn perform_found<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        now: Tick,
+        physical: u64,
+        action: Action,
+    ) {
+        let line = physical & self.line_mask;
+        let mut found = Found { bus, now, line };
+        self.perform(physical - line, physical, action, &mut found);
     }
 
     /// Physical addresses of an access that may be misaligned: the second is that of the first byte in the next page, if
@@ -491,11 +504,7 @@ impl Core {
                 }
                 self.later(physical, action);
             }
-            _ => {
-                let line = physical & self.line_mask;
-                let mut found = Found { bus, now, line };
-                self.perform(physical - line, physical, action, &mut found);
-            }
+            _ => self.perform_found(bus, now, physical, action),
         }
         self.note_load(bus, timing, op.masks().1);
     }

@@ -68,6 +68,8 @@ pub enum Action {
     Modify(Op, u64),
     /// A store of the low bytes of a value.
     Store(u8, u64),
+    /// The whole line becomes zero.
+    Zero,
 }
 
 /// An access that has not been performed.
@@ -94,6 +96,14 @@ impl Core {
     /// Leaves an access until its line comes.
     pub fn later(&mut self, address: u64, action: Action) {
         self.late.push(Late { address, action });
+    }
+
+    /// Stores that have not been performed, in program order: address, bytes and value.
+    pub fn waiting_stores(&self) -> impl Iterator<Item = (u64, u8, u64)> {
+        self.late.iter().filter_map(|late| match late.action {
+            Action::Store(bytes, value) => Some((late.address, bytes, value)),
+            _ => None,
+        })
     }
 
     /// Keeps what has come of a load across two lines of which something is missing.
@@ -163,6 +173,11 @@ impl Core {
                 self.x[op.rd as usize & 63] = old;
             }
             Action::Store(bytes, value) => memory.write(offset, bytes, value),
+            Action::Zero => {
+                for at in (0..=!self.line_mask).step_by(8) {
+                    memory.write(at, 8, 0);
+                }
+            }
         }
     }
 

@@ -14,6 +14,7 @@ mod block;
 mod core;
 mod csr;
 mod execute;
+mod execute_cache;
 mod execute_memory;
 mod execute_system;
 mod fetch;
@@ -35,7 +36,7 @@ mod trap;
 #[cfg(test)]
 mod window_tests;
 
-pub use bus::{Access, Bus, BusFault, DeviceRead, DeviceWrite, Place, Timing};
+pub use bus::{Access, Bus, BusFault, DeviceRead, DeviceWrite, Managed, Management, Place, Timing};
 pub use config::HartConfig;
 pub use load_store_queue::LineBytes;
 pub use statistics::HartStatistics;
@@ -305,7 +306,12 @@ impl Hart {
             self.fetched.clear();
             self.core.forget_blocks = false;
         }
-        let (block, physical, second) = self.find_block(bus)?;
+        let physical = self.core.mmu.quick(Need::Execute, self.core.pc);
+        let known = physical.and_then(|physical| Some((self.blocks.find(physical)?, physical)));
+        let (block, physical, second) = match known {
+            Some((block, physical)) => (block, physical, None),
+            None => self.find_block(bus)?,
+        };
         let core = &mut self.core;
         let line = physical & core.line_mask;
         let straddles = self.blocks.block(block).straddles;
@@ -330,8 +336,9 @@ impl Hart {
         Ok(block)
     }
 
-    /// The block at the program counter, its physical address, and that of its second half if that is in another page.
-    #[inline]
+    /// The block at the program counter, decoded if need be, its physical address, and that of its second half if that is in another page.
+    #[cold]
+    #[inline(never)]
     fn find_block<B: Bus>(&mut self, bus: &mut B) -> Result<(usize, u64, Option<u64>), Exit> {
         let Some(physical) = self.core.mmu.quick(Need::Execute, self.core.pc) else {
             return self.unmapped_block(bus);
@@ -476,6 +483,11 @@ impl Hart {
     /// An integer register; `x0` is 0.
     pub fn register(&self, number: usize) -> u64 {
         self.core.x[number & 31]
+    }
+
+    /// Stores of the software that no memory has seen yet, in program order: physical address, bytes and value.
+    pub fn waiting_stores(&self) -> impl Iterator<Item = (u64, u8, u64)> {
+        self.core.waiting_stores()
     }
 
     /// Sets an integer register; `x0` stays 0.

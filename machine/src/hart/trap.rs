@@ -55,6 +55,7 @@ impl Core {
     }
 
     /// Whether an interrupt is pending and enabled in `mie`, whatever the global enables say: it ends WFI.
+    #[inline(always)]
     pub fn interrupt_wakes(&self) -> bool {
         self.csr.mip() & self.csr.mie != 0
     }

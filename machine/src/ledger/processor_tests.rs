@@ -27,6 +27,19 @@ impl Hart {
         hart
     }
 
+    /// A and B want the hart from the begin on, and this one has it.
+    fn ready_pair(runs: u16) -> Self {
+        let mut hart = Self::with(&[A, B]);
+        let said = [
+            (MuxReady, A, 0),
+            (MuxReady, B, 0),
+            (MuxRuns, runs, 0),
+            (MuxLeaves, 0, 0),
+        ];
+        hart.all(0, &said);
+        hart
+    }
+
     fn say(&mut self, now: Tick, kind: MarkerKind, activity: u16, moment: u64) {
         let value = Since { activity, moment }.pack();
         self.processor.hear(now, kind, value, &mut self.ledger);
@@ -54,16 +67,7 @@ impl Hart {
 
 #[test]
 fn two_in_turns_wait_for_each_other_and_for_the_switch() {
-    let mut hart = Hart::with(&[A, B]);
-    hart.all(
-        0,
-        &[
-            (MuxReady, A, 0),
-            (MuxReady, B, 0),
-            (MuxRuns, A, 0),
-            (MuxLeaves, 0, 0),
-        ],
-    );
+    let mut hart = Hart::ready_pair(A);
     // Slices of 100, a switch of 7 after each.
     for turn in 0..10 {
         let next = if turn % 2 == 0 { B } else { A };
@@ -87,16 +91,7 @@ fn two_in_turns_wait_for_each_other_and_for_the_switch() {
 
 #[test]
 fn a_call_is_work_of_the_caller_and_an_interrupt_is_not() {
-    let mut hart = Hart::with(&[A, B]);
-    hart.all(
-        0,
-        &[
-            (MuxReady, A, 0),
-            (MuxReady, B, 0),
-            (MuxRuns, A, 0),
-            (MuxLeaves, 0, 0),
-        ],
-    );
+    let mut hart = Hart::ready_pair(A);
     hart.say(10, MuxEnters, 0, 0);
     hart.say(15, MuxLeaves, 0, 0);
     hart.all(30, &[(MuxEnters, 0, 0), (MuxInterrupts, 0, 0)]);
@@ -159,16 +154,7 @@ fn whose_moment_comes_is_ready_though_tilemux_looks_later() {
 
 #[test]
 fn whoever_is_gone_waits_for_nobody() {
-    let mut hart = Hart::with(&[A, B]);
-    hart.all(
-        0,
-        &[
-            (MuxReady, A, 0),
-            (MuxReady, B, 0),
-            (MuxRuns, B, 0),
-            (MuxLeaves, 0, 0),
-        ],
-    );
+    let mut hart = Hart::ready_pair(B);
     hart.say(10, MuxMember, A, Since::NEVER);
     // Nobody of this number is here; a stranger has the hart, or so TileMux says.
     hart.say(20, MuxReady, A, 0);

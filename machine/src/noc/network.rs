@@ -95,6 +95,37 @@ struct Link {
     busy_until: Tick,
     holder: Owner,
     statistics: LinkStatistics,
+    carried: Carried,
+}
+
+/// Bytes by owner. As many entries as owners sent something over a link, so activities that were created bound them.
+#[derive(Clone, Debug, Default)]
+struct Carried {
+    /// In the order of owners.
+    bytes: Vec<(Owner, u64)>,
+    last: usize,
+}
+
+impl Carried {
+    fn add(&mut self, owner: Owner, bytes: u64) {
+        // Packets of one owner come in rows: most find their entry at once.
+        if let Some(entry) = self.bytes.get_mut(self.last)
+            && entry.0 == owner
+        {
+            entry.1 += bytes;
+            return;
+        }
+        match self.bytes.binary_search_by_key(&owner, |entry| entry.0) {
+            Ok(at) => {
+                self.bytes[at].1 += bytes;
+                self.last = at;
+            }
+            Err(at) => {
+                self.bytes.insert(at, (owner, bytes));
+                self.last = at;
+            }
+        }
+    }
 }
 
 /// All links and what is on them.
@@ -147,6 +178,7 @@ impl Network {
                     busy_until: 0,
                     holder: Owner::new(0, 0),
                     statistics: LinkStatistics::default(),
+                    carried: Carried::default(),
                 });
             }
         }
@@ -204,6 +236,11 @@ impl Network {
             .iter()
             .enumerate()
             .map(move |(i, l)| (&l.shape, i / plane_size, &l.statistics))
+    }
+
+    /// Bytes that each link carried by owner, headers included, by number of the link and in the order of owners.
+    pub fn carried(&self) -> impl Iterator<Item = &[(Owner, u64)]> {
+        self.links.iter().map(|link| &link.carried.bytes[..])
     }
 
     /// Number of networks (2 with split channels).
@@ -361,6 +398,7 @@ impl Network {
         l.statistics.packets += 1;
         l.statistics.bytes += f.wire as u64;
         l.statistics.busy += ticks;
+        l.carried.add(f.owner, f.wire as u64);
         if let Some(observe) = observe {
             observe(LinkActivity {
                 link,

@@ -66,6 +66,25 @@ fn latency_of_h_hops() {
 }
 
 #[test]
+fn links_know_whose_bytes_they_carried() {
+    let mut network = Network::new(&config(Topology::Crossbar), &tiles(4));
+    for (source, bytes) in [(1, 64), (0, 1024), (1, 64), (2, 64)] {
+        network.inject(0, write(0, source, 3, bytes)).unwrap();
+    }
+    run(&mut network, &mut Ledger::new());
+    // A header for each chunk of 512 bytes.
+    let own = |tile: TileId, bytes| (Owner::new(tile, 0), bytes);
+    let carried: Vec<_> = network.carried().map(<[_]>::to_vec).collect();
+    let last: Vec<_> = carried.iter().filter(|link| link.len() == 3).collect();
+    assert_eq!(last, [&[own(0, 1056), own(1, 160), own(2, 80)]]);
+    // The sums are those of the statistics.
+    for ((_, _, statistics), carried) in network.links().zip(&carried) {
+        let sum: u64 = carried.iter().map(|one| one.1).sum();
+        assert_eq!(sum, statistics.bytes);
+    }
+}
+
+#[test]
 fn injection_waits_for_the_clock_edge() {
     let mut network = Network::new(&config(Topology::Crossbar), &tiles(2));
     network.inject(5, write(5, 0, 1, 64)).unwrap();

@@ -3,13 +3,14 @@
 use super::card::{self, with_card};
 use super::{Below, End, Local, MARKERS_KEPT, MARKERS_MAX, Signal, TileEnv};
 use crate::cache::Hierarchy;
-use crate::cache::hierarchy::{Outcome, Reach};
+use crate::cache::hierarchy::{self, Outcome, Reach};
 use crate::device::clint::ClintEffect;
 use crate::device::exit_code;
 use crate::dtu::{Dtu, WriteEffect};
 use crate::fabric::Fabric;
 use crate::hart::{
-    Access, Bus, BusFault, DeviceRead, DeviceWrite, Hart, InterruptLine, Place, Stop, Timing,
+    Access, Bus, BusFault, DeviceRead, DeviceWrite, Hart, InterruptLine, Managed, Management,
+    Place, Stop, Timing,
 };
 use crate::ledger::Resource;
 use crate::observe::Marker;
@@ -271,6 +272,11 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
 
     #[inline]
     fn data(&mut self, now: Tick, physical: u64, access: Access) -> Timing {
+        debug_assert!(
+            !DATA || now >= self.local.now,
+            "{access:?} of {physical:#x} at {now}, after an event at {}",
+            self.local.now
+        );
         let write = matches!(access, Access::Store | Access::Atomic);
         if self.local.htif.is_in_line(physical) {
             return self.data_host(now, physical, write);
@@ -370,6 +376,42 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
     fn instruction_line(&mut self, line: u64, bytes: &mut [u8]) -> bool {
         let there = self.caches.instruction_line(line);
         there.map(|there| bytes.copy_from_slice(there)).is_some()
+    }
+
+    fn manage(&mut self, now: Tick, line: u64, what: Management) -> Managed {
+        if !DATA {
+            return Managed::At(Timing::Hit);
+        }
+        let what = match what {
+            Management::Invalidate => hierarchy::Management::Invalidate,
+            Management::Clean => hierarchy::Management::Clean,
+            Management::Flush => hierarchy::Management::Flush,
+        };
+        let owner = self.owner();
+        let mut lower = Below {
+            unit: self.unit.as_deref_mut(),
+            local: self.local,
+            fabric: self.fabric,
+        };
+        match self.caches.manage(now, line, what, owner, &mut lower) {
+            Ok(outcome) => Managed::At(self.note(timing(outcome))),
+            Err(token) => {
+                self.note(Timing::Pending(token));
+                Managed::After(token)
+            }
+        }
+    }
+
+    fn prefetch(&mut self, now: Tick, line: u64, fetch: bool) {
+        if DATA && self.allows(line, self.local.line.into(), false) {
+            let owner = self.owner();
+            let mut lower = Below {
+                unit: self.unit.as_deref_mut(),
+                local: self.local,
+                fabric: self.fabric,
+            };
+            self.caches.prefetch(now, line, fetch, owner, &mut lower);
+        }
     }
 
     fn empty_instruction_cache(&mut self) {

@@ -23,6 +23,15 @@ pub const A1: u32 = 11;
 pub const S2: u32 = 18;
 pub const S3: u32 = 19;
 
+/// Instructions without operands.
+pub const WFI: u32 = 0x1050_0073;
+pub const FENCE: u32 = 0x0ff0_000f;
+/// Operations on cache blocks (Zicbom, Zicboz).
+pub const CBO_INVAL: u32 = 0;
+pub const CBO_CLEAN: u32 = 1;
+pub const CBO_FLUSH: u32 = 2;
+pub const CBO_ZERO: u32 = 4;
+
 /// A place in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label(usize);
@@ -100,6 +109,18 @@ impl Program {
     pub fn csr(&mut self, how: u32, csr: u32, rs: u32) -> &mut Self {
         self.word(csr << 20 | rs << 15 | how << 12 | 0x73)
     }
+    /// An operation on the cache block at the address in a register.
+    pub fn cbo(&mut self, what: u32, rs: u32) -> &mut Self {
+        self.word(what << 20 | rs << 15 | 2 << 12 | 0x0f)
+    }
+    /// Adds another program's words, whose branches are relative.
+    pub fn words_of(&mut self, other: &Program) -> &mut Self {
+        self.words.extend(&other.words);
+        self
+    }
+    pub fn bytes(&self) -> Vec<u8> {
+        self.words.iter().flat_map(|w| w.to_le_bytes()).collect()
+    }
     pub fn mret(&mut self) -> &mut Self {
         self.word(0x3020_0073)
     }
@@ -153,9 +174,8 @@ impl Program {
     }
     /// Starts the program at so many bytes from the start of the tile's memory.
     pub fn start_at(&self, machine: &mut Machine, tile: TileId, offset: u64) {
-        let bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let at = MEMORY_BASE + offset;
-        machine.load_tile(tile, at, &bytes).expect("memory");
+        machine.load_tile(tile, at, &self.bytes()).expect("memory");
         machine.start_hart(tile, at, tile.into(), 0).expect("tile");
     }
 }

@@ -111,10 +111,11 @@ pub fn check(system: &System, root: &Node, places: &Places<'_>, errors: &mut Vec
 /// The application that drives a card.
 fn drivers(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
     let mut driven: Vec<u16> = Vec::new();
-    for (app, node) in system.apps.iter().zip(&places.apps) {
+    for (index, (app, node)) in system.apps.iter().zip(&places.apps).enumerate() {
         if !app.device {
             continue;
         }
+        let manager = system.manager_of(index);
         let mut error = |what: String, help: String| {
             let problem = Problem::Inconsistent(what);
             errors.push(Diagnostic::new(problem, node.place("device"), help));
@@ -131,6 +132,17 @@ fn drivers(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
                 app.tile
             );
             error(what, "one of them can serve the other".to_owned());
+        } else if !starts(system, manager, app.tile) {
+            let name = &system.managers[manager].name;
+            let what = format!(
+                "`{}` drives the network card of tile {}, which its manager `{name}` shares with others: the manager above starts that tile, and only it can give the card",
+                app.name, app.tile
+            );
+            let help = format!(
+                "place everything that is not below `{name}`, and `{name}` itself, on other tiles, or move `{}` out of `{name}`",
+                app.name
+            );
+            error(what, help);
         }
         driven.push(app.tile);
         if !app.rgates.iter().any(|gate| gate.name == INTERRUPT_GATE) {
@@ -140,6 +152,17 @@ fn drivers(system: &System, places: &Places<'_>, errors: &mut Vec<Diagnostic>) {
             error(what, help);
         }
     }
+}
+
+/// Whether a manager starts the TileMux of a tile where an application of its own lives: nobody else lives there but what is below it. The
+/// first manager starts all tiles that several share.
+fn starts(system: &System, manager: usize, tile: u16) -> bool {
+    let is_below = |other| system.is_within(other, manager);
+    let mut apps = (0..system.apps.len()).filter(|app| system.apps[*app].tile == tile);
+    let mut managers = (0..system.managers.len()).filter(|m| system.managers[*m].tile == tile);
+    system.managers[manager].parent.is_none()
+        || apps.all(|app| is_below(system.manager_of(app)))
+            && managers.all(|other| other != manager && is_below(other))
 }
 
 /// A peer is a system without a peer.

@@ -288,6 +288,7 @@ impl<'a> Reader<'a, '_> {
                 ));
             }
         }
+        self.reserved();
         for kind in ["flow", "variant", "module"] {
             let all = self.root.all(kind).map(|node| (kind, node));
             unique(all, self.errors);
@@ -301,6 +302,20 @@ impl<'a> Reader<'a, '_> {
                 |child: &&Node| matches!(child.rule.name, "rgate" | "sgate" | "session" | "mgate");
             let gates = app.children.iter().filter(is_gate);
             unique(gates.map(|node| ("gate", node)), self.errors);
+        }
+    }
+
+    fn reserved(&mut self) {
+        let managers = self.places.managers[1..].iter();
+        for node in self.places.apps.iter().chain(managers) {
+            let name = node.text("name");
+            if RESERVED.contains(&name.as_str()) {
+                self.errors.push(Diagnostic::new(
+                    Problem::Reserved { name },
+                    node.place("name"),
+                    "results use it for something else; choose another one",
+                ));
+            }
         }
     }
 
@@ -663,6 +678,9 @@ fn total(manager: &Node, attribute: &str) -> Option<Size> {
         .all("limit")
         .find_map(|limit| limit.maybe_size(attribute))
 }
+
+/// Names that results use for who is no application: a row of a table must not be read as another one's.
+const RESERVED: [&str; 4] = ["kernel", "TileMux", "refresh", "nobody"];
 
 /// Rounds up to pages. The tables keep sizes far below 2^64.
 fn pages(size: Size) -> Size {

@@ -267,8 +267,8 @@ def memory_mutex_wait(
 ) -> int | None:
     """Longest wait of a request of ``core`` for the memory mutex.
 
-    ``cores`` are pairs of the longest memory phase and the minimum inter-arrival time of requests. Requests are served in order
-    of arrival, or the core with the lowest index first. None: without a bound.
+    ``cores`` are pairs of the longest memory phase and the minimum inter-arrival time of requests. Requests are served in
+    order of arrival, or the core with the lowest index first. None: without a bound.
     """
     by_priority = bool(_choose("order", order, ("arrival", "priority")))
     return _native.memory_mutex_wait(list(cores), core, by_priority)

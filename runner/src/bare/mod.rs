@@ -6,14 +6,16 @@ pub mod device_tree;
 
 use crate::convert::convert;
 use crate::counters;
+use crate::crash::Crash;
 use crate::error::{Error, exit};
+use crate::observed::console_text;
 use crate::place;
 use crate::progress::{Progress, Stage};
 use crate::trap;
 use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_machine::config::PlatformKind;
-use bulkhead_machine::image::{Image, Resolver};
-use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use bulkhead_machine::image::Image;
+use bulkhead_machine::machine::{Machine, MachineError, Outcome, RunLimit};
 use bulkhead_report::result::Counter;
 use device_tree::device_tree;
 
@@ -42,6 +44,8 @@ pub struct Booted {
     pub end: String,
     /// Exit code of the program, if it gave one.
     pub exit: Option<u32>,
+    /// What is known of the trap that nobody handled, if one ended the run.
+    pub crash: Option<Crash>,
     /// Cycles of the hart.
     pub cycles: u64,
     /// Instructions.
@@ -59,6 +63,8 @@ pub struct Booted {
 
 /// Alignment of the device tree: a page, more than the 8 bytes that its specification asks for.
 const TREE_ALIGNMENT: u64 = 4096;
+/// The register that turns address translation on (privileged specification, section 4.1.11).
+const SATP: u16 = 0x180;
 /// Simulated seconds without `--max-cycles`: long enough for any test, and an end at last.
 const SECONDS: u64 = 3600;
 
@@ -160,12 +166,12 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
         .map(|byte| format!("{byte:02x}"))
         .collect();
     let statistics = machine.statistics();
-    let console = String::from_utf8_lossy(machine.console(tile).map_err(|error| failed(&error))?)
-        .into_owned();
+    let console = console_text(machine.console(tile).map_err(|error| failed(&error))?);
     if let (Some(path), Some(trace)) = (options.trace, trace) {
         place::write(path, trace)?;
     }
-    let (end, exit, code) = ending(outcome, &bytes, options.max_cycles);
+    let (end, exit, code) = ending(outcome, options.max_cycles);
+    let crash = crash(&machine, tile, outcome, &bytes).map_err(|error| failed(&error))?;
     let hart = statistics
         .harts
         .iter()
@@ -174,6 +180,7 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
     Ok(Booted {
         end,
         exit,
+        crash,
         cycles: statistics.ticks / cycle,
         instructions: hart.counters.instructions,
         counters: counters::of_tile(&statistics, hart),
@@ -183,7 +190,40 @@ pub fn boot(options: &Options<'_>, progress: &dyn Progress) -> Result<Booted, Er
     })
 }
 
-fn ending(outcome: Outcome, elf: &[u8], max_cycles: Option<u64>) -> (String, Option<u32>, u8) {
+/// The crash that ended the run, if one did. Addresses are physical: a program that turned address translation on shows the innermost
+/// function, and its caller if that has saved nothing.
+fn crash(
+    machine: &Machine,
+    tile: u16,
+    outcome: Outcome,
+    elf: &[u8],
+) -> Result<Option<Crash>, MachineError> {
+    let Outcome::Unhandled { trap, .. } = outcome else {
+        return Ok(None);
+    };
+    let hart = machine.hart(tile)?;
+    let registers: [u64; 32] = std::array::from_fn(|number| hart.register(number));
+    let translated = hart.csr(SATP).is_some_and(|satp| satp != 0);
+    let read = |address: u64| {
+        let mut word = [0; 8];
+        machine.peek(tile, address, &mut word).ok()?;
+        // The run ended before what was stored last had a line to be stored in.
+        for (store, bytes, value) in hart.waiting_stores() {
+            let new = value.to_le_bytes();
+            for (index, byte) in new.iter().enumerate().take(usize::from(bytes)) {
+                let at = (store + index as u64).checked_sub(address);
+                let at = at.and_then(|at| usize::try_from(at).ok());
+                if let Some(place) = at.and_then(|at| word.get_mut(at)) {
+                    *place = *byte;
+                }
+            }
+        }
+        (!translated).then_some(u64::from_le_bytes(word))
+    };
+    Ok(Some(Crash::of(elf, &trap, &registers, &read)))
+}
+
+fn ending(outcome: Outcome, max_cycles: Option<u64>) -> (String, Option<u32>, u8) {
     match outcome {
         Outcome::Exit { code: 0, .. } => ("exit code 0".to_owned(), Some(0), exit::GOOD),
         Outcome::Exit { code, .. } => (
@@ -191,17 +231,11 @@ fn ending(outcome: Outcome, elf: &[u8], max_cycles: Option<u64>) -> (String, Opt
             Some(code),
             exit::PROGRAM_FAILED,
         ),
-        Outcome::Unhandled { trap, .. } => {
-            let place = Resolver::new(elf).resolve(trap.pc);
-            (
-                format!(
-                    "no handler for this trap: {}\n  in {place}",
-                    trap::describe(&trap)
-                ),
-                None,
-                exit::PROGRAM_FAILED,
-            )
-        }
+        Outcome::Unhandled { trap, .. } => (
+            format!("no handler for this trap: {}", trap::describe(&trap)),
+            None,
+            exit::PROGRAM_FAILED,
+        ),
         Outcome::Idle { .. } => (
             "the hart waits for an interrupt that can never come".to_owned(),
             None,

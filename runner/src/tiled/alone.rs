@@ -3,7 +3,8 @@
 //! Why it exists: `run` and `audit` bound the same flow, so they count its jobs by one rule. A job is what the flow's applications do from
 //! the beginning of one sample to the beginning of the next, or to its own end if that is later. Everything before the first sample is
 //! their start. No other sample follows the last one: while it is under way, applications that have done their part already end, and nobody
-//! waits for that. So it is counted only if it is the only one. What it deliberately does not know: how a bound follows from this
+//! waits for that. So it is counted only if it is the only one, or if it took longer than all others: a bound that begins with its latency
+//! counts its requests, too, and those of the end with them. What it deliberately does not know: how a bound follows from this
 //! (`bounds`).
 
 use crate::collect::ticks;
@@ -174,7 +175,11 @@ fn jobs(samples: &[Sample]) -> Vec<Span> {
         }
     });
     let mut jobs: Vec<Span> = follows.collect();
-    if let (true, Some(&(begin, end))) = (jobs.is_empty(), samples.first()) {
+    let latency = |&(begin, end): &(u64, u64)| end - begin;
+    if let Some((last, others)) = samples.split_last()
+        && others.iter().all(|one| latency(one) < latency(last))
+    {
+        let (begin, end) = *last;
         let next = false;
         jobs.push(Span { begin, end, next });
     }
@@ -341,6 +346,14 @@ mod tests {
         // A single sample counts until its end.
         let alone = counted(&[(150, 40)], &[(100, 7), (200, 5)]);
         assert_eq!((alone.jobs[0].line_reads, alone.count), (7, 1));
+    }
+
+    #[test]
+    fn a_last_sample_that_took_longest_counts_with_what_it_did() {
+        let reads = [(100, 7), (300, 9), (500, 20), (600, 4), (700, 900)];
+        let alone = counted(&[(150, 40), (350, 30), (550, 60)], &reads);
+        assert_eq!((alone.worst, alone.count), (60, 3));
+        assert_eq!(alone.jobs[0].line_reads, 24, "both slices that it touches");
     }
 
     #[test]

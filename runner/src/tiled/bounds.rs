@@ -12,7 +12,8 @@ use bulkhead_model::System;
 use bulkhead_model::system::Flow;
 use bulkhead_report::result::{Bound, FlowResult, VariantResult};
 
-/// Indices of the applications of a flow, in its order.
+/// Indices of the applications of a flow, in its order. Each is there once, however often the flow visits it: what it did alone was
+/// measured once, for the whole flow.
 pub fn members(system: &System, flow: &FlowResult) -> Vec<usize> {
     indices(system, &flow.from, &flow.through, &flow.to)
 }
@@ -25,11 +26,16 @@ pub fn members_of(system: &System, flow: &Flow) -> Vec<usize> {
 }
 
 fn indices(system: &System, from: &str, through: &[String], to: &str) -> Vec<usize> {
-    std::iter::once(from)
+    let names = std::iter::once(from)
         .chain(through.iter().map(String::as_str))
-        .chain([to])
-        .filter_map(|name| system.apps.iter().position(|app| app.name == name))
-        .collect()
+        .chain([to]);
+    let mut all = Vec::new();
+    for app in names.filter_map(|name| system.apps.iter().position(|app| app.name == name)) {
+        if !all.contains(&app) {
+            all.push(app);
+        }
+    }
+    all
 }
 
 /// Only the applications of the flow are there: what is measured is undisturbed.
@@ -142,8 +148,11 @@ pub fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Result<Boun
                 // Replies against the way of the flow give credits back, and nobody in it waits for them.
                 messages: apps
                     .get(position + 1)
-                    .map(|&to| vec![(to, message_bytes(system, app, to))])
-                    .unwrap_or_default(),
+                    .copied()
+                    .into_iter()
+                    .chain(to_itself(system, app))
+                    .map(|to| (to, message_bytes(system, app, to)))
+                    .collect(),
                 calls: 0,
             }
         })
@@ -157,6 +166,12 @@ pub fn flow_bound(system: &System, apps: &[usize], alone: &Alone) -> Result<Boun
     let mut found = converted(&bound.bound, bound.bound.whole(), &covers).0;
     found.method = format!("measured alone + analysed interference: {}", found.method);
     Ok(found)
+}
+
+/// The application, if it has a send gate to itself.
+fn to_itself(system: &System, app: usize) -> Option<usize> {
+    let mut gates = system.apps[app].sgates.iter();
+    gates.any(|gate| gate.to == app).then_some(app)
 }
 
 /// Payload at most: a slot of the receiver without the header.
@@ -220,6 +235,36 @@ mod tests {
             assert_eq!(members.len(), 3, "{name}");
             assert_eq!(is_alone(&system, &members), alone, "{name}");
         }
+    }
+
+    /// By hand: the latency alone, and for 10 lines of it what somebody else may add.
+    #[test]
+    fn a_flow_of_one_application_keeps_what_was_measured() {
+        let text = "<system name='s' platform='tiled-gem5'><domain name='d'><app name='l' tile='2' program='p'>\
+                    <task period='1ms'/></app></domain><domain name='n'><app name='hog' tile='5' program='p'>\
+                    <limit noc='8MiB/s'/></app></domain><flow name='f' from='l' to='l' deadline='400us'/></system>";
+        let system = bulkhead_model::load_system_text("s", text, &LoadOptions::default());
+        let system = system.expect("valid");
+        let apps = members_of(&system, &system.flows[0]);
+        assert_eq!(apps, [0], "once, though it is the begin and the end");
+        let bound = |worst, line_reads| {
+            let job = Job {
+                app: 0,
+                line_reads,
+                ..Job::default()
+            };
+            let alone = Alone {
+                flow: "f".to_owned(),
+                worst,
+                jobs: vec![job],
+                count: 2,
+                time: 100_000,
+            };
+            flow_bound(&system, &apps, &alone).expect("finite").ticks
+        };
+        assert_eq!(bound(360_000, 0), 360_000);
+        assert!(bound(360_000, 10) > 360_000);
+        assert!(bound(360_000, 20) > bound(360_000, 10));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub fn incidents(
     let fault_times: BTreeMap<(u16, u16), u64> = of_kind(markers, MarkerKind::ActivityFault)
         .map(|marker| ((marker.tile, marker.activity), marker.at))
         .collect();
-    console
+    let stopped = console
         .lines()
         .filter_map(notice)
         .filter(|notice| notice.what.starts_with("stopped") && notice.what != "stopped: exit 0")
@@ -54,8 +54,8 @@ pub fn incidents(
                     },
                 },
             }
-        })
-        .collect()
+        });
+    stopped.chain(given_up(system, console)).collect()
 }
 
 /// What the kernel said if it panicked or ran into a trap. Only the kernel can begin a line so.
@@ -94,15 +94,58 @@ pub fn kernel_stop(
     })
 }
 
-/// Lines of managers; others may say what they like.
-fn of_managers<'a>(system: &System, console: &'a str) -> impl Iterator<Item = &'a str> {
+/// Lines of managers, with the manager's index; others may say what they like.
+fn of_managers<'a>(system: &System, console: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
     let line = |line: &'a str| {
         let (who, line) = line.strip_prefix('[')?.split_once("] ")?;
         let mut managers = system.managers.iter();
-        managers.any(|manager| manager.name == who).then_some(line)
+        let manager = managers.position(|manager| manager.name == who)?;
+        Some((manager, line))
     };
     console.lines().filter_map(line)
 }
+
+/// Whether an application or manager of this name is below a manager: it is believed about nobody else.
+fn is_below(system: &System, name: &str, manager: usize) -> bool {
+    let mut apps = system.apps.iter();
+    if let Some(app) = apps.position(|app| app.name == name) {
+        return system.is_within(system.manager_of(app), manager);
+    }
+    let mut managers = system.managers.iter();
+    let found = managers.find(|one| one.name == name);
+    let parent = found.and_then(|one| one.parent);
+    parent.is_some_and(|parent| system.is_within(parent, manager))
+}
+
+/// Applications that their manager did not start again although it should have, and why.
+fn given_up(system: &System, console: &str) -> Vec<Incident> {
+    let one = |(manager, line): (usize, &str)| {
+        let (name, why) = line
+            .strip_prefix('`')?
+            .split_once("` is not started again: ")?;
+        let app = system.apps.iter().find(|app| app.name == name)?;
+        is_below(system, name, manager).then(|| Incident {
+            kind: IncidentKind::Stopped,
+            at: None,
+            tile: app.tile,
+            application: name.to_owned(),
+            what: format!("{NOT_AGAIN}: {why}"),
+        })
+    };
+    of_managers(system, console).filter_map(one).collect()
+}
+
+/// How an incident of an application begins that was not started again.
+const NOT_AGAIN: &str = "not started again";
+
+/// Whether an incident is no doing of the application itself: it lost its tile, or was not started again.
+pub fn is_done_to(incident: &Incident) -> bool {
+    let ended = matches!(incident.kind, IncidentKind::Crash | IncidentKind::Stopped);
+    ended && (incident.what.starts_with(NOT_AGAIN) || incident.what == TILE_LOST)
+}
+
+/// What the kernel says of an application whose tile was lost.
+const TILE_LOST: &str = "stopped: its tile was lost";
 
 /// Whether its manager, who knows where its stack ends, says that an activity ran over it.
 fn overflowed(system: &System, console: &str, stopped: &Notice) -> bool {
@@ -110,13 +153,17 @@ fn overflowed(system: &System, console: &str, stopped: &Notice) -> bool {
         "activity {} ({}): stack overflow",
         stopped.activity, stopped.name
     );
-    of_managers(system, console).any(|said| said == line)
+    of_managers(system, console)
+        .any(|(manager, said)| said == line && is_below(system, &stopped.name, manager))
 }
 
 /// What managers say of quotas.
 pub fn quotas(system: &System, console: &str) -> Vec<QuotaUse> {
-    let one = |line: &str| {
+    let one = |(manager, line): (usize, &str)| {
         let (of, line) = line.strip_prefix("quota of `")?.split_once("`: ")?;
+        if !is_below(system, of, manager) {
+            return None;
+        }
         let (quota, line) = line.split_once(' ')?;
         let (used, limit) = line.split_once(" of ")?;
         let (quota, tile) = match quota.split_once('@') {
@@ -178,11 +225,13 @@ mod tests {
     fn quotas_are_what_managers_say() {
         let system = load_system_text(
             "s",
-            "<system name='s' platform='tiled-gem5'><manager name='m'><domain name='d'><app name='a' program='p'/></domain></manager></system>",
+            "<system name='s' platform='tiled-gem5'><manager name='m'><domain name='d'><app name='a' program='p'/></domain></manager>\
+             <domain name='e'><app name='b' program='p'/></domain></system>",
             &LoadOptions::default(),
         )
         .unwrap();
-        let console = "[root] quota of `m`: endpoints@4 9 of 12\n[a] quota of `m`: endpoints 1 of 2\n\
+        // A manager is believed about those below it, and not about others or itself.
+        let console = "[m] quota of `b`: endpoints 99 of 100\n[m] quota of `m`: endpoints 99 of 100\n[root] quota of `x`: endpoints 1 of 2\n[root] quota of `m`: endpoints@4 9 of 12\n[a] quota of `m`: endpoints 1 of 2\n\
              [m] quota of `a`: kernel-memory 880 of 4096\n[root] quota of `m`: half a line";
         let found = quotas(&system, console);
         let all: Vec<_> = found
@@ -194,6 +243,27 @@ mod tests {
             [
                 ("m", "endpoints", Some(4), 9, 12),
                 ("a", "kernel-memory", None, 880, 4096)
+            ]
+        );
+    }
+
+    #[test]
+    fn who_is_not_started_again_is_an_incident() {
+        let system = system();
+        let console = "[hog-1] `sensor` is not started again: a lie\n[root] `sensor` is not started again: the kernel refused\n\
+                       kernel: activity 7 (hog-1) on tile 5 stopped: its tile was lost\n\
+                       kernel: activity 8 (hog-2) on tile 6 stopped: exit 1\n";
+        let found = incidents(&system, console, &[], &|_, _| None);
+        let told: Vec<_> = found
+            .iter()
+            .map(|one| (one.application.as_str(), one.what.as_str(), is_done_to(one)))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("hog-1", "stopped: its tile was lost", true),
+                ("hog-2", "stopped: exit 1", false),
+                ("sensor", "not started again: the kernel refused", true),
             ]
         );
     }

@@ -5,12 +5,15 @@
 //! is computed, and how an observation was made.
 
 use super::bounds::members;
-use bulkhead_analysis::plan::system::judge;
+use super::console::is_done_to;
+use bulkhead_analysis::plan::system::{Unjudged, judge};
 use bulkhead_analysis::plan::{Constraint, Kind};
 use bulkhead_model::System;
 use bulkhead_report::format::grouped;
 use bulkhead_report::plan::failure;
-use bulkhead_report::result::{Bound, End, FlowResult, RequestResult, TaskResult, VariantResult};
+use bulkhead_report::result::{
+    Bound, End, FlowResult, Incident, IncidentKind, RequestResult, TaskResult, VariantResult,
+};
 use bulkhead_report::verdict::Promise;
 
 /// The promises of a variant. `cycle`: ticks of a cycle of the reference clock.
@@ -20,34 +23,60 @@ pub fn of(system: &System, cycle: u64, variant: &VariantResult) -> Vec<Promise> 
         cycle: cycle.max(1),
         variant,
         responses: match variant.tasks.is_empty() {
-            true => Ok(Vec::new()),
+            true => Ok(Responses::default()),
             false => responses(system),
         },
     };
-    let flows = variant.flows.iter().flat_map(|flow| judge.flow(flow));
-    let tasks = variant.tasks.iter().flat_map(|task| judge.task(task));
-    let requests = variant
-        .requests
-        .iter()
-        .map(|request| judge.request(request));
-    flows.chain(tasks).chain(requests).collect()
+    let flows = variant.flows.iter().flat_map(|flow| {
+        let gone = judge.gone(&members(system, flow));
+        let all = judge.flow(flow).into_iter();
+        all.map(move |one| unless(one, &gone))
+    });
+    let of = |name: &str| system.apps.iter().position(|app| app.name == name);
+    let tasks = variant.tasks.iter().flat_map(|task| {
+        let gone = judge.gone(of(&task.application).as_slice());
+        let [observed, bound] = judge.task(task);
+        [unless(observed, &gone), bound]
+    });
+    let requests = variant.requests.iter().map(|request| {
+        let gone = judge.gone(of(&request.application).as_slice());
+        unless(judge.request(request), &gone)
+    });
+    let all = flows.chain(tasks).chain(requests);
+    all.chain(judge.done_to()).collect()
 }
 
-/// Bounds of the responses of tasks with a cost, as `check` has them.
-///
+/// A promise of somebody who was gone before the end is no longer called held.
+fn unless(promise: Promise, gone: &Option<String>) -> Promise {
+    match gone {
+        Some(why) => promise.unless_held(why),
+        None => promise,
+    }
+}
+
+/// Bounds of the responses of tasks, as `check` has them, and why others have none.
+#[derive(Default)]
+struct Responses {
+    bounds: Vec<Constraint>,
+    unjudged: Vec<Unjudged>,
+}
+
 /// # Errors
-/// Why there are none.
-fn responses(system: &System) -> Result<Vec<Constraint>, String> {
+/// Why nothing is known of any.
+fn responses(system: &System) -> Result<Responses, String> {
     let verdict = judge(system).map_err(|error| error.to_string())?;
     let all = verdict.tasks.into_iter().flat_map(|plan| plan.constraints);
-    Ok(all.filter(|one| one.kind == Kind::Response).collect())
+    Ok(Responses {
+        bounds: all.filter(|one| one.kind == Kind::Response).collect(),
+        unjudged: verdict.unjudged,
+    })
 }
 
 struct Judge<'a> {
     system: &'a System,
     cycle: u64,
     variant: &'a VariantResult,
-    responses: Result<Vec<Constraint>, String>,
+    responses: Result<Responses, String>,
 }
 
 impl Judge<'_> {
@@ -63,6 +92,30 @@ impl Judge<'_> {
         Promise::not_judged(&self.variant.name, what, because)
     }
 
+    /// Why promises of these applications were not judged to the end: one of them stopped with an error and was not there again.
+    fn gone(&self, apps: &[usize]) -> Option<String> {
+        apps.iter().find_map(|&app| {
+            let app = self.system.apps.get(app)?;
+            let own = |one: &&Incident| {
+                let ended = matches!(one.kind, IncidentKind::Crash | IncidentKind::Stopped);
+                ended && one.application == app.name
+            };
+            let ends = self.variant.incidents.iter().filter(own);
+            let last = ends.clone().next_back()?;
+            let is_gone = ends.clone().any(is_done_to) || ends.count() > app.restarts() as usize;
+            is_gone.then(|| format!("`{}` was gone before the end: {}", app.name, last.what))
+        })
+    }
+
+    /// Applications run until they end by themselves, and failed services are started again as the description says.
+    fn done_to(&self) -> impl Iterator<Item = Promise> {
+        let all = self.variant.incidents.iter();
+        all.filter(|one| is_done_to(one)).map(|one| {
+            let what = format!("{}: nobody ends it: {}", one.application, one.what);
+            self.judged(what, false)
+        })
+    }
+
     /// A promise about a deadline: a variant may say that it shows how they are missed.
     fn deadline(&self, what: String, held: bool) -> Promise {
         self.judged(what, held)
@@ -72,8 +125,9 @@ impl Judge<'_> {
     fn flow(&self, flow: &FlowResult) -> Vec<Promise> {
         let name = &flow.name;
         if flow.latency.count == 0 {
-            let advice = match self.variant.end {
-                End::Duration => "; the system must first start, so give it a longer duration",
+            let advice = match (flow.lost, &self.variant.end) {
+                (1.., _) => ": none that began has ended",
+                (0, End::Duration) => "; the system must first start, so give it a longer duration",
                 _ => "",
             };
             return vec![self.judged(format!("flow {name}: no sample{advice}"), false)];
@@ -123,14 +177,29 @@ impl Judge<'_> {
             (jobs, misses) => {
                 let allowed = task.allowed;
                 let what = format!("task {name}: {misses} jobs late of {jobs}, {allowed} allowed");
-                self.deadline(what, misses <= allowed)
+                let promise = self.deadline(what, misses <= allowed);
+                match task.missing {
+                    0 => promise,
+                    missing => {
+                        let why = format!(
+                            "{missing} more periods passed without a job, and its program runs in the background and cannot be asked \
+                             whether it hangs"
+                        );
+                        promise.unless_held(&why)
+                    }
+                }
             }
         };
         let what = format!("task {name}: a bound within its deadline");
         let bound = match &self.responses {
             Err(why) => self.not_judged(what, why),
-            Ok(all) => match all.iter().find(|one| one.subject == *name) {
-                None => self.not_judged(what, "its <task> has no cost"),
+            Ok(all) => match all.bounds.iter().find(|one| one.subject == *name) {
+                None => {
+                    let task = format!("task {name}");
+                    let why = all.unjudged.iter().find(|one| one.what == task);
+                    let why = why.map(|one| one.because.as_str());
+                    self.not_judged(what, why.unwrap_or("nothing is known of it"))
+                }
                 Some(one) => {
                     let text = failure(one);
                     let what = if one.holds {
@@ -216,6 +285,7 @@ mod tests {
             allowed: 0,
             jobs,
             misses,
+            missing: 0,
             worst: Some(1),
         }
     }
@@ -235,6 +305,7 @@ mod tests {
             tiles: Vec::new(),
             incidents: Vec::new(),
             checks: Vec::new(),
+            links: Vec::new(),
             quotas: Vec::new(),
         }
     }
@@ -322,6 +393,58 @@ mod tests {
             let found = Verdict::of(of(&system, 2, &result));
             assert_eq!(judgements(&found), [Held, expected], "{text}");
         }
+    }
+
+    #[test]
+    fn who_was_stopped_keeps_no_promise() {
+        let of = |kind, what: &str| {
+            let result = VariantResult {
+                flows: vec![flow(&[900], Some(900))],
+                tasks: vec![task(5, 0)],
+                incidents: vec![Incident {
+                    kind,
+                    at: None,
+                    tile: 2,
+                    application: "sensor".to_owned(),
+                    what: what.to_owned(),
+                }],
+                ..empty("regulated")
+            };
+            judgements(&Verdict::of(super::of(&system("regulated"), 2, &result)))
+        };
+        let gone = [NotJudged; 5];
+        let own = of(IncidentKind::Crash, "stopped: load page fault");
+        assert_eq!(own, gone, "its own doing is an incident");
+        for (kind, what) in [
+            (IncidentKind::Crash, "stopped: its tile was lost"),
+            (IncidentKind::Stopped, "not started again: no room"),
+        ] {
+            let found = of(kind, what);
+            assert_eq!(
+                (&found[..5], &found[5..]),
+                (&gone[..], &[Failed][..]),
+                "{what}"
+            );
+        }
+        // Who has only not finished is there.
+        let there = of(IncidentKind::Unfinished, "has not finished");
+        assert_eq!(there, [Held, Held, Held, Held, NotJudged]);
+    }
+
+    #[test]
+    fn jobs_that_did_not_come_are_not_held() {
+        let silent = TaskResult {
+            missing: 19,
+            ..task(1, 0)
+        };
+        let found = verdict("regulated", Vec::new(), vec![silent.clone()]);
+        assert_eq!(judgements(&found), [NotJudged, NotJudged]);
+        let late = TaskResult {
+            misses: 1,
+            ..silent
+        };
+        let found = verdict("regulated", Vec::new(), vec![late]);
+        assert_eq!(judgements(&found), [Failed, NotJudged]);
     }
 
     #[test]

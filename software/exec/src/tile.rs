@@ -9,6 +9,10 @@
 //! - *Realtime*: fixed priorities, preemptive; equals share as above; members without a budget come last. What a budget pays comes back one
 //!   period after the work that used it was released, so each member interferes with those below no more than a sporadic task with its
 //!   budget as cost (`analysis::schedulability::fixed_priority`).
+//!
+//! A member that causes a switch pays for it: one that begins pays for the switch to it and for the one back ([`Scheduler::gives_back`]).
+//! A message that interrupts another member is on its receiver's account ([`Cost::Interrupt`]). So budgets contain the switches: however
+//! often a member sleeps and wakes up, others lose no more to it than its budget.
 
 use crate::account::{Account, Budget};
 
@@ -19,6 +23,17 @@ pub enum Policy {
     Throughput,
     /// Fixed priorities.
     Realtime,
+}
+
+/// What a member pays for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cost {
+    /// It ran.
+    Run,
+    /// The switch from it to the next one: part of the work that ends, and of no slice.
+    Back,
+    /// Messages for it interrupted another one.
+    Interrupt,
 }
 
 /// The member that runs.
@@ -60,6 +75,25 @@ impl Member {
             None => Some(u64::MAX),
             Some(account) => account.end_of_run(now),
         }
+    }
+
+    /// When it may begin if it becomes ready at a moment.
+    fn start(&self, at: u64) -> u64 {
+        let account = self.account.as_ref();
+        let empty = account.filter(|account| account.end_of_run(at).is_none());
+        empty.map_or(at, |account| at.max(account.next_start()))
+    }
+
+    /// Pays for `start` to `end` if it has a budget. If that is used up, says from when on there is something again.
+    fn pay(&mut self, origin: u64, start: u64, end: u64) -> Option<u64> {
+        let account = self.account.as_mut()?;
+        account.charge(end.saturating_sub(start), origin);
+        if account.end_of_run(end).is_some() {
+            return None;
+        }
+        let again = account.next_start();
+        self.release = self.release.max(again);
+        Some(again)
     }
 }
 
@@ -169,9 +203,7 @@ impl<const N: usize> Scheduler<N> {
         found.ready = ready;
         if queue_again {
             // If the account does not allow a run now, its work counts as released when it does.
-            let account = found.account.as_ref();
-            let empty = account.filter(|a| a.end_of_run(now).is_none());
-            found.release = empty.map_or(now, |account| now.max(account.next_start()));
+            found.release = found.start(now);
             self.to_end(member);
         }
     }
@@ -181,6 +213,12 @@ impl<const N: usize> Scheduler<N> {
         self.members
             .get(member)
             .is_some_and(|m| m.is_some_and(|m| m.ready))
+    }
+
+    /// When a member may begin that becomes ready at a moment.
+    pub fn start(&self, member: usize, at: u64) -> u64 {
+        let found = self.members.get(member).and_then(Option::as_ref);
+        found.map_or(at, |member| member.start(at))
     }
 
     /// The member gives the rest of its slice to its equals.
@@ -197,29 +235,36 @@ impl<const N: usize> Scheduler<N> {
         }
     }
 
-    /// The member ran from `start` to `end`. A used-up slice sends it to the end of the queue. If its budget is used up, says from
-    /// when on it may run again.
-    pub fn charge(&mut self, member: usize, start: u64, end: u64) -> Option<u64> {
+    /// The member pays for what lasted from `start` to `end`. A slice that a run has used up sends it to the end of the queue. If its budget
+    /// is used up, says from when on it may run again.
+    pub fn charge(&mut self, member: usize, cost: Cost, start: u64, end: u64) -> Option<u64> {
         let policy = self.policy;
         let found = self.member(member)?;
-        let duration = end.saturating_sub(start);
-        let mut again = None;
-        if let Some(account) = &mut found.account {
-            let origin = match policy {
-                Policy::Throughput => start,
-                Policy::Realtime => found.release,
-            };
-            account.charge(duration, origin);
-            if account.end_of_run(end).is_none() {
-                again = Some(account.next_start());
-                found.release = found.release.max(account.next_start());
+        // What interrupts others while it waits belongs to no work of its own.
+        let waits = cost == Cost::Interrupt && !found.ready;
+        let origin = match policy {
+            Policy::Realtime if !waits => found.release,
+            _ => start,
+        };
+        let again = found.pay(origin, start, end);
+        if cost == Cost::Run {
+            found.slice_left = found.slice_left.saturating_sub(end.saturating_sub(start));
+            if found.slice_left == 0 {
+                self.to_end(member);
             }
         }
-        found.slice_left = found.slice_left.saturating_sub(duration);
-        if found.slice_left == 0 {
-            self.to_end(member);
-        }
         again
+    }
+
+    /// Whether the switch from `previous` to `next` (nobody: to none) is on the account of the former. It has none, or did not choose
+    /// to leave, if the latter is more urgent.
+    pub fn gives_back(&self, previous: usize, next: Option<usize>) -> bool {
+        let find = |member: usize| self.members.get(member).and_then(Option::as_ref);
+        let Some(previous) = find(previous).filter(|member| member.account.is_some()) else {
+            return false;
+        };
+        let next = next.and_then(find);
+        next.is_none_or(|next| !self.overtakes(next, previous))
     }
 
     /// Whether `second` comes before `first`, which is before it in the queue.

@@ -6,7 +6,7 @@
 //! The unprivileged page has the same address in every address space, so this works in any mode.
 
 use bulkhead_abi::dtu::{
-    self, Command, CurrentActivity, DtuError, Endpoint, Opcode, PrivilegedOpcode,
+    self, Awaited, Command, CurrentActivity, DtuError, Endpoint, Opcode, PrivilegedOpcode,
 };
 use bulkhead_abi::memory_map::DTU_BASE;
 use core::arch::asm;
@@ -244,6 +244,12 @@ pub fn fetch_offset(endpoint: u16) -> Result<Option<u64>, DtuError> {
     // Nothing in memory must come before: the message is read through the offset that this gives.
     write(dtu::COMMAND, Command::new(Opcode::Fetch, endpoint, 0).0);
     skip();
+    fetched()
+}
+
+/// What was fetched, as soon as the command is done.
+#[inline(always)]
+fn fetched() -> Result<Option<u64>, DtuError> {
     loop {
         let state = Command(read(dtu::COMMAND));
         // Read at once: if the command is done, this is its result.
@@ -268,16 +274,7 @@ pub fn fetch_timed(endpoint: u16) -> Result<(Option<u64>, u64), DtuError> {
     let cycle = crate::csr::cycle();
     // With that and the store itself the command has its eight cycles; what comes late here keeps every client waiting.
     nothing::<2>();
-    loop {
-        let state = Command(read(dtu::COMMAND));
-        let offset = read(dtu::ARGUMENT);
-        if state.opcode() == 0 {
-            return match state.error() {
-                0 => Ok(((offset != dtu::NO_MESSAGE).then_some(offset), cycle)),
-                code => Err(error(code)),
-            };
-        }
-    }
+    Ok((fetched()?, cycle))
 }
 
 /// Lets a few cycles pass. Short commands (fetch, acknowledge) take about ten cycles; a look at the command register that
@@ -336,6 +333,11 @@ pub fn current_activity() -> CurrentActivity {
 pub fn exchange_activity(next: CurrentActivity) -> CurrentActivity {
     privileged(PrivilegedOpcode::ExchangeActivity, next.0);
     CurrentActivity(read(dtu::PRIVILEGED_ARGUMENT))
+}
+
+/// Lets messages interrupt from now on, in the place of those that the register `index` let before.
+pub fn set_awaited(index: usize, awaited: Awaited) {
+    write(dtu::AWAITED + 8 * index as u64, awaited.0);
 }
 
 /// Lets the unit use a page for an activity. `rights`: [`dtu::TLB_READ`], [`dtu::TLB_WRITE`].

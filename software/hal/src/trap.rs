@@ -52,14 +52,9 @@ impl Context {
         // SAFETY: stores into `float`, which has room for the 32 registers.
         unsafe {
             asm!(
-                "fsd f0,0({0})", "fsd f1,8({0})", "fsd f2,16({0})", "fsd f3,24({0})",
-                "fsd f4,32({0})", "fsd f5,40({0})", "fsd f6,48({0})", "fsd f7,56({0})",
-                "fsd f8,64({0})", "fsd f9,72({0})", "fsd f10,80({0})", "fsd f11,88({0})",
-                "fsd f12,96({0})", "fsd f13,104({0})", "fsd f14,112({0})", "fsd f15,120({0})",
-                "fsd f16,128({0})", "fsd f17,136({0})", "fsd f18,144({0})", "fsd f19,152({0})",
-                "fsd f20,160({0})", "fsd f21,168({0})", "fsd f22,176({0})", "fsd f23,184({0})",
-                "fsd f24,192({0})", "fsd f25,200({0})", "fsd f26,208({0})", "fsd f27,216({0})",
-                "fsd f28,224({0})", "fsd f29,232({0})", "fsd f30,240({0})", "fsd f31,248({0})",
+                ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
+                "fsd f\\n, 8*\\n({0})",
+                ".endr",
                 "frcsr {1}",
                 in(reg) self.float.as_mut_ptr(), out(reg) self.float_status, options(nostack)
             );
@@ -73,14 +68,9 @@ impl Context {
         // none of them, so they are not declared as changed.
         unsafe {
             asm!(
-                "fld f0,0({0})", "fld f1,8({0})", "fld f2,16({0})", "fld f3,24({0})",
-                "fld f4,32({0})", "fld f5,40({0})", "fld f6,48({0})", "fld f7,56({0})",
-                "fld f8,64({0})", "fld f9,72({0})", "fld f10,80({0})", "fld f11,88({0})",
-                "fld f12,96({0})", "fld f13,104({0})", "fld f14,112({0})", "fld f15,120({0})",
-                "fld f16,128({0})", "fld f17,136({0})", "fld f18,144({0})", "fld f19,152({0})",
-                "fld f20,160({0})", "fld f21,168({0})", "fld f22,176({0})", "fld f23,184({0})",
-                "fld f24,192({0})", "fld f25,200({0})", "fld f26,208({0})", "fld f27,216({0})",
-                "fld f28,224({0})", "fld f29,232({0})", "fld f30,240({0})", "fld f31,248({0})",
+                ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
+                "fld f\\n, 8*\\n({0})",
+                ".endr",
                 "fscsr {1}",
                 in(reg) self.float.as_ptr(), in(reg) self.float_status, options(nostack)
             );

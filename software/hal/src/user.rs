@@ -3,6 +3,7 @@
 //! Why it exists: both need registers by name. What it deliberately does not know: the meaning of the calls.
 
 use bulkhead_abi::environment::{ENVIRONMENT_BASE, ENVIRONMENT_SIZE, Environment};
+use bulkhead_abi::message::{HEADER_SIZE, Header};
 use bulkhead_abi::tilemux::Ecall;
 use core::arch::asm;
 
@@ -65,8 +66,7 @@ pub fn pages(address: u64, size: u64) -> &'static mut [u8] {
 /// are mapped read-only for the whole life of the activity, and every bit pattern is a valid header, so a wrong
 /// address inside of them gives nonsense, and elsewhere a fault that ends the activity.
 #[inline(always)]
-pub fn message<'a>(address: u64) -> (&'a bulkhead_abi::message::Header, &'a [u8]) {
-    use bulkhead_abi::message::{HEADER_SIZE, Header};
+pub fn message<'a>(address: u64) -> (&'a Header, &'a [u8]) {
     // SAFETY: the unit wrote the header, guarantees that a payload of this length lies in the same slot, and does not
     // write to the slot before the acknowledgement.
     unsafe {
@@ -83,7 +83,6 @@ pub fn message<'a>(address: u64) -> (&'a bulkhead_abi::message::Header, &'a [u8]
 /// before the length is known, because a slot holds at least 32 bytes of payload.
 #[inline(always)]
 pub fn message_word(address: u64) -> Option<u64> {
-    use bulkhead_abi::message::HEADER_SIZE;
     let (header, _) = message(address);
     // SAFETY: as for `message`; the payload begins at a multiple of 32 bytes. Volatile, so that it stays in front.
     let word = unsafe {
@@ -98,7 +97,6 @@ pub fn message_word(address: u64) -> Option<u64> {
 /// Length of a message's payload in bytes, and its first word, which means nothing if it is shorter. Both are under way at once.
 #[inline(always)]
 pub fn message_start(address: u64) -> (u16, u64) {
-    use bulkhead_abi::message::{HEADER_SIZE, Header};
     // SAFETY: as for `message` and `message_word`. Volatile, so that what follows does not come first.
     unsafe {
         let header = address as *const Header;
@@ -111,7 +109,6 @@ pub fn message_start(address: u64) -> (u16, u64) {
 /// The label of a message.
 #[inline(always)]
 pub fn message_label(address: u64) -> u64 {
-    use bulkhead_abi::message::Header;
     // SAFETY: as for `message`. Volatile, so that what follows does not come first.
     unsafe { (&raw const (*(address as *const Header)).label).read_volatile() }
 }
@@ -119,7 +116,6 @@ pub fn message_label(address: u64) -> u64 {
 /// The whole words of a message's payload. Slots are aligned to 64 bytes and the header has 32, so they can be read as words.
 #[inline(always)]
 pub fn message_words<'a>(address: u64) -> &'a [u64] {
-    use bulkhead_abi::message::HEADER_SIZE;
     let (header, _) = message(address);
     // SAFETY: as for `message`; every bit pattern is a number.
     unsafe {

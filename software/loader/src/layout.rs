@@ -25,7 +25,7 @@ pub struct Part {
 }
 
 /// The layout of an activity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Layout {
     parts: [Part; PARTS_MAX],
     count: usize,
@@ -58,16 +58,7 @@ impl Layout {
     /// # Errors
     /// See [`LayoutError`].
     pub fn plan(image: &Image, memory: u64, buffers: u64, stack: u64) -> Result<Self, LayoutError> {
-        let mut layout = Self {
-            parts: [Part::default(); PARTS_MAX],
-            count: 0,
-            buffers: 0,
-            buffers_offset: 0,
-            stack_bottom: 0,
-            stack_top: 0,
-            heap: 0,
-            heap_size: 0,
-        };
+        let mut layout = Self::default();
         layout.part(ENVIRONMENT_BASE, 0, 1, MAP_READ);
         let mut end = PROGRAM_BASE;
         for segment in image.segments() {

@@ -6,6 +6,7 @@
 //! Systems lie in the folder `systems`; the platform `./shared.xml` that they may name is `tiled-gem5` with tiles that
 //! applications may share, made from the catalog's file.
 
+pub mod control;
 pub mod shared_tiles;
 pub mod whole;
 

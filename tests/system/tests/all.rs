@@ -15,6 +15,7 @@ mod determinism;
 mod failures;
 mod faults;
 mod firmware;
+mod flows;
 mod hostile;
 mod isolation;
 mod kills;

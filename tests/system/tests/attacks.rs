@@ -3,7 +3,7 @@
 //! back at the end. A test of an attack begins with whether it took place: children that ran, calls that were refused, messages that were sent.
 
 use bulkhead_abi::marker::MarkerKind;
-use bulkhead_system_tests::{Report, boot_booked};
+use bulkhead_system_tests::{Report, boot_booked, control};
 
 /// The kernel's markers of its pieces of work, and its tile.
 const WORK: (u16, u16, u16) = (0x100, 0x101, 0);
@@ -22,14 +22,7 @@ fn system(others: &str, sharing: &str) -> String {
     format!(
         r#"<system name="attacks" platform="./shared.xml" duration="200ms" manager-tile="1">
   <domain name="control" criticality="A">
-    <app name="sensor" tile="2" program="control/sensor">
-      <argument name="samples" value="{JOBS}"/><task period="1ms" deadline="400us"/>
-      <sgate name="controller" to="controller" credits="2"/><mgate name="frame" size="64KiB" rights="r"/>
-    </app>
-    <app name="controller" tile="3" program="control/controller">
-      <rgate name="input" slots="4" slot-size="256B"/><sgate name="actuator" to="actuator" credits="2"/>
-    </app>
-    <app name="actuator" tile="4" program="control/actuator"><rgate name="input" slots="4" slot-size="256B"/></app>
+    {}
     <app name="high" tile="5" program="latency/syscall"><argument name="kind" value="memory"/><argument name="runs" value="{CALLS}"/><argument name="pause" value="10us"/></app>
   </domain>
   <domain name="service" criticality="C">
@@ -38,7 +31,8 @@ fn system(others: &str, sharing: &str) -> String {
     <app name="client" tile="6" program="service/file-client"><argument name="folder" value="honest"/><argument name="rounds" value="2"/><argument name="session" value="yes"/><sgate name="files" to="files" gate="priority-0"/></app>{sharing}
   </domain>
   {others}
-</system>"#
+</system>"#,
+        control::apps(JOBS)
     )
 }
 
@@ -76,8 +70,8 @@ fn unharmed(text: &str, others: &[&str]) -> Result<Seen, String> {
     if !matches!(report.code, Some(0 | 3)) || console.contains("kernel: panicked") {
         return fail(format!("ended with {:?}", report.code));
     }
-    let honest = ["sensor", "controller", "actuator", "high", "client"];
-    for name in honest.iter().chain(others) {
+    let honest = control::LOOP.iter().chain(&["high", "client"]);
+    for name in honest.chain(others) {
         if report.stopped(name) != Some("exit 0") {
             return fail(format!("{name}: {:?}", report.stopped(name)));
         }
@@ -97,7 +91,7 @@ fn unharmed(text: &str, others: &[&str]) -> Result<Seen, String> {
     if let Some(line) = console.lines().find(|line| line.contains("] won: ")) {
         return fail(line.to_owned());
     }
-    if report.flows().len() != JOBS || !report.values(MarkerKind::DeadlineMiss, 4).is_empty() {
+    if !control::kept_up(&report, JOBS) {
         return fail("the loop missed something".to_owned());
     }
     if !console.contains("kernel: books: all is there that was there at boot") {
@@ -268,6 +262,70 @@ fn further_attacks_leave_the_honest_alone() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// Children that end when they are stopped: an honest TileMux then seems to lie, and after some more its tile was lost. Two others turn the order
+/// in which the kernel hears.
+#[test]
+fn children_that_end_when_they_are_stopped_cost_nobody_his_tile() {
+    let two = hostile("h1", "stops", 1, "16KiB") + &hostile("greedy", "stops", 2, "16KiB");
+    let busy = hostile("h2", "waits", 3, "16KiB").replace(r#"tile="7""#, r#"tile="4""#);
+    match judge("stops", &system(&below(&(two + &busy)), ""), &[], alone()) {
+        Ok(seen) => assert!(seen.done[1] > 40, "no attack\n{}", seen.report.console),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Many that wait until the same moments: their answers are pieces of work, between which the important one calls.
+#[test]
+fn many_that_wait_until_one_moment_delay_nobody_important() {
+    let many: String = (1..=10)
+        .map(|n| {
+            let kind = r#"<argument name="kind" value="moments"/><argument name="say" value="20"/>"#;
+            format!(r#"<app name="h{n}" tile="7" program="attack/raider" background="true">{kind}<limit kernel-memory="4KiB"/></app>"#)
+        })
+        .collect();
+    match judge("moments", &system(&below(&many), ""), &[], alone()) {
+        Ok(seen) => assert!(seen.done[0] >= 40, "no attack\n{}", seen.report.console),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Texts of nothing but line ends, each of which becomes a line with a name: an important one's line comes before all but the one that has begun.
+#[test]
+fn texts_of_many_lines_delay_no_important_line() {
+    let worst = |others: &str| {
+        let report = boot_booked(&format!(
+            r#"<system name="lines" platform="./shared.xml" duration="100ms" manager-tile="1">
+  <domain name="control" criticality="A"><app name="talker" tile="2" program="attack/talker"/></domain>
+  {others}
+</system>"#
+        ));
+        let (console, spans) = (&report.console, report.spans(2));
+        assert_eq!(report.stopped("talker"), Some("exit 0"), "{console}");
+        assert_eq!(spans.len(), 60, "{console}");
+        let lines = console
+            .lines()
+            .filter(|line| line.starts_with("[a-name-as-long-as-"));
+        (spans.into_iter().max().unwrap_or(0), lines.count())
+    };
+    let (alone, _) = worst("");
+    let hogs: String = (3..7)
+        .map(|tile| {
+            format!(r#"<app name="a-name-as-long-as-{tile}" tile="{tile}" program="attack/raider" background="true"><argument name="kind" value="lines"/></app>"#)
+        })
+        .collect();
+    let (beside, lines) = worst(&below(&hogs));
+    println!("worst line {beside} cycles, alone {alone}; {lines} lines of others");
+    assert!(lines > 400, "no attack");
+    // A piece that has begun, and one for a text that comes at the same moment.
+    assert!(beside <= alone + 2 * LONGEST, "{beside} instead of {alone}");
+}
+
+/// The device of a tile is for its manager to give, whoever lives there.
+#[test]
+fn nobody_takes_the_device_of_his_tile() {
+    attack("device", "16KiB", "", &[], |seen| seen.done[2] >= 20);
+}
+
 /// Finding 9: who waits in the kernel takes no place from others.
 #[test]
 fn many_that_wait_leave_room_for_a_manager() {
@@ -310,7 +368,7 @@ fn pair(seed: u64) -> String {
         }
         _ => system(
             &format!(
-                r#"{}<manager name="greedy" tile="7" program="attack/raider"><limit endpoints="60" page-tables="80" kernel-memory="64KiB" memory="4MiB"/><domain name="nobody" criticality="E"><app name="nobody" tile="7" program="adversary/spin" background="true"/></domain></manager>"#,
+                r#"{}<manager name="greedy" tile="7" program="attack/raider"><limit endpoints="60" page-tables="80" kernel-memory="64KiB" memory="4MiB"/><domain name="idle" criticality="E"><app name="idle" tile="7" program="adversary/spin" background="true"/></domain></manager>"#,
                 below(&first)
             ),
             "",

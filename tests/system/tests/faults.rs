@@ -1,40 +1,36 @@
 //! Tiles and applications in the hands of attackers, tiles that do not answer, activities that die at any moment: nobody else notices.
 
 use bulkhead_abi::marker::MarkerKind;
-use bulkhead_system_tests::{Blow, Report, Strike, boot_struck, boot_text};
+use bulkhead_system_tests::{Blow, Report, Strike, boot_struck, boot_text, control};
+
+/// Jobs of the loop.
+const JOBS: usize = 65;
 
 /// A control loop over three tiles, somebody who calls the kernel all the time, and on tile 5 a caller whose receiver on tile 6 takes
 /// its message and ends 3 ms later: then the kernel wants something of tile 5. That one is nobody's business but its own.
-const SYSTEM: &str = r#"<system name="captured" platform="tiled-gem5" duration="100ms" manager-tile="1">
+fn system() -> String {
+    format!(
+        r#"<system name="captured" platform="tiled-gem5" duration="100ms" manager-tile="1">
   <domain name="control" criticality="A">
-    <app name="sensor" tile="2" program="control/sensor">
-      <argument name="samples" value="65"/><task period="1ms" deadline="400us"/>
-      <sgate name="controller" to="controller" credits="2"/><mgate name="frame" size="64KiB" rights="r"/>
-    </app>
-    <app name="controller" tile="3" program="control/controller">
-      <rgate name="input" slots="4" slot-size="256B"/><sgate name="actuator" to="actuator" credits="2"/>
-    </app>
-    <app name="actuator" tile="4" program="control/actuator"><rgate name="input" slots="4" slot-size="256B"/></app>
+    {}
   </domain>
   <domain name="other">
     <app name="calls" tile="7" program="latency/syscall"><argument name="runs" value="22000"/></app>
-    <app name="ping" tile="5" program="latency/ping" background="true"><sgate name="deaf" to="deaf"/></app>
+    <app name="ping" tile="5" program="latency/ping" background="true"><sgate name="pong" to="deaf"/></app>
     <app name="deaf" tile="6" program="adversary/deaf"><argument name="delay" value="3ms"/><rgate name="input"/></app>
   </domain>
-</system>"#;
-
-fn system() -> String {
-    SYSTEM.replace("<sgate name=\"deaf\"", "<sgate name=\"pong\"")
+</system>"#,
+        control::apps(JOBS)
+    )
 }
 
 /// Nobody but tile 5 noticed anything. Returns the worst of the other's calls to the kernel, in cycles.
 fn unharmed(report: &Report) -> u64 {
     assert_eq!(report.code, Some(0), "{}", report.console);
-    for name in ["sensor", "controller", "actuator", "calls", "deaf"] {
+    for name in control::LOOP.iter().chain(&["calls", "deaf"]) {
         assert_eq!(report.stopped(name), Some("exit 0"), "{}", report.console);
     }
-    assert_eq!(report.flows().len(), 65);
-    assert!(report.values(MarkerKind::DeadlineMiss, 4).is_empty());
+    assert!(control::kept_up(report, JOBS));
     let calls = report.spans(7);
     assert_eq!(calls.len(), 22_000);
     calls[100..].iter().copied().max().unwrap_or(0)

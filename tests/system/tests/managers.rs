@@ -230,4 +230,8 @@ fn a_manager_that_lies_about_its_services_harms_only_those_who_depend_on_it() {
     assert_eq!(report.code, Some(0), "{}", report.console);
     assert_eq!(last(&report, "client"), "1500 sums in 3 sessions");
     assert_eq!(report.stopped("worker"), Some("exit 0"));
+    // Of a service that is not there it is said once.
+    let said = report.printed("root");
+    let said = said.iter().filter(|l| l.contains("the service of `lost`"));
+    assert!(said.count() <= 1, "{}", report.console);
 }

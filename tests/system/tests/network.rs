@@ -212,7 +212,6 @@ fn the_result_is_the_same_however_the_chips_are_stepped() {
 
 /// A tenth lost, a tenth twice, a fifth late: what TCP makes of it is the stream that was sent.
 #[test]
-#[ignore = "open: with some moments of the chip one of the seeds stands still; docs/decisions/0002-open-points.md"]
 fn a_stream_arrives_over_very_bad_cables() {
     for seed in 1..=6 {
         let seed = format!("cable@seed={seed}");

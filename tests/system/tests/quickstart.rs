@@ -3,6 +3,7 @@
 //!
 //! `BLESS=1 cargo test --release -p bulkhead-system-tests quickstart::` writes the README's table and pictures anew.
 
+use bulkhead_report::book::Book;
 use bulkhead_report::result::RunResult;
 use bulkhead_report::{page, table};
 use bulkhead_system_tests::whole::{finished, system, variant};
@@ -33,7 +34,7 @@ fn the_readme_shows(result: &RunResult) {
     expected.replace_range(block(&readme, "\n```"), &printed[block(&printed, "\n\n")]);
     current("README.md", expected);
 
-    let report = page::report(result, &[]).unwrap();
+    let report = page::report(result, &[], &Book::default()).unwrap();
     let plots: Vec<&str> = report.split("<svg ").skip(1).collect();
     let names = ["latency", "blame"];
     for (name, plot) in names.iter().zip([plots.first(), plots.last()]) {

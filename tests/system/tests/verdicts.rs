@@ -3,10 +3,13 @@
 use bulkhead_abi::dtu::Endpoint;
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_experiments::audit::{Options, audit};
+use bulkhead_experiments::reproduce::m3;
 use bulkhead_machine::machine::{Machine, Outcome as Ended, RunLimit};
+use bulkhead_report::book::Book;
 use bulkhead_report::result::{End, IncidentKind};
 use bulkhead_report::verdict::{Judgement, Outcome, Promise};
 use bulkhead_report::{page, table};
+use bulkhead_runner::c_programs;
 use bulkhead_runner::progress::Silent;
 use bulkhead_runner::run::Finished;
 use bulkhead_system_tests::whole::{finished, struck, system};
@@ -28,7 +31,7 @@ fn failed(finished: &Finished) -> Vec<&Promise> {
 /// What table and page say before anything else.
 fn heads(finished: &Finished) -> [String; 2] {
     let table = table::summary(&finished.result);
-    let page = page::report(&finished.result, &[]).expect("draws");
+    let page = page::report(&finished.result, &[], &Book::default()).expect("draws");
     [table, page]
 }
 
@@ -40,6 +43,11 @@ fn a_foreground_program_that_loops_for_ever_has_not_finished() {
 #[test]
 fn a_foreground_program_that_prints_for_ever_has_not_finished() {
     never_finishes("adversary/chatter");
+}
+
+#[test]
+fn a_foreground_program_that_sleeps_for_ever_has_not_finished() {
+    never_finishes("sharing/nap");
 }
 
 fn never_finishes(program: &str) {
@@ -77,6 +85,24 @@ fn two_programs_that_wait_for_each_other_have_not_finished() {
   <app name="one" tile="2" program="control/controller"><rgate name="input"/><sgate name="actuator" to="two"/></app>
   <app name="two" tile="3" program="control/controller"><rgate name="input"/><sgate name="actuator" to="one"/></app>
 </domain></system>"#;
+    neither_finishes(text);
+}
+
+#[test]
+fn two_c_programs_that_wait_for_each_other_have_not_finished() {
+    if c_programs::compiler().is_none() {
+        println!("skipped: no C compiler for RISC-V; apt-get install gcc-riscv64-unknown-elf");
+        return;
+    }
+    // Each reads before it writes.
+    let text = r#"<system name="deadlock" platform="tiled-gem5" duration="8ms" manager-tile="1"><domain name="d">
+  <app name="one" tile="2" program="c/relay"><rgate name="input"/><sgate name="output" to="two" gate="input"/></app>
+  <app name="two" tile="3" program="c/relay"><rgate name="input"/><sgate name="output" to="one" gate="input"/></app>
+</domain></system>"#;
+    neither_finishes(text);
+}
+
+fn neither_finishes(text: &str) {
     let waiting = ran(text, &[]);
     assert_eq!(waiting.code(), 4);
     let incidents = &waiting.result.variants[0].incidents;
@@ -86,6 +112,14 @@ fn two_programs_that_wait_for_each_other_have_not_finished() {
         .collect();
     let unfinished = IncidentKind::Unfinished;
     assert_eq!(who, [(unfinished, "one"), (unfinished, "two")]);
+    for incident in incidents {
+        let what = &incident.what;
+        assert!(what.starts_with("has not finished "), "{what}");
+    }
+    for head in heads(&waiting) {
+        assert!(head.contains("Happened:"), "{head}");
+        assert!(head.contains("has not finished "), "{head}");
+    }
 }
 
 #[test]
@@ -238,4 +272,33 @@ fn a_system_that_only_serves_runs_for_its_duration() {
     let broken = finished("network/far", &overrides, false);
     assert_eq!(broken.code(), 4, "{}", broken.consoles[0]);
     assert_eq!(broken.result.variants[0].incidents[0].application, "echo");
+}
+
+/// The smallest experiment beside a paper that measured something else: what fails here says where the book explains it.
+#[test]
+fn a_failing_claim_of_a_reproduction_fails_and_names_its_page() {
+    let mut figures = m3::Figures::m3().expect("valid");
+    for one in &mut figures.round_trips {
+        one.steady *= 3;
+    }
+    let wanted = m3::Wanted {
+        table1: true,
+        quick: true,
+        ..m3::Wanted::default()
+    };
+    let all = m3::against(&figures, wanted, &Silent).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(all.code(), 3);
+    let explained = figures.explanations.iter();
+    let mut explained = explained.filter(|one| one.of == "round-trip/tiled-fpga/steady");
+    let page = &explained.next().expect("the book explains it").page;
+    let verdict = all.verdict();
+    let broken = verdict.promises().iter();
+    let mut broken = broken.filter(|one| one.judgement == Judgement::Failed);
+    let claim = broken.find(|one| one.what.starts_with("round trip on tiled-fpga: "));
+    let why = claim.expect("the claim fails").because.as_deref();
+    assert!(why.is_some_and(|why| why.ends_with(&format!("[{page}]"))));
+    let report = m3::report(&all).expect("draws");
+    for head in [m3::summary(&all), report] {
+        assert!(head.contains("FAILED: ") && head.contains(page), "{head}");
+    }
 }

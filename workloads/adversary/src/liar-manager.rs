@@ -1,5 +1,5 @@
 //! A resource manager that lies about services: it reports everything that others import from it as restarted, there, gone, and so on, as
-//! fast as it can, and gives memory instead of services.
+//! fast as it can, and gives first nothing and then memory instead of services.
 //!
 //! In a description: `<manager program="adversary/liar-manager">`. It starts nothing and never ends.
 #![no_std]
@@ -12,7 +12,18 @@ use bulkhead_lib::{println, syscall};
 
 bulkhead_lib::main!(main);
 
+/// How often it says that there is a service where there is nothing.
+const EMPTY: u32 = 300;
+
 fn main() -> u64 {
+    let news = News {
+        restarts: 0,
+        standing: Standing::Offered,
+    };
+    for _ in 0..EMPTY {
+        let value = news.about(0);
+        let _ = syscall::call(&Syscall::Report { value });
+    }
     for import in 0..SHARED_MAX {
         let _ = syscall::call(&Syscall::Delegate {
             activity: SEL_ACTIVITY,

@@ -9,9 +9,10 @@
 
 use bulkhead_lib::abi::environment::ENVIRONMENT_BASE;
 use bulkhead_lib::abi::syscall::{
-    MAP_EXECUTE, MAP_READ, MAP_WRITE, REPORT_DONE, SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORIES,
-    SEL_MEMORY, SEL_TILE, SEL_TILES, SHARE, SYSCALL_WORDS, Syscall,
+    ANY_ENDPOINT, MAP_EXECUTE, MAP_READ, MAP_WRITE, REPORT_DONE, SEL_FREE, SEL_KERNEL_MEMORY,
+    SEL_MEMORIES, SEL_MEMORY, SEL_TILE, SEL_TILES, SHARE, SYSCALL_WORDS, Syscall,
 };
+use bulkhead_lib::abi::tilemux::Ecall;
 use bulkhead_lib::abi::words::Name;
 use bulkhead_lib::file::{CREATE, Mount, READ, TRUNCATE, WRITE};
 use bulkhead_lib::gate::{MemoryGate, MessageBuffer, SendGate};
@@ -56,8 +57,17 @@ const CALLS: [u32; 5] = [RUNS, 0x0018_8893, 0x00F8_F893, 0x0000_0073, 0xFF5F_F06
 /// Writes where its pager shall place something, for ever.
 const FAULTS: [u32; 4] = [RUNS, 0x3000_0537, 0x00A5_3023, 0xFF9F_F06F];
 
+/// Counts its stack pointer down and exits. It lies at [`EXITS_AT`].
+const EXITS: [u32; 4] = [
+    0xFF01_0113,
+    0xFE01_1EE3,
+    0x893 | (Ecall::Exit as u32) << 20,
+    0x73,
+];
+const EXITS_AT: usize = 64;
+
 type Kind = (&'static str, fn(&mut Hostile));
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 17] = [
     ("children", Hostile::child_and_stop),
     ("living", Hostile::child_and_live),
     ("replies", Hostile::reply_late),
@@ -72,6 +82,9 @@ const KINDS: [Kind; 14] = [
     ("files", Hostile::files),
     ("lines", Hostile::lines),
     ("calls", Hostile::calls),
+    ("stops", Hostile::stop_what_ends),
+    ("moments", Hostile::wait_until_one_moment),
+    ("device", Hostile::take_device),
 ];
 
 struct Hostile {
@@ -192,6 +205,69 @@ impl Hostile {
         if self.random.chance(20) {
             while call(Syscall::WaitEvent { until }).is_some() {}
         }
+    }
+
+    /// A child that ends by itself at about the moment when it is stopped.
+    fn stop_what_ends(&mut self) {
+        if self.create(MADE, SEL_TILE, SEL_KERNEL_MEMORY) {
+            call(Syscall::Map {
+                activity: MADE,
+                address: ADDRESS,
+                offset: offset(0),
+                pages: 1,
+                rights: MAP_READ | MAP_EXECUTE,
+            });
+            call(Syscall::Start {
+                activity: MADE,
+                entry: ADDRESS + 4 * EXITS_AT as u64,
+                stack: 16 * (1 + self.random.below(6000)),
+            });
+            call(Syscall::Stop { activity: MADE });
+        }
+        Self::revoke_at(MADE);
+        while call(Syscall::WaitEvent { until: 1 }).is_some() {}
+    }
+
+    /// All of this kind wait until the same moments.
+    fn wait_until_one_moment(&mut self) {
+        let until = (time::now() / 100_000 + 1) * 100_000;
+        call(Syscall::WaitEvent { until });
+    }
+
+    /// Wants the device of its tile for a child.
+    fn take_device(&mut self) {
+        let gate = MADE + 1;
+        if self.create(MADE, SEL_TILE, SEL_KERNEL_MEMORY) {
+            call(Syscall::CreateReceive {
+                target: gate,
+                slots: 2,
+                slot_size: 64,
+            });
+            let active = call(Syscall::Activate {
+                gate,
+                activity: MADE,
+                memory: self.memory,
+                offset: offset(12288 + 4096),
+                replies: 0,
+                endpoint: ANY_ENDPOINT,
+            });
+            if let Some([endpoint, ..]) = active {
+                let given = call(Syscall::GiveDevice {
+                    tile: SEL_TILE,
+                    activity: MADE,
+                    endpoint: endpoint as u16,
+                    address: PAGED,
+                    offset: 0,
+                    size: 4096,
+                });
+                if given.is_some() {
+                    println!("won: the device of its tile");
+                }
+                self.refused += 1;
+            }
+        }
+        (MADE..=gate).for_each(Self::revoke_at);
+        while call(Syscall::WaitEvent { until: 1 }).is_some() {}
     }
 
     fn child_and_live(&mut self) {
@@ -594,6 +670,7 @@ fn main() -> u64 {
     for (place, word) in PAGES.code.iter().enumerate() {
         let code = match place {
             0..5 => CALLS[place],
+            EXITS_AT..68 => EXITS[place - EXITS_AT],
             1024..1028 => FAULTS[place - 1024],
             2048.. => random.next() as u32,
             _ => continue,

@@ -110,7 +110,9 @@ fn look(gate: &MemoryGate) -> Option<u64> {
 
 /// Ends it; what the service said or refused meanwhile is not of interest.
 fn finish(end: End, kept: &Kept) -> Result<(), Status> {
-    let told = |end| drop(Client::named("service").call(&Lend { end }));
+    let told = |end| {
+        let _ = Client::named("service").call(&Lend { end });
+    };
     match end {
         End::Taken => told(TAKES),
         End::Deactivated => {

@@ -37,7 +37,7 @@ pub const TAKES: u64 = 0;
 pub const WITHDRAWS: u64 = 1;
 /// The service stops.
 pub const DIES: u64 = 2;
-/// What stands in a page while it is lent, and what stands there otherwise.
+/// The content of a page while it is lent, and otherwise.
 pub const SHARED: u64 = 0x5AAD_5AAD;
 pub const SECRET: u64 = 0x5EC2_5EC2;
 

@@ -9,6 +9,7 @@ use crate::admission;
 use crate::plan::InputError;
 use crate::plan::system::{Verdict, judge};
 use crate::plan::{Choice, Constraint, Kind};
+use bulkhead_abi::time::LEAST_BUDGET;
 use bulkhead_model::system::TilePolicy;
 use bulkhead_model::tree::Element;
 use bulkhead_model::units::{Rate, Time, in_largest_unit};
@@ -270,7 +271,7 @@ fn quotas(draft: &Draft<'_>, open: &[Open], set: &[String]) -> Result<Vec<String
         let Some(cost) = task.cost_at(task.criticality, 0) else {
             continue;
         };
-        chosen.push((&app.name, cost.nanoseconds(), task.period));
+        chosen.push((&app.name, cost.nanoseconds().max(LEAST_BUDGET), task.period));
     }
     let written = |chosen: &[(&str, u64, Time)]| -> Vec<String> {
         let each = |&(name, quota, period): &(&str, u64, Time)| {
@@ -413,6 +414,10 @@ fn multiplexers(
             }
         }
         if let Some((_, with)) = best.filter(|best| !best.1.is_empty()) {
+            // Without what was chosen for this tile the description is valid.
+            if draft.load(&[set.as_slice(), &with].concat()).is_err() {
+                return Err(no_room(&tile, &with));
+            }
             let short: Vec<String> = with.iter().map(|one| readable(one)).collect();
             choices.push(Choice {
                 what: "shared tiles",
@@ -422,6 +427,19 @@ fn multiplexers(
         }
     }
     Ok(())
+}
+
+/// What the tasks of a tile need for want of a `<cpu>` breaks a rule.
+fn no_room(tile: &str, with: &[String]) -> InputError {
+    let needed = with.iter().filter(|one| one.contains("/cpu@"));
+    let needed: Vec<String> = needed.map(|one| readable(one)).collect();
+    InputError::new(
+        format!(
+            "tile {tile}: what its tasks without a <cpu> need does not fit beside the quotas there: {}",
+            needed.join(", ")
+        ),
+        "raise a period, lower a cost or a quota, or move somebody to another tile",
+    )
 }
 
 /// A change as readers like it: times in the largest unit.

@@ -135,7 +135,10 @@ fn attack(group: &[&Attack]) -> Result<Markup, Error> {
         .iter()
         .map(|one| Bar {
             name: one.variant.clone(),
-            parts: vec![one.worst.unwrap_or(0.0), one.bound.most().unwrap_or(0.0)],
+            parts: vec![
+                one.worst.unwrap_or(f64::NAN),
+                one.bound.most().unwrap_or(f64::NAN),
+            ],
         })
         .collect();
     let svg = bars(

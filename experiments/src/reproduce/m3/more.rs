@@ -8,7 +8,7 @@ use super::defences::footnote;
 use super::priorities::Priorities;
 use super::waiting::{METHODS, Waiting};
 use bulkhead_report::page::picture;
-use bulkhead_report::plot::{Axes, Bar, Series, bars, rising};
+use bulkhead_report::plot::{Axes, Bar, Mark, Series, bars, chart};
 use bulkhead_report::table::{plain, render};
 use bulkhead_runner::error::Error;
 use maud::{Markup, html};
@@ -153,9 +153,8 @@ fn priorities(all: &[Priorities]) -> Result<Markup, Error> {
     let axes = Axes {
         x: "clients",
         y: "worst request latency in ms",
-        log_x: false,
-        legend_below: false,
         levels: vec![("paper, high priority".to_owned(), 2.0)],
+        ..Axes::default()
     };
     Ok(html! {
         h2 { "Figure 3: a receive gate for each priority" }
@@ -167,7 +166,7 @@ fn priorities(all: &[Priorities]) -> Result<Markup, Error> {
         } }
         p.soft { "Worst request latency in ms on tiled-fpga. The server needs 1 ms for each request and looks at the gate of the \
             first client first; a request that it has begun is not interrupted. " (footnote(bounds(all)).unwrap_or_default()) }
-        (picture(rising(&axes, &lines)?))
+        (picture(chart(&axes, &lines, Mark::Line)?))
     })
 }
 
@@ -178,7 +177,7 @@ fn waiting(platform: &str, list: &[&Waiting]) -> Result<Markup, Error> {
         .filter_map(|method| list.iter().find(|one| one.method == *method))
         .map(|one| Bar {
             name: way(&one.method).to_owned(),
-            parts: vec![one.suspend.unwrap_or(0.0), one.wake],
+            parts: vec![one.suspend.unwrap_or(f64::NAN), one.wake],
         })
         .collect();
     let svg = bars("cycles", &parts, &rows, false)?;

@@ -7,7 +7,7 @@ use super::defences::{self, footnote};
 use super::{Reproduced, Slowdown, WORKLOADS, differences, more};
 use bulkhead_report::distribution::{note, shown};
 use bulkhead_report::page::{page, picture};
-use bulkhead_report::plot::{Axes, Bar, Series, bars, rising};
+use bulkhead_report::plot::{Axes, Bar, Mark, Series, bars, chart};
 use bulkhead_report::table::{plain, render};
 use bulkhead_runner::error::Error;
 use maud::{Markup, html};
@@ -269,7 +269,7 @@ fn round_trips(all: &Reproduced) -> Result<Markup, Error> {
             name: one.platform.clone(),
             parts: vec![
                 one.steady.mean as f64,
-                one.published.as_ref().map_or(0.0, |p| p.steady as f64),
+                one.published.as_ref().map_or(f64::NAN, |p| p.steady as f64),
             ],
         })
         .collect();
@@ -290,6 +290,19 @@ fn round_trips(all: &Reproduced) -> Result<Markup, Error> {
 }
 
 fn matrix(title: &str, list: &[&Slowdown], notes: &[String]) -> Result<Markup, Error> {
+    // With limits, every factor is close to 1, and what is left is an overhead.
+    let limited = list.iter().any(|one| one.limit.is_some());
+    let height = |slowdown: f64| {
+        if limited {
+            (slowdown - 1.0) * 100.0
+        } else {
+            slowdown
+        }
+    };
+    let label = match limited {
+        true => "overhead of the worst run over the worst run alone, in %",
+        false => "worst run, relative to the worst run alone",
+    };
     let parts: Vec<String> = WORKLOADS
         .iter()
         .map(|b| format!("beside {}", names(b)))
@@ -303,17 +316,12 @@ fn matrix(title: &str, list: &[&Slowdown], notes: &[String]) -> Result<Markup, E
                 .map(|background| {
                     list.iter()
                         .find(|one| one.foreground == *foreground && one.background == *background)
-                        .map_or(0.0, |one| one.slowdown)
+                        .map_or(f64::NAN, |one| height(one.slowdown))
                 })
                 .collect(),
         })
         .collect();
-    let svg = bars(
-        "worst run, relative to the worst run alone",
-        &parts,
-        &rows,
-        false,
-    )?;
+    let svg = bars(label, &parts, &rows, false)?;
     Ok(html! {
         h2 { (title) }
         div.scroll { table {
@@ -344,8 +352,8 @@ fn sweep(platform: &str, list: &[&Slowdown]) -> Result<Markup, Error> {
         x: "limit of each background tile in MiB/s",
         y: "slowdown of memory accesses",
         log_x: true,
-        legend_below: false,
         levels: vec![("undisturbed".to_owned(), 1.0)],
+        ..Axes::default()
     };
     let limits = limits(list);
     Ok(html! {
@@ -356,6 +364,6 @@ fn sweep(platform: &str, list: &[&Slowdown]) -> Result<Markup, Error> {
                 tr.soft[index % 2 == 1] { @for cell in row { td { (cell) } } }
             }
         } }
-        (picture(rising(&axes, &series)?))
+        (picture(chart(&axes, &series, Mark::Line)?))
     })
 }

@@ -612,3 +612,71 @@ fn the_bucket_is_the_one_of_the_activity_that_started() {
     world.run();
     assert_eq!(world.chip.sent[1].0, 1_954_000);
 }
+
+#[test]
+fn a_message_interrupts_once_for_who_awaits_it_and_nobody_more_urgent() {
+    let mut world = World::new(&config());
+    let receive = |activity, buffer| match receive_at(buffer, 4, 64, NO_ENDPOINT) {
+        Endpoint::Receive(r) => Endpoint::Receive(ReceiveEndpoint { activity, ..r }),
+        other => other,
+    };
+    for (endpoint, activity) in [(9, 6), (10, 6), (11, 7), (12, TILEMUX_ACTIVITY)] {
+        world.set(2, endpoint, receive(activity, 0x400 * u64::from(endpoint)));
+    }
+    let become_current = |world: &mut World, activity, urgency| {
+        let new = CurrentActivity::new(activity, 0, 0).with_urgency(urgency);
+        world.write(2, PRIVILEGED_ARGUMENT, new.0);
+        let opcode = PrivilegedOpcode::ExchangeActivity as u64;
+        world.write(2, PRIVILEGED_COMMAND, opcode);
+    };
+    let message = |world: &mut World, endpoint| {
+        world.set(1, 8, send_to(2, endpoint, 4, 64));
+        send(world, 1, NO_REPLY, 0, 0);
+    };
+    let announced = |world: &mut World| {
+        let request = CoreRequest(world.read(2, CORE_REQUEST));
+        assert_eq!(world.chip.harts[2].interrupt, request.is_valid());
+        request.is_valid().then(|| request.endpoint())
+    };
+    let awaits = |world: &mut World, index: u64, awaited: Awaited| {
+        world.write(2, AWAITED + 8 * index, awaited.0);
+        assert_eq!(world.read(2, AWAITED + 8 * index), awaited.0);
+    };
+    // 5 runs with urgency 3; 6 waits for endpoint 9 as urgent, 7 for anything and less urgent.
+    awaits(&mut world, 0, Awaited::new(6, 9, 3));
+    awaits(&mut world, 1, Awaited::new(7, NO_ENDPOINT, 2));
+    become_current(&mut world, 5, 3);
+    for endpoint in [10, 11, 12] {
+        message(&mut world, endpoint);
+        assert_eq!(announced(&mut world), None);
+    }
+    message(&mut world, 9);
+    assert_eq!(announced(&mut world), Some(9));
+    // Not acknowledged, it waits while somebody more urgent runs, and comes back.
+    become_current(&mut world, 5, 4);
+    assert_eq!(announced(&mut world), None);
+    become_current(&mut world, 5, 3);
+    assert_eq!(announced(&mut world), Some(9));
+    // Once for each time that it waits.
+    world.write(2, CORE_REQUEST, 0);
+    message(&mut world, 9);
+    assert_eq!(announced(&mut world), None);
+    awaits(&mut world, 0, Awaited::new(6, 9, 3));
+    assert_eq!(announced(&mut world), Some(9));
+    world.write(2, CORE_REQUEST, 0);
+    // Who is less urgent is announced when it is not any more, and not if it runs itself.
+    become_current(&mut world, 7, 0);
+    assert_eq!(announced(&mut world), None);
+    become_current(&mut world, 5, 2);
+    message(&mut world, 11);
+    assert_eq!(announced(&mut world), Some(11));
+    world.write(2, CORE_REQUEST, 0);
+    // TileMux is nothing special.
+    become_current(&mut world, 5, 9);
+    awaits(
+        &mut world,
+        16,
+        Awaited::new(TILEMUX_ACTIVITY, NO_ENDPOINT, 9),
+    );
+    assert_eq!(announced(&mut world), Some(12));
+}

@@ -28,6 +28,7 @@ pub fn config() -> DtuConfig {
 }
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // A packet has room for a line; these are few.
 enum Action {
     Event(u16, DtuEvent),
     Local(u16, u32),

@@ -9,6 +9,7 @@ pub mod float;
 pub mod m;
 pub mod rv64i;
 pub mod system;
+pub mod zicbo;
 pub mod zicsr;
 pub mod zifencei;
 
@@ -72,6 +73,9 @@ pub enum Kind {
     Sraw,
     Fence,
     Marker,
+    // Zicbom, Zicboz: `imm` says which; Zicbop: `imm` is the hint's
+    CacheBlock,
+    Prefetch,
     // M
     Mul,
     Mulh,
@@ -214,6 +218,7 @@ impl Op {
             Marker | Fence | FenceI | Ecall | Ebreak | Mret | Sret | Wfi | Illegal => (0, 0),
             Csrrwi | Csrrsi | Csrrci => (0, x(self.rd)),
             SfenceVma => (x(self.rs1) | x(self.rs2), 0),
+            CacheBlock | Prefetch => (x(self.rs1), 0),
             Jalr | Lb | Lh | Lw | Ld | Lbu | Lhu | Lwu | Lr | Csrrw | Csrrs | Csrrc => {
                 (x(self.rs1), x(self.rd))
             }
@@ -307,6 +312,7 @@ fn decode_word(word: u32) -> Option<Op> {
         0x2f => a::decode(word),
         0x07 | 0x27 | 0x43 | 0x47 | 0x4b | 0x4f | 0x53 => float::decode(word),
         0x0f if field::funct3(word) == 1 => zifencei::decode(word),
+        0x0f if field::funct3(word) == 2 => zicbo::decode(word),
         0x73 if field::funct3(word) != 0 => zicsr::decode(word),
         0x73 => system::decode(word),
         _ => rv64i::decode(word),

@@ -3,7 +3,7 @@
 //! Its semantics are single expressions and stand in the dispatch loop.
 
 use super::field::*;
-use super::{Kind, Op};
+use super::{Kind, Op, zicbo};
 use Kind::*;
 
 /// Decodes an RV64I encoding.
@@ -85,7 +85,7 @@ fn immediate(word: u32, rd: u32, rs1: u32) -> Option<Op> {
         4 => Op::new(Xori, rd, rs1, 0, imm),
         5 if word >> 26 == 0 => Op::new(Srli, rd, rs1, 0, shift),
         5 if word >> 26 == 0x10 => Op::new(Srai, rd, rs1, 0, shift),
-        6 => Op::new(Ori, rd, rs1, 0, imm),
+        6 => return zicbo::decode_hint(word).or(Some(Op::new(Ori, rd, rs1, 0, imm))),
         7 => Op::new(Andi, rd, rs1, 0, imm),
         _ => return None,
     })

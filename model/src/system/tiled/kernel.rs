@@ -58,28 +58,34 @@ impl Tree<'_, '_> {
         }
         for manager in 1..system.managers.len() {
             let gates = system.border_gates(manager);
-            if gates > BORDER {
-                let what = format!(
-                    "{gates} gates lead across the border of manager `{}`, {} more than possible",
-                    system.managers[manager].name,
-                    gates - BORDER
-                );
-                let help = "put applications that talk to each other below the same manager";
-                self.error(what, &self.places.managers[manager].span, help);
-            }
+            let help = "put applications that talk to each other below the same manager";
+            self.at_most(manager, (gates, BORDER), help, |name, more| {
+                format!("{gates} gates lead across the border of manager `{name}`, {more} more than possible")
+            });
         }
         for manager in 0..system.managers.len() {
             self.manager(manager);
             let needed = system.selectors_of(manager);
-            if needed > SELECTORS {
-                let what = format!(
-                    "manager `{}` makes {needed} capabilities, {} more than it can name",
-                    system.managers[manager].name,
-                    needed - SELECTORS
-                );
-                let help = "put some of its applications below a manager of their own, or give them fewer gates";
-                self.error(what, &self.places.managers[manager].span, help);
-            }
+            let help = "put some of its applications below a manager of their own, or give them fewer gates";
+            self.at_most(manager, (needed, SELECTORS), help, |name, more| {
+                format!(
+                    "manager `{name}` makes {needed} capabilities, {more} more than it can name"
+                )
+            });
+        }
+    }
+
+    /// A manager has at most so many of something; otherwise `what` says by how many it has more.
+    fn at_most(
+        &mut self,
+        manager: usize,
+        (count, most): (u64, u64),
+        help: &str,
+        what: impl Fn(&str, u64) -> String,
+    ) {
+        if count > most {
+            let what = what(&self.system.managers[manager].name, count - most);
+            self.error(what, &self.places.managers[manager].span, help);
         }
     }
 
@@ -109,16 +115,13 @@ impl Tree<'_, '_> {
         }
         for memory in &system.platform.memories {
             let pieces = system.pieces_of(manager, memory.id);
-            if pieces > PIECES {
-                let what = format!(
-                    "manager `{}` cuts {pieces} pieces out of memory tile {}, {} more than possible: one for each tile, region and manager below it",
-                    own.name,
-                    memory.id,
-                    pieces - PIECES
-                );
-                let help = "put some of its applications below a manager of their own, or give them memory of another tile";
-                self.error(what, &node.span, help);
-            }
+            let help = "put some of its applications below a manager of their own, or give them memory of another tile";
+            self.at_most(manager, (pieces, PIECES), help, |name, more| {
+                format!(
+                    "manager `{name}` cuts {pieces} pieces out of memory tile {}, {more} more than possible: one for each tile, region and manager below it",
+                    memory.id
+                )
+            });
         }
     }
 

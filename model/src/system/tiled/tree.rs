@@ -348,13 +348,16 @@ impl Tree<'_, '_> {
         let needed = taken.saturating_add(if rest { LEAST.nanoseconds() } else { 0 });
         if rest && sum.activities > 1 {
             let what = format!(
-                "{below} has {} activities without a <cpu>, but processor time of a manager is divided",
-                sum.without_cpu
+                "{below} has {} without a <cpu>, but processor time of a manager is divided",
+                match sum.without_cpu {
+                    1 => "one activity".to_owned(),
+                    several => format!("{several} activities"),
+                }
             );
             self.error(
                 what,
                 element.place("quota"),
-                "give all of them but one a <cpu>",
+                "give each of them a <cpu>: only one that is alone there needs none",
             );
         } else if needed > all.budget.nanoseconds() {
             let what = format!(

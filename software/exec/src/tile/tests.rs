@@ -16,7 +16,7 @@ fn simulate(policy: &mut Scheduler<8>, end: u64) -> Vec<Run> {
                 let until = until.unwrap_or(end).min(end);
                 assert!(until > now, "the policy must let time pass");
                 log.push((id, now, until));
-                policy.charge(id, now, until);
+                policy.charge(id, Cost::Run, now, until);
                 now = until;
             }
             Decision::Idle { until } => now = until.unwrap_or(end).max(now + 1),
@@ -200,7 +200,7 @@ fn behave(policy: Policy, members: &[Random], slice: u64, late: u64, end: u64) -
                 // Who is done asks by itself, others are interrupted late.
                 let run = (asked + late - now).min(state.1);
                 seen.runs.push((id, now, now + run));
-                scheduler.charge(id, now, now + run);
+                scheduler.charge(id, Cost::Run, now, now + run);
                 now += run;
                 state.1 -= run;
                 if state.1 == 0 {
@@ -294,4 +294,43 @@ proptest! {
             }
         }
     }
+}
+
+/// A switch is on the account of the one that leaves, unless somebody more urgent displaces it or it has no account.
+#[test]
+fn who_leaves_pays_unless_displaced() {
+    let mut policy = Scheduler::<8>::new(Policy::Realtime, 100 * UNIT);
+    for (id, priority) in [(1, 1), (2, 9), (3, 1)] {
+        policy.add(id);
+        policy.set_budget(id, budget(4 * UNIT, 10 * UNIT), priority, 0);
+    }
+    policy.add(4);
+    assert!(!policy.gives_back(1, Some(2)));
+    for next in [Some(1), Some(4), None] {
+        assert!(policy.gives_back(2, next), "{next:?}");
+    }
+    assert!(policy.gives_back(1, Some(3)) && !policy.gives_back(4, Some(1)));
+    assert!(!policy.gives_back(4, None) && !policy.gives_back(7, None));
+}
+
+/// What is paid after a job comes back with the job's budget, and what is paid while a member waits a period after that.
+#[test]
+fn what_others_are_owed_comes_back_with_the_work_or_after_the_interrupt() {
+    let mut policy = Scheduler::<8>::new(Policy::Realtime, 100 * UNIT);
+    policy.add(1);
+    policy.set_budget(1, budget(4 * UNIT, 10 * UNIT), 1, 0);
+    policy.set_ready(1, true, 0);
+    assert_eq!(policy.charge(1, Cost::Run, 0, 2 * UNIT), None);
+    policy.set_ready(1, false, 2 * UNIT);
+    assert_eq!(policy.charge(1, Cost::Back, 2 * UNIT, 3 * UNIT), None);
+    assert_eq!(
+        policy.charge(1, Cost::Interrupt, 5 * UNIT, 6 * UNIT),
+        Some(10 * UNIT)
+    );
+    // It is used up until the work's part is back; the interrupt's comes later.
+    assert_eq!(policy.start(1, 7 * UNIT), 10 * UNIT);
+    policy.set_ready(1, true, 10 * UNIT);
+    let until = Some(13 * UNIT);
+    assert_eq!(policy.decide(10 * UNIT), Decision::Run { member: 1, until });
+    assert_eq!(policy.start(1, 10 * UNIT), 10 * UNIT);
 }

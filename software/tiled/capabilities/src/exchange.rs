@@ -24,14 +24,11 @@ impl Space {
         let origin = self.find(from, source)?;
         self.is_free(to, target)?;
         let owner = self.owner(origin);
+        let object = self.nodes[owner.index()].object;
         self.make(Plan {
-            object: self.nodes[owner.index()].object,
-            origin,
-            holder: to,
-            selector: target,
-            extra: [NodeId::NONE; 2],
             payer,
             original: Some(owner),
+            ..Plan::own(to, origin, target, object)
         })
     }
 

@@ -26,25 +26,6 @@ impl Space {
         }
     }
 
-    /// A node that is derived from `origin` for the caller.
-    fn derive(
-        &mut self,
-        caller: HolderId,
-        origin: NodeId,
-        target: u16,
-        object: Object,
-    ) -> Result<NodeId> {
-        self.make(Plan {
-            object,
-            origin,
-            holder: caller,
-            selector: target,
-            extra: [NodeId::NONE; 2],
-            payer: caller,
-            original: None,
-        })
-    }
-
     /// Creates a gate that can receive `slots` messages.
     ///
     /// # Errors
@@ -68,7 +49,7 @@ impl Space {
             departed: 0,
             active: NodeId::NONE,
         });
-        self.derive(caller, NodeId::NONE, target, object)
+        self.make(Plan::own(caller, NodeId::NONE, target, object))
     }
 
     /// Creates a gate that sends to a receive gate, with credits for some of its slots; with [`UNLIMITED_CREDITS`] it takes none,
@@ -86,14 +67,27 @@ impl Space {
         credits: u8,
     ) -> Result<NodeId> {
         let origin = self.find(caller, receive)?;
-        let gate = self.receive(origin)?;
+        self.receive(origin)?;
         if credits == 0 {
             return Err(Error::OutOfBounds);
         }
-        let left = gate.left.checked_sub(slots(credits));
+        let gate = Object::Send { label, credits };
+        self.behind(caller, origin, target, slots(credits), gate)
+    }
+
+    /// Something that takes slots of a receive gate.
+    fn behind(
+        &mut self,
+        caller: HolderId,
+        receive: NodeId,
+        target: u16,
+        slots: u8,
+        object: Object,
+    ) -> Result<NodeId> {
+        let left = self.receive(receive)?.left.checked_sub(slots);
         let left = left.ok_or(Error::NoCredits)?;
-        let id = self.derive(caller, origin, target, Object::Send { label, credits })?;
-        if let Object::Receive(gate) = self.object_mut(origin) {
+        let id = self.make(Plan::own(caller, receive, target, object))?;
+        if let Object::Receive(gate) = self.object_mut(receive) {
             gate.left = left;
         }
         Ok(id)
@@ -110,13 +104,8 @@ impl Space {
         target: u16,
     ) -> Result<NodeId> {
         let origin = self.find(caller, receive)?;
-        let gate = self.receive(origin)?;
-        let left = gate.left.checked_sub(1).ok_or(Error::NoCredits)?;
-        let id = self.derive(caller, origin, target, Object::Service(Service::default()))?;
-        if let Object::Receive(gate) = self.object_mut(origin) {
-            gate.left = left;
-        }
-        Ok(id)
+        let service = Object::Service(Service::default());
+        self.behind(caller, origin, target, 1, service)
     }
 
     /// What the kernel keeps of a service, if this is one that lives.
@@ -177,7 +166,7 @@ impl Space {
         if !matches!(self.object(origin), Object::Service(_)) {
             return Err(Error::WrongKind);
         }
-        self.derive(caller, origin, target, Object::Session { ident })
+        self.make(Plan::own(caller, origin, target, Object::Session { ident }))
     }
 
     /// Checks that a selector of a holder is free and that he lives.
@@ -271,18 +260,15 @@ impl Space {
         let rest = self.left(owner, Quota::Endpoints).map(|left| *left);
         let rest = rest.and_then(|left| take(left, count.into()));
         let rest = rest.ok_or(Error::NoQuota)?;
+        let active = Object::Endpoint {
+            tile: object.tile,
+            endpoint,
+            count,
+        };
         let id = self.make(Plan {
-            object: Object::Endpoint {
-                tile: object.tile,
-                endpoint,
-                count,
-            },
-            origin,
-            holder,
-            selector: NO_SELECTOR,
             extra,
             payer,
-            original: None,
+            ..Plan::own(holder, origin, NO_SELECTOR, active)
         })?;
         self.spend(owner, Quota::Endpoints, rest);
         Ok(id)

@@ -32,15 +32,12 @@ impl Space {
         };
         let purse = self.owner(self.purse(payer)?);
         let other = payer != hearer;
+        let about = about.unwrap_or(NodeId::NONE);
         let id = self.make(Plan {
-            object: Object::Notice(notice),
-            origin: about.unwrap_or(NodeId::NONE),
-            holder: hearer,
-            selector: NO_SELECTOR,
             // The hearer has his own purse for as long as he lives.
             extra: [if other { purse } else { NodeId::NONE }, NodeId::NONE],
             payer,
-            original: None,
+            ..Plan::own(hearer, about, NO_SELECTOR, Object::Notice(notice))
         })?;
         self.append(queue, id);
         Ok(())
@@ -89,22 +86,24 @@ impl Space {
     }
 
     fn append(&mut self, queue: &mut Queue, id: NodeId) {
-        if queue.last.is_some()
-            && let Object::Notice(last) = &mut self.nodes[queue.last.index()].object
-        {
-            last.next = id;
-        } else {
-            queue.first = id;
+        match self.notice(queue.last) {
+            Some(last) => last.next = id,
+            None => queue.first = id,
         }
         queue.last = id;
     }
 
-    /// The first notice of a queue.
-    pub fn first_notice(&mut self, queue: &Queue) -> Option<&mut [u64; NOTICE_WORDS]> {
-        match &mut self.nodes.get_mut(queue.first.index())?.object {
-            Object::Notice(notice) => Some(&mut notice.words),
+    /// A notice by its node, if there is one.
+    pub(crate) fn notice(&mut self, id: NodeId) -> Option<&mut Notice> {
+        match &mut self.nodes.get_mut(id.index())?.object {
+            Object::Notice(notice) => Some(notice),
             _ => None,
         }
+    }
+
+    /// The first notice of a queue.
+    pub fn first_notice(&mut self, queue: &Queue) -> Option<&mut [u64; NOTICE_WORDS]> {
+        Some(&mut self.notice(queue.first)?.words)
     }
 
     /// The first notice of a queue is heard; its place is free again.

@@ -102,6 +102,23 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// All of a range, of which nothing is cut out.
+    pub(crate) const fn new(tile: u16, base: u64, size: u64, rights: u8) -> Self {
+        Self {
+            tile,
+            base,
+            size,
+            rights,
+            free: size,
+            first: NodeId::NONE,
+            next: NodeId::NONE,
+            previous: NodeId::NONE,
+            pieces: 0,
+            cut_from: NodeId::NONE,
+            shared: false,
+        }
+    }
+
     /// Whether it was cut out of other memory.
     pub fn is_piece(&self) -> bool {
         self.cut_from.is_some()
@@ -196,6 +213,17 @@ pub enum Object {
     },
     /// Something that somebody has not heard yet.
     Notice(Notice),
+}
+
+impl Object {
+    /// A purse with so many bytes.
+    pub(crate) const fn purse(bytes: u64) -> Self {
+        Self::KernelMemory {
+            least: bytes,
+            left: bytes,
+            given: bytes,
+        }
+    }
 }
 
 /// Activities that wait for something, by priority: the first and the last; 0 is nobody. Each of them has the place for the links to

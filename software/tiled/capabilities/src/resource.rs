@@ -50,6 +50,14 @@ impl Space {
         }
     }
 
+    /// Memory by its own node, if there is one.
+    pub(crate) fn piece(&mut self, id: NodeId) -> Option<&mut Memory> {
+        match &mut self.nodes.get_mut(id.index())?.object {
+            Object::Memory(memory) => Some(memory),
+            _ => None,
+        }
+    }
+
     /// What is left of a quota in the node that owns it.
     pub(crate) fn left(&mut self, owner: NodeId, quota: Quota) -> Option<&mut u64> {
         match &mut self.nodes[owner.index()].object {
@@ -106,15 +114,7 @@ impl Space {
             object.left[quota] = amount;
             object.owner[quota] = NodeId::NONE;
         }
-        let id = self.make(Plan {
-            object: Object::Tile(object),
-            origin,
-            holder: caller,
-            selector: target,
-            extra: [NodeId::NONE; 2],
-            payer: caller,
-            original: None,
-        })?;
+        let id = self.make(Plan::own(caller, origin, target, Object::Tile(object)))?;
         for quota in 0..QUOTAS {
             if object.owner[quota].is_some() {
                 continue;
@@ -154,19 +154,7 @@ impl Space {
         };
         let needed = bytes.checked_add(cost).ok_or(Error::NoQuota)?;
         left.checked_sub(needed).ok_or(Error::NoQuota)?;
-        let id = self.make(Plan {
-            object: Object::KernelMemory {
-                least: bytes,
-                left: bytes,
-                given: bytes,
-            },
-            origin,
-            holder: caller,
-            selector: target,
-            extra: [NodeId::NONE; 2],
-            payer: caller,
-            original: None,
-        })?;
+        let id = self.make(Plan::own(caller, origin, target, Object::purse(bytes)))?;
         if let Object::KernelMemory { left, least, .. } = self.object_mut(origin) {
             // Checked above, with the charge for the new purse.
             *left -= bytes;
@@ -241,37 +229,23 @@ impl Space {
             before = after;
             after = piece.next;
         };
+        let piece = Object::Memory(Memory {
+            next: after,
+            previous: before,
+            cut_from: owner,
+            ..Memory::new(pool.tile, base, size, pool.rights)
+        });
         let id = self.make(Plan {
-            object: Object::Memory(Memory {
-                base,
-                size,
-                free: size,
-                first: NodeId::NONE,
-                next: after,
-                previous: before,
-                pieces: 0,
-                cut_from: owner,
-                shared: false,
-                ..pool
-            }),
-            origin,
-            holder: to.0,
-            selector: to.1,
-            extra: [NodeId::NONE; 2],
             payer,
-            original: None,
+            ..Plan::own(to.0, origin, to.1, piece)
         })?;
-        if after.is_some()
-            && let Object::Memory(next) = &mut self.nodes[after.index()].object
-        {
+        if let Some(next) = self.piece(after) {
             next.previous = id;
         }
-        if before.is_some()
-            && let Object::Memory(previous) = &mut self.nodes[before.index()].object
-        {
+        if let Some(previous) = self.piece(before) {
             previous.next = id;
         }
-        if let Object::Memory(pool) = &mut self.nodes[owner.index()].object {
+        if let Some(pool) = self.piece(owner) {
             if !before.is_some() {
                 pool.first = id;
             }
@@ -299,27 +273,8 @@ impl Space {
         if size == 0 || end > parent.size || rights == 0 || rights & !parent.rights != 0 {
             return Err(Error::OutOfBounds);
         }
-        self.make(Plan {
-            object: Object::Memory(Memory {
-                base: parent.base + offset,
-                size,
-                rights,
-                free: size,
-                first: NodeId::NONE,
-                next: NodeId::NONE,
-                previous: NodeId::NONE,
-                pieces: 0,
-                cut_from: NodeId::NONE,
-                shared: false,
-                ..parent
-            }),
-            origin,
-            holder: caller,
-            selector: target,
-            extra: [NodeId::NONE; 2],
-            payer: caller,
-            original: None,
-        })
+        let part = Memory::new(parent.tile, parent.base + offset, size, rights);
+        self.make(Plan::own(caller, origin, target, Object::Memory(part)))
     }
 
     /// Creates an activity on a tile, with a purse that pays for what it will cause. It ends when the tile capability, the purse or
@@ -344,14 +299,10 @@ impl Space {
         let memory = self.find(caller, memory)?;
         self.memory(memory)?;
         let place = self.find_place().ok_or(Error::NoPlace)?;
+        let activity = Object::Activity { holder: place };
         let id = self.make(Plan {
-            object: Object::Activity { holder: place },
-            origin: tile,
-            holder: caller,
-            selector: target,
             extra: [purse, memory],
-            payer: caller,
-            original: None,
+            ..Plan::own(caller, tile, target, activity)
         })?;
         self.take_place();
         let holder = &mut self.holders[usize::from(place)];
@@ -403,18 +354,15 @@ impl Space {
         let rest = rest
             .and_then(|left| take(left, tables))
             .ok_or(Error::NoQuota)?;
+        let mapping = Object::Mapping {
+            address,
+            pages,
+            tables,
+        };
         let id = self.make(Plan {
-            object: Object::Mapping {
-                address,
-                pages,
-                tables,
-            },
-            origin,
-            holder: activity,
-            selector: NO_SELECTOR,
             extra: [tile, window],
             payer: caller,
-            original: None,
+            ..Plan::own(activity, origin, NO_SELECTOR, mapping)
         })?;
         self.spend(owner, Quota::PageTables, rest);
         Ok(id)
@@ -445,18 +393,11 @@ impl Space {
         target: u16,
         value: u32,
     ) -> Result<NodeId> {
-        self.make(Plan {
-            object: Object::Semaphore {
-                value,
-                waiting: Line::default(),
-            },
-            origin: NodeId::NONE,
-            holder: caller,
-            selector: target,
-            extra: [NodeId::NONE; 2],
-            payer: caller,
-            original: None,
-        })
+        let semaphore = Object::Semaphore {
+            value,
+            waiting: Line::default(),
+        };
+        self.make(Plan::own(caller, NodeId::NONE, target, semaphore))
     }
 
     /// Takes a semaphore if its value is not 0; says whether it did, and which node owns it.

@@ -179,18 +179,13 @@ impl Space {
                 }
             }
             Object::Memory(memory) if memory.cut_from.is_some() => {
-                if memory.next.is_some()
-                    && let Object::Memory(next) = &mut self.nodes[memory.next.index()].object
-                {
+                if let Some(next) = self.piece(memory.next) {
                     next.previous = memory.previous;
                 }
-                if memory.previous.is_some()
-                    && let Object::Memory(previous) =
-                        &mut self.nodes[memory.previous.index()].object
-                {
+                if let Some(previous) = self.piece(memory.previous) {
                     previous.next = memory.next;
                 }
-                if let Object::Memory(pool) = &mut self.nodes[memory.cut_from.index()].object {
+                if let Some(pool) = self.piece(memory.cut_from) {
                     if !memory.previous.is_some() {
                         pool.first = memory.next;
                     }
@@ -214,15 +209,10 @@ impl Space {
             }
             Object::Mapping { tables, .. } => self.return_quota(id, Quota::PageTables, tables),
             Object::Notice(notice) => {
-                if notice.next.is_some()
-                    && let Object::Notice(next) = &mut self.nodes[notice.next.index()].object
-                {
+                if let Some(next) = self.notice(notice.next) {
                     next.previous = notice.previous;
                 }
-                if notice.previous.is_some()
-                    && let Object::Notice(previous) =
-                        &mut self.nodes[notice.previous.index()].object
-                {
+                if let Some(previous) = self.notice(notice.previous) {
                     previous.next = notice.next;
                 }
             }

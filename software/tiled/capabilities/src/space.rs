@@ -15,8 +15,9 @@ use bulkhead_common::payer::{Creator, Holder as Payer, Reserved};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HolderId(pub u16);
 
-/// An activity as a holder of capabilities.
+/// An activity as a holder of capabilities. Its table is written a word at a time.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(8))]
 pub struct Holder {
     /// Its node; none if the place is free.
     pub(crate) node: NodeId,
@@ -80,6 +81,21 @@ pub(crate) struct Plan {
     pub original: Option<NodeId>,
 }
 
+impl Plan {
+    /// Of an object that somebody makes for himself and pays for, derived from `origin`.
+    pub const fn own(caller: HolderId, origin: NodeId, selector: u16, object: Object) -> Self {
+        Self {
+            object,
+            origin,
+            holder: caller,
+            selector,
+            extra: [NodeId::NONE; 2],
+            payer: caller,
+            original: None,
+        }
+    }
+}
+
 /// Bytes that a node is charged with.
 pub const NODE_COST: u64 = size_of::<Node>() as u64;
 /// Bytes that an activity is charged with beside its node: its place among the holders.
@@ -123,11 +139,7 @@ impl Space {
             #[cfg(any(test, feature = "laws"))]
             fail_in: None,
         };
-        let purse = space.boot_node(Object::KernelMemory {
-            least: total,
-            left: total,
-            given: total,
-        });
+        let purse = space.boot_node(Object::purse(total));
         let kernel = space.boot_node(Object::Activity { holder: 0 });
         space.holders[0].node = kernel;
         space.holders[0].purse = purse;
@@ -165,19 +177,8 @@ impl Space {
             Object::KernelMemory { left, .. } if needed <= left => {}
             _ => return Err(Error::NoKernelMemory),
         }
-        let id = self.make(Plan {
-            object: Object::KernelMemory {
-                least: bytes,
-                left: bytes,
-                given: bytes,
-            },
-            origin: own,
-            holder: KERNEL,
-            selector,
-            extra: [NodeId::NONE; 2],
-            payer: KERNEL,
-            original: None,
-        })?;
+        let purse = Object::purse(bytes);
+        let id = self.make(Plan::own(KERNEL, own, selector, purse))?;
         if let Object::KernelMemory { left, least, .. } = self.object_mut(own) {
             *left -= bytes;
             *least = (*least).min(*left);
@@ -234,34 +235,12 @@ impl Space {
         rights: u8,
     ) -> Result<NodeId> {
         base.checked_add(size).ok_or(Error::OutOfBounds)?;
-        self.add(
-            selector,
-            Object::Memory(Memory {
-                tile,
-                base,
-                size,
-                rights,
-                free: size,
-                first: NodeId::NONE,
-                next: NodeId::NONE,
-                previous: NodeId::NONE,
-                pieces: 0,
-                cut_from: NodeId::NONE,
-                shared: false,
-            }),
-        )
+        let memory = Memory::new(tile, base, size, rights);
+        self.add(selector, Object::Memory(memory))
     }
 
     fn add(&mut self, selector: u16, object: Object) -> Result<NodeId> {
-        self.make(Plan {
-            object,
-            origin: NodeId::NONE,
-            holder: KERNEL,
-            selector,
-            extra: [NodeId::NONE; 2],
-            payer: KERNEL,
-            original: None,
-        })
+        self.make(Plan::own(KERNEL, NodeId::NONE, selector, object))
     }
 
     /// Counts visits.

@@ -5,17 +5,15 @@
 use crate::hardware::{Region, Right};
 use crate::post::Post;
 use crate::system::{Waiting, label_caller};
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
 use bulkhead_abi::boot::KERNEL_PURSES_MAX;
 use bulkhead_abi::syscall::{LINEAGE_MAX, StopCause};
 use bulkhead_abi::words::Name;
 use bulkhead_capabilities::{HolderId, NODES_MAX, NodeId, Space};
-use bulkhead_common::payer::{Creator, Paid};
+use bulkhead_common::payer::{Creator, Paid, Reserved};
 use core::cell::Cell;
 use core::fmt;
-use core::ops::{Deref, DerefMut};
 
 /// What an activity that has stopped has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +44,8 @@ pub enum State {
 /// An activity.
 #[derive(Clone, Debug)]
 pub struct Activity {
+    /// Its number.
+    pub id: u16,
     /// What its creator calls it; see [`Activities::path`].
     pub name: Name,
     /// Another one of its creator had that name when it came.
@@ -67,7 +67,7 @@ pub struct Activity {
     /// Its priority as a caller.
     pub priority: u8,
     /// Where it is in its life.
-    pub state: State,
+    pub(crate) life: Life,
     /// Its memory.
     pub region: Region,
     /// The same memory's tile-physical address.
@@ -80,12 +80,12 @@ pub struct Activity {
     pub paged: Option<(u64, u64, u16)>,
     /// Endpoints for system calls: send, receive.
     pub syscalls: (u16, u16),
-    /// What it has not heard, and what nobody has heard of it.
-    pub post: Box<Post>,
     /// The right to answer its call, if that is not answered yet. It has one call under way at most.
     pub(crate) parked: Option<Right>,
     /// What its call waits for, if that is something that others do.
     pub(crate) waits: Option<Waiting>,
+    /// The number of the job that its call has become.
+    pub(crate) job: u64,
     /// It has stopped, and that is still to be said: its path is there as long.
     pub(crate) is_unsaid: bool,
     /// What it has left already, when it has stopped.
@@ -94,11 +94,26 @@ pub struct Activity {
     pub(crate) is_listed: bool,
 }
 
+/// Where an activity is in its life, which only [`Activities::set_state`] changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Life(State);
+
+impl Default for Life {
+    fn default() -> Self {
+        Self(State::Creating)
+    }
+}
+
+impl Activity {
+    /// Where it is in its life; see [`Activities::set_state`].
+    pub fn state(&self) -> State {
+        self.life.0
+    }
+}
+
 /// Bytes that the kernel keeps of an activity, beside its place among the holders. Whoever creates it pays for them.
-pub const ACTIVITY_COST: u64 = (size_of::<(u16, Box<Activity>)>()
-    + size_of::<Activity>()
-    + size_of::<Post>()
-    + size_of::<(Named, u16)>()) as u64;
+pub const ACTIVITY_COST: u64 =
+    (size_of::<Place>() + size_of::<u16>() + size_of::<(Named, u16)>()) as u64;
 
 /// Bytes that an activity costs its creator in all.
 pub const PLACE_COST: u64 = Space::NODE_COST + Space::HOLDER_COST + ACTIVITY_COST;
@@ -126,47 +141,43 @@ fn named(creator: u16, name: &Name) -> Named {
     hash << 16 | u64::from(creator)
 }
 
-/// All activities by their numbers.
-///
-/// Every call begins with a look for its caller, so what was found is remembered, until anything about any activity may have changed.
+/// A place for an activity, which its creator pays for: the one of the same number among the holders. What lies there is not moved.
 #[derive(Clone, Debug, Default)]
+struct Place {
+    activity: Option<Activity>,
+    /// Of the activity that is there; of none, what is there is left over.
+    post: Post,
+}
+
+/// All activities, which are found as fast however many there are.
+#[derive(Clone)]
 pub struct Activities {
-    /// Each in a place of its own: what the tree moves is small.
-    all: Paid<Creator, BTreeMap<u16, Box<Activity>>>,
-    /// How many there are of each name that a creator gave, so that a new one is looked up fast however many activities there are.
+    places: Reserved<Creator, Place>,
+    /// The place of each number that was ever used; that of the kernel, which is no activity's, if there is no activity.
+    numbers: Reserved<Creator, u16>,
+    /// Callers that were found, by the lower bits of their labels: every call begins with a look here, and it lies beside what else a
+    /// call needs.
+    callers: [Cell<Caller>; CALLERS],
+    /// How many there are of each name that a creator gave.
     names: Paid<Creator, BTreeMap<Named, u16>>,
-    /// Callers that were found, by the lower bits of their labels.
-    callers: Callers,
 }
 
-/// What was found; it says nothing that the activities do not say.
-#[derive(Clone, Default)]
-struct Callers([Cell<Caller>; CALLERS]);
-
-impl fmt::Debug for Callers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Callers")
-    }
-}
-
-/// The label of a caller's messages, and his place among the holders.
-#[derive(Clone, Copy, Debug)]
-struct Caller {
-    label: u64,
-    holder: HolderId,
-}
-
-impl Default for Caller {
-    /// Nobody has this label: it has 48 bits.
-    fn default() -> Self {
-        Self {
-            label: u64::MAX,
-            holder: HolderId(0),
-        }
-    }
-}
+/// The label of a caller's messages, and its place among the holders.
+type Caller = (u64, HolderId);
 
 const CALLERS: usize = 32;
+/// Nobody has this label: it has 48 bits.
+const NO_CALLER: Caller = (u64::MAX, HolderId(0));
+
+impl fmt::Debug for Activities {
+    /// What is left over from activities that are gone is nobody's state.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.living())
+            .entries([&self.names])
+            .finish()
+    }
+}
 
 /// Who an activity is, from the root manager on: `root/control/actuator`. Each creator gives one component; of those that it calls
 /// alike, each but the first has its number behind it, as in `actuator:17`, and no name holds `/` or `:`. So no two activities have the
@@ -210,8 +221,8 @@ impl Activities {
         let mut next = Some(id);
         core::array::from_fn(|_| {
             let id = next?;
-            let found = self.all.get(&id).map(AsRef::as_ref);
-            next = found.map(|activity: &Activity| activity.creator);
+            let found = self.get(id);
+            next = found.map(|activity| activity.creator);
             Some((id, found?))
         })
     }
@@ -229,37 +240,93 @@ impl Activities {
     /// An activity is looked for from now on, or no more: apart from its coming and going, which take long enough. If that is new, its
     /// tile.
     pub fn list(&mut self, id: u16, is_listed: bool) -> Option<usize> {
-        let activity = self.all.get_mut(&id)?;
+        let activity = self.get_mut(id)?;
         if core::mem::replace(&mut activity.is_listed, is_listed) == is_listed {
             return None;
         }
         let (name, tile) = (named(activity.creator, &activity.name), activity.tile);
-        self.count(name, is_listed);
+        count(&mut self.names, name, is_listed);
         Some(tile)
     }
 
-    /// An activity that was looked for is gone.
-    pub fn unlist(&mut self, activity: &Activity) {
-        self.count(named(activity.creator, &activity.name), false);
+    /// No activities, and room for so many, whose numbers are below `numbers`.
+    pub fn with_room(places: usize, numbers: usize) -> Self {
+        let mut all = Self {
+            places: Reserved::with_room(places),
+            numbers: Reserved::with_room(numbers),
+            callers: core::array::from_fn(|_| Cell::new(NO_CALLER)),
+            names: Paid::default(),
+        };
+        all.make_place();
+        all
     }
 
-    fn count(&mut self, name: Named, more: bool) {
-        match self.names.entry(name) {
-            Entry::Occupied(mut others) => match (more, *others.get()) {
-                (true, count) => drop(others.insert(count + 1)),
-                (false, 1) => drop(others.remove()),
-                (false, count) => drop(others.insert(count - 1)),
-            },
-            Entry::Vacant(place) => drop(place.insert(1)),
-        }
+    /// Makes the next place ready, which writes much. There are as many as among the holders.
+    pub fn make_place(&mut self) {
+        let _ = self.places.push(Place::default());
+    }
+
+    /// An activity.
+    #[inline(always)]
+    pub fn get(&self, id: u16) -> Option<&Activity> {
+        self.at(HolderId(*self.numbers.get(usize::from(id))?))
+    }
+
+    /// An activity, to be changed.
+    #[inline(always)]
+    pub fn get_mut(&mut self, id: u16) -> Option<&mut Activity> {
+        let place = *self.numbers.get(usize::from(id))?;
+        self.places.get_mut(usize::from(place))?.activity.as_mut()
+    }
+
+    /// The activity at a place among the holders.
+    #[inline(always)]
+    pub fn at(&self, holder: HolderId) -> Option<&Activity> {
+        self.places.get(usize::from(holder.0))?.activity.as_ref()
+    }
+
+    /// What an activity has not heard, and what nobody has heard of it.
+    pub fn post(&mut self, id: u16) -> Option<&mut Post> {
+        let place = *self.numbers.get(usize::from(id))?;
+        let place = self.places.get_mut(usize::from(place))?;
+        place.activity.is_some().then_some(&mut place.post)
+    }
+
+    /// Numbers of all activities, in order.
+    pub fn ids(&self) -> impl Iterator<Item = u16> + '_ {
+        let all = self.numbers.iter().zip(0..);
+        all.filter_map(|(place, id)| (*place != 0).then_some(id))
+    }
+
+    /// All activities with what is not heard, by their places.
+    pub fn living(&self) -> impl Iterator<Item = (&Activity, &Post)> {
+        let all = self.places.iter();
+        all.filter_map(|place| Some((place.activity.as_ref()?, &place.post)))
+    }
+
+    /// An activity is there, at its place among the holders.
+    pub fn insert(&mut self, activity: Activity) {
+        let (id, holder) = (usize::from(activity.id), activity.holder.0);
+        while self.numbers.len() <= id && self.numbers.push(0).is_ok() {}
+        self.numbers[id] = holder;
+        let place = &mut self.places[usize::from(holder)];
+        place.post.clear();
+        place.activity = Some(activity);
+    }
+
+    /// An activity is not there any more.
+    pub fn remove(&mut self, id: u16) -> Option<Activity> {
+        self.callers[usize::from(id) % CALLERS].set(NO_CALLER);
+        let place = core::mem::take(self.numbers.get_mut(usize::from(id))?);
+        self.places.get_mut(usize::from(place))?.activity.take()
     }
 
     /// The place among the holders of the activity whose messages have this label, if it may make calls.
     #[inline(always)]
     pub fn caller(&self, label: u64) -> Option<HolderId> {
-        let caller = self.callers.0[label as usize % CALLERS].get();
-        match caller.label == label {
-            true => Some(caller.holder),
+        let (known, holder) = self.callers[label as usize % CALLERS].get();
+        match known == label {
+            true => Some(holder),
             false => self.find(label),
         }
     }
@@ -268,37 +335,33 @@ impl Activities {
     #[inline(never)]
     fn find(&self, label: u64) -> Option<HolderId> {
         let (id, generation) = label_caller(label);
-        let found = self.all.get(&id)?;
-        let holder = found.holder;
-        let lives = matches!(found.state, State::Created | State::Running);
-        if found.generation != generation || !lives {
+        let found = self.get(id).filter(|a| a.generation == generation)?;
+        if !matches!(found.state(), State::Created | State::Running) {
             return None;
         }
-        self.callers.0[label as usize % CALLERS].set(Caller { label, holder });
-        Some(holder)
+        self.callers[label as usize % CALLERS].set((label, found.holder));
+        Some(found.holder)
+    }
+
+    /// An activity goes on in its life.
+    pub(crate) fn set_state(&mut self, id: u16, state: State) {
+        self.callers[usize::from(id) % CALLERS].set(NO_CALLER);
+        if let Some(activity) = self.get_mut(id) {
+            activity.life = Life(state);
+        }
     }
 }
 
-impl Activities {
-    /// An activity, for what does not change whether it may call.
-    pub(crate) fn quiet(&mut self, id: u16) -> Option<&mut Activity> {
-        self.all.get_mut(&id).map(AsMut::as_mut)
-    }
-}
-
-impl Deref for Activities {
-    type Target = BTreeMap<u16, Box<Activity>>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.all
-    }
-}
-
-impl DerefMut for Activities {
-    /// Whoever changes anything may change who can call.
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        self.callers = Default::default();
-        &mut self.all
+/// There is one more of something, or one less.
+pub(crate) fn count<K: Ord>(all: &mut BTreeMap<K, u16>, key: K, more: bool) {
+    match all.entry(key) {
+        Entry::Occupied(mut others) => match (more, *others.get()) {
+            (true, count) => drop(others.insert(count + 1)),
+            (false, 1) => drop(others.remove()),
+            (false, count) => drop(others.insert(count - 1)),
+        },
+        Entry::Vacant(place) if more => drop(place.insert(1)),
+        Entry::Vacant(_) => {}
     }
 }
 
@@ -308,8 +371,9 @@ mod tests {
     use crate::system::caller_label;
     use proptest::prelude::*;
 
-    fn activity(generation: u32, holder: u16) -> Activity {
+    fn activity(id: u16, generation: u32, holder: u16) -> Activity {
         Activity {
+            id,
             name: Name::default(),
             is_namesake: false,
             holder: HolderId(holder),
@@ -320,7 +384,7 @@ mod tests {
             generation,
             selector: 0,
             priority: 0,
-            state: State::Created,
+            life: Life(State::Created),
             region: Region {
                 tile: 0,
                 base: 0,
@@ -331,9 +395,9 @@ mod tests {
             bucket: 0,
             paged: None,
             syscalls: (0, 0),
-            post: Box::default(),
             parked: None,
             waits: None,
+            job: 0,
             is_unsaid: false,
             withdrawn: Withdrawn::No,
             is_listed: false,
@@ -342,17 +406,16 @@ mod tests {
 
     #[test]
     fn nobody_takes_the_path_of_another_one() {
-        let mut all = Activities::default();
+        let mut all = all(40);
         let mut add = |id: u16, creator: u16, name: &str| {
             let name = Name::new(name).unwrap();
             let is_namesake = all.has_namesake(creator, &name);
-            let new = Activity {
+            all.insert(Activity {
                 name,
                 creator,
                 is_namesake,
-                ..activity(0, id)
-            };
-            all.insert(id, Box::new(new));
+                ..activity(id, 0, id)
+            });
             all.list(id, true);
         };
         add(1, 0, "root");
@@ -377,18 +440,15 @@ mod tests {
         // As deep as it goes.
         for id in 7..7 + LINEAGE_MAX as u16 {
             let creator = id - 1;
-            if all.contains_key(&creator) && all.may_create(creator) {
-                all.insert(
-                    id,
-                    Box::new(Activity {
-                        creator,
-                        name: Name::new("x").unwrap(),
-                        ..activity(0, id)
-                    }),
-                );
+            if all.get(creator).is_some() && all.may_create(creator) {
+                all.insert(Activity {
+                    creator,
+                    name: Name::new("x").unwrap(),
+                    ..activity(id, 0, id)
+                });
             }
         }
-        let deepest = all.keys().last().copied().unwrap();
+        let deepest = all.ids().last().unwrap();
         assert_eq!(
             format!("{}", all.path(deepest)).split('/').count(),
             LINEAGE_MAX
@@ -396,31 +456,54 @@ mod tests {
         assert!(!all.may_create(deepest) && all.may_create(deepest - 1));
     }
 
+    /// No activities, and so many places that are ready.
+    fn all(places: u16) -> Activities {
+        let mut all = Activities::with_room(places.into(), 1000);
+        (1..places).for_each(|_| all.make_place());
+        all
+    }
+
     proptest! {
-        /// Who may call is who lives, whatever was found before.
+        /// Against a map: an activity is found by its number and its place, who may call is who lives, and a place begins without words.
         #[test]
-        fn callers_are_those_that_live(steps in proptest::collection::vec((0u8..4, 0u16..4, 0u16..3, 0u32..2), 1..300)) {
-            let mut all = Activities::default();
-            for (count, (what, low, high, generation)) in steps.into_iter().enumerate() {
-                let id = 1 + low + high * CALLERS as u16;
+        fn activities_are_found_as_in_a_map(steps in proptest::collection::vec((0u8..4, 1u16..60, 1u16..9, 0u32..2), 1..300)) {
+            let (mut all, mut plain) = (all(9), std::collections::BTreeMap::<u16, Activity>::new());
+            for (what, id, holder, generation) in steps {
+                let is_free = plain.values().all(|a| a.holder.0 != holder);
                 match what {
-                    0 => drop(all.insert(id, Box::new(activity(generation, count as u16)))),
-                    1 => drop(all.remove(&id)),
-                    2 => all.iter_mut().for_each(|(_, a)| a.state = State::Stopping),
-                    _ => {
-                        if let Some(found) = all.get_mut(&id) {
-                            found.state = State::Running;
+                    0 if is_free && !plain.contains_key(&id) => {
+                        all.insert(activity(id, generation, holder));
+                        plain.insert(id, activity(id, generation, holder));
+                        let post = all.post(id).unwrap();
+                        prop_assert!(post.told.is_empty() && post.said.is_empty());
+                        post.told.put(0, 7);
+                    }
+                    1 => {
+                        let gone = all.remove(id).map(|a| a.holder);
+                        prop_assert_eq!(gone, plain.remove(&id).map(|a| a.holder));
+                    }
+                    what => {
+                        let state = if what == 2 { State::Stopping } else { State::Running };
+                        all.set_state(id, state);
+                        if let Some(activity) = plain.get_mut(&id) {
+                            activity.life = Life(state);
                         }
                     }
                 }
-                for id in 0..3 * CALLERS as u16 {
+                prop_assert!(all.ids().eq(plain.keys().copied()));
+                prop_assert_eq!(all.living().count(), plain.len());
+                for id in 0..70 {
+                    let there = plain.get(&id);
+                    prop_assert_eq!(all.get(id).map(|a| (a.id, a.holder, a.state())), there.map(|a| (id, a.holder, a.state())));
+                    prop_assert_eq!(all.post(id).is_some(), there.is_some());
                     for generation in 0..2 {
-                        let plain = all.get(&id).filter(|a| a.generation == generation && a.state != State::Stopping);
-                        let plain = plain.map(|a| a.holder);
-                        let label = caller_label(id, generation);
-                        prop_assert_eq!(all.caller(label), plain);
-                        prop_assert_eq!(all.caller(label), plain);
+                        let may = there.filter(|a| a.generation == generation && a.state() != State::Stopping);
+                        prop_assert_eq!(all.caller(caller_label(id, generation)), may.map(|a| a.holder));
                     }
+                }
+                for holder in 0..9 {
+                    let there = plain.values().find(|a| a.holder.0 == holder);
+                    prop_assert_eq!(all.at(HolderId(holder)).map(|a| a.id), there.map(|a| a.id));
                 }
             }
         }

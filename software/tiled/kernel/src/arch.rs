@@ -8,7 +8,7 @@ use bulkhead_abi::memory_map::MEMORY_BASE;
 use bulkhead_abi::message::{HEADER_SIZE, Header};
 use bulkhead_abi::syscall::{PRIORITIES, SYSCALL_SLOT};
 use bulkhead_common::payer::Fixed;
-use bulkhead_hal::heap::LocalHeap;
+use bulkhead_hal::heap::SteadyHeap;
 use bulkhead_hal::{csr, device};
 use core::fmt::Write;
 
@@ -49,7 +49,7 @@ core::arch::global_asm!(
 );
 
 #[global_allocator]
-static ALLOCATOR: LocalHeap = LocalHeap::empty();
+static ALLOCATOR: SteadyHeap = SteadyHeap::empty();
 
 /// Memory that is used by address only: the unit writes it.
 #[repr(C, align(4096))]

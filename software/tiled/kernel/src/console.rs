@@ -109,9 +109,16 @@ impl Lines {
         !self.own.is_written()
     }
 
-    /// Begins a piece of an activity's text, when the last one is written. Each line begins with the name; control characters become `?`, so a
-    /// text neither moves the cursor nor begins a line without a name.
-    pub fn text(&mut self, writer: (u16, u16), name: impl fmt::Display, text: &[u8]) {
+    /// Begins a piece of an activity's text, or goes on with it after the `written` bytes of it that were, when the last one is written or a line
+    /// of it has ended. Each line begins with the name; control characters become `?`, so a text neither moves the cursor nor begins a line
+    /// without a name.
+    pub fn text(
+        &mut self,
+        writer: (u16, u16),
+        name: impl fmt::Display,
+        text: &[u8],
+        written: usize,
+    ) {
         self.writer = writer;
         self.head.set(format_args!("[{name}] "));
         (self.text.length, self.text.at) = (0, 0);
@@ -134,6 +141,12 @@ impl Lines {
                 _ => {}
             }
         }
+        self.text.at = written.min(self.text.length);
+    }
+
+    /// Bytes of the text that are written, if none of its lines is open, so that another one may come first.
+    pub fn written(&self) -> Option<usize> {
+        (self.open.is_none() && !self.is_heading).then_some(self.text.at)
     }
 
     /// Begins a line of the kernel's own, when the last one is written; it never stands inside a line of others.
@@ -170,14 +183,14 @@ impl Lines {
         }
     }
 
-    /// Writes what is left of a line of the text; false if not all of that fits.
+    /// Writes what is left of a line of the text; false if not all of that fits, or the line ends: somebody more important may come next.
     fn words(&mut self, room: &mut usize, out: &mut impl Write) -> bool {
         let rest = self.text.rest(*room);
         let line = rest.find('\n').unwrap_or(rest.len());
         if rest.starts_with('\n') {
             self.text.at += 1;
             self.end(room, out);
-            return true;
+            return false;
         }
         // The console never fails.
         let _ = out.write_str(&rest[..line]);
@@ -210,7 +223,7 @@ mod tests {
     fn show(pieces: &[((u16, u16), &str, &[u8])]) -> String {
         let (mut lines, mut out) = (Lines::default(), String::new());
         for (writer, name, text) in pieces {
-            lines.text(*writer, name, text);
+            lines.text(*writer, name, text, 0);
             all(&mut lines, &mut out);
         }
         out
@@ -222,7 +235,7 @@ mod tests {
     fn many_lines_with_a_long_name_keep_nobody_waiting() {
         let name = "n".repeat(PATH);
         let (mut lines, mut out) = (Lines::default(), String::new());
-        lines.text((1, 1), &name, &[b'\n'; PRINT_TEXT]);
+        lines.text((1, 1), &name, &[b'\n'; PRINT_TEXT], 0);
         lines.step(&mut out);
         assert_eq!(out.len(), PIECE);
         lines.line("mine");
@@ -278,6 +291,37 @@ mod tests {
         );
     }
 
+    /// Two texts that take turns after each line are written as if each were there alone, and a piece of work ends with a line at the latest.
+    #[test]
+    fn texts_take_turns_after_each_line() {
+        let texts: [&[u8]; 2] = [
+            b"one\n\nt\xc3\xbc\xff\rwo\nthree",
+            b"\n\na line that is longer than a piece of work\n",
+        ];
+        let (mut lines, mut out) = (Lines::default(), String::new());
+        let mut written = [Some(0); 2];
+        while written.iter().any(Option::is_some) {
+            for (number, at) in written.iter_mut().enumerate() {
+                let Some(before) = *at else { continue };
+                lines.text((1, number as u16), number, texts[number], before);
+                let begin = out.len();
+                while lines.has_text() && lines.written().is_none_or(|now| now == before) {
+                    lines.step(&mut out);
+                }
+                assert!(out[begin..].trim_start().lines().count() <= 1, "{out}");
+                *at = lines.written().filter(|_| lines.has_text());
+            }
+        }
+        for (number, text) in texts.iter().enumerate() {
+            let own = out
+                .lines()
+                .filter(|line| line.starts_with(&format!("[{number}] ")));
+            let own: Vec<_> = own.collect();
+            let alone = show(&[((1, number as u16), &number.to_string(), text)]);
+            assert_eq!(own, alone.lines().collect::<Vec<_>>());
+        }
+    }
+
     proptest! {
         #[test]
         fn every_line_begins_with_a_name(
@@ -286,7 +330,7 @@ mod tests {
         ) {
             let (mut lines, mut out) = (Lines::default(), String::new());
             for (writer, text, steps) in &pieces {
-                lines.text((*writer, 1), format_args!("w{writer}"), text);
+                lines.text((*writer, 1), format_args!("w{writer}"), text, 0);
                 (0..*steps).for_each(|_| lines.step(&mut out));
                 lines.line("here");
                 all(&mut lines, &mut out);

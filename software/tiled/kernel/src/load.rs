@@ -91,19 +91,3 @@ impl Loading {
         false
     }
 }
-
-/// Loads a module as a whole.
-///
-/// # Errors
-/// What is wrong with the file; [`ImageError::BadSegment`] too if a segment lies outside the region.
-pub fn load(
-    hardware: &mut impl Hardware,
-    module: Region,
-    target: Region,
-    base: u64,
-) -> Result<Image, ImageError> {
-    let image = parse(hardware, module)?;
-    let mut loading = Loading::new(image, module, target, base)?;
-    while !loading.step(hardware) {}
-    Ok(image)
-}

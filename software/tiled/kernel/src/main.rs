@@ -130,8 +130,9 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
     let mut ear = 0;
     let mut reply = Aligned(Reply::new());
     loop {
-        let is_busy = system.is_busy() || unit.is_printing();
+        // The unit first: while its registers are read, the rest is looked at.
         let (unread, waiting) = unit.look();
+        let is_busy = system.is_busy() || unit.is_printing();
         let (mut level, of_level) = match waiting {
             [lowest, 0, 0] => (0, lowest),
             [_, middle, 0] => (1, middle),
@@ -150,13 +151,8 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
             match work {
                 Work::Call(chosen) => level = chosen,
                 Work::Step(done) => {
-                    stepped = Some(done);
-                    conclude(system, unit, &end, Some(done), next);
-                    continue;
-                }
-                Work::Nothing => {
-                    stepped = None;
-                    conclude(system, unit, &end, None, next);
+                    stepped = done;
+                    conclude(system, unit, &end, done, next);
                     continue;
                 }
             }
@@ -173,9 +169,8 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
 enum Work {
     /// A call of this priority.
     Call(usize),
-    /// A step of a job of this priority, which was done.
-    Step(usize),
-    Nothing,
+    /// A step of a job of this priority, which was done, if there was one.
+    Step(Option<usize>),
 }
 
 /// Hears what tiles and servers say and finds the most important thing to do; a step of a job is done at once. Gives when something
@@ -190,14 +185,12 @@ fn prepare(
     // Each of the three has its turn.
     for _ in 0..EARS {
         *ear = (*ear + 1) % EARS;
-        if hear(system, unit, *ear) {
+        if hear(system, unit, *ear).is_some() {
             break;
         }
     }
-    let mut next = match system.has_impatient() {
-        true => system.expire(unit.time()),
-        false => None,
-    };
+    let impatient = system.has_impatient();
+    let mut next = impatient.then(|| system.expire(unit.time())).flatten();
     if system.is_asking() {
         next = system.expire_tiles(unit).into_iter().chain(next).min();
     }
@@ -208,12 +201,10 @@ fn prepare(
 const EARS: usize = 3;
 
 /// Hears one message of a kind, if there is one.
-fn hear(system: &mut System, unit: &mut Unit, ear: usize) -> bool {
+fn hear(system: &mut System, unit: &mut Unit, ear: usize) -> Option<()> {
     match ear {
         0 => {
-            let Some((tile, stopped)) = unit.notification() else {
-                return false;
-            };
+            let (tile, stopped) = unit.notification()?;
             // What is no message at all names no activity that there can be.
             let (activity, cause) = stopped.unwrap_or((NUMBERS_END, StopCause::Panic));
             measured(NOTIFICATION, || {
@@ -221,19 +212,15 @@ fn hear(system: &mut System, unit: &mut Unit, ear: usize) -> bool {
             });
         }
         1 => {
-            let Some((number, words)) = unit.server_answer() else {
-                return false;
-            };
+            let (number, words) = unit.server_answer()?;
             measured(ANSWER, || system.answered(unit, number, words.as_slice()));
         }
         _ => {
-            let Some((number, answer)) = unit.answer() else {
-                return false;
-            };
+            let (number, answer) = unit.answer()?;
             measured(TILE_ANSWER, || system.tile_answered(unit, number, answer));
         }
     }
-    true
+    Some(())
 }
 
 /// Not a step of the priority that took one last if there is a call.
@@ -246,10 +233,10 @@ fn choose(system: &mut System, unit: &mut Unit, stepped: Option<usize>) -> Work 
         }
         if has_step {
             measured(STEP, || system.step(unit, level));
-            return Work::Step(level);
+            return Work::Step(Some(level));
         }
     }
-    Work::Nothing
+    Work::Step(None)
 }
 
 /// Carries out the next call of a priority and answers it, now or later.
@@ -298,7 +285,7 @@ fn conclude(
     }
     if let Some(cause) = system.root_cause(*root) {
         while report(system, unit) {}
-        unit.flush();
+        unit.flush(system);
         let code = match cause {
             StopCause::Exit(code) => code as u16,
             _ => 1,
@@ -313,13 +300,10 @@ fn conclude(
         if report(system, unit) {
             return;
         }
-        if unit.is_printing() {
-            return measured(TEXT, || unit.print_more());
-        }
-        match unit.text() {
-            Some(offset) => measured(TEXT, || unit.print(system, offset)),
-            None if worked.is_none() => unit.sleep(next),
-            None => {}
+        match unit.has_text() {
+            true => measured(TEXT, || unit.write(system)),
+            false if worked.is_none() => unit.sleep(next),
+            false => {}
         }
     }
 }
@@ -337,7 +321,7 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         if let Some(holder) = system.activity(id).map(|a| a.holder) {
             let holding = system.space().holding(holder);
             let path = system.path(id);
-            unit.line(format_args!("books: {path} has {holding:?}"));
+            unit.line(system, format_args!("books: {path} has {holding:?}"));
         }
     }
     root::take_back(system, unit);
@@ -361,12 +345,12 @@ fn close(system: &mut System, unit: &mut Unit, then: &Books) -> bool {
         // Nobody is there any more to whom an answer would matter.
         while system.take_reply().is_some() {}
         while report(system, unit) {}
-        unit.flush();
+        unit.flush(system);
     }
     let now = system.books();
     match now == *then {
-        true => unit.line("books: all is there that was there at boot"),
-        false => unit.line(format_args!("books: now {now:?}, at boot {then:?}")),
+        true => unit.line(system, "books: all is there that was there at boot"),
+        false => unit.line(system, format_args!("books: now {now:?}, at boot {then:?}")),
     }
     now == *then
 }
@@ -386,18 +370,11 @@ fn report(system: &mut System, unit: &mut Unit) -> bool {
         return false;
     }
     // As long as there is a line, it comes before texts.
-    if !unit.can_say() {
-        measured(TEXT, || unit.print_more());
-        return true;
-    }
+    let can_say = unit.can_say();
     let may_wait = unit.said < unit.texts().max(PIECES);
-    unit.said += 1;
-    if may_wait && unit.is_printing() {
-        measured(TEXT, || unit.print_more());
-        return true;
-    }
-    if may_wait && let Some(offset) = unit.text() {
-        measured(TEXT, || unit.print(system, offset));
+    unit.said += usize::from(can_say);
+    if !can_say || may_wait && unit.has_text() {
+        measured(TEXT, || unit.write(system));
         return true;
     }
     unit.said = 0;

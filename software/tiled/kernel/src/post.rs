@@ -93,6 +93,17 @@ pub struct Post {
     pub(crate) turn: u8,
 }
 
+impl Post {
+    /// For a new owner: words that were heard are left where they are.
+    pub(crate) fn clear(&mut self) {
+        for words in [&mut self.told, &mut self.said] {
+            (words.unheard, words.last) = (0, 0);
+        }
+        (self.notices, self.speakers) = (Queue::default(), (0, 0));
+        (self.neighbours, self.turn) = (None, 0);
+    }
+}
+
 /// A notice as words: the creator's selector and the activity; then a word about itself that it said last, if any; then what happened.
 pub fn ended(selector: u16, activity: u16, last: Option<u64>, event: Event) -> [u64; 6] {
     let [kind, a, b, c, d] = event.to_words();

@@ -40,14 +40,9 @@ pub struct Stopped<P> {
 
 impl<P: fmt::Display> fmt::Display for Stopped<P> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Self {
-            activity,
-            path,
-            tile,
-            cause,
-        } = self;
+        let (activity, path, tile) = (self.activity, &self.path, self.tile);
         write!(f, "activity {activity} ({path}) on tile {tile} stopped: ")?;
-        match *cause {
+        match self.cause {
             // Programs in C end with negative numbers, too.
             StopCause::Exit(code) => write!(f, "exit {}", code as i64),
             StopCause::Fault { cause, pc, value } => {

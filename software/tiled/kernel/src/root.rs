@@ -4,8 +4,8 @@
 //! gets all tiles, all memory, the modules and nearly all kernel memory.
 
 use crate::hardware::Hardware;
-use crate::load;
-use crate::system::{Outcome, Reply, System, Ticket};
+use crate::load::{self, Loading};
+use crate::system::{Reply, System, Ticket};
 use alloc::vec::Vec;
 use bulkhead_abi::dtu::NO_ENDPOINT;
 use bulkhead_abi::environment::{
@@ -80,8 +80,8 @@ fn call(
     call: Syscall,
 ) -> Result<Reply, RootError> {
     let reply = match system.call(hardware, OWN, call)? {
-        Outcome::Reply(reply) => reply,
-        Outcome::Later => loop {
+        Some(reply) => reply,
+        None => loop {
             if let Some((_, reply)) = system.take_reply() {
                 break reply;
             }
@@ -191,7 +191,9 @@ pub fn start(
             given.map_err(SyscallError::from)?;
         }
     }
-    load::load(hardware, module, region, ENVIRONMENT_BASE).map_err(|_| RootError::BadProgram)?;
+    let loading = Loading::new(image, module, region, ENVIRONMENT_BASE);
+    let mut loading = loading.map_err(|_| RootError::BadProgram)?;
+    while !loading.step(hardware) {}
     for part in layout.parts() {
         let mut done = 0;
         while done < part.pages {
@@ -232,7 +234,7 @@ pub fn start(
     hardware.write(region, 0, &page);
     let start = Syscall::Start {
         activity: SELF,
-        entry: image.entry,
+        entry: loading.entry(),
         stack: layout.stack_top,
     };
     call(system, hardware, start)?;

@@ -11,8 +11,8 @@ use bulkhead_abi::boot::{KERNEL_ENDPOINTS, TILE_GROUP, kernel_endpoints};
 use bulkhead_abi::dtu::{
     BORROWED, BUCKET_LIMIT, BUCKET_RATE, BUCKET_STRIDE, BUCKETS, Command, CurrentActivity,
     DEVICE_ADDRESS, DtuError, ENDPOINT_WORDS, EXTERNAL_ARGUMENT, EXTERNAL_COMMAND, Endpoint,
-    ExternalOpcode, MESSAGE_MAX, MemoryEndpoint, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint,
-    TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE, UNDER_WAY, external_command,
+    ExternalOpcode, MESSAGE_MAX, NO_ENDPOINT, ReceiveEndpoint, SendEndpoint, TILEMUX_ACTIVITY,
+    TLB_READ, TLB_WRITE, UNDER_WAY, external_command,
 };
 use bulkhead_abi::marker::Begins;
 use bulkhead_abi::memory_map::{DTU_SIZE, PMP_WINDOWS};
@@ -21,11 +21,12 @@ use bulkhead_abi::tilemux::{
     PRINT_SLOT, REQUEST_ENDPOINT, REQUEST_SLOT, Request, TileMuxError, decode_print, decode_stopped,
 };
 use bulkhead_abi::words::{Aligned, Name, Words};
-use bulkhead_common::payer::Fixed;
+use bulkhead_common::payer::{Boot, Fixed, Paid, PaidList};
 use bulkhead_hal::{dtu, marker};
 use bulkhead_kernel::console::Lines;
 use bulkhead_kernel::hardware::{Hardware, Region, Right};
-use bulkhead_kernel::system::{Reply, System, Ticket};
+use bulkhead_kernel::system::{Reply, System, Ticket, memory_endpoint};
+use core::fmt::Display;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Receive endpoints for system calls, one for each priority.
@@ -51,6 +52,9 @@ const SLOTS: u16 = TILE_GROUP as u16;
 pub const PRINTS: u16 = SYSCALL_REPLIES + PRIORITIES as u16 * CALL_SLOTS;
 const _: () = assert!(PRINTS as usize == KERNEL_ENDPOINTS);
 
+/// A text that came and is not written whole: the priority of its writer, the group of its tile and where it is, and its bytes that are written.
+type Text = (u8, (u16, u32), usize);
+
 /// The kernel's unit.
 pub struct Unit {
     /// User tiles.
@@ -63,8 +67,9 @@ pub struct Unit {
     turns: (u16, u16),
     buffers: arch::Buffers,
     console: Lines,
-    /// The message whose text is being printed: the group of its tile, and where it is.
-    printed: Option<(u16, u32)>,
+    /// The text that is being printed, and those that come next: one of each tile at most.
+    printed: Option<Text>,
+    texts: PaidList<Boot, Text>,
     /// Pieces of texts that were printed since it was said last that somebody stopped.
     pub said: usize,
 }
@@ -97,17 +102,13 @@ impl Unit {
             buffers,
             console: Lines::default(),
             printed: None,
+            texts: Paid::new(Vec::with_capacity(tiles.len())),
             said: 0,
         };
         let receive = |buffer: u64, slot_size, slots: u16, reply_endpoints| {
-            Endpoint::Receive(ReceiveEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                reply_endpoints,
-                buffer,
-                slot_size,
-                slots: slots as u8,
-                ..ReceiveEndpoint::default()
-            })
+            let slots = (slot_size, slots as u8);
+            let endpoint = ReceiveEndpoint::new(TILEMUX_ACTIVITY, buffer, slots, reply_endpoints);
+            Endpoint::Receive(endpoint)
         };
         let buffers = &unit.buffers;
         for (level, endpoint) in SYSCALLS.into_iter().enumerate() {
@@ -159,14 +160,12 @@ impl Unit {
     fn reach(&mut self, tile: u16) {
         if self.registers_of != tile {
             self.registers_of = tile;
-            let registers = MemoryEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                target_tile: tile,
-                rights: (TLB_READ | TLB_WRITE) as u8,
+            let registers = Region {
+                tile,
                 base: 0,
                 size: DTU_SIZE,
             };
-            dtu::set_endpoint(REGISTERS, &Endpoint::Memory(registers));
+            open(REGISTERS, registers);
         }
     }
 
@@ -179,62 +178,42 @@ impl Unit {
         words: &[u64],
         answer: (u16, u64),
     ) -> bool {
-        dtu::set_endpoint(
-            LINE,
-            &Endpoint::Send(SendEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                target_tile: to.0,
-                target_endpoint: to.1,
-                label: KERNEL_LABEL,
-                credits: 1,
-                credits_max: 1,
-                message_size,
-                credit_endpoint: NO_ENDPOINT,
-                reply: false,
-                epoch: 0,
-            }),
-        );
+        let line = SendEndpoint::new(TILEMUX_ACTIVITY, to, KERNEL_LABEL, 1, message_size);
+        dtu::set_endpoint(LINE, &Endpoint::Send(line));
         let data = self.buffers.fill(words.as_bytes());
         dtu::send(LINE, data, answer.0, answer.1).is_ok()
     }
 
-    /// The next notification of a TileMux: its tile, and which activity stopped, if that is what it says.
+    /// The next message of an endpoint with such a buffer, if there is one: its label, and its words.
     #[inline(always)]
-    pub fn notification(&mut self) -> Option<(u16, Option<(u16, StopCause)>)> {
-        match has_unread(NOTIFICATIONS) {
-            true => self.next_notification(),
+    fn take(&mut self, endpoint: u16, buffer: u64) -> Option<(u64, Words<SYSCALL_WORDS>)> {
+        match has_unread(endpoint) {
+            true => self.take_unread(endpoint, buffer),
             false => None,
         }
     }
 
     #[cold]
-    fn next_notification(&mut self) -> Option<(u16, Option<(u16, StopCause)>)> {
-        let offset = fetch_unread(NOTIFICATIONS)?;
-        let (tile, payload) = self.buffers.message(self.buffers.notifications, offset);
-        let mut words: Words<5> = Words::new();
-        for chunk in payload.chunks_exact(8).take(5) {
-            words.push(&[word(chunk)]);
-        }
-        check(dtu::acknowledge(NOTIFICATIONS, offset));
+    fn take_unread(&mut self, endpoint: u16, buffer: u64) -> Option<(u64, Words<SYSCALL_WORDS>)> {
+        let offset = fetch_unread(endpoint)?;
+        let (label, payload) = self.buffers.message(buffer, offset);
+        let mut words = Words::new();
+        words.push(aligned_words(payload));
+        check(dtu::acknowledge(endpoint, offset));
+        Some((label, words))
+    }
+
+    /// The next notification of a TileMux: its tile, and which activity stopped, if that is what it says.
+    #[inline(always)]
+    pub fn notification(&mut self) -> Option<(u16, Option<(u16, StopCause)>)> {
+        let (tile, words) = self.take(NOTIFICATIONS, self.buffers.notifications)?;
         Some((tile as u16, decode_stopped(words.as_slice())))
     }
 
     /// The next answer of a server: the number of the question, and the answer.
     #[inline(always)]
     pub fn server_answer(&mut self) -> Option<(u64, Words<SYSCALL_WORDS>)> {
-        match has_unread(SERVERS) {
-            true => self.next_server_answer(),
-            false => None,
-        }
-    }
-
-    #[cold]
-    fn next_server_answer(&mut self) -> Option<(u64, Words<SYSCALL_WORDS>)> {
-        let offset = fetch_unread(SERVERS)?;
-        let (number, payload) = self.buffers.message(self.buffers.servers, offset);
-        let words = words_of(payload);
-        check(dtu::acknowledge(SERVERS, offset));
-        Some((number, words))
+        self.take(SERVERS, self.buffers.servers)
     }
 
     /// Messages for the kernel that are not fetched yet, all in all, and a bit for each call among them, by priority.
@@ -257,23 +236,29 @@ impl Unit {
         fetch_unread(FIRST + level as u16)
     }
 
-    /// The next text: its group and the offset for [`print`](Self::print). Each group of tiles has its turn.
-    pub fn text(&mut self) -> Option<(u16, u32)> {
+    /// Takes in the next text that came, if there is one. Each group of tiles has its turn.
+    fn take_text(&mut self, system: &System) -> Option<()> {
         let group = self.next_group(PRINTS, self.turns.0)?;
         self.turns.0 = group + 1;
-        Some((group, fetch_unread(PRINTS + group)?))
+        let offset = fetch_unread(PRINTS + group)?;
+        let (tile, payload) = self.buffers.message(self.text_buffer(group), offset);
+        let writer = decode_print(payload).and_then(|(id, _)| system.on(id, tile as u16));
+        self.line_up((writer.map_or(0, |a| a.priority), (group, offset), 0));
+        Some(())
+    }
+
+    /// A text comes behind all that are as important.
+    fn line_up(&mut self, text: Text) {
+        let place = self.texts.partition_point(|other| other.0 >= text.0);
+        self.texts.insert(place, text);
     }
 
     /// Sleeps until a message comes or the clock shows `until`.
     pub fn sleep(&mut self, until: Option<u64>) {
-        let timeout = match until {
-            None => 0,
-            Some(until) => match until.saturating_sub(dtu::time()) {
-                0 => return,
-                timeout => timeout,
-            },
-        };
-        dtu::sleep(NO_ENDPOINT, timeout);
+        let timeout = until.map(|until| until.saturating_sub(dtu::time()));
+        if timeout != Some(0) {
+            dtu::sleep(NO_ENDPOINT, timeout.unwrap_or(0));
+        }
     }
 
     /// Answers a system call.
@@ -286,9 +271,14 @@ impl Unit {
         }
     }
 
-    /// Whether something is to be written to the console.
+    /// Whether there is something to write to the console that has not come just now.
     pub fn is_printing(&self) -> bool {
-        self.printed.is_some() || self.console.has_line()
+        self.printed.is_some() || !self.texts.is_empty() || self.console.has_line()
+    }
+
+    /// Whether there is something to write to the console.
+    pub fn has_text(&self) -> bool {
+        self.is_printing() || self.next_group(PRINTS, 0).is_some()
     }
 
     /// Whether a line of the kernel's own can begin.
@@ -296,53 +286,70 @@ impl Unit {
         !self.console.has_line()
     }
 
-    /// Begins to print text.
-    pub fn print(&mut self, system: &System, (group, offset): (u16, u32)) {
+    /// Begins to print a text, or goes on with it.
+    fn print(&mut self, system: &System, (level, (group, offset), written): Text) {
         let buffer = self.text_buffer(group);
         let (tile, payload) = self.buffers.message(buffer, offset);
         if let Some((activity, text)) = decode_print(payload) {
             // A tile can name its own activities only; what is long gone has no name any more.
             let tile = tile as u16;
             let writer = (tile, activity);
-            match system.name_on(activity, tile) {
-                Some(name) => self.console.text(writer, name, text),
-                None => {
-                    let name = format_args!("activity {activity} of tile {tile}");
-                    self.console.text(writer, name, text)
-                }
-            }
+            let gone = format_args!("activity {activity} of tile {tile}");
+            let name = system.on(activity, tile).map(|_| system.path(activity));
+            let name = name.as_ref().map_or(&gone as &dyn Display, |name| name);
+            self.console.text(writer, name, text, written);
         }
-        self.printed = Some((group, offset));
+        self.printed = Some((level, (group, offset), written));
     }
 
-    /// Writes a piece of what is to be printed. When a text is there, its tile may send more.
-    pub fn print_more(&mut self) {
+    /// Takes in a text that came, or writes a piece of what is to be printed.
+    pub fn write(&mut self, system: &System) {
+        if !self.can_say() || self.take_text(system).is_none() {
+            self.print_more(system);
+        }
+    }
+
+    /// Writes a piece of what is to be printed: of the most important text; those that are as important take turns after each line. When a text
+    /// is there, its tile may send more.
+    fn print_more(&mut self, system: &System) {
+        if self.can_say() && self.printed.is_none() && !self.texts.is_empty() {
+            let first = self.texts.remove(0);
+            return self.print(system, first);
+        }
         self.console.step(&mut arch::Console);
-        if let Some((group, offset)) = self.printed.filter(|_| !self.console.has_text()) {
+        let Some((level, (group, offset), _)) = self.printed else {
+            return;
+        };
+        if !self.console.has_text() {
             self.printed = None;
             let data = self.buffers.fill(&[0]);
             if dtu::reply(PRINTS + group, offset, data).is_err() {
                 check(dtu::acknowledge(PRINTS + group, offset));
             }
+        } else if let Some(written) = self.console.written()
+            && !self.texts.is_empty()
+        {
+            self.printed = None;
+            self.line_up((level, (group, offset), written));
         }
     }
 
     /// Begins a line of the kernel's own, never inside a line of others.
-    pub fn begin_line(&mut self, line: impl core::fmt::Display) {
+    pub fn begin_line(&mut self, line: impl Display) {
         self.console.line(line);
     }
 
     /// Prints a line of the kernel's own at once, and all that was begun.
-    pub fn line(&mut self, line: impl core::fmt::Display) {
-        self.flush();
+    pub fn line(&mut self, system: &System, line: impl Display) {
+        self.flush(system);
         self.begin_line(line);
-        self.flush();
+        self.flush(system);
     }
 
-    /// Writes all that was begun.
-    pub fn flush(&mut self) {
+    /// Writes all that has been taken in.
+    pub fn flush(&mut self, system: &System) {
         while self.is_printing() {
-            self.print_more();
+            self.print_more(system);
         }
     }
 
@@ -370,19 +377,6 @@ impl Unit {
         const _: () = assert!(EXTERNAL_COMMAND == EXTERNAL_ARGUMENT + 8);
         let words = [argument, external_command(opcode, 0, 0)];
         self.registers(tile, EXTERNAL_ARGUMENT, &words);
-    }
-
-    fn select(&mut self, region: Region) {
-        dtu::set_endpoint(
-            SCRATCH,
-            &Endpoint::Memory(MemoryEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                target_tile: region.tile,
-                rights: (TLB_READ | TLB_WRITE) as u8,
-                base: region.base,
-                size: region.size,
-            }),
-        );
     }
 }
 
@@ -452,14 +446,10 @@ impl Hardware for Unit {
 
     fn answer_parked(&mut self, right: Right, reply: &Reply) {
         // As if the call were in a slot.
+        let buffer = self.buffers.syscalls;
         let parked = Endpoint::Receive(ReceiveEndpoint {
-            activity: TILEMUX_ACTIVITY,
-            reply_endpoints: PARKED_RIGHT,
-            buffer: self.buffers.syscalls,
-            slot_size: SYSCALL_SLOT,
-            slots: 1,
             occupied: 1,
-            ..ReceiveEndpoint::default()
+            ..ReceiveEndpoint::new(TILEMUX_ACTIVITY, buffer, (SYSCALL_SLOT, 1), PARKED_RIGHT)
         });
         dtu::set_endpoint(PARKED, &parked);
         for (word, value) in right.into_iter().enumerate() {
@@ -488,17 +478,15 @@ impl Hardware for Unit {
         let first = PRINTS + self.groups();
         let group = self.next_group(first, self.turns.1)?;
         self.turns.1 = group + 1;
-        let offset = fetch_unread(first + group)?;
         let buffer = self.text_buffer(group) + PRINT_BYTES;
-        let (number, payload) = self.buffers.message(buffer, offset);
-        let code = payload.chunks_exact(8).next().map(word);
-        check(dtu::acknowledge(first + group, offset));
+        let (number, words) = self.take(first + group, buffer)?;
+        let code = words.as_slice().first().copied();
         let answer = code.and_then(TileMuxError::from_code);
         Some((number, answer.unwrap_or(TileMuxError::BadRequest)))
     }
 
     fn clear(&mut self, region: Region) {
-        self.select(region);
+        open(SCRATCH, region);
         let mut done = 0;
         while done < region.size {
             let size = (region.size - done).min(PAGE as u64);
@@ -510,7 +498,7 @@ impl Hardware for Unit {
     }
 
     fn read(&mut self, region: Region, offset: u64, buffer: &mut [u8]) {
-        self.select(region);
+        open(SCRATCH, region);
         let mut done = 0;
         while done < buffer.len() {
             let piece = (buffer.len() - done).min(PAGE);
@@ -522,7 +510,7 @@ impl Hardware for Unit {
     }
 
     fn write(&mut self, region: Region, offset: u64, data: &[u8]) {
-        self.select(region);
+        open(SCRATCH, region);
         let mut done = 0;
         for piece in data.chunks(PAGE) {
             let page = self.buffers.fill(piece);
@@ -530,6 +518,13 @@ impl Hardware for Unit {
             done += piece.len() as u64;
         }
     }
+}
+
+/// Lets a memory endpoint of the kernel lead to a region.
+fn open(endpoint: u16, region: Region) {
+    let rights = (TLB_READ | TLB_WRITE) as u8;
+    let memory = memory_endpoint(TILEMUX_ACTIVITY, region, rights);
+    dtu::set_endpoint(endpoint, &memory);
 }
 
 /// A caller that is gone needs no answer.
@@ -563,12 +558,6 @@ fn fetch_unread(endpoint: u16) -> Option<u32> {
 #[inline(never)]
 fn broken(endpoint: u16, error: DtuError) -> ! {
     panic!("endpoint {endpoint} of the kernel: {error:?}")
-}
-
-fn words_of(payload: &[u8]) -> Words<SYSCALL_WORDS> {
-    let mut words = Words::new();
-    words.push(aligned_words(payload));
-    words
 }
 
 /// The whole words of a message, at most as many as a request or an answer has. Slots are aligned, so there are some.

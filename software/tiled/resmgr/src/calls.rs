@@ -27,17 +27,17 @@ pub enum Failure {
     /// The description is not UTF-8.
     NotText,
     /// There is no memory gate with a region of its own of this name below this manager.
-    NoRegion(String),
+    NoRegion(Box<str>),
     /// There is no such boot module.
-    NoModule(String),
+    NoModule(Box<str>),
     /// The program of an application is unusable.
-    Program(String, ImageError),
+    Program(Box<str>, ImageError),
     /// A program does not fit its memory.
-    Layout(String, LayoutError),
+    Layout(Box<str>, LayoutError),
     /// Names or gates do not fit the environment of an application.
-    Environment(String),
+    Environment(Box<str>),
     /// An application has more credits than there can be slots for replies.
-    Credits(String, u32),
+    Credits(Box<str>, u32),
     /// More capabilities than a manager has selectors for.
     Selectors,
     /// The kernel refused a step.
@@ -45,7 +45,7 @@ pub enum Failure {
     /// A transfer failed.
     Transfer(DtuError),
     /// A step failed that was for this application, manager or tile.
-    For(String, Box<Failure>),
+    For(Box<str>, Box<Failure>),
 }
 
 impl Failure {
@@ -62,7 +62,7 @@ impl Failure {
     fn concerning(self, whom: impl FnOnce() -> String) -> Failure {
         match self {
             Failure::Call(..) | Failure::Transfer(_) | Failure::Selectors | Failure::NotText => {
-                Failure::For(whom(), Box::new(self))
+                Failure::For(whom().into(), Box::new(self))
             }
             known => known,
         }

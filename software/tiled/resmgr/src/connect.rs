@@ -123,7 +123,7 @@ pub fn regions(
     }
     for region in &system.regions {
         let piece = below[region.below].pieces.get(&region.gate.memory_tile);
-        let piece = piece.ok_or_else(|| Failure::NoRegion(region.of.clone()))?;
+        let piece = piece.ok_or_else(|| Failure::NoRegion(region.of.as_str().into()))?;
         let memory = new_region(*piece, &region.gate, modules, selectors);
         let memory = memory.map_err(Failure::by(&region.of))?;
         made.insert(region.of.clone(), memory);

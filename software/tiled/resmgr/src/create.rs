@@ -8,9 +8,9 @@ use crate::gates::{Selectors, activate};
 use crate::load::{self, Contents, Heap, Modules};
 use crate::pagers;
 use crate::tiles::{self, pages};
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
-use alloc::vec::Vec;
 use bulkhead_abi::dtu::{NO_ENDPOINT, UNLIMITED_CREDITS};
 use bulkhead_abi::environment::{ENVIRONMENT_MAGIC, Environment, GateEntry, GateKind};
 use bulkhead_abi::network::INTERRUPT_GATE;
@@ -20,6 +20,7 @@ use bulkhead_abi::syscall::{
 };
 use bulkhead_abi::tilemux::{TILEMUX_MEMORY, table_pages};
 use bulkhead_abi::words::Name;
+use bulkhead_lib::common::payer::{Own, Paid, PaidList};
 use bulkhead_loader::image::Image;
 use bulkhead_loader::layout::{Layout, PAGE};
 use bulkhead_resmgr::description::{App, Manager};
@@ -57,16 +58,16 @@ pub struct Draft {
     /// The capability for its kernel memory.
     pub purse: u16,
     priority: u8,
-    program: String,
+    program: Box<str>,
     image: Image,
     /// Where its parts lie.
     pub layout: Layout,
     header: Environment,
     /// Its gates so far.
-    pub gates: Vec<GateEntry>,
+    pub gates: PaidList<Own, GateEntry>,
     /// Where answers to its calls come.
     answers: Option<Receiver>,
-    receivers: Vec<Receiver>,
+    receivers: PaidList<Own, Receiver>,
     /// Memory for the pages that its pager gives it, if it has one.
     pub pool: Option<u16>,
     /// The activity of the pager that has that memory.
@@ -74,19 +75,19 @@ pub struct Draft {
     /// The gate to its pager, and how often it has been started before.
     pub faults: Option<(u16, u16)>,
     /// What the manager tells it beside the arguments of the description.
-    pub told: Vec<(String, String)>,
+    pub told: PaidList<Own, (String, String)>,
     /// The capabilities of its send gates.
-    pub send: Vec<u16>,
+    pub send: PaidList<Own, u16>,
     /// Their endpoints, as far as their receivers are there.
-    pub ends: Vec<Option<u16>>,
+    pub ends: PaidList<Own, Option<u16>>,
     /// Of a manager: its tiles, and the capabilities with the quotas for what is below it.
-    pub quotas: Vec<(u16, u16)>,
+    pub quotas: PaidList<Own, (u16, u16)>,
     /// The capabilities of its memory gates, where it finds them (0: nowhere), and their bytes.
-    pub memories: Vec<(u16, u16, u64)>,
+    pub memories: PaidList<Own, (u16, u16, u64)>,
     /// Of a manager: the memory of each memory tile that it has for what is below it.
-    pub pieces: BTreeMap<u16, u16>,
+    pub pieces: Paid<Own, BTreeMap<u16, u16>>,
     /// Of a manager: where it finds its modules, in the order of their names.
-    pub modules: Vec<u16>,
+    pub modules: PaidList<Own, u16>,
 }
 
 impl Draft {
@@ -118,7 +119,7 @@ fn call_slots(app: &App) -> Result<Option<(u8, u16)>, Failure> {
     });
     let credits = credits.sum();
     if credits > CREDITS_MAX {
-        return Err(Failure::Credits(app.name.clone(), credits));
+        return Err(Failure::Credits(app.name.as_str().into(), credits));
     }
     let sizes = app.send.iter().map(|gate| gate.slot_size);
     let size = sizes.max().unwrap_or(CALL_SLOT).max(CALL_SLOT);
@@ -230,19 +231,19 @@ fn create(
         image,
         layout,
         header: Environment::new_zeroed(),
-        gates: Vec::new(),
+        gates: PaidList::default(),
         answers,
         receivers: receivers.collect::<Result<_, _>>()?,
         pool,
         pool_at: None,
         faults: None,
-        told: Vec::new(),
-        send: Vec::new(),
-        ends: Vec::new(),
-        memories: Vec::new(),
-        quotas: Vec::new(),
-        pieces: BTreeMap::new(),
-        modules: Vec::new(),
+        told: PaidList::default(),
+        send: PaidList::default(),
+        ends: PaidList::default(),
+        memories: PaidList::default(),
+        quotas: PaidList::default(),
+        pieces: Paid::default(),
+        modules: PaidList::default(),
     })
 }
 
@@ -273,7 +274,7 @@ pub fn appear(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
         Some(receiver) => place(receiver, false)?,
         None => (NO_ENDPOINT, 0),
     };
-    let mut gates = Vec::new();
+    let mut gates = PaidList::default();
     let receive = app.map_or(&[][..], |app| &app.receive);
     for (gate, receiver) in receive.iter().zip(&draft.receivers) {
         let (endpoint, buffer) = place(receiver, true)?;
@@ -313,7 +314,7 @@ pub fn appear(draft: &mut Draft, app: Option<&App>) -> Result<(), Failure> {
     };
     draft.activity = id as u16;
     draft.gates = gates;
-    draft.ends = alloc::vec![None; draft.send.len()];
+    draft.ends = PaidList::new(alloc::vec![None; draft.send.len()]);
     match app {
         Some(app) if app.device => give_device(draft),
         _ => Ok(()),
@@ -378,7 +379,7 @@ pub fn below(
         };
         call("give a resource", &request).map(|_| ())
     };
-    let mut found = Vec::new();
+    let mut found = PaidList::default();
     for name in &manager.modules {
         let (module, _) = modules.memory(name, selectors)?;
         let target = SEL_FREE + found.len() as u16;
@@ -387,7 +388,7 @@ pub fn below(
     }
     let tiles = manager.inner.iter().map(|a| a.tile);
     let tiles: BTreeSet<u16> = tiles.chain(manager.managers.iter().map(|m| m.0)).collect();
-    let mut all = Vec::new();
+    let mut all = PaidList::default();
     for tile in tiles {
         let quotas = tiles::for_manager(manager, tile, selectors)?;
         give(quotas, SEL_TILES + tile)?;
@@ -415,7 +416,7 @@ pub fn below(
     let text = pages(2 * manager.text.len() as u64) + 2 * PAGE;
     *memories.entry(first_memory).or_default() +=
         pages(more) + text * manager.managers.len() as u64;
-    let mut pieces = BTreeMap::new();
+    let mut pieces = Paid::<Own, BTreeMap<_, _>>::default();
     for (tile, size) in memories.into_iter().filter(|(_, size)| *size > 0) {
         let piece = selectors.cut(SEL_MEMORIES + tile, size)?;
         give(piece, SEL_MEMORIES + tile)?;
@@ -440,7 +441,7 @@ pub fn fill(
         (None, true) => Heap::Lazy,
         (None, false) => Heap::Eager,
     };
-    let all = [arguments, &draft.told].concat();
+    let all = [arguments, &draft.told[..]].concat();
     let contents = Contents {
         name,
         program: &draft.program,

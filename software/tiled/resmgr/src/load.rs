@@ -13,10 +13,11 @@ use bulkhead_abi::environment::{
     ArgumentEntry, ENVIRONMENT_BASE, ENVIRONMENT_SIZE, Environment, GateEntry,
 };
 use bulkhead_abi::syscall::{
-    ANY_ENDPOINT, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, ObjectKind, SEL_ACTIVITY, SEL_MODULES,
-    Syscall, SyscallError, module_key,
+    MAP_LAZY, MAP_PAGES_MAX, ObjectKind, SEL_MODULES, Syscall, SyscallError, module_key,
 };
+use bulkhead_lib::common::payer::{Own, Paid};
 use bulkhead_lib::gate::MemoryGate;
+use bulkhead_lib::syscall;
 use bulkhead_loader::environment;
 use bulkhead_loader::image::{HEAD, Image, Segment};
 use bulkhead_loader::layout::{Layout, PAGE};
@@ -35,18 +36,11 @@ pub struct Opened {
 impl Opened {
     /// Makes memory usable.
     pub fn new(selector: u16) -> Result<Self, Failure> {
-        let request = Syscall::Activate {
-            gate: selector,
-            activity: SEL_ACTIVITY,
-            memory: NO_SELECTOR,
-            offset: 0,
-            replies: 0,
-            endpoint: ANY_ENDPOINT,
-        };
-        let [endpoint, size, ..] = call("open memory", &request)?;
+        let active = syscall::activate(selector);
+        let (endpoint, size) = active.map_err(|error| Failure::Call("open memory", error))?;
         Ok(Self {
             selector,
-            gate: MemoryGate::new(endpoint as u16, size),
+            gate: MemoryGate::new(endpoint, size),
             revoke: false,
         })
     }
@@ -89,7 +83,7 @@ impl Opened {
 
 /// The boot modules of a manager: all of them for the root manager, for others those that the one above gave them.
 pub struct Modules {
-    held: BTreeMap<String, u16>,
+    held: Paid<Own, BTreeMap<String, u16>>,
     has_all: bool,
 }
 
@@ -208,6 +202,9 @@ pub enum Heap {
     Paged,
 }
 
+/// Name and value of an argument.
+pub type Argument = (String, String);
+
 /// What an application's memory is filled with.
 pub struct Contents<'a> {
     /// For reports.
@@ -225,7 +222,7 @@ pub struct Contents<'a> {
     /// Its gates.
     pub gates: &'a [GateEntry],
     /// Its arguments.
-    pub arguments: &'a [(String, String)],
+    pub arguments: &'a [Argument],
 }
 
 /// A page of data on its way from a module to an application.

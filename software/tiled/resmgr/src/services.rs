@@ -22,6 +22,9 @@ use bulkhead_resmgr::quantity::Duration;
 /// Exit code of a manager that could not start what is below it.
 pub const NOT_STARTED: u64 = 2;
 
+/// How often an application may offer services after each of its starts. Each of those that it has once is usual.
+const OFFERS: u32 = 64;
+
 /// What is known of a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
@@ -95,6 +98,15 @@ impl World<'_> {
             }
             return;
         };
+        // Taking a service is work of this manager, whose calls come first: nobody makes it do that without end.
+        let state = &mut self.states[server];
+        if state.offers >= OFFERS {
+            if !core::mem::replace(&mut state.has_lied, true) {
+                println!("`{}` has offered services {OFFERS} times", app.name);
+            }
+            return;
+        }
+        state.offers += 1;
         let news = News {
             restarts: self.states[server].restarts,
             standing: Standing::Offered,
@@ -333,7 +345,7 @@ impl World<'_> {
 
     /// The manager above says something of what this one imports.
     pub fn told(&mut self, word: u64) {
-        let Some((number, news)) = News::from_word(word) else {
+        let Some((number, news)) = News::from_word(word).filter(|(n, _)| *n < SHARED_MAX) else {
             return;
         };
         let source = Source::Import(connect::IMPORTS + number);
@@ -386,7 +398,12 @@ impl World<'_> {
         let taken = self.fetch(source, below, SEL_SHARED + number);
         match taken {
             Ok(target) => self.announce(source, news, Some(target)),
-            Err(failure) => println!("the service of `{}`: {failure}", import.app),
+            // It may say so as often as it likes.
+            Err(failure) => {
+                if !core::mem::replace(&mut self.below[place].has_lied, true) {
+                    println!("the service of `{}`: {failure}", import.app);
+                }
+            }
         }
     }
 

@@ -10,12 +10,14 @@ use crate::gates::Selectors;
 use crate::load::Modules;
 use crate::services::Known;
 use crate::{load, pagers, tiles};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bulkhead_abi::syscall::{
     ObjectKind, SEL_DESCRIPTION, SEL_MODULES, Standing, StopCause, Syscall,
 };
+use bulkhead_lib::common::payer::{Fixed, Own, Paid};
 use bulkhead_lib::{println, time};
 use bulkhead_loader::layout::Layout;
 use bulkhead_resmgr::description::{App, Source, Subsystem, Target};
@@ -36,9 +38,11 @@ pub enum Phase {
 /// A manager below.
 pub struct Below {
     pub draft: Draft,
-    name: String,
+    name: Box<str>,
     pub foreground: bool,
     pub phase: Phase,
+    /// It was said already that it offers what is not there.
+    pub has_lied: bool,
 }
 
 /// An application.
@@ -51,20 +55,22 @@ pub struct State {
     pub is_attached: bool,
     /// It was said already that what it offers is not one of its services: it may offer as often as it likes.
     pub has_lied: bool,
+    /// How often it has offered something since it was started.
+    pub offers: u32,
 }
 
 /// Everything that a manager has started.
 pub struct World<'a> {
     pub(crate) system: &'a Subsystem,
-    pub(crate) drafts: Vec<Draft>,
-    pub(crate) states: Vec<State>,
-    pub(crate) below: Vec<Below>,
+    pub(crate) drafts: Fixed<Draft>,
+    pub(crate) states: Fixed<State>,
+    pub(crate) below: Fixed<Below>,
     pub(crate) selectors: Selectors,
     modules: Modules,
     /// What is known of applications that offer services, or receive.
-    pub(crate) known: BTreeMap<Source, Known>,
+    pub(crate) known: Paid<Own, BTreeMap<Source, Known>>,
     /// Where this manager takes services from whom it started: a selector each, however often they are offered.
-    pub(crate) places: BTreeMap<Source, u16>,
+    pub(crate) places: Paid<Own, BTreeMap<Source, u16>>,
     /// When all gates were there and whoever could be started was: nobody is started because of what others say before.
     pub(crate) began: Option<u64>,
     /// The exit code so far: 3 once something in the foreground has failed.
@@ -126,10 +132,11 @@ impl<'a> World<'a> {
                 .and_then(|()| create::run(&draft))
                 .map_err(Failure::by(&manager.name))?;
             below.push(Below {
-                name: manager.name.clone(),
+                name: manager.name.as_str().into(),
                 draft,
                 foreground: manager.foreground(),
                 phase: Phase::Runs,
+                has_lied: false,
             });
         }
         let states = system.apps.iter().map(|_| State {
@@ -137,16 +144,17 @@ impl<'a> World<'a> {
             restarts: 0,
             is_attached: false,
             has_lied: false,
+            offers: 0,
         });
         let mut world = Self {
             system,
             states: states.collect(),
-            drafts,
-            below,
+            drafts: drafts.into(),
+            below: below.into(),
             selectors,
             modules,
-            known: BTreeMap::new(),
-            places: BTreeMap::new(),
+            known: Paid::default(),
+            places: Paid::default(),
             began: None,
             code: 0,
         };
@@ -424,6 +432,7 @@ impl<'a> World<'a> {
         self.give_known(index);
         let state = &mut self.states[index];
         (state.phase, state.is_attached) = (Phase::Waits, false);
+        state.offers = 0;
         // Who sends to it has lost the endpoints that led to the old activity. It runs when all hear it.
         self.tell_of(index, Standing::Starts);
         self.start_if_possible(index)

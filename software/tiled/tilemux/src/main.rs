@@ -13,14 +13,14 @@ mod second;
 mod tile;
 
 use arch::Resume;
-use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TILEMUX_ACTIVITY, TLB_WRITE};
+use bulkhead_abi::dtu::{IDLE_ACTIVITY, NO_ENDPOINT, TILEMUX_ACTIVITY};
 use bulkhead_abi::marker::{HEAP_EXHAUSTED, MarkerKind, PANIC, Since};
 use bulkhead_abi::pager::PagerAnswer;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{Ecall, Request, TileMuxError};
-use bulkhead_exec::tile::{Decision, Policy};
+use bulkhead_exec::tile::{Cost, Decision, Policy};
 use bulkhead_hal::trap::{A0, A1, A7};
-use bulkhead_hal::{dtu, marker};
+use bulkhead_hal::{csr, dtu, marker};
 use bulkhead_tilemux::mux::{Access, Mux, Witness, is_environment_call, panic_cause};
 use second::BOARD;
 use tile::{Registers, Tile};
@@ -37,6 +37,9 @@ struct Running {
     place: usize,
     since: u64,
 }
+
+/// What TileMux does since a moment, and who pays for what if that is not the one that runs.
+type Work = (u64, Option<(usize, Cost)>);
 
 /// Why a text was not printed.
 enum Unprinted {
@@ -67,15 +70,29 @@ struct TileMux {
     running: Option<Running>,
     /// A second hart takes the announcements of messages.
     second: bool,
+    /// Nanoseconds at either end of a trap that no reading of the clock sees.
+    unseen: u64,
+}
+
+/// The same in cycles: registers are saved or restored, what came is looked at, and the hart predicts the wrong branches. `tests/system`
+/// measures it with a program that is displaced all the time.
+const UNSEEN_CYCLES: u64 = 400;
+
+/// [`UNSEEN_CYCLES`] by the unit's clock.
+fn unseen() -> u64 {
+    let (cycles, time) = (csr::cycle(), dtu::time());
+    while csr::cycle() - cycles < 2 * UNSEEN_CYCLES {}
+    (dtu::time() - time) * UNSEEN_CYCLES / (csr::cycle() - cycles)
 }
 
 impl TileMux {
     fn new(policy: Policy, slice: u64, second: bool) -> Self {
         Self {
             mux: Mux::new(policy, slice, Markers),
-            tile: Tile::new(),
+            tile: Tile::new(second),
             running: None,
             second,
+            unseen: unseen(),
         }
     }
 
@@ -184,10 +201,7 @@ impl TileMux {
             Ecall::Translate => {
                 let known = self.mux.translate(&mut self.tile, id, first, second & 3);
                 context.registers[A0] = u64::from(!known);
-                let access = match second & TLB_WRITE {
-                    0 => Access::Read,
-                    _ => Access::Write,
-                };
+                let access = Access::of_rights(second);
                 if !known && let Some(resume) = self.ask_for_call((id, place), (pc, first), access)
                 {
                     // It repeats the command, and then the page is there.
@@ -217,9 +231,12 @@ impl TileMux {
                 let endpoint = u16::try_from(first).unwrap_or(NO_ENDPOINT);
                 let now = dtu::time();
                 self.mux.wait(&self.tile, place, endpoint, second, now);
-                if self.second {
+                if self.mux.awaits(place).is_some() {
                     let urgency = self.mux.urgency(place);
-                    BOARD.waits(place, id, urgency, endpoint);
+                    match self.second {
+                        true => BOARD.waits(place, id, urgency, endpoint),
+                        false => self.tile.hear(place, id, urgency, endpoint),
+                    }
                 }
             }
             Ecall::Yield => self.mux.give_way(place),
@@ -299,52 +316,62 @@ impl TileMux {
 
     /// An interrupt: messages for activities that do not run, requests of the kernel, the timer.
     fn interrupt(&mut self, running: usize) -> Resume {
-        let (mut changed, mut requests) = (false, false);
+        // For whom it is, if that one is not less urgent than who runs.
+        let (mut receiver, mut requests) = (None, false);
+        let (mut began, mut changed) = (None, false);
         if self.second {
-            (changed, requests) = self.news();
-            changed |= self.tile.take_timer();
-            if requests {
-                self.tile.take(Registers::Kept);
-                self.requests();
-            } else if !changed {
-                return Resume::Same;
-            }
-            return self.dispatch(Registers::Kept);
-        }
-        let urgency = self.mux.urgency(running);
-        for _ in 0..ANNOUNCEMENTS {
-            match self.tile.take_announcement() {
-                None => break,
-                Some((TILEMUX_ACTIVITY, _)) => requests = true,
-                // Who is less urgent waits until this one does not run any more.
-                Some((id, endpoint)) => {
-                    let woken = self.mux.message(id, endpoint, dtu::time);
-                    changed |= woken.is_some_and(|woken| self.mux.urgency(woken) >= urgency);
+            (receiver, requests) = self.news();
+            changed = receiver.is_some();
+        } else {
+            let urgency = self.mux.urgency(running);
+            for _ in 0..ANNOUNCEMENTS {
+                match self.tile.take_announcement() {
+                    None => break,
+                    Some((TILEMUX_ACTIVITY, _)) => requests = true,
+                    Some((id, endpoint)) => {
+                        let Some(place) = self.mux.place(id) else {
+                            continue;
+                        };
+                        let urgent = self.mux.urgency(place) >= urgency;
+                        if urgent {
+                            began = began.or_else(|| Some(dtu::time()));
+                            receiver = Some(place);
+                        }
+                        // Who is less urgent waits until this one does not run any more.
+                        changed |= self.mux.message(place, endpoint, dtu::time) && urgent;
+                    }
                 }
             }
         }
         changed |= self.tile.take_timer();
+        let mut payer = receiver.filter(|receiver| self.mux.pays(*receiver, running));
+        if !(requests || changed || payer.is_some()) {
+            return Resume::Same;
+        }
+        let began = began.unwrap_or_else(dtu::time) - self.unseen;
         if requests {
             self.tile.take(Registers::Kept);
             self.requests();
-        } else if !changed {
-            return Resume::Same;
+            // What the kernel wants is not the receiver's.
+            payer = None;
         }
-        self.dispatch(Registers::Kept)
+        let payer = payer.map(|payer| (payer, Cost::Interrupt));
+        self.dispatch_after(Registers::Kept, Some((began, payer)))
     }
 
-    /// Takes the notes of the second hart: whether an activity was woken, and whether the kernel sent something.
-    fn news(&mut self) -> (bool, bool) {
-        let (mut woken, requests) = BOARD.take();
-        let changed = woken != 0;
-        while woken != 0 {
-            let place = woken.trailing_zeros() as usize;
-            woken &= woken - 1;
+    /// Takes the notes of the second hart: somebody who was woken, and whether the kernel sent something.
+    fn news(&mut self) -> (Option<usize>, bool) {
+        let (mut left, requests) = BOARD.take();
+        let mut woken = None;
+        while left != 0 {
+            let place = left.trailing_zeros() as usize;
+            left &= left - 1;
             if self.mux.awaits(place).is_some() {
                 self.mux.wake(place, dtu::time());
             }
+            woken = Some(place);
         }
-        (changed, requests)
+        (woken, requests)
     }
 
     /// Carries out what the kernel asks. TileMux is the unit's current activity.
@@ -388,51 +415,88 @@ impl TileMux {
     }
 
     /// Decides who runs and gives the unit to it; `registers` says what becomes of the registers of the one that ran.
-    fn dispatch(&mut self, mut registers: Registers) -> Resume {
+    fn dispatch(&mut self, registers: Registers) -> Resume {
+        self.dispatch_after(registers, None)
+    }
+
+    /// Like [`Self::dispatch`]. An interrupt and the switch after it are on the account of who begins by them; where the one that ran
+    /// goes on, the payer's.
+    #[inline(never)]
+    fn dispatch_after(&mut self, mut registers: Registers, mut work: Option<Work>) -> Resume {
         loop {
             let now = dtu::time();
-            let previous = self.running;
+            let (mut began, payer) = work.take().unwrap_or((now, None));
             if let Some(running) = &mut self.running {
-                self.mux.charge(running.place, running.since, now);
-                running.since = now;
+                let Running { place, since, .. } = *running;
+                self.mux.charge(place, Cost::Run, since, began);
+                running.since = began.max(since);
             }
+            let previous = self.running;
             if self.second && BOARD.has_news() {
                 let (_, requests) = self.news();
                 if requests {
                     self.tile
                         .take(core::mem::replace(&mut registers, Registers::Kept));
                     self.requests();
+                    work = Some((began, payer));
                     continue;
                 }
             }
-            match self.mux.decide(now) {
+            let decision = self.mux.decide(now);
+            let stays = match (decision, previous) {
+                (Decision::Run { member, .. }, Some(previous)) => previous.place == member,
+                _ => false,
+            };
+            if let (false, Some((place, Cost::Back))) = (stays, payer) {
+                self.mux.charge(place, Cost::Back, began, now);
+                began = now;
+            }
+            let payer = payer.filter(|_| stays);
+            match decision {
                 Decision::Run {
                     member: place,
                     until,
                 } => {
-                    self.tile.set_timer(until);
                     let Some(activity) = self.mux.at(place) else {
                         panic!("nobody is at {place}")
                     };
-                    let id = activity.id;
-                    marker::mux_runs(id.into());
-                    if previous.is_none_or(|previous| previous.place != place) {
-                        arch::switch(previous.map(|p| p.place), place, activity.space.satp());
+                    let (id, bucket, satp) = (activity.id, activity.bucket, activity.space.satp());
+                    let left = previous.filter(|_| !stays);
+                    let gives_back =
+                        left.filter(|left| self.mux.gives_back(left.place, Some(place)));
+                    if gives_back.is_none() {
+                        // What somebody else pays for is not part of its run.
+                        let others = payer.map_or(0, |_| self.unseen * 3 / 2);
+                        self.tile.set_timer(until.map(|until| until + others));
                     }
-                    let since = now;
+                    marker::mux_runs(id.into());
+                    if !stays {
+                        arch::switch(left.map(|left| left.place), place, satp);
+                    }
+                    let since = began;
                     self.running = Some(Running { id, place, since });
-                    let bucket = activity.bucket;
                     // What came before the second hart could know that somebody less urgent runs.
                     let mut look = false;
                     if self.second {
                         let lower = BOARD.runs(place, self.mux.urgency(place));
                         look = lower && BOARD.has_news();
                     }
-                    let missed = self.tile.give(registers, place, id, bucket);
+                    let next = (id, bucket, self.mux.urgency(place));
+                    let missed = self.tile.give(registers, place, next);
                     registers = Registers::Kept;
-                    if !self.missed(previous, missed) && !look {
-                        return Resume::Place(place);
+                    if let Some(left) = gives_back {
+                        // Its run, and so the timer, begins when the switch is over.
+                        work = Some((began, Some((left.place, Cost::Back))));
                     }
+                    if self.missed(previous, missed) || look || gives_back.is_some() {
+                        continue;
+                    }
+                    if let Some((payer, cost)) = payer {
+                        let since = dtu::time() + self.unseen;
+                        self.mux.charge(payer, cost, began, since);
+                        self.running = Some(Running { id, place, since });
+                    }
+                    return Resume::Place(place);
                 }
                 Decision::Idle { until } => {
                     marker::mux_runs(IDLE_ACTIVITY.into());
@@ -445,6 +509,10 @@ impl TileMux {
                     }
                     let missed = self.tile.rest(registers);
                     registers = Registers::Kept;
+                    let left = previous.filter(|left| self.mux.gives_back(left.place, None));
+                    if let Some(left) = left {
+                        self.mux.charge(left.place, Cost::Back, began, dtu::time());
+                    }
                     if !(self.missed(previous, missed) || self.second && BOARD.has_news()) {
                         arch::wait_for_interrupt();
                         self.wake_up();
@@ -493,7 +561,9 @@ impl TileMux {
                 None => break,
                 Some((TILEMUX_ACTIVITY, _)) => requests = true,
                 Some((id, endpoint)) => {
-                    self.mux.message(id, endpoint, dtu::time);
+                    if let Some(place) = self.mux.place(id) {
+                        self.mux.message(place, endpoint, dtu::time);
+                    }
                 }
             }
         }

@@ -9,9 +9,9 @@ use bulkhead_abi::marker::MarkerKind::{self, MuxBudget, MuxMember, MuxReady};
 use bulkhead_abi::marker::Since;
 use bulkhead_abi::memory_map::DTU_BASE;
 use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
-use bulkhead_abi::tilemux::{Request, TileMuxError};
+use bulkhead_abi::tilemux::{Order, Request, TileMuxError};
 use bulkhead_exec::account::Budget;
-use bulkhead_exec::tile::{Decision, Policy, Scheduler};
+use bulkhead_exec::tile::{Cost, Decision, Policy, Scheduler};
 use bulkhead_hal::paging::{AddressSpace, MapError, PAGE, Rights, TableMemory, USER_END};
 
 pub use bulkhead_abi::tilemux::ACTIVITIES;
@@ -136,6 +136,14 @@ pub enum Access {
 }
 
 impl Access {
+    /// What a command of the unit wants, with rights as in `TLB_READ`.
+    pub const fn of_rights(rights: u64) -> Self {
+        match rights & TLB_WRITE {
+            0 => Access::Read,
+            _ => Access::Write,
+        }
+    }
+
     /// Whether rights allow it.
     const fn is_allowed(self, rights: Rights) -> bool {
         match self {
@@ -216,27 +224,16 @@ impl<W: Witness> Mux<W> {
         request: Request,
         now: u64,
     ) -> Result<Option<(u16, Entry)>, TileMuxError> {
-        match request {
-            Request::Create {
-                activity,
-                tables,
-                table_pages,
-            } => self.create(machine, activity, tables, table_pages)?,
-            Request::Map {
-                activity,
-                address,
-                physical,
-                pages,
-                rights,
-            } => {
-                let lazy = rights & MAP_LAZY != 0;
-                let rights = Rights::from_bits(rights & !MAP_LAZY);
+        match Order::from(request) {
+            Order::Create(o) => self.create(machine, o.activity, o.tables, o.table_pages)?,
+            Order::Map(o) => {
+                let rights = Rights::from_bits(o.rights & !MAP_LAZY);
                 let rights = rights.ok_or(TileMuxError::BadRequest)?;
-                let (_, target) = self.created(activity)?;
-                let within = ENVIRONMENT_BASE.checked_sub(address);
-                let within = within.filter(|offset| offset / PAGE < pages);
-                if lazy {
-                    let region = lazy_region(address, physical, pages, rights);
+                let (_, target) = self.created(o.activity)?;
+                let within = ENVIRONMENT_BASE.checked_sub(o.address);
+                let within = within.filter(|offset| offset / PAGE < o.pages);
+                if o.rights & MAP_LAZY != 0 {
+                    let region = lazy_region(o.address, o.physical, o.pages, rights);
                     target.lazy = match (target.lazy, region) {
                         (None, Some(region)) => Some(region),
                         // A long region comes in pieces.
@@ -250,70 +247,53 @@ impl<W: Witness> Mux<W> {
                 }
                 target
                     .space
-                    .map(machine, address, physical, pages, rights)
+                    .map(machine, o.address, o.physical, o.pages, rights)
                     .map_err(map_error)?;
                 if let Some(offset) = within {
-                    target.environment = Some(physical + offset);
+                    target.environment = Some(o.physical + offset);
                 }
             }
-            Request::SetBucket { activity, bucket } => {
-                self.find(activity)?.1.bucket = bucket & 3;
-            }
-            Request::SetBudget {
-                activity,
-                budget,
-                period,
-                priority,
-                start,
-            } => {
-                let (place, _) = self.find(activity)?;
+            Order::SetBucket(o) => self.find(o.activity)?.1.bucket = o.bucket & 3,
+            Order::SetBudget(o) => {
+                let (place, _) = self.find(o.activity)?;
                 let budget = Budget {
-                    amount: budget,
-                    period,
+                    amount: o.budget,
+                    period: o.period,
                 };
-                let start = start.max(now);
-                if !self.scheduler.set_budget(place, budget, priority, start) {
+                let start = o.start.max(now);
+                let is_set = self.scheduler.set_budget(place, budget, o.priority, start);
+                if !is_set {
                     return Err(TileMuxError::BadRequest);
                 }
-                self.find(activity)?.1.limited = true;
-                self.witness.tell(MuxBudget, since(activity, start));
+                self.find(o.activity)?.1.limited = true;
+                self.witness.tell(MuxBudget, since(o.activity, start));
                 self.tell_shared(machine);
             }
-            Request::Start {
-                activity,
-                entry,
-                stack,
-            } => {
-                let (place, target) = self.created(activity)?;
+            Order::Start(o) => {
+                let (place, target) = self.created(o.activity)?;
                 target.state = State::Ready;
                 self.scheduler.set_ready(place, true, now);
-                self.witness.tell(MuxReady, since(activity, Since::NOW));
+                self.witness.tell(MuxReady, since(o.activity, Since::NOW));
                 self.tell_shared(machine);
-                return Ok(Some((activity, Entry { entry, stack })));
+                let (entry, stack) = (o.entry, o.stack);
+                return Ok(Some((o.activity, Entry { entry, stack })));
             }
-            Request::Wake { activity } => {
-                let (place, target) = self.find(activity)?;
+            Order::Wake(o) => {
+                let (place, target) = self.find(o.activity)?;
                 if let State::Waiting { .. } = target.state {
                     self.wake(place, now);
                 }
             }
-            Request::Stop { activity } => {
-                self.activity(activity).ok_or(TileMuxError::NoActivity)?;
-                self.remove(machine, activity);
+            Order::Stop(o) => {
+                self.find(o.activity)?;
+                self.remove(machine, o.activity);
             }
-            Request::SetPager {
-                activity,
-                endpoint,
-                address,
-                pages,
-                tables,
-                table_pages,
-            } => {
-                let (_, target) = self.created(activity)?;
-                let bytes = pages.checked_mul(PAGE).filter(|bytes| *bytes > 0);
+            Order::SetPager(o) => {
+                let (_, target) = self.created(o.activity)?;
+                let bytes = o.pages.checked_mul(PAGE).filter(|bytes| *bytes > 0);
                 let bytes = bytes.ok_or(TileMuxError::BadRequest)?;
-                let end = address.checked_add(bytes);
-                if !address.is_multiple_of(PAGE)
+                let end = o.address.checked_add(bytes);
+                if !o.address.is_multiple_of(PAGE)
                     || end.is_none_or(|end| end > USER_END)
                     || target.paged.is_some()
                 {
@@ -321,32 +301,27 @@ impl<W: Witness> Mux<W> {
                 }
                 target
                     .space
-                    .extend(tables, table_pages)
+                    .extend(o.tables, o.table_pages)
                     .map_err(map_error)?;
                 target.paged = Some(Paged {
-                    endpoint,
-                    address,
+                    endpoint: o.endpoint,
+                    address: o.address,
                     bytes,
                 });
             }
-            Request::MapPages {
-                activity,
-                address,
-                physical,
-                pages,
-                rights,
-            } => {
-                let (_, target) = self.find(activity)?;
-                let bytes = pages.checked_mul(PAGE).ok_or(TileMuxError::BadRequest)?;
-                if !target.paged.is_some_and(|p| p.holds(address, bytes)) {
+            Order::MapPages(o) => {
+                let (_, target) = self.find(o.activity)?;
+                let bytes = o.pages.checked_mul(PAGE);
+                let bytes = bytes.ok_or(TileMuxError::BadRequest)?;
+                if !target.paged.is_some_and(|p| p.holds(o.address, bytes)) {
                     return Err(TileMuxError::BadRequest);
                 }
                 let space = &mut target.space;
-                let known = match rights {
-                    0 => space.unmap(machine, address, pages),
+                let known = match o.rights {
+                    0 => space.unmap(machine, o.address, o.pages),
                     rights => {
                         let rights = Rights::from_bits(rights).ok_or(TileMuxError::BadRequest)?;
-                        space.replace(machine, address, physical, pages, rights)
+                        space.replace(machine, o.address, o.physical, o.pages, rights)
                     }
                 };
                 if known.map_err(map_error)? {
@@ -441,16 +416,14 @@ impl<W: Witness> Mux<W> {
         let Some(Some(activity)) = self.activities.get_mut(place) else {
             return false;
         };
-        let Some(lazy) = activity.lazy else {
+        let allowed = |lazy: &Lazy| access.is_allowed(lazy.rights);
+        let Some(lazy) = activity.lazy.filter(allowed) else {
             return false;
         };
-        let allowed = access.is_allowed(lazy.rights);
-        let Some(offset) = address.checked_sub(lazy.address) else {
+        let offset = address.checked_sub(lazy.address);
+        let Some(offset) = offset.filter(|offset| *offset < lazy.bytes) else {
             return false;
         };
-        if !allowed || offset >= lazy.bytes {
-            return false;
-        }
         let offset = offset & !(PAGE - 1);
         let (page, physical) = (lazy.address + offset, lazy.physical + offset);
         let space = &mut activity.space;
@@ -571,15 +544,14 @@ impl<W: Witness> Mux<W> {
         }
     }
 
-    /// A message for an activity came while it did not run. Returns its place if it waited for that.
-    pub fn message(&mut self, id: u16, endpoint: u16, now: impl FnOnce() -> u64) -> Option<usize> {
-        let place = self.place(id)?;
-        let wanted = self.awaits(place)?;
-        if wanted != endpoint && wanted != NO_ENDPOINT {
-            return None;
+    /// A message for the activity in a place came while it did not run. Returns whether it waited for that.
+    pub fn message(&mut self, place: usize, endpoint: u16, now: impl FnOnce() -> u64) -> bool {
+        let wanted = self.awaits(place);
+        let awaited = wanted == Some(endpoint) || wanted == Some(NO_ENDPOINT);
+        if awaited {
+            self.wake(place, now());
         }
-        self.wake(place, now());
-        Some(place)
+        awaited
     }
 
     /// Ends the wait of the activity in a place.
@@ -602,11 +574,22 @@ impl<W: Witness> Mux<W> {
         self.scheduler.to_end(place);
     }
 
-    /// The activity in a place ran from one moment to another.
-    pub fn charge(&mut self, place: usize, start: u64, end: u64) {
-        if let Some(again) = self.scheduler.charge(place, start, end) {
+    /// The activity in a place pays for what lasted from one moment to another.
+    pub fn charge(&mut self, place: usize, cost: Cost, start: u64, end: u64) {
+        if let Some(again) = self.scheduler.charge(place, cost, start, end) {
             self.witness.tell(MuxBudget, since(self.ids[place], again));
         }
+    }
+
+    /// Whether the activity in a place pays for the switch from it to another place, or to none.
+    pub fn gives_back(&self, place: usize, next: Option<usize>) -> bool {
+        self.scheduler.gives_back(place, next)
+    }
+
+    /// Whether the activity in a place has a budget and is not less urgent than that in another one.
+    pub fn pays(&self, place: usize, running: usize) -> bool {
+        let limited = self.at(place).is_some_and(|activity| activity.limited);
+        limited && self.urgency(place) >= self.urgency(running)
     }
 
     /// Those who wait for a moment: places and moments.
@@ -634,7 +617,7 @@ impl<W: Witness> Mux<W> {
             let Some((place, until)) = over else { break };
             self.wake(place, until);
         }
-        // Whoever is less urgent than the one that runs is woken when that one ends or waits.
+        // Whoever is less urgent than the one that runs is woken when that one ends or waits; whoever has no budget, when it has one.
         let decision = self.scheduler.decide(now);
         let (bar, until) = match decision {
             Decision::Run { member, until } => (self.urgency(member), until),
@@ -643,7 +626,8 @@ impl<W: Witness> Mux<W> {
         let awaited = self
             .timed()
             .filter(|(place, _)| self.urgency(*place) >= bar);
-        let until = awaited.map(|(_, until)| until).chain(until).min();
+        let begins = awaited.map(|(place, until)| self.scheduler.start(place, until));
+        let until = begins.chain(until).min();
         match decision {
             Decision::Run { member, .. } => Decision::Run { member, until },
             Decision::Idle { .. } => Decision::Idle { until },

@@ -8,7 +8,7 @@ use bulkhead_abi::environment::{ENVIRONMENT_BASE, SHARED_OFFSET};
 use bulkhead_abi::memory_map::DTU_BASE;
 use bulkhead_abi::syscall::StopCause;
 use bulkhead_abi::tilemux::{Request, TileMuxError, table_pages};
-use bulkhead_exec::tile::{Decision, Policy};
+use bulkhead_exec::tile::{Cost, Decision, Policy};
 use bulkhead_hal::paging::TableMemory;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -121,7 +121,7 @@ fn sharing_is_told_to_everybody_and_ends() {
             until: Some(SLICE)
         }
     );
-    mux.charge(0, 0, SLICE);
+    mux.charge(0, Cost::Run, 0, SLICE);
     assert_eq!(
         mux.decide(SLICE),
         Decision::Run {
@@ -147,9 +147,9 @@ fn waiting_ends_by_message_or_time() {
     start(&mut mux, &mut tile, 1);
     mux.wait(&tile, 0, 20, 500, 0);
     assert_eq!(mux.decide(0), Decision::Idle { until: Some(500) });
-    assert_eq!(mux.message(1, 21, || 0), None);
+    assert!(!mux.message(0, 21, || 0));
     assert_eq!(mux.decide(0), Decision::Idle { until: Some(500) });
-    assert_eq!(mux.message(1, 20, || 0), Some(0));
+    assert!(mux.message(0, 20, || 0));
     assert_eq!(
         mux.decide(0),
         Decision::Run {
@@ -320,7 +320,7 @@ fn a_pager_gives_pages() {
     mux.suspend(0, cause, 0);
     assert_eq!(mux.suspended(1), Some((0, 33, cause)));
     assert_eq!(mux.decide(5), Decision::Idle { until: None });
-    mux.message(1, 20, || 5);
+    assert!(!mux.message(0, 20, || 5));
     assert_eq!(mux.decide(5), Decision::Idle { until: None });
     assert_eq!(mux.request(&mut tile, map(base + 4096, 4), 5), bad);
     assert_eq!(mux.request(&mut tile, map(base + 4096, 1), 5), Ok(None));
@@ -435,7 +435,7 @@ fn budgets_let_others_run() {
             until: Some(10_000)
         }
     );
-    mux.charge(0, 0, 10_000);
+    mux.charge(0, Cost::Run, 0, 10_000);
     assert_eq!(
         mux.decide(10_000),
         Decision::Idle {
@@ -481,7 +481,9 @@ proptest! {
                     alive.insert(id, false);
                 },
                 3 => {
-                    mux.message(id, 20, || now);
+                    if let Some(place) = mux.place(id) {
+                        mux.message(place, 20, || now);
+                    }
                     alive.entry(id).and_modify(|ready| *ready = true);
                 }
                 4 => {
@@ -493,7 +495,7 @@ proptest! {
                     let start = now;
                     now += value;
                     if let Decision::Run { member, .. } = mux.decide(now) {
-                        mux.charge(member, start, now);
+                        mux.charge(member, Cost::Run, start, now);
                     }
                 }
             }

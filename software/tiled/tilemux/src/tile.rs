@@ -8,8 +8,8 @@
 
 use crate::arch;
 use bulkhead_abi::dtu::{
-    CORE_REQUEST, CoreRequest, CurrentActivity, DtuError, Endpoint, IDLE_ACTIVITY, NO_ENDPOINT,
-    TILEMUX_ACTIVITY, TIMER_EXPIRED,
+    Awaited, CORE_REQUEST, CoreRequest, CurrentActivity, DtuError, Endpoint, IDLE_ACTIVITY,
+    NO_ENDPOINT, TILEMUX_ACTIVITY, TIMER_EXPIRED,
 };
 use bulkhead_abi::pager::{FAULT_WORDS, PagerAccess};
 use bulkhead_abi::syscall::StopCause;
@@ -59,18 +59,35 @@ pub struct Tile {
     timer: Option<u64>,
     /// Faults that pagers have not answered.
     asked: u32,
+    /// The unit chooses whom messages interrupt: there is no second hart for that.
+    chooses: bool,
 }
 
 impl Tile {
-    /// TileMux takes the unit.
-    pub fn new() -> Self {
+    /// TileMux takes the unit of a tile that has a second hart, or not.
+    pub fn new(second: bool) -> Self {
         dtu::exchange_activity(CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0));
         dtu::invalidate_translations();
-        Self {
+        let tile = Self {
             commands: [SavedCommand::default(); ACTIVITIES],
             holder: Holder::TileMux,
             timer: None,
             asked: 0,
+            chooses: !second,
+        };
+        tile.hear_own();
+        tile
+    }
+
+    /// The next message for TileMux itself interrupts whoever runs.
+    fn hear_own(&self) {
+        self.hear(ACTIVITIES, TILEMUX_ACTIVITY, u8::MAX, NO_ENDPOINT);
+    }
+
+    /// The next message for an endpoint of the activity in a place interrupts who is not more urgent. Others do not.
+    pub fn hear(&self, place: usize, id: u16, urgency: u8, endpoint: u16) {
+        if self.chooses {
+            dtu::set_awaited(place, Awaited::new(id, endpoint, urgency));
         }
     }
 
@@ -102,18 +119,23 @@ impl Tile {
     /// TileMux takes the unit.
     pub fn take(&mut self, registers: Registers) {
         if self.holder != Holder::TileMux {
-            let own = CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0);
+            let own = CurrentActivity::new(TILEMUX_ACTIVITY, 0, 0).with_urgency(u8::MAX);
             self.change(registers, Holder::TileMux, own);
         }
     }
 
     /// Gives the unit to an activity.
     #[must_use]
-    pub fn give(&mut self, registers: Registers, place: usize, id: u16, bucket: u8) -> Unread {
+    pub fn give(
+        &mut self,
+        registers: Registers,
+        place: usize,
+        (id, bucket, urgency): (u16, u8, u8),
+    ) -> Unread {
         if self.holder == Holder::Place(place) {
             return Unread::Nothing;
         }
-        let next = CurrentActivity::new(id, 0, bucket);
+        let next = CurrentActivity::new(id, 0, bucket).with_urgency(urgency);
         self.change(registers, Holder::Place(place), next)
     }
 
@@ -137,6 +159,9 @@ impl Tile {
         let request = CoreRequest(dtu::read(CORE_REQUEST));
         request.is_valid().then(|| {
             dtu::write(CORE_REQUEST, 0);
+            if request.activity() == TILEMUX_ACTIVITY {
+                self.hear_own();
+            }
             (request.activity(), request.endpoint())
         })
     }

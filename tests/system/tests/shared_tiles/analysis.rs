@@ -3,7 +3,7 @@
 use bulkhead_analysis::schedulability::fixed_priority::response_times;
 use bulkhead_analysis::schedulability::task::Task;
 use bulkhead_exec::account::Budget;
-use bulkhead_exec::tile::{Decision, Policy, Scheduler};
+use bulkhead_exec::tile::{Cost, Decision, Policy, Scheduler};
 use proptest::prelude::*;
 
 /// Nanoseconds of a unit: far above the least run.
@@ -44,7 +44,7 @@ fn simulate(tasks: &[Task], distances: &[u64], shares: &[u64], end: u64) -> Vec<
         match scheduler.decide(now) {
             Decision::Run { member, until } => {
                 let stop = until.unwrap_or(end).min(next).min(now + states[member].2);
-                scheduler.charge(member, now, stop);
+                scheduler.charge(member, Cost::Run, now, stop);
                 states[member].2 -= stop - now;
                 now = stop;
                 if states[member].2 == 0 {

@@ -6,45 +6,23 @@
 use super::making::{Equipping, Making};
 use super::requests::{Creating, Then};
 use super::tiles::PAGE;
-use super::{Outcome, System, Ticket, caller_label, done};
+use super::{System, Ticket, caller_label, done};
 use crate::activity::{Activity, State, Withdrawn};
 use crate::hardware::{Hardware, Region};
 use crate::post;
 use alloc::boxed::Box;
 use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, PRIVILEGED_CREDIT, ReceiveEndpoint, SendEndpoint};
 use bulkhead_abi::marker::Begins;
+use bulkhead_abi::syscall::arguments::{CreateActivity, Map, Start};
 use bulkhead_abi::syscall::{
     Event, MAP_LAZY, MAP_PAGES_MAX, NO_SELECTOR, PRIORITIES, SYSCALL_SLOT, StopCause, SyscallError,
 };
 use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request};
 use bulkhead_abi::time::{LEAST_BUDGET, WHOLE};
-use bulkhead_abi::words::Name;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Quota, Removed, Tile};
 
-/// What an activity is to be made of: selectors of who creates it, and more.
-#[derive(Clone, Copy, Debug)]
-pub struct Creation {
-    /// Where its capability goes.
-    pub target: u16,
-    /// The tile.
-    pub tile: u16,
-    /// The purse.
-    pub purse: u16,
-    /// Its memory.
-    pub memory: u16,
-    /// Offset of the buffer for replies to its system calls.
-    pub reply: u64,
-    /// Its priority as a caller.
-    pub priority: u8,
-    /// Its priority on its tile.
-    pub tile_priority: u8,
-    /// Name for reports.
-    pub name: Name,
-}
-
 /// What an activity can begin with: where it is, and what it computes with.
-pub(super) struct Admitted {
-    caller: HolderId,
+struct Admitted {
     index: usize,
     region: Region,
     physical: u64,
@@ -55,70 +33,53 @@ pub(super) struct Admitted {
 
 /// Numbers of activities end here; larger ones are the unit's own.
 pub const NUMBERS_END: u16 = 0x8000;
+/// Numbers that are tried in one piece of work.
+const TRIED_MAX: usize = 16;
 
 impl System {
     /// Creates an activity with its channel to the kernel, in steps: whoever is refused hears that from the first one. Nobody can use it
     /// before its TileMux knows it.
-    pub fn create(&mut self, ticket: Ticket, plan: Creation) -> Outcome {
+    pub fn create(&mut self, ticket: Ticket, plan: CreateActivity) {
         let making = Making::Place(ticket, Box::new(plan));
-        self.jobs.make(ticket.level, making);
-        Outcome::Later
+        self.make(ticket, making);
     }
 
-    /// What the next step needs to enter an activity, if nothing speaks against it now.
+    /// The activity among the capabilities, and its place. Nothing else knows it yet.
+    ///
+    /// # Errors
+    /// See `CreateActivity`.
     pub(super) fn prepare(
         &mut self,
         ticket: Ticket,
-        plan: Creation,
-    ) -> Result<Box<Equipping>, SyscallError> {
-        let Admitted {
-            caller,
-            index,
-            region,
-            physical,
-            ..
-        } = self.admit(ticket, &plan)?;
-        let (id, generation) = self.number_for_new();
-        let draft = Activity {
-            name: plan.name,
-            // Who creates makes one call at a time, so that stays.
-            is_namesake: self.activities.has_namesake(ticket.caller, &plan.name),
-            holder: caller,
-            node: NodeId::NONE,
-            tile: index,
-            creator: ticket.caller,
-            is_known: false,
-            generation,
-            selector: plan.target,
-            priority: plan.priority,
-            state: State::Creating,
-            region,
-            physical,
-            cpu: None,
-            bucket: 0,
-            paged: None,
-            syscalls: (NO_ENDPOINT, NO_ENDPOINT),
-            post: Box::default(),
-            parked: None,
-            waits: None,
-            is_unsaid: false,
-            is_listed: false,
-            withdrawn: Withdrawn::No,
+        plan: &CreateActivity,
+    ) -> Result<Equipping, SyscallError> {
+        let caller = self.holder(ticket)?;
+        let highest = match self.activities.get(ticket.caller) {
+            Some(creator) => usize::from(creator.priority),
+            None => PRIORITIES - 1,
         };
-        Ok(Box::new(Equipping {
+        if !self.activities.may_create(ticket.caller) {
+            return Err(SyscallError::TooDeep);
+        }
+        // The console believes names.
+        if !plan.name.is_plain() || usize::from(plan.priority) > highest {
+            return Err(SyscallError::BadArgument);
+        }
+        let (node, holder) =
+            self.space
+                .create_activity(caller, plan.target, plan.tile, plan.purse, plan.memory)?;
+        Ok(Equipping {
             ticket,
             caller,
-            plan,
-            id,
-            node: NodeId::NONE,
-            birth: 0,
-            holder: caller,
+            plan: *plan,
+            id: KERNEL_ACTIVITY,
+            node: (node, self.space.birth(node)),
+            holder,
             rest: [None; 2],
-            draft: Some(Box::new(draft)),
             stage: 0,
             pool: 0,
             tables: None,
-        }))
+        })
     }
 
     /// The activity is entered, and gets in further steps what it begins with.
@@ -130,94 +91,83 @@ impl System {
         hardware: &mut impl Hardware,
         e: &mut Equipping,
     ) -> Result<(), SyscallError> {
-        let (ticket, plan, id) = (e.ticket, e.plan, e.id);
-        if !self.space.has_place() {
-            // Somebody else came first.
-            self.space.make_place();
-            return Ok(());
+        let (ticket, plan, (node, birth)) = (e.ticket, &e.plan, e.node);
+        if !self.space.is(node, birth) {
+            return Err(SyscallError::Revoked);
         }
-        let Admitted {
-            caller,
-            index,
-            region,
-            physical,
-            cpu_owner,
-            cpu,
-            regulated,
-        } = self.admit(ticket, &plan)?;
-        let (node, holder) =
-            self.space
-                .create_activity(caller, plan.target, plan.tile, plan.purse, plan.memory)?;
-        // From here on nothing fails.
-        let bucket = self.take_bucket(hardware, index, regulated);
-        let Some(mut draft) = e.draft.take() else {
+        let a = self.admit(e.caller, plan)?;
+        let Some((id, generation)) = self.number_for_new() else {
+            // The next step tries others.
             return Ok(());
         };
-        if !self.tiles[index].is_shared && self.tiles[index].is_inhabited() {
-            self.tiles[index].is_shared = true;
-            hardware.set_borrowed(self.tiles[index].id, PRIVILEGED_CREDIT.into());
+        // From here on nothing fails.
+        let bucket = self.take_bucket(hardware, a.index, a.regulated);
+        let tile = &mut self.tiles[a.index];
+        if !tile.is_shared && tile.is_inhabited() {
+            tile.is_shared = true;
+            hardware.set_borrowed(tile.id, PRIVILEGED_CREDIT.into());
         }
         let begins = Begins {
             activity: id,
             creator: ticket.caller,
-            tile: self.tiles[index].id,
-            is_namesake: draft.is_namesake,
+            tile: tile.id,
+            // Who creates makes one call at a time, so that stays.
+            is_namesake: self.activities.has_namesake(ticket.caller, &plan.name),
         };
         hardware.announce(begins, &plan.name);
-        (draft.holder, draft.node, draft.tile) = (holder, node, index);
-        (draft.region, draft.physical) = (region, physical);
-        (draft.cpu, draft.bucket) = (cpu.map(|_| cpu_owner), bucket);
-        self.enter(id, draft);
+        self.enter(Activity {
+            id,
+            name: plan.name,
+            is_namesake: begins.is_namesake,
+            holder: e.holder,
+            node,
+            tile: a.index,
+            creator: ticket.caller,
+            is_known: false,
+            generation,
+            selector: plan.target,
+            priority: plan.priority,
+            life: Default::default(),
+            region: a.region,
+            physical: a.physical,
+            cpu: a.cpu.map(|_| a.cpu_owner),
+            bucket,
+            paged: None,
+            syscalls: (NO_ENDPOINT, NO_ENDPOINT),
+            parked: None,
+            waits: None,
+            job: 0,
+            is_unsaid: false,
+            is_listed: false,
+            withdrawn: Withdrawn::No,
+        });
         let bucket = (bucket != 0).then_some(Request::SetBucket {
             activity: id,
             bucket,
         });
-        let budget = cpu.map(|(budget, period)| Request::SetBudget {
+        let budget = a.cpu.map(|(budget, period)| Request::SetBudget {
             activity: id,
             budget,
             period,
             priority: plan.tile_priority,
-            start: self.space.fresh_from(cpu_owner),
+            start: self.space.fresh_from(a.cpu_owner),
         });
-        (e.id, e.node, e.birth) = (id, node, self.space.birth(node));
-        (e.holder, e.rest) = (holder, [budget, bucket]);
+        (e.id, e.rest) = (id, [budget, bucket]);
         Ok(())
     }
 
-    /// What an activity can begin with. Nothing is changed, so it can be asked before anything is made ready.
+    /// What an activity can begin with. Nothing is changed.
     ///
     /// # Errors
     /// Why it cannot be created.
-    pub(super) fn admit(
-        &mut self,
-        ticket: Ticket,
-        plan: &Creation,
-    ) -> Result<Admitted, SyscallError> {
-        let creator = ticket.caller;
-        let caller = self.holder(ticket)?;
-        let highest = match self.activities.get(&creator) {
-            Some(creator) => usize::from(creator.priority),
-            None => PRIORITIES - 1,
-        };
-        if !self.activities.may_create(creator) {
-            return Err(SyscallError::TooDeep);
-        }
-        // The console believes names.
-        let named = plan.name.is_plain();
-        if !named || usize::from(plan.priority) > highest {
-            return Err(SyscallError::BadArgument);
-        }
+    fn admit(&mut self, caller: HolderId, plan: &CreateActivity) -> Result<Admitted, SyscallError> {
         let Object::Tile(tile) = self.space.look(caller, plan.tile)?.1 else {
             return Err(SyscallError::WrongKind);
         };
         let Object::Memory(memory) = self.space.look(caller, plan.memory)?.1 else {
             return Err(SyscallError::WrongKind);
         };
-        let region = Region {
-            tile: memory.tile,
-            base: memory.base,
-            size: memory.size,
-        };
+        let region = Region::of(&memory);
         let end = plan.reply.checked_add(SYSCALL_SLOT.into());
         let fits = plan.reply.is_multiple_of(64) && end.is_some_and(|end| end <= region.size);
         if !fits || !region.size.is_multiple_of(PAGE) || memory.rights != 7 {
@@ -236,7 +186,6 @@ impl System {
         let cpu = self.budget_of(index, &tile, plan.tile_priority)?;
         let regulated = self.bucket_for(index, tile.owner[Quota::NocRate as usize])?;
         Ok(Admitted {
-            caller,
             index,
             region,
             physical,
@@ -249,21 +198,20 @@ impl System {
     /// A number that no activity has, the one that has not been used for longest; and how often it was in use before.
     ///
     /// A message of an activity that is gone may lie unread somewhere with its number; so a number comes back only when all others
-    /// have been used.
-    fn number_for_new(&mut self) -> (u16, u32) {
-        loop {
-            let id = self.next_activity;
-            let generation = self.generation;
+    /// have been used. None, if those that were tried are in use or still to be heard of: there are more.
+    pub(super) fn number_for_new(&mut self) -> Option<(u16, u32)> {
+        for _ in 0..TRIED_MAX {
+            let (id, generation) = (self.next_activity, self.generation);
             self.next_activity += 1;
             if self.next_activity >= NUMBERS_END {
                 self.next_activity = KERNEL_ACTIVITY + 1;
                 self.generation = self.generation.wrapping_add(1);
             }
-            // There are far fewer activities than numbers.
-            if !self.activities.contains_key(&id) && !self.is_mentioned(id) {
-                return (id, generation);
+            if self.activities.get(id).is_none() && !self.mentions.contains_key(&id) {
+                return Some((id, generation));
             }
         }
+        None
     }
 
     /// The processor time of a tile capability in each of its periods, if it has any; it must not be in use. Without any, an activity
@@ -317,11 +265,7 @@ impl System {
     /// Where the memory of a node lies.
     pub(super) fn region(&self, memory: NodeId) -> Result<Region, SyscallError> {
         match *self.space.object(memory) {
-            Object::Memory(memory) => Ok(Region {
-                tile: memory.tile,
-                base: memory.base,
-                size: memory.size,
-            }),
+            Object::Memory(memory) => Ok(Region::of(&memory)),
             _ => Err(SyscallError::NoMemory),
         }
     }
@@ -336,25 +280,19 @@ impl System {
         outcome: Result<(), SyscallError>,
     ) {
         let ticket = creating.ticket;
-        let Some(target) = self.activities.get_mut(&id) else {
-            return self.answer(ticket, Err(SyscallError::Revoked));
-        };
-        if target.state != State::Creating {
+        let target = self.activities.get(id);
+        let Some(target) = target.filter(|a| a.state() == State::Creating) else {
             // What it is made of was revoked meanwhile.
             return self.answer(ticket, Err(SyscallError::Revoked));
-        }
-        let (node, channel) = (target.node, target.syscalls);
+        };
+        let node = target.node;
         if let Err(error) = outcome {
-            self.leave(id);
-            self.discard(node);
-            for endpoint in [channel.0, channel.1] {
-                self.tiles[index].endpoints.free(endpoint);
-            }
             if creating.introduced {
                 let request = Request::Stop { activity: id };
                 self.ask_tile_at(hardware, index, id, request, Then::Nothing);
             }
-            return self.answer(ticket, Err(error));
+            let node = (node, self.space.birth(node));
+            return self.unmake(ticket, id, node, error);
         }
         creating.introduced = true;
         if let Some(next) = creating.rest.iter_mut().rev().find_map(Option::take) {
@@ -373,8 +311,8 @@ impl System {
         creating: Creating,
         opened: bool,
     ) -> bool {
-        let target = self.activities.get_mut(&id);
-        let Some(target) = target.filter(|a| a.state == State::Creating) else {
+        let target = self.activities.get_mut(id);
+        let Some(target) = target.filter(|a| a.state() == State::Creating) else {
             // What it is made of was revoked meanwhile.
             self.answer(creating.ticket, Err(SyscallError::Revoked));
             return false;
@@ -382,32 +320,17 @@ impl System {
         let (index, (send, receive)) = (target.tile, target.syscalls);
         let tile = self.tiles[index].id;
         if !opened {
-            let replies = ReceiveEndpoint {
-                activity: id,
-                reply_endpoints: NO_ENDPOINT,
-                buffer: target.physical + creating.reply,
-                slot_size: SYSCALL_SLOT,
-                slots: 1,
-                ..ReceiveEndpoint::default()
-            };
+            let buffer = target.physical + creating.reply;
+            let replies = ReceiveEndpoint::new(id, buffer, (SYSCALL_SLOT, 1), NO_ENDPOINT);
             hardware.set_endpoint(tile, receive, Endpoint::Receive(replies));
             return true;
         }
-        let calls = SendEndpoint {
-            activity: id,
-            target_tile: self.kernel.tile,
-            target_endpoint: self.kernel.syscalls[usize::from(target.priority)],
-            label: caller_label(id, target.generation),
-            credits: 1,
-            credits_max: 1,
-            message_size: SYSCALL_SLOT,
-            credit_endpoint: NO_ENDPOINT,
-            reply: false,
-            epoch: 0,
-        };
-        target.state = State::Created;
+        let endpoint = self.kernel.syscalls[usize::from(target.priority)];
+        let label = caller_label(id, target.generation);
+        let calls = SendEndpoint::new(id, (self.kernel.tile, endpoint), label, 1, SYSCALL_SLOT);
         target.is_known = true;
         let node = target.node;
+        self.activities.set_state(id, State::Created);
         self.space.ready(node);
         hardware.set_endpoint(tile, send, Endpoint::Send(calls));
         let mut reply = done();
@@ -419,8 +342,8 @@ impl System {
 
     /// An activity that has not been started.
     pub(super) fn created(&self, id: u16) -> Result<&Activity, SyscallError> {
-        let found = self.activities.get(&id).ok_or(SyscallError::NoActivity)?;
-        match found.state {
+        let found = self.activities.get(id).ok_or(SyscallError::NoActivity)?;
+        match found.state() {
             State::Created => Ok(found),
             _ => Err(SyscallError::WrongState),
         }
@@ -434,10 +357,17 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         ticket: Ticket,
-        activity: u16,
-        (address, offset, pages): (u64, u64, u64),
-        rights: u8,
-    ) -> Result<Outcome, SyscallError> {
+        caller: HolderId,
+        c: &Map,
+    ) -> Result<(), SyscallError> {
+        let activity = self.named(caller, c.activity)?;
+        let Map {
+            address,
+            offset,
+            pages,
+            rights,
+            ..
+        } = *c;
         let target = self.created(activity)?;
         let valid = (1..=MAP_PAGES_MAX).contains(&pages)
             && (1..=7).contains(&(rights & !MAP_LAZY))
@@ -458,7 +388,7 @@ impl System {
             rights,
         };
         self.ask_tile(hardware, activity, request, Then::Reply(ticket));
-        Ok(Outcome::Later)
+        Ok(())
     }
 
     /// Starts an activity.
@@ -469,10 +399,11 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         ticket: Ticket,
-        activity: u16,
-        entry: u64,
-        stack: u64,
-    ) -> Result<Outcome, SyscallError> {
+        caller: HolderId,
+        c: &Start,
+    ) -> Result<(), SyscallError> {
+        let activity = self.named(caller, c.activity)?;
+        let (entry, stack) = (c.entry, c.stack);
         self.created(activity)?;
         if !stack.is_multiple_of(16) || !entry.is_multiple_of(2) {
             return Err(SyscallError::BadArgument);
@@ -483,7 +414,7 @@ impl System {
             stack,
         };
         self.ask_tile(hardware, activity, request, Then::Started(ticket));
-        Ok(Outcome::Later)
+        Ok(())
     }
 
     /// A tile's TileMux says that an activity stopped. Believed if the activity is there and runs: then all that it has is revoked.
@@ -494,27 +425,8 @@ impl System {
         activity: u16,
         cause: StopCause,
     ) {
-        let found = self.activities.get_mut(&activity);
-        let Some(found) = found.filter(|a| self.tiles[a.tile].id == tile) else {
+        if self.on(activity, tile).is_none() || !self.runs_no_more(activity, cause) {
             return self.lied(hardware, tile);
-        };
-        match found.state {
-            State::Creating | State::Stopped(_) => return self.lied(hardware, tile),
-            // It was faster than the kernel's request; the revocation goes on.
-            State::Stopping => {
-                found.state = State::Stopped(cause);
-                if found.is_known {
-                    found.is_unsaid = true;
-                    self.reports.push_back((activity, cause));
-                }
-            }
-            State::Created | State::Running => {
-                found.state = State::Stopped(cause);
-                found.is_unsaid = true;
-                let (level, node) = (usize::from(found.priority), found.node);
-                self.reports.push_back((activity, cause));
-                self.jobs.end(level, node, self.space.birth(node));
-            }
         }
         self.take_device(hardware, activity);
     }
@@ -524,10 +436,12 @@ impl System {
         let Some(id) = self.number(holder) else {
             return;
         };
-        let Some(mut activity) = self.leave(id) else {
+        let post = self.activities.post(id);
+        let last = post.and_then(|post| post.said.take_about(0));
+        let Some(activity) = self.leave(id) else {
             return;
         };
-        let cause = match activity.state {
+        let cause = match activity.state() {
             State::Stopped(cause) => cause,
             _ => StopCause::Killed,
         };
@@ -536,21 +450,20 @@ impl System {
             self.jobs.root = Some(cause);
         }
         if activity.is_known {
-            let last = activity.post.said.take_about(0);
             let words = post::ended(activity.selector, id, last, Event::Stopped(cause));
             self.notify_end(activity.creator, removed, words);
         }
-        // What it takes to give its memory back is another step's.
-        self.jobs.dead = Some(activity);
+        // Whoever waits for just that hears it in the next step.
+        self.jobs.heard = Some(activity.creator);
     }
 
     /// An activity that has stopped waits no more, and what it asked for and what has not begun is not done; then it says nothing more, and has
     /// no device and no processor time. Whether one of the two was to do.
     pub(super) fn withdraw(&mut self, hardware: &mut impl Hardware, id: u16) -> bool {
-        let Some(activity) = self.activities.quiet(id) else {
+        let Some(activity) = self.activities.get_mut(id) else {
             return false;
         };
-        let level = activity.priority.into();
+        let (level, job) = (activity.priority.into(), activity.job);
         let before = activity.withdrawn;
         activity.withdrawn = match before {
             Withdrawn::No => Withdrawn::Calls,
@@ -559,13 +472,13 @@ impl System {
         match before {
             Withdrawn::No => {
                 self.wait_no_more(id);
-                self.jobs.forget(id, level);
+                self.jobs.forget(job, level);
                 self.unlist(id);
             }
             Withdrawn::Calls => {
                 self.activities.hush(id);
                 self.take_device(hardware, id);
-                if let Some(owner) = self.activities.get(&id).and_then(|a| a.cpu) {
+                if let Some(owner) = self.activities.get(id).and_then(|a| a.cpu) {
                     self.space.stop_using(owner, hardware.time());
                 }
             }
@@ -576,7 +489,7 @@ impl System {
 
     /// Why the root manager stopped, if it has.
     pub fn root_cause(&self, root: u16) -> Option<StopCause> {
-        match self.activities.get(&root).map(|a| a.state) {
+        match self.activities.get(root).map(|a| a.state()) {
             Some(State::Stopped(cause)) => Some(cause),
             Some(_) => None,
             None => self.jobs.root,

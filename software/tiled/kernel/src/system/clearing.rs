@@ -8,8 +8,9 @@
 //! that it cuts later stays there. Page tables are cleared by TileMux when it uses them.
 
 use super::revoke::Job;
-use super::{Outcome, Reply, System, Ticket};
+use super::{Reply, System, Ticket};
 use crate::hardware::{Hardware, Region};
+use alloc::boxed::Box;
 use bulkhead_abi::syscall::SyscallError;
 use bulkhead_capabilities::{Memory, NodeId, Removed};
 use bulkhead_common::payer::{Boot, Reserved};
@@ -28,13 +29,6 @@ pub(super) struct Clearing {
     /// What is left of it.
     left: Region,
     reply: Reply,
-}
-
-impl Clearing {
-    /// Who waits.
-    pub(super) fn ticket(&self) -> &Ticket {
-        &self.ticket
-    }
 }
 
 /// Memory that was in use: ranges that do not touch.
@@ -59,18 +53,21 @@ fn hull(a: Region, b: &Region) -> Region {
 
 impl Dirty {
     fn add(&mut self, region: Region) {
-        let mut whole = region;
-        self.0.retain(|other| {
-            let touches =
-                other.tile == whole.tile && other.base <= end(&whole) && whole.base <= end(other);
-            if touches {
-                whole = hull(whole, other);
-            }
-            !touches
-        });
-        // There is room for one more than stay.
-        let _ = self.0.push(whole);
-        self.0.sort_unstable_by_key(|r| (r.tile, r.base));
+        // They are in order, and those that touch it stand in a row.
+        let place = |r: &Region, at: u64| (r.tile, at);
+        let first = |r: &Region| place(r, end(r)) < place(&region, region.base);
+        let first = self.0.partition_point(first);
+        let last = |r: &Region| place(r, r.base) <= place(&region, end(&region));
+        let behind = first + self.0[first..].partition_point(last);
+        if first == behind {
+            // There is room for one more than stay.
+            let _ = self.0.push(region);
+            self.0[first..].rotate_right(1);
+        } else {
+            let ends = hull(self.0[first], &self.0[behind - 1]);
+            self.0[first] = hull(ends, &region);
+            self.0.drain(first + 1..behind);
+        }
         if self.0.len() > RANGES_MAX {
             let pairs = self.0.windows(2).enumerate();
             let same = pairs.filter(|(_, pair)| pair[0].tile == pair[1].tile);
@@ -120,22 +117,28 @@ impl Dirty {
 impl System {
     /// A piece of memory goes back to what it was cut out of; who used it may have left something there.
     pub(super) fn soil(&mut self, removed: &Removed, memory: &Memory) {
+        // Page tables are cut out of what stays page tables until all of it goes back.
+        if removed.origin.is_some_and(|o| self.pools.contains_key(&o)) {
+            return;
+        }
         let foreign = |origin: NodeId| self.space.holder_of(origin) != removed.holder;
         if memory.is_piece() && (memory.was_shared() || removed.origin.is_some_and(foreign)) {
             self.dirty.add(Region::of(memory));
         }
     }
 
-    /// Begins to clear a piece of memory that was just cut out, if it must be.
+    /// Begins to clear a piece of memory that was just cut out. Whether it must be.
     pub(super) fn clear(
         &mut self,
         ticket: Ticket,
         node: NodeId,
         memory: &Memory,
         reply: Reply,
-    ) -> Option<Outcome> {
+    ) -> bool {
         let left = Region::of(memory);
-        self.dirty.first(&left)?;
+        if self.dirty.first(&left).is_none() {
+            return false;
+        }
         let birth = self.space.birth(node);
         self.space.prepare(node);
         let clearing = Clearing {
@@ -145,8 +148,8 @@ impl System {
             left,
             reply,
         };
-        self.jobs.start(ticket.level, Job::Clear(clearing));
-        Some(Outcome::Later)
+        self.later(ticket, Job::Clear(Box::new(clearing)));
+        true
     }
 
     /// Clears one piece. Whether there is more.

@@ -84,13 +84,10 @@ impl System {
         else {
             return false;
         };
-        let has_dependents = self.space.dependents(node, 1).next().is_some();
-        let Ok(index) = self.tile_index(tile) else {
+        let dependent = self.space.dependents(node, 1).next();
+        let (None, Ok(index)) = (dependent, self.tile_index(tile)) else {
             return false;
         };
-        if has_dependents {
-            return false;
-        }
         if u64::from(endpoint) < PMP_WINDOWS {
             return self.close_window(hardware, index, endpoint, true);
         }
@@ -120,7 +117,7 @@ impl System {
 
     /// Who still waits for a reply over an endpoint that is gone, or for the pager behind it, shall look again.
     fn disappoint(&mut self, level: usize, index: usize, endpoint: u16, old: &SendEndpoint) {
-        let runs = |id: &u16| self.activities.get(id).map(|a| a.state) == Some(State::Running);
+        let runs = |id: &u16| self.activities.get(*id).map(|a| a.state()) == Some(State::Running);
         // TileMux may have removed it a moment ago.
         let waits = old.credits < old.credits_max;
         let sender = Some(old.activity).filter(|id| waits && runs(id));

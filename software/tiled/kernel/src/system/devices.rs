@@ -6,11 +6,12 @@
 
 use super::requests::Then;
 use super::tiles::PAGE;
-use super::{Outcome, System, Ticket};
+use super::{System, Ticket};
 use crate::activity::State;
 use crate::hardware::Hardware;
 use bulkhead_abi::memory_map::NETWORK_CARD_BASE;
 use bulkhead_abi::network::CARD_ADDRESS;
+use bulkhead_abi::syscall::arguments::GiveDevice;
 use bulkhead_abi::syscall::{MAP_READ, MAP_WRITE, SyscallError};
 use bulkhead_abi::tilemux::Request;
 use bulkhead_capabilities::{HolderId, Object};
@@ -19,29 +20,29 @@ impl System {
     /// Gives the device of a tile to an activity.
     ///
     /// # Errors
-    /// [`SyscallError::WrongState`] if somebody has it or the activity has been started, [`SyscallError::NoTile`] if it
-    /// lives elsewhere, [`SyscallError::NotReceiver`] if the endpoint is not one of its own for receiving.
+    /// [`SyscallError::WrongState`] if somebody has it, the activity has been started, or the caller has not started the tile's TileMux;
+    /// [`SyscallError::NoTile`] if it lives elsewhere, [`SyscallError::NotReceiver`] if the endpoint is not one of its own for receiving.
     pub(super) fn give_device(
         &mut self,
         hardware: &mut impl Hardware,
-        (caller, ticket): (HolderId, Ticket),
-        (tile, activity): (u16, u16),
-        endpoint: u16,
-        (address, offset, size): (u64, u64, u64),
-    ) -> Result<Outcome, SyscallError> {
-        let Object::Tile(object) = self.space.look(caller, tile)?.1 else {
+        ticket: Ticket,
+        caller: HolderId,
+        c: &GiveDevice,
+    ) -> Result<(), SyscallError> {
+        let activity = self.named(caller, c.activity)?;
+        let (endpoint, address, offset, size) = (c.endpoint, c.address, c.offset, c.size);
+        let Object::Tile(object) = self.space.look(caller, c.tile)?.1 else {
             return Err(SyscallError::WrongKind);
         };
         let index = self.tile_index(object.tile)?;
-        let target = self.activities.get(&activity);
+        let target = self.activities.get(activity);
         let target = target.ok_or(SyscallError::NoActivity)?;
         if target.tile != index {
             return Err(SyscallError::NoTile);
         }
-        // An activity has its own tile's capability, too; but nobody has created himself.
-        let creator = self.activities.get(&target.creator).map(|c| c.holder);
-        if target.state != State::Created
-            || creator != Some(caller)
+        // Whoever lives on a tile has a capability for it; but the device is for whoever is in charge of the tile to give.
+        if target.state() != State::Created
+            || !self.is_in_charge(index, caller)
             || self.tiles[index].device.is_some()
         {
             return Err(SyscallError::WrongState);
@@ -73,13 +74,14 @@ impl System {
             rights: MAP_READ | MAP_WRITE,
         };
         self.ask_tile(hardware, activity, request, Then::Reply(ticket));
-        Ok(Outcome::Later)
+        Ok(())
     }
 
     /// An activity has stopped: its device touches no memory from now on.
     pub(super) fn take_device(&mut self, hardware: &mut impl Hardware, activity: u16) {
-        let tiles = self.tiles.iter_mut();
-        for tile in tiles.filter(|tile| tile.device == Some(activity)) {
+        let index = self.activities.get(activity).map(|a| a.tile);
+        let tile = index.and_then(|index| self.tiles.get_mut(index));
+        if let Some(tile) = tile.filter(|tile| tile.device == Some(activity)) {
             tile.device = None;
             hardware.give_device(tile.id, (0, 0), (0, 0, 0));
         }

@@ -4,7 +4,7 @@
 
 use super::{Reply, System, Ticket};
 use crate::hardware::Hardware;
-use bulkhead_abi::syscall::{Handler, Syscall, SyscallError};
+use bulkhead_abi::syscall::{Call, Handler, Syscall, SyscallError};
 use bulkhead_capabilities::HolderId;
 
 impl System {
@@ -60,7 +60,7 @@ impl<H: Hardware> Handler for Carried<'_, H> {
     type Output = bool;
 
     #[inline(always)]
-    fn handle(self, call: Syscall) -> Result<bool, SyscallError> {
+    fn handle(self, call: Call) -> Result<bool, SyscallError> {
         self.system
             .call_into(self.hardware, (self.caller, self.ticket), call, self.reply)
     }

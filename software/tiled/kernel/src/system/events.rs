@@ -6,7 +6,7 @@
 
 use super::speaking::Heard;
 use super::waiting::{self, Waiting, Why};
-use super::{Outcome, Reply, System, Ticket, done};
+use super::{Reply, System, Ticket, done};
 use crate::post;
 use bulkhead_abi::syscall::{Event, SEL_ACTIVITY, SyscallError};
 use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Removed};
@@ -16,7 +16,7 @@ impl System {
     pub(super) fn report(&mut self, id: u16, value: u64) -> Result<(), SyscallError> {
         let topic = post::topic(value).ok_or(SyscallError::BadArgument)?;
         self.activities.say(id, topic, value);
-        if let Some(creator) = self.activities.get(&id).map(|a| a.creator) {
+        if let Some(creator) = self.activities.get(id).map(|a| a.creator) {
             self.deliver(creator);
         }
         Ok(())
@@ -25,12 +25,12 @@ impl System {
     /// Who created an activity tells it something. A later word about an import replaces one that was not heard.
     pub(super) fn tell(&mut self, from: u16, to: u16, value: u64) -> Result<(), SyscallError> {
         let topic = post::topic(value).ok_or(SyscallError::BadArgument)?;
-        let activity = self.activities.quiet(to);
-        let activity = activity.ok_or(SyscallError::NoActivity)?;
-        if activity.creator != from {
+        let creator = self.activities.get(to).map(|a| a.creator);
+        let post = self.activities.post(to).ok_or(SyscallError::NoActivity)?;
+        if creator != Some(from) {
             return Err(SyscallError::OutOfBounds);
         }
-        let told = &mut activity.post.told;
+        let told = &mut post.told;
         if topic == 0 && told.has(topic) {
             return Err(SyscallError::Busy);
         }
@@ -47,12 +47,12 @@ impl System {
         about: Option<NodeId>,
         words: [u64; NOTICE_WORDS],
     ) -> Result<(), SyscallError> {
-        let Some(hearer) = self.activities.quiet(to) else {
+        let hearer = self.activities.get(to).map(|a| a.holder);
+        let (Some(hearer), Some(post)) = (hearer, self.activities.post(to)) else {
             return Ok(());
         };
-        let notices = &mut hearer.post.notices;
         self.space
-            .leave(notices, hearer.holder, payer, about, words)?;
+            .leave(&mut post.notices, hearer, payer, about, words)?;
         self.deliver(to);
         Ok(())
     }
@@ -64,11 +64,11 @@ impl System {
         removed: &Removed,
         words: [u64; NOTICE_WORDS],
     ) {
-        let Some(hearer) = self.activities.quiet(creator) else {
+        let hearer = self.activities.get(creator).map(|a| a.holder);
+        let (Some(holder), Some(post)) = (hearer, self.activities.post(creator)) else {
             return;
         };
-        let notices = &mut hearer.post.notices;
-        let holder = hearer.holder;
+        let notices = &mut post.notices;
         // The end of all kernel memory would be no reason to keep what has ended.
         let _ = self
             .space
@@ -76,12 +76,12 @@ impl System {
     }
 
     /// What an activity hears next, as a reply.
-    fn next_event(&mut self, id: u16) -> Option<Reply> {
+    pub(super) fn next_event(&mut self, id: u16) -> Option<Reply> {
         let (selector, who, event) = match self.activities.hear(id)? {
             Heard::Told(word) => (SEL_ACTIVITY, id, Event::Told(word)),
             Heard::Said(who, selector, word) => (selector, who, Event::Reported(word)),
             Heard::Notice => {
-                let notices = &mut self.activities.quiet(id)?.post.notices;
+                let notices = &mut self.activities.post(id)?.notices;
                 let words = self.space.first_notice(notices)?;
                 let (selector, who, last, event) = post::read(*words)?;
                 match last {
@@ -104,7 +104,7 @@ impl System {
 
     /// Answers an activity that waits for an event, if there is one.
     pub(super) fn deliver(&mut self, id: u16) {
-        let waits = self.activities.get(&id).and_then(|a| a.waits);
+        let waits = self.activities.get(id).and_then(|a| a.waits);
         let Some(waiting) = waits.filter(|w| matches!(w.why, Why::Event)) else {
             return;
         };
@@ -114,23 +114,16 @@ impl System {
         }
     }
 
-    pub(super) fn wait_event(
-        &mut self,
-        ticket: Ticket,
-        until: u64,
-    ) -> Result<Outcome, SyscallError> {
-        if let Some(reply) = self.next_event(ticket.caller) {
-            return Ok(Outcome::Reply(reply));
-        }
+    /// An activity that has nothing to hear waits for an event.
+    pub(super) fn wait_event(&mut self, ticket: Ticket, until: u64) -> Result<(), SyscallError> {
         let until = if until == 0 { u64::MAX } else { until };
-        self.wait(Waiting::new(ticket, Why::Event, until))?;
-        Ok(Outcome::Later)
+        self.wait(Waiting::new(ticket, Why::Event, until))
     }
 
     /// An activity waits in its own place, and in the line of what it waits for.
     pub(super) fn wait(&mut self, waiting: Waiting) -> Result<(), SyscallError> {
         let id = waiting.ticket.caller;
-        let activity = self.activities.quiet(id);
+        let activity = self.activities.get_mut(id);
         let activity = activity.ok_or(SyscallError::NotManager)?;
         if activity.waits.is_some() {
             return Err(SyscallError::Busy);
@@ -151,10 +144,10 @@ impl System {
 
     /// An activity waits no more.
     pub(super) fn wait_no_more(&mut self, id: u16) -> Option<Waiting> {
-        let waiting = self.activities.get(&id)?.waits?;
+        let waiting = self.activities.get(id)?.waits?;
         match waiting.why {
             Why::Event => {
-                self.activities.quiet(id)?.waits = None;
+                self.activities.get_mut(id)?.waits = None;
             }
             Why::Semaphore(node) | Why::Server(node, _) => {
                 let line = self.space.line(node)?;
@@ -184,17 +177,16 @@ impl System {
         !self.timers.is_empty()
     }
 
-    /// Answers those whose patience has ended. Returns when the next one's ends.
+    /// Answers the first whose patience has ended, if there is one; many may wait until the same moment, and each is a piece of work.
+    /// Returns when the next one's ends, or has ended.
     pub fn expire(&mut self, now: u64) -> Option<u64> {
-        while let Some(&(until, id)) = self.timers.first() {
-            if until > now {
-                return Some(until);
-            }
+        let (until, id) = *self.timers.first()?;
+        if until <= now {
             self.timers.pop_first();
             if let Some(waiting) = self.wait_no_more(id) {
                 self.answer(waiting.ticket, Err(SyscallError::Timeout));
             }
         }
-        None
+        self.timers.first().map(|next| next.0)
     }
 }

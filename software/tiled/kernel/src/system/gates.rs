@@ -4,12 +4,13 @@
 //! capabilities know that.
 
 use super::tiles::memory_endpoint;
-use super::{Outcome, System, Ticket};
+use super::{System, Ticket};
 use crate::hardware::{Hardware, Region};
 use bulkhead_abi::dtu::{
     Endpoint, MESSAGE_MAX, NO_ENDPOINT, ReceiveEndpoint, SLOTS_MAX, SendEndpoint,
 };
 use bulkhead_abi::memory_map::PMP_WINDOWS;
+use bulkhead_abi::syscall::arguments::Activate;
 use bulkhead_abi::syscall::{ANY_ENDPOINT, SyscallError};
 use bulkhead_capabilities::{HolderId, NodeId, Object};
 
@@ -41,13 +42,12 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         caller: HolderId,
-        (gate, wanted): (u16, u16),
-        activity: u16,
-        (buffer, offset, replies): (u16, u64, bool),
+        c: &Activate,
     ) -> Result<[u64; 2], SyscallError> {
-        let id = self.named(caller, activity)?;
+        let (gate, wanted, offset, replies) = (c.gate, c.endpoint, c.offset, c.replies != 0);
+        let id = self.named(caller, c.activity)?;
         let (holder, index, own) = {
-            let target = self.activities.get(&id);
+            let target = self.activities.get(id);
             let target = target.ok_or(SyscallError::NoActivity)?;
             let own = (target.physical, target.region.size);
             (target.holder, target.tile, own)
@@ -83,22 +83,12 @@ impl System {
                 let endpoint = row(1)?;
                 self.space
                     .activate(caller, gate, holder, (endpoint, 1), None)?;
-                let value = Endpoint::Send(SendEndpoint {
-                    activity: id,
-                    target_tile: place.0,
-                    target_endpoint: place.1,
-                    label,
-                    credits,
-                    credits_max: credits,
-                    message_size: receive.slot_size,
-                    credit_endpoint: NO_ENDPOINT,
-                    reply: false,
-                    epoch: 0,
-                });
+                let send = SendEndpoint::new(id, place, label, credits, receive.slot_size);
+                let value = Endpoint::Send(send);
                 (endpoint, 1, value, receive.slot_size.into())
             }
             Object::Receive(receive) => {
-                let (memory, Object::Memory(range)) = self.space.look(caller, buffer)? else {
+                let (memory, Object::Memory(range)) = self.space.look(caller, c.memory)? else {
                     return Err(SyscallError::WrongKind);
                 };
                 let size = u64::from(receive.slots) * u64::from(receive.slot_size);
@@ -127,14 +117,10 @@ impl System {
                     self.space
                         .activate(caller, gate, holder, (endpoint, count), Some(memory))?;
                 self.tiles[index].endpoints.receives(endpoint, Some(node));
-                let value = Endpoint::Receive(ReceiveEndpoint {
-                    activity: id,
-                    reply_endpoints: if replies { endpoint + 1 } else { NO_ENDPOINT },
-                    buffer: physical,
-                    slot_size: receive.slot_size,
-                    slots: receive.slots,
-                    ..ReceiveEndpoint::default()
-                });
+                let rights = if replies { endpoint + 1 } else { NO_ENDPOINT };
+                let slots = (receive.slot_size, receive.slots);
+                let value = ReceiveEndpoint::new(id, physical, slots, rights);
+                let value = Endpoint::Receive(value);
                 (endpoint, count, value, receive.slot_size.into())
             }
             _ => return Err(SyscallError::WrongKind),
@@ -156,7 +142,7 @@ impl System {
 
     /// Who can send to a receive endpoint of the caller: how many endpoints lead there, and how many did that are gone.
     pub(super) fn senders(&self, id: u16, endpoint: u16) -> Result<[u64; 2], SyscallError> {
-        let activity = self.activities.get(&id).ok_or(SyscallError::NoActivity)?;
+        let activity = self.activities.get(id).ok_or(SyscallError::NoActivity)?;
         let node = self.tiles[activity.tile].endpoints.gate(endpoint);
         let node = node.filter(|node| self.space.holder_of(*node) == activity.holder);
         let gate = node.and_then(|node| self.space.origin(node));
@@ -172,7 +158,7 @@ impl System {
         caller: HolderId,
         gate: u16,
         endpoint: u16,
-    ) -> Result<Outcome, SyscallError> {
+    ) -> Result<(), SyscallError> {
         let node = self.space.find(caller, gate)?;
         let is_wanted = |object: &Object| matches!(*object, Object::Endpoint { endpoint: e, .. } if e == endpoint && u64::from(e) >= PMP_WINDOWS);
         let mut active = self.space.dependents(node, ACTIVE_MAX);

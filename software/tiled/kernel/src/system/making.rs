@@ -4,33 +4,31 @@
 //! one step, not for the whole. What it deliberately does not know: revocations; they go on beside this, so every step looks first
 //! whether what it works on is still there.
 
-use super::activities::Creation;
 use super::paging::Paging;
 use super::requests::{Creating, Then};
 use super::revoke::Job;
 use super::tiles::PAGE;
 use super::{System, Ticket, done};
-use crate::activity::{Activity, State};
+use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use crate::load::{self, Loading};
 use alloc::boxed::Box;
+use bulkhead_abi::syscall::arguments::CreateActivity;
 use bulkhead_abi::syscall::{
     NO_SELECTOR, SEL_ACTIVITY, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_TILE, SyscallError,
 };
-use bulkhead_abi::tilemux::{Request, TILEMUX_BASE, TILEMUX_MEMORY, table_pages};
+use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, Request, TILEMUX_BASE, TILEMUX_MEMORY, table_pages};
 use bulkhead_capabilities::{HolderId, NodeId, Object, Space};
 
 /// Something that is being made.
 #[derive(Clone, Debug)]
 pub(super) enum Making {
     /// An activity for which nothing has been done yet.
-    Place(Ticket, Box<Creation>),
+    Place(Ticket, Box<CreateActivity>),
     /// An activity gets a pager.
     Pager(Box<Paging>),
     /// An activity is entered, and gets what every activity begins with.
     Activity(Box<Equipping>),
-    /// One that cannot be made goes, for this reason.
-    Undo(Box<Equipping>, SyscallError),
     /// Its TileMux knows it; its channel to the kernel is opened, where it receives first. Whether that is done.
     Channel(u16, Creating, bool),
     /// A window, and TileMux with the first.
@@ -42,15 +40,13 @@ pub(super) enum Making {
 pub(super) struct Equipping {
     pub ticket: Ticket,
     pub caller: HolderId,
-    pub plan: Creation,
+    pub plan: CreateActivity,
     pub id: u16,
-    pub node: NodeId,
-    pub birth: u64,
+    /// The activity among the capabilities, with its birth.
+    pub node: (NodeId, u64),
     pub holder: HolderId,
     /// What TileMux must be told besides, the last first.
     pub rest: [Option<Request>; 2],
-    /// What is to be entered, as far as it is known before.
-    pub draft: Option<Box<Activity>>,
     /// How far it is, and which memory for page tables is tried.
     pub stage: u8,
     pub pool: usize,
@@ -101,34 +97,30 @@ impl System {
             Making::Place(ticket, plan) => {
                 if !self.space.has_place() {
                     self.space.make_place();
+                    self.activities.make_place();
                     // Perhaps somebody else comes first; then it begins again.
                     return Some(Making::Place(ticket, plan));
                 }
-                // Whoever is refused is refused here; the next step looks again.
-                match self.prepare(ticket, *plan) {
-                    Ok(equipping) => return Some(Making::Activity(equipping)),
-                    Err(error) => self.answer(ticket, Err(error)),
-                }
-                return None;
+                return match self.prepare(ticket, &plan) {
+                    Ok(equipping) => Some(Making::Activity(Box::new(equipping))),
+                    Err(error) => {
+                        self.answer(ticket, Err(error));
+                        None
+                    }
+                };
             }
             Making::Channel(id, creating, opened) => {
                 let more = self.settle_in(hardware, id, creating, opened);
                 return more.then_some(Making::Channel(id, creating, true));
             }
-            Making::Activity(mut equipping) => {
-                let outcome = self.equip_step(hardware, &mut equipping);
-                match (outcome, equipping.draft.is_some()) {
-                    (Err(error), false) => return Some(Making::Undo(equipping, error)),
-                    _ => (equipping.ticket, outcome, Making::Activity(equipping)),
+            Making::Activity(mut equipping) => match self.equip_step(hardware, &mut equipping) {
+                Ok(more) => return more.then_some(Making::Activity(equipping)),
+                Err(error) => {
+                    let e = *equipping;
+                    self.unmake(e.ticket, e.id, e.node, error);
+                    return None;
                 }
-            }
-            Making::Undo(equipping, error) => {
-                if self.undo_activity(&equipping) {
-                    return Some(Making::Undo(equipping, error));
-                }
-                let ticket = equipping.ticket;
-                (ticket, Err(error), Making::Activity(equipping))
-            }
+            },
             Making::Pager(mut paging) => {
                 let outcome = self.pager_step(hardware, &mut paging);
                 if outcome.is_err() {
@@ -157,12 +149,12 @@ impl System {
         hardware: &mut impl Hardware,
         e: &mut Equipping,
     ) -> Result<bool, SyscallError> {
-        if e.draft.is_some() {
+        if e.id == KERNEL_ACTIVITY {
             return self.found(hardware, e).map(|()| true);
         }
-        let target = self.activities.get(&e.id);
-        let target = target.filter(|a| a.node == e.node && a.state == State::Creating);
-        let is_there = self.space.is(e.node, e.birth);
+        let target = self.activities.get(e.id);
+        let target = target.filter(|a| a.node == e.node.0 && a.state() == State::Creating);
+        let is_there = self.space.is(e.node.0, e.node.1);
         let target = target.filter(|_| is_there).ok_or(SyscallError::Revoked)?;
         let (index, region, physical) = (target.tile, target.region, target.physical);
         let size = region.size;
@@ -208,7 +200,7 @@ impl System {
                 let channel = channel.ok_or(SyscallError::NoEndpoint)?;
                 self.space.channel(caller, holder, (channel, 2))?;
                 self.tiles[index].endpoints.take(channel, 2);
-                if let Some(target) = self.activities.get_mut(&e.id) {
+                if let Some(target) = self.activities.get_mut(e.id) {
                     target.syscalls = (channel, channel + 1);
                 }
             }
@@ -216,7 +208,7 @@ impl System {
                 let tables = self.region(e.tables.ok_or(SyscallError::NoMemory)?)?;
                 let place = self.tiles[index].physical(tables, true);
                 let tables = place.ok_or(SyscallError::WrongState)?;
-                self.space.prepare(e.node);
+                self.space.prepare(e.node.0);
                 let creating = Creating {
                     ticket: e.ticket,
                     rest: e.rest,
@@ -236,23 +228,28 @@ impl System {
         Ok(true)
     }
 
-    /// An activity that cannot be made leaves nothing, unless somebody is removing it already. Whether there is another step.
-    fn undo_activity(&mut self, e: &Equipping) -> bool {
-        if !self.space.is(e.node, e.birth) {
-            return false;
+    /// An activity that cannot be made goes with all that it has got, in steps; then its creator hears why. Unless somebody is removing it
+    /// already.
+    pub(super) fn unmake(
+        &mut self,
+        ticket: Ticket,
+        id: u16,
+        node: (NodeId, u64),
+        error: SyscallError,
+    ) {
+        if self.space.is_preparing(node.0, node.1) {
+            self.space.ready(node.0);
         }
-        let entered = self.activities.get(&e.id);
-        if entered.is_none_or(|activity| activity.node != e.node) {
-            self.discard(e.node);
-            return false;
+        let entered = self.activities.get(id).filter(|a| a.node == node.0);
+        if entered.is_some() && self.space.is(node.0, node.1) {
+            self.leave(id);
         }
-        if let Some(activity) = self.leave(e.id) {
-            // Those that do not exist are not given back either.
-            for endpoint in [activity.syscalls.0, activity.syscalls.1] {
-                self.tiles[activity.tile].endpoints.free(endpoint);
-            }
-        }
-        true
+        let begin = Job::Begin {
+            waits: Some((ticket, error)),
+            node,
+            keep: false,
+        };
+        self.jobs.start(ticket.level, begin);
     }
 
     /// One step; whether there is another one.

@@ -27,20 +27,21 @@ use crate::hardware::{Hardware, Region, Right};
 use crate::tile::Tile;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use bulkhead_abi::syscall::arguments::DeriveTile;
 use bulkhead_abi::syscall::{
-    ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES, SEL_TILES,
-    SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
+    Call, ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES,
+    SEL_TILES, SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
 };
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_abi::words::Words;
-use bulkhead_capabilities::{HolderId, NodeId, Object, Request as QuotaRequest, Space, Terms};
-use bulkhead_common::payer::{Caller, Creator, Fixed, Holder, Paid, PaidQueue, Reserved};
+use bulkhead_capabilities::{HolderId, NodeId, Object, Space, Terms};
+use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, PaidLine};
 
-pub use activities::{Creation, NUMBERS_END};
+pub use activities::NUMBERS_END;
 pub(crate) use requests::Asked;
 pub use requests::{LIES_MAX, PATIENCE};
 pub(crate) use sessions::Question;
-pub use tiles::TILEMUX_NAMES;
+pub use tiles::{TILEMUX_NAMES, memory_endpoint};
 pub(crate) use waiting::Waiting;
 use waiting::Why;
 
@@ -60,14 +61,8 @@ pub struct Ticket {
     pub offset: u32,
 }
 
-/// What becomes of a system call.
-#[derive(Clone, Copy, Debug)]
-pub enum Outcome {
-    /// Answer now.
-    Reply(Reply),
-    /// Answer when something has happened; see [`System::take_reply`].
-    Later,
-}
+/// A call is not answered now, but when something has happened; see [`System::take_reply`].
+const LATER: bool = false;
 
 /// A boot module: offset in the first memory tile and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,8 +103,6 @@ pub struct System {
     /// Which tile's page tables are cut out of a memory.
     pools: Paid<Holder, BTreeMap<NodeId, u16>>,
     activities: Activities,
-    /// Their numbers, by their places among the holders.
-    numbers: Reserved<Creator, u16>,
     modules: Fixed<Module>,
     space: Space,
     /// Who does not wait without end: until when (nanoseconds since reset), and his number.
@@ -119,10 +112,10 @@ pub struct System {
     question: u64,
     /// Who waits for a server, questions that are not answered, and closed sessions that servers have not heard of.
     questions: usize,
-    /// How many closed sessions of each activity servers have not heard of.
-    mentions: Fixed<u8>,
-    replies: PaidQueue<Caller, (Ticket, Reply)>,
-    reports: PaidQueue<Creator, (u16, StopCause)>,
+    /// How many closed sessions of an activity servers have not heard of, and requests about it TileMuxes.
+    mentions: Paid<Holder, BTreeMap<u16, u16>>,
+    replies: PaidLine<Caller, (Ticket, Reply)>,
+    reports: PaidLine<Creator, (u16, StopCause)>,
     next_activity: u16,
     /// How often all numbers of activities have been used.
     generation: u32,
@@ -130,7 +123,7 @@ pub struct System {
     requests: u64,
     /// Requests to TileMuxes that are not answered, and who must answer next.
     asking: usize,
-    due: requests::Due,
+    due: Paid<Boot, BTreeSet<(u64, u16)>>,
     /// Memory that is to be cleared before somebody else gets it.
     dirty: clearing::Dirty,
     timebase: u64,
@@ -173,22 +166,21 @@ impl System {
             places: places_of(&tiles),
             pools: Paid::default(),
             tiles: tiles.into(),
-            activities: Activities::default(),
-            numbers: Reserved::with_room(places.into()),
+            activities: Activities::with_room(places.into(), NUMBERS_END.into()),
             modules: modules.into(),
             space,
             timers: Paid::default(),
             jobs: revoke::Jobs::default(),
             question: 0,
             questions: 0,
-            mentions: alloc::vec![0; NUMBERS_END.into()].into(),
+            mentions: Paid::default(),
             replies: Paid::default(),
             reports: Paid::default(),
             next_activity: KERNEL_ACTIVITY + 1,
             generation: 0,
             requests: 0,
             asking: 0,
-            due: requests::Due::default(),
+            due: Paid::default(),
             dirty: clearing::Dirty::default(),
             timebase,
         }
@@ -203,12 +195,12 @@ impl System {
 
     /// An activity.
     pub fn activity(&self, id: u16) -> Option<&Activity> {
-        self.activities.get(&id).map(AsRef::as_ref)
+        self.activities.get(id)
     }
 
     /// All activities, by their numbers.
     pub fn numbers_in_use(&self) -> impl Iterator<Item = u16> + '_ {
-        self.activities.keys().copied()
+        self.activities.ids()
     }
 
     /// Free endpoints of each tile.
@@ -218,19 +210,20 @@ impl System {
 
     /// Those who wait for something, and what somebody is to be told.
     pub(crate) fn unfinished(&self) -> usize {
-        let waiting = self.activities.values().filter(|a| a.waits.is_some());
+        let all = self.activities.living();
+        let waiting = all.filter(|(activity, _)| activity.waits.is_some());
         waiting.count() + self.replies.len() + self.activities.unheard()
     }
 
     /// The tile of an activity.
     pub fn tile_of(&self, id: u16) -> Option<&Tile> {
-        self.activities.get(&id).map(|a| &self.tiles[a.tile])
+        self.activities.get(id).map(|a| &self.tiles[a.tile])
     }
 
-    /// The path of an activity that is on this tile (its number on the network).
-    pub fn name_on(&self, id: u16, tile: u16) -> Option<Path<'_>> {
-        let activity = self.activities.get(&id)?;
-        (self.tiles[activity.tile].id == tile).then_some(self.activities.path(id))
+    /// An activity that is on this tile (its number on the network).
+    pub fn on(&self, id: u16, tile: u16) -> Option<&Activity> {
+        let found = self.activities.get(id);
+        found.filter(|a| self.tiles[a.tile].id == tile)
     }
 
     /// Who an activity is.
@@ -251,7 +244,7 @@ impl System {
     /// The next reply to a call that was not answered at once, and the right to give it, if who called is there.
     fn next_reply(&mut self) -> Option<(Ticket, Reply, Option<Right>)> {
         let (ticket, reply) = self.replies.pop_front()?;
-        let caller = self.activities.quiet(ticket.caller);
+        let caller = self.activities.get_mut(ticket.caller);
         let caller = caller.filter(|a| a.generation == ticket.generation);
         Some((ticket, reply, caller.and_then(|a| a.parked.take())))
     }
@@ -283,7 +276,7 @@ impl System {
     fn park(&mut self, hardware: &mut impl Hardware, ticket: Ticket) {
         if ticket.caller != KERNEL_ACTIVITY {
             let right = hardware.park(ticket.level, ticket.offset);
-            if let Some(caller) = self.activities.quiet(ticket.caller) {
+            if let Some(caller) = self.activities.get_mut(ticket.caller) {
                 caller.parked = Some(right);
             }
         }
@@ -297,7 +290,7 @@ impl System {
     /// The next activity that stopped, to be reported.
     pub fn take_report(&mut self) -> Option<(u16, StopCause)> {
         let report = self.reports.pop_front()?;
-        if let Some(said) = self.activities.quiet(report.0) {
+        if let Some(said) = self.activities.get_mut(report.0) {
             said.is_unsaid = false;
         }
         Some(report)
@@ -319,7 +312,7 @@ impl System {
         found.ok_or(SyscallError::NotManager)
     }
 
-    /// Carries out a call.
+    /// Carries out a call. None: it is answered later; see [`take_reply`](Self::take_reply).
     ///
     /// # Errors
     /// Every argument is checked before anything changes; see [`SyscallError`].
@@ -328,16 +321,18 @@ impl System {
         hardware: &mut impl Hardware,
         ticket: Ticket,
         call: Syscall,
-    ) -> Result<Outcome, SyscallError> {
+    ) -> Result<Option<Reply>, SyscallError> {
         let mut reply = Reply::new();
         let caller = (self.holder(ticket)?, &ticket);
-        Ok(match self.call_into(hardware, caller, call, &mut reply)? {
-            true => Outcome::Reply(reply),
-            false => {
-                self.park(hardware, ticket);
-                Outcome::Later
-            }
-        })
+        Ok(
+            match self.call_into(hardware, caller, call.into(), &mut reply)? {
+                true => Some(reply),
+                false => {
+                    self.park(hardware, ticket);
+                    None
+                }
+            },
+        )
     }
 
     #[inline(always)]
@@ -345,289 +340,123 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         (caller, ticket): (HolderId, &Ticket),
-        call: Syscall,
+        call: Call,
         reply: &mut Reply,
     ) -> Result<bool, SyscallError> {
         let ticket = *ticket;
         reply.clear();
         reply.push(&[SyscallError::None as u64]);
         match call {
-            Syscall::Nothing {} => {}
-            Syscall::DeriveTile {
-                source,
-                target,
-                endpoints,
-                budget,
-                period,
-                rate,
-                burst,
-                tables,
-                priority,
-                idle,
-            } => {
-                let share = |value: u64| (value != SHARE).then_some(value);
-                let request = [endpoints, budget, rate, burst, tables].map(share);
-                let terms = Terms {
-                    period,
-                    priority,
-                    idle: idle != 0,
-                };
-                self.derive_tile(hardware, caller, (source, target), request, terms)?;
-            }
-            Syscall::DeriveKernelMemory {
-                source,
-                target,
-                bytes,
-            } => {
+            Call::Nothing(_) => {}
+            Call::DeriveTile(c) => self.derive_tile(hardware, caller, &c)?,
+            Call::DeriveKernelMemory(c) => {
                 self.space
-                    .derive_kernel_memory(caller, source, target, bytes)?;
+                    .derive_kernel_memory(caller, c.source, c.target, c.bytes)?;
             }
-            Syscall::CutMemory {
-                source,
-                target,
-                size,
-            } => {
-                let size = size.checked_next_multiple_of(tiles::PAGE);
+            Call::CutMemory(c) => {
+                let size = c.size.checked_next_multiple_of(tiles::PAGE);
                 let size = size.ok_or(SyscallError::NoMemory)?;
                 let id = self
                     .space
-                    .cut_memory(caller, source, target, size, tiles::PAGE)?;
+                    .cut_memory(caller, c.source, c.target, size, tiles::PAGE)?;
                 if let Object::Memory(memory) = *self.space.object(id) {
                     reply.push(&[memory.base]);
-                    if let Some(outcome) = self.clear(ticket, id, &memory, *reply) {
-                        return settle(Ok(outcome), reply);
+                    if self.clear(ticket, id, &memory, *reply) {
+                        return Ok(LATER);
                     }
                 }
             }
-            Syscall::DeriveMemory {
-                source,
-                target,
-                offset,
-                size,
-                rights,
-            } => {
+            Call::DeriveMemory(c) => {
+                let range = (c.offset, c.size);
                 self.space
-                    .derive_memory(caller, source, target, (offset, size), rights)?;
+                    .derive_memory(caller, c.source, c.target, range, c.rights)?;
             }
-            Syscall::ConfigureTile {
-                tile,
-                memory,
-                tables,
-            } => {
-                return settle(
-                    self.configure_tile(hardware, ticket, caller, (tile, memory), tables),
-                    reply,
-                );
+            Call::ConfigureTile(c) => {
+                return later(self.configure_tile(hardware, ticket, caller, &c));
             }
-            Syscall::CreateActivity {
-                target,
-                tile,
-                purse,
-                memory,
-                reply: offset,
-                priority,
-                tile_priority,
-                name,
-            } => {
-                let creation = Creation {
-                    target,
-                    tile,
-                    purse,
-                    memory,
-                    reply: offset,
-                    priority,
-                    tile_priority,
-                    name,
-                };
-                return settle(Ok(self.create(ticket, creation)), reply);
+            Call::CreateActivity(c) => {
+                self.create(ticket, c);
+                return Ok(LATER);
             }
-            Syscall::Map {
-                activity,
-                address,
-                offset,
-                pages,
-                rights,
-            } => {
-                let activity = self.named(caller, activity)?;
-                let place = (address, offset, pages);
-                return settle(self.map(hardware, ticket, activity, place, rights), reply);
+            Call::Map(c) => return later(self.map(hardware, ticket, caller, &c)),
+            Call::GiveDevice(c) => return later(self.give_device(hardware, ticket, caller, &c)),
+            Call::Start(c) => return later(self.start(hardware, ticket, caller, &c)),
+            Call::Stop(c) => return later(self.stop(ticket, caller, c.activity)),
+            Call::WaitEvent(c) => match self.next_event(ticket.caller) {
+                Some(event) => *reply = event,
+                None => return later(self.wait_event(ticket, c.until)),
+            },
+            Call::CreateReceive(c) => {
+                self.create_receive(caller, c.target, c.slots, c.slot_size)?;
             }
-            Syscall::GiveDevice {
-                tile,
-                activity,
-                endpoint,
-                address,
-                offset,
-                size,
-            } => {
-                let activity = self.named(caller, activity)?;
-                let memory = (address, offset, size);
-                let who = (caller, ticket);
-                let target = (tile, activity);
-                let given = self.give_device(hardware, who, target, endpoint, memory);
-                return settle(given, reply);
-            }
-            Syscall::Start {
-                activity,
-                entry,
-                stack,
-            } => {
-                let activity = self.named(caller, activity)?;
-                return settle(self.start(hardware, ticket, activity, entry, stack), reply);
-            }
-            Syscall::Stop { activity } => {
-                let activity = self.named(caller, activity)?;
-                return settle(self.stop(ticket, activity), reply);
-            }
-            Syscall::WaitEvent { until } => return settle(self.wait_event(ticket, until), reply),
-            Syscall::CreateReceive {
-                target,
-                slots,
-                slot_size,
-            } => self.create_receive(caller, target, slots, slot_size)?,
-            Syscall::CreateSend {
-                source,
-                target,
-                label,
-                credits,
-            } => {
+            Call::CreateSend(c) => {
                 self.space
-                    .create_send(caller, source, target, label, credits)?;
+                    .create_send(caller, c.source, c.target, c.label, c.credits)?;
             }
-            Syscall::Activate {
-                gate,
-                activity,
-                memory,
-                offset,
-                replies,
-                endpoint,
-            } => {
-                let buffer = (memory, offset, replies != 0);
-                let made = self.activate(hardware, caller, (gate, endpoint), activity, buffer)?;
-                reply.push(&made);
+            Call::Activate(c) => {
+                reply.push(&self.activate(hardware, caller, &c)?);
             }
-            Syscall::Deactivate { gate, endpoint } => {
-                return settle(self.deactivate(ticket, caller, gate, endpoint), reply);
+            Call::Deactivate(c) => {
+                return later(self.deactivate(ticket, caller, c.gate, c.endpoint));
             }
-            Syscall::Delegate {
-                activity,
-                source,
-                target,
-            } => {
-                self.named(caller, activity)?;
-                let to = self.space.activity(caller, activity)?;
-                self.space.copy(caller, (caller, source), (to, target))?;
+            Call::Delegate(c) => {
+                self.named(caller, c.activity)?;
+                let to = self.space.activity(caller, c.activity)?;
+                self.space
+                    .copy(caller, (caller, c.source), (to, c.target))?;
             }
-            Syscall::Obtain {
-                activity,
-                source,
-                target,
-            } => {
-                self.named(caller, activity)?;
-                let from = self.space.activity(caller, activity)?;
-                self.space.copy(caller, (from, source), (caller, target))?;
+            Call::Obtain(c) => {
+                self.named(caller, c.activity)?;
+                let from = self.space.activity(caller, c.activity)?;
+                self.space
+                    .copy(caller, (from, c.source), (caller, c.target))?;
             }
-            Syscall::Revoke { selector, keep } => {
-                let node = self.space.find(caller, selector)?;
-                return settle(self.revoke(ticket, node, keep != 0), reply);
+            Call::Revoke(c) => {
+                let node = self.space.find(caller, c.selector)?;
+                return later(self.revoke(ticket, node, c.keep != 0));
             }
-            Syscall::CreateService { gate, target } => {
-                self.create_service(ticket.caller, caller, gate, target)?;
+            Call::CreateService(c) => {
+                self.create_service(ticket.caller, caller, c.gate, c.target)?;
             }
-            Syscall::OpenSession {
-                service,
-                target,
-                argument,
-            } => {
-                return settle(
-                    self.open_session(hardware, ticket, caller, service, target, argument),
-                    reply,
-                );
+            Call::OpenSession(c) => return later(self.open_session(hardware, ticket, caller, &c)),
+            Call::Exchange(c) => return later(self.exchange(hardware, ticket, caller, &c)),
+            Call::CreateSemaphore(c) => {
+                self.space.create_semaphore(caller, c.target, c.value)?;
             }
-            Syscall::Exchange {
-                session,
-                delegate,
-                own,
-                count,
-                argument0,
-                argument1,
-                argument2,
-            } => {
-                let arguments = [argument0, argument1, argument2];
-                let what = (delegate != 0, own, count);
-                return settle(
-                    self.exchange(hardware, ticket, caller, session, what, arguments),
-                    reply,
-                );
-            }
-            Syscall::CreateSemaphore { target, value } => {
-                self.space.create_semaphore(caller, target, value)?;
-            }
-            Syscall::SemaphoreDown { semaphore } => {
-                let (node, taken) = self.space.semaphore_down(caller, semaphore)?;
+            Call::SemaphoreDown(c) => {
+                let (node, taken) = self.space.semaphore_down(caller, c.semaphore)?;
                 if !taken {
                     self.wait(Waiting::new(ticket, Why::Semaphore(node), u64::MAX))?;
-                    return Ok(false);
+                    return Ok(LATER);
                 }
             }
-            Syscall::SemaphoreUp { semaphore } => {
-                let node = self.space.semaphore_up(caller, semaphore)?;
+            Call::SemaphoreUp(c) => {
+                let node = self.space.semaphore_up(caller, c.semaphore)?;
                 self.wake_sleeper(node);
             }
-            Syscall::OpenModule {
-                modules,
-                target,
-                key,
-            } => {
-                let size = self.open_module(caller, modules, target, key)?;
-                reply.push(&[size]);
+            Call::OpenModule(c) => {
+                reply.push(&[self.open_module(caller, c.modules, c.target, c.key)?]);
             }
-            Syscall::SetPager {
-                activity,
-                gate,
-                address,
-                pages,
-            } => {
-                let activity = self.named(caller, activity)?;
-                return settle(
-                    self.set_pager(ticket, caller, activity, gate, (address, pages)),
-                    reply,
-                );
+            Call::SetPager(c) => return later(self.set_pager(ticket, caller, &c)),
+            Call::MapFrom(c) => return later(self.map_from(hardware, ticket, caller, &c)),
+            Call::Senders(c) => {
+                reply.push(&self.senders(ticket.caller, c.endpoint)?);
             }
-            Syscall::MapFrom {
-                activity,
-                memory,
-                address,
-                offset,
-                pages,
-                rights,
-            } => {
-                let activity = self.named(caller, activity)?;
-                let place = (address, offset, pages);
-                let target = (activity, memory);
-                return settle(
-                    self.map_from(hardware, ticket, caller, target, place, rights),
-                    reply,
-                );
-            }
-            Syscall::Senders { endpoint } => {
-                reply.push(&self.senders(ticket.caller, endpoint)?);
-            }
-            Syscall::Report { value } => self.report(ticket.caller, value)?,
-            Syscall::Query { selector } => {
-                let (_, object) = self.space.look(caller, selector)?;
+            Call::Report(c) => self.report(ticket.caller, c.value)?,
+            Call::Query(c) => {
+                let (_, object) = self.space.look(caller, c.selector)?;
                 self.query(&object, reply);
                 if let Object::Activity { holder } = object {
                     let number = self.number(HolderId(holder));
                     reply.push(&[number.ok_or(SyscallError::NoActivity)?.into()]);
                 }
             }
-            Syscall::Tell { activity, value } => {
-                let activity = self.named(caller, activity)?;
-                self.tell(ticket.caller, activity, value)?;
+            Call::Tell(c) => {
+                let activity = self.named(caller, c.activity)?;
+                self.tell(ticket.caller, activity, c.value)?;
             }
-            Syscall::Usage { selector } => {
-                match self.space.look(caller, selector)?.1 {
+            Call::Usage(c) => {
+                match self.space.look(caller, c.selector)?.1 {
                     Object::Tile(tile) => reply.push(&tile.used()),
                     Object::KernelMemory { least, given, .. } => reply.push(&[given - least]),
                     _ => reply,
@@ -691,18 +520,23 @@ impl System {
         &mut self,
         hardware: &mut impl Hardware,
         caller: HolderId,
-        (source, target): (u16, u16),
-        request: QuotaRequest,
-        terms: Terms,
+        c: &DeriveTile,
     ) -> Result<(), SyscallError> {
-        let (_, object) = self.space.look(caller, source)?;
+        let share = |value: u64| (value != SHARE).then_some(value);
+        let request = [c.endpoints, c.budget, c.rate, c.burst, c.tables].map(share);
+        let terms = Terms {
+            period: c.period,
+            priority: c.priority,
+            idle: c.idle != 0,
+        };
+        let (_, object) = self.space.look(caller, c.source)?;
         let Object::Tile(parent) = object else {
             return Err(SyscallError::WrongKind);
         };
         let index = self.tile_index(parent.tile)?;
         self.check_tile_request(index, &parent, &request)?;
         self.space
-            .derive_tile(caller, source, target, request, terms)?;
+            .derive_tile(caller, c.source, c.target, request, terms)?;
         self.update_bucket(hardware, index, parent.owner);
         Ok(())
     }
@@ -728,15 +562,10 @@ pub const fn label_caller(label: u64) -> (u16, u32) {
     (label as u16, (label >> 16) as u32)
 }
 
-/// Puts a reply that is there already into its place.
-fn settle(outcome: Result<Outcome, SyscallError>, reply: &mut Reply) -> Result<bool, SyscallError> {
-    Ok(match outcome? {
-        Outcome::Reply(made) => {
-            *reply = made;
-            true
-        }
-        Outcome::Later => false,
-    })
+/// A call that is answered later, if it could begin.
+#[inline(always)]
+fn later(begun: Result<(), SyscallError>) -> Result<bool, SyscallError> {
+    begun.map(|()| LATER)
 }
 
 /// A reply without results.

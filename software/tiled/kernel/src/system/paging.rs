@@ -9,11 +9,12 @@
 use super::making::Making;
 use super::requests::Then;
 use super::tiles::PAGE;
-use super::{Outcome, System, Ticket};
+use super::{System, Ticket};
 use crate::activity::State;
 use crate::hardware::{Hardware, Region};
 use alloc::boxed::Box;
-use bulkhead_abi::dtu::{Endpoint, NO_ENDPOINT, SendEndpoint, TILEMUX_ACTIVITY};
+use bulkhead_abi::dtu::{Endpoint, SendEndpoint, TILEMUX_ACTIVITY};
+use bulkhead_abi::syscall::arguments::{MapFrom, SetPager};
 use bulkhead_abi::syscall::{MAP_PAGES_MAX, MAP_WRITE, PAGED_PAGES_MAX, SEL_MEMORY, SyscallError};
 use bulkhead_abi::tilemux::{Request, table_pages};
 use bulkhead_capabilities::{HolderId, NodeId, Object};
@@ -29,18 +30,9 @@ pub(super) struct Paging {
     activity: u16,
     /// The activity's node and its birth.
     node: (NodeId, u64),
-    gate: u16,
-    address: u64,
-    pages: u64,
+    plan: SetPager,
     /// The mapping and the pages for tables, with their births.
     made: [Option<(NodeId, u64)>; 2],
-}
-
-impl Paging {
-    /// Nothing has been made for it.
-    pub fn has_not_begun(&self) -> bool {
-        self.made == [None; 2]
-    }
 }
 
 impl System {
@@ -52,16 +44,15 @@ impl System {
         &mut self,
         ticket: Ticket,
         caller: HolderId,
-        activity: u16,
-        gate: u16,
-        (address, pages): (u64, u64),
-    ) -> Result<Outcome, SyscallError> {
+        c: &SetPager,
+    ) -> Result<(), SyscallError> {
+        let activity = self.named(caller, c.activity)?;
         let target = self.created(activity)?;
         let node = target.node;
         if target.paged.is_some() {
             return Err(SyscallError::WrongState);
         }
-        if !address.is_multiple_of(PAGE) || !(1..=PAGED_PAGES_MAX).contains(&pages) {
+        if !c.address.is_multiple_of(PAGE) || !(1..=PAGED_PAGES_MAX).contains(&c.pages) {
             return Err(SyscallError::BadArgument);
         }
         let paging = Paging {
@@ -69,14 +60,12 @@ impl System {
             caller,
             activity,
             node: (node, self.space.birth(node)),
-            gate,
-            address,
-            pages,
+            plan: *c,
             made: [None; 2],
         };
         let making = Making::Pager(Box::new(paging));
-        self.jobs.make(ticket.level, making);
-        Ok(Outcome::Later)
+        self.make(ticket, making);
+        Ok(())
     }
 
     /// One step: what the range takes of the activity's quota, pages for its tables, the endpoint. Whether there is another one.
@@ -94,11 +83,11 @@ impl System {
         if target.paged.is_some() {
             return Err(SyscallError::WrongState);
         }
-        let needed = table_pages(p.pages * PAGE);
+        let needed = table_pages(p.plan.pages * PAGE);
         let [mapping, tables] = p.made;
         if mapping.is_none() {
             // What is made belongs to the client; it is removed again if something fails.
-            let range = (p.address / PAGE, p.pages);
+            let range = (p.plan.address / PAGE, p.plan.pages);
             let made = self
                 .space
                 .map(holder, SEL_MEMORY, holder, range, needed, NodeId::NONE)?;
@@ -116,36 +105,27 @@ impl System {
         let place = self.region(tables)?;
         let place = self.tiles[index].physical(place, true);
         let tables = place.ok_or(SyscallError::WrongState)?;
-        let (node, Object::Send { label, credits }) = self.space.look(p.caller, p.gate)? else {
+        let (node, Object::Send { label, credits }) = self.space.look(p.caller, p.plan.gate)?
+        else {
             return Err(SyscallError::WrongKind);
         };
         let (receive, place) = self.space.receiver(node).ok_or(SyscallError::WrongState)?;
         let endpoint = self.tiles[index].endpoints.find(1);
         let endpoint = endpoint.ok_or(SyscallError::NoEndpoint)?;
         self.space
-            .activate(p.caller, p.gate, holder, (endpoint, 1), None)?;
+            .activate(p.caller, p.plan.gate, holder, (endpoint, 1), None)?;
         self.tiles[index].endpoints.take(endpoint, 1);
-        let send = SendEndpoint {
-            activity: TILEMUX_ACTIVITY,
-            target_tile: place.0,
-            target_endpoint: place.1,
-            label,
-            credits,
-            credits_max: credits,
-            message_size: receive.slot_size,
-            credit_endpoint: NO_ENDPOINT,
-            reply: false,
-            epoch: 0,
-        };
+        let size = receive.slot_size;
+        let send = SendEndpoint::new(TILEMUX_ACTIVITY, place, label, credits, size);
         hardware.set_endpoint(self.tiles[index].id, endpoint, Endpoint::Send(send));
-        if let Some(target) = self.activities.get_mut(&p.activity) {
-            target.paged = Some((p.address, p.pages, endpoint));
+        if let Some(target) = self.activities.get_mut(p.activity) {
+            target.paged = Some((p.plan.address, p.plan.pages, endpoint));
         }
         let request = Request::SetPager {
             activity: p.activity,
             endpoint,
-            address: p.address,
-            pages: p.pages,
+            address: p.plan.address,
+            pages: p.plan.pages,
             tables,
             table_pages: needed,
         };
@@ -171,14 +151,21 @@ impl System {
         hardware: &mut impl Hardware,
         ticket: Ticket,
         caller: HolderId,
-        (activity, memory): (u16, u16),
-        (address, offset, pages): (u64, u64, u64),
-        rights: u8,
-    ) -> Result<Outcome, SyscallError> {
-        let target = self.activities.get(&activity);
+        c: &MapFrom,
+    ) -> Result<(), SyscallError> {
+        let activity = self.named(caller, c.activity)?;
+        let MapFrom {
+            memory,
+            address,
+            offset,
+            pages,
+            rights,
+            ..
+        } = *c;
+        let target = self.activities.get(activity);
         let target = target.ok_or(SyscallError::NoActivity)?;
         let (holder, index) = (target.holder, target.tile);
-        if !matches!(target.state, State::Created | State::Running) {
+        if !matches!(target.state(), State::Created | State::Running) {
             return Err(SyscallError::WrongState);
         }
         let (start, range, _) = target.paged.ok_or(SyscallError::WrongState)?;
@@ -232,15 +219,15 @@ impl System {
             rights,
         };
         self.ask_tile(hardware, activity, request, Then::Reply(ticket));
-        Ok(Outcome::Later)
+        Ok(())
     }
 
     /// The activity that runs and has its pager behind an endpoint of its tile's TileMux.
     pub(super) fn paged_by(&self, tile: usize, endpoint: u16) -> Option<u16> {
         let mut here = self.tiles[tile].activities.iter().copied();
         here.find(|id| {
-            self.activities.get(id).is_some_and(|a| {
-                a.paged.is_some_and(|(_, _, own)| own == endpoint) && a.state == State::Running
+            self.activities.get(*id).is_some_and(|a| {
+                a.paged.is_some_and(|(_, _, own)| own == endpoint) && a.state() == State::Running
             })
         })
     }

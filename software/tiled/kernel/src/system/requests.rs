@@ -6,9 +6,8 @@
 //! A TileMux is asked one thing at a time, in order.
 
 use super::{System, Ticket, done};
-use crate::activity::State;
+use crate::activity::{Activity, State, count};
 use crate::hardware::Hardware;
-use crate::tile::Tile;
 use bulkhead_abi::syscall::{StopCause, SyscallError};
 use bulkhead_abi::tilemux::{Request, TileMuxError};
 
@@ -17,43 +16,10 @@ use bulkhead_abi::tilemux::{Request, TileMuxError};
 pub const PATIENCE: u64 = 50_000_000;
 
 /// Notifications of a TileMux that cannot be true, beyond which its tile is lost. An honest one sends none.
-pub const LIES_MAX: u16 = 16;
+pub const LIES_MAX: i32 = 16;
 
 /// Bits of the number of a request that say which tile was asked.
 const TILE_BITS: u32 = 16;
-
-/// The tiles that must answer, in the order of their times: whoever was asked last has most of it left, for all have as long.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Due {
-    first: Option<u16>,
-    last: Option<u16>,
-}
-
-impl Due {
-    /// A tile that is not among them was asked.
-    fn push(&mut self, tiles: &mut [Tile], index: usize, until: u64) {
-        let own = Some(index as u16);
-        tiles[index].until = until;
-        tiles[index].due = (self.last, None);
-        match self.last.replace(index as u16) {
-            Some(last) => tiles[usize::from(last)].due.1 = own,
-            None => self.first = own,
-        }
-    }
-
-    /// A tile that is among them was answered for.
-    fn remove(&mut self, tiles: &mut [Tile], index: usize) {
-        let (before, behind) = core::mem::take(&mut tiles[index].due);
-        match before {
-            Some(before) => tiles[usize::from(before)].due.1 = behind,
-            None => self.first = behind,
-        }
-        match behind {
-            Some(behind) => tiles[usize::from(behind)].due.0 = before,
-            None => self.last = before,
-        }
-    }
-}
 
 /// What is to be done when a TileMux has answered.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +67,7 @@ impl System {
         request: Request,
         then: Then,
     ) {
-        let index = self.activities.get(&activity).map(|a| a.tile);
+        let index = self.activities.get(activity).map(|a| a.tile);
         match index {
             Some(index) => self.ask_tile_at(hardware, index, activity, request, then),
             None => self.resolved(hardware, 0, activity, then, Err(SyscallError::NoActivity)),
@@ -131,6 +97,7 @@ impl System {
             request,
             then,
         });
+        count(&mut self.mentions, activity, true);
         self.asking += 1;
         if tile.asked.len() == 1 {
             self.send_request(hardware, index);
@@ -139,7 +106,7 @@ impl System {
 
     /// Wakes an activity, unless it is about to be.
     pub(super) fn wake(&mut self, hardware: &mut impl Hardware, activity: u16) {
-        let Some(index) = self.activities.get(&activity).map(|a| a.tile) else {
+        let Some(index) = self.activities.get(activity).map(|a| a.tile) else {
             return;
         };
         let request = Request::Wake { activity };
@@ -156,8 +123,8 @@ impl System {
         };
         let first = *first;
         let until = hardware.time().saturating_add(PATIENCE);
-        self.due.push(&mut self.tiles, index, until);
-        let tile = &self.tiles[index];
+        tile.until = until;
+        self.due.insert((until, index as u16));
         if !hardware.request(tile.id, first.request, first.number) {
             self.lose(hardware, index);
         }
@@ -186,7 +153,8 @@ impl System {
             return;
         };
         self.asking -= 1;
-        self.due.remove(&mut self.tiles, index);
+        count(&mut self.mentions, asked.activity, false);
+        self.due.remove(&(tile.until, index as u16));
         self.send_request(hardware, index);
         let outcome = match answer {
             TileMuxError::None => Ok(()),
@@ -195,17 +163,13 @@ impl System {
         self.resolved(hardware, index, asked.activity, asked.then, outcome);
     }
 
-    /// Gives up tiles that have not answered in time. Returns when the next one's time ends.
+    /// Gives up a tile that has not answered in time, if there is one. Returns when the next one's time ends, or has ended.
     pub fn expire_tiles(&mut self, hardware: &mut impl Hardware) -> Option<u64> {
-        let now = hardware.time();
-        while let Some(index) = self.due.first.map(usize::from) {
-            let until = self.tiles[index].until;
-            if until > now {
-                return Some(until);
-            }
-            self.lose(hardware, index);
+        let (until, index) = *self.due.first()?;
+        if until <= hardware.time() {
+            self.lose(hardware, index.into());
         }
-        None
+        self.due.first().map(|next| next.0)
     }
 
     /// A notification of a tile that cannot be true.
@@ -233,23 +197,7 @@ impl System {
         let cause = StopCause::TileLost;
         for place in 0..self.tiles[index].activities.len() {
             let id = self.tiles[index].activities[place];
-            let Some(activity) = self.activities.get_mut(&id) else {
-                continue;
-            };
-            if matches!(activity.state, State::Creating | State::Stopped(_)) {
-                continue;
-            }
-            let revoked = activity.state == State::Stopping;
-            activity.state = State::Stopped(cause);
-            if activity.is_known {
-                activity.is_unsaid = true;
-                self.reports.push_back((id, cause));
-            }
-            if !revoked {
-                let node = activity.node;
-                let birth = self.space.birth(node);
-                self.jobs.end(activity.priority.into(), node, birth);
-            }
+            self.runs_no_more(id, cause);
         }
         self.fail_requests(hardware, index, SyscallError::TileLost);
     }
@@ -261,12 +209,12 @@ impl System {
         index: usize,
         error: SyscallError,
     ) {
-        let asked = core::mem::take(&mut self.tiles[index].asked);
-        if !asked.is_empty() {
-            self.due.remove(&mut self.tiles, index);
-        }
+        let tile = &mut self.tiles[index];
+        let asked = core::mem::take(&mut tile.asked);
+        self.due.remove(&(tile.until, index as u16));
         self.asking -= asked.len();
         for asked in asked.iter().copied() {
+            count(&mut self.mentions, asked.activity, false);
             self.resolved(hardware, index, asked.activity, asked.then, Err(error));
         }
     }
@@ -283,11 +231,9 @@ impl System {
             Then::Nothing => {}
             Then::Reply(ticket) => self.answer(ticket, outcome.map(|()| done())),
             Then::Started(ticket) => {
-                if let Some(target) = self.activities.get_mut(&activity)
-                    && target.state == State::Created
-                    && outcome.is_ok()
-                {
-                    target.state = State::Running;
+                let state = self.activities.get(activity).map(|a| a.state());
+                if state == Some(State::Created) && outcome.is_ok() {
+                    self.activities.set_state(activity, State::Running);
                 }
                 self.answer(ticket, outcome.map(|()| done()));
             }
@@ -295,16 +241,38 @@ impl System {
                 self.introduced(hardware, index, activity, creating, outcome)
             }
             Then::Stopped => {
-                if let Some(target) = self.activities.get_mut(&activity)
-                    && target.state == State::Stopping
-                {
-                    target.state = State::Stopped(StopCause::Killed);
-                    if target.is_known {
-                        target.is_unsaid = true;
-                        self.reports.push_back((activity, StopCause::Killed));
-                    }
+                let state = self.activities.get(activity).map(|a| a.state());
+                if state == Some(State::Stopping) {
+                    // It had ended by itself: TileMux has sent a notification, and the kernel hears the answer first.
+                    self.tiles[index].lies -= i32::from(outcome.is_err());
+                    self.stopped(activity, StopCause::Killed);
                 }
             }
+        }
+    }
+
+    /// An activity that ran has stopped, so its end begins, or goes on. Whether there is one that ran.
+    pub(super) fn runs_no_more(&mut self, id: u16, cause: StopCause) -> bool {
+        let found = self.activities.get(id);
+        let running = |a: &&Activity| !matches!(a.state(), State::Creating | State::Stopped(_));
+        let Some(activity) = found.filter(running) else {
+            return false;
+        };
+        let (state, level, node) = (activity.state(), activity.priority, activity.node);
+        self.stopped(id, cause);
+        // If it was faster than the kernel's request, the revocation goes on.
+        if state != State::Stopping {
+            self.jobs.end(level.into(), node, self.space.birth(node));
+        }
+        true
+    }
+
+    /// An activity runs no more: that is to be said, if anybody knows of it.
+    pub(super) fn stopped(&mut self, id: u16, cause: StopCause) {
+        self.activities.set_state(id, State::Stopped(cause));
+        if let Some(activity) = self.activities.get_mut(id).filter(|a| a.is_known) {
+            activity.is_unsaid = true;
+            self.reports.push_back((id, cause));
         }
     }
 }

@@ -13,33 +13,34 @@ use super::clearing::Clearing;
 use super::closing::Closing;
 use super::making::Making;
 use super::requests::Then;
-use super::{Outcome, System, Ticket, done};
-use crate::activity::{Activity, State};
+use super::{System, Ticket, done};
+use crate::activity::State;
 use crate::hardware::Hardware;
 use crate::load::Loading;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use bulkhead_abi::memory_map::PMP_WINDOWS;
 use bulkhead_abi::syscall::{PRIORITIES, StopCause, SyscallError};
 use bulkhead_abi::tilemux::Request;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Progress, Removed, Space};
-use bulkhead_common::payer::{Caller, PaidQueue};
+use bulkhead_common::payer::{Caller, Paid};
 
 /// What takes long.
 #[derive(Clone, Debug)]
 pub(super) enum Job {
     /// The revocation of this level; who waits for its end.
-    Revoke(Option<Ticket>),
+    Revoke(Waits),
     /// A revocation that has not begun: of which node, unless it is gone or going.
     Begin {
         /// Who waits.
-        ticket: Option<Ticket>,
+        waits: Waits,
         /// The node and its birth.
         node: (NodeId, u64),
         /// Only what depends on it goes.
         keep: bool,
     },
     /// Memory is being cleared for its new owner.
-    Clear(Clearing),
+    Clear(Box<Clearing>),
     /// TileMux is being loaded.
     Load {
         /// Who waits.
@@ -51,59 +52,64 @@ pub(super) enum Job {
     },
 }
 
+/// The caller that waits for the end of a revocation, and its answer then: success ([`SyscallError::None`]), or the error that made the
+/// revocation necessary.
+pub(super) type Waits = Option<(Ticket, SyscallError)>;
+
 /// The jobs of all priorities.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Jobs {
     running: [Option<Job>; PRIORITIES],
     /// Jobs that run or wait.
     count: usize,
-    /// What begins when that has ended.
-    waiting: [PaidQueue<Caller, Job>; PRIORITIES],
-    /// What is being made beside that, one after the other.
-    making: [PaidQueue<Caller, Making>; PRIORITIES],
+    /// The number of the last job: each has another one, and a later one has a larger one.
+    numbered: u64,
+    /// What begins when that has ended, by number.
+    waiting: [Paid<Caller, BTreeMap<u64, Job>>; PRIORITIES],
+    /// What is being made beside that, and what will be when that is done, by number.
+    made: [Option<Making>; PRIORITIES],
+    making: [Paid<Caller, BTreeMap<u64, Making>>; PRIORITIES],
     /// Whether it is the turn of what is being made.
     turn: [bool; PRIORITIES],
     /// What each revocation closes at the capability where it stands, and whom it wakes afterwards.
     pub(super) closing: [Closing; PRIORITIES],
-    /// Who ended in the last step; the next one gives its memory back, and its creator hears of it.
-    pub(super) dead: Option<Box<Activity>>,
+    /// Whose activity ended in the last step; he hears of it in the next one.
+    pub(super) heard: Option<u16>,
     /// Why the root manager ended.
     pub(super) root: Option<StopCause>,
 }
 
 impl Jobs {
-    pub(super) fn start(&mut self, level: usize, job: Job) {
+    fn next(&mut self) -> u64 {
         self.count += 1;
-        self.waiting[level].push_back(job);
+        self.numbered += 1;
+        self.numbered
+    }
+
+    pub(super) fn start(&mut self, level: usize, job: Job) -> u64 {
+        let number = self.next();
+        self.waiting[level].insert(number, job);
+        number
     }
 
     /// Something is to be made.
-    pub(super) fn make(&mut self, level: usize, making: Making) {
-        self.count += 1;
-        self.making[level].push_back(making);
+    pub(super) fn make(&mut self, level: usize, making: Making) -> u64 {
+        let number = self.next();
+        self.making[level].insert(number, making);
+        number
     }
 
-    /// An activity is no more: what it asked for and what has not begun is not done. What has begun ends by itself.
-    pub(super) fn forget(&mut self, id: u16, level: usize) {
-        let is_his = |ticket: &Ticket| ticket.caller == id;
-        let before = self.waiting[level].len() + self.making[level].len();
-        self.waiting[level].retain(|job| match job {
-            Job::Begin { ticket, .. } => !ticket.as_ref().is_some_and(is_his),
-            Job::Clear(clearing) => !is_his(clearing.ticket()),
-            _ => true,
-        });
-        self.making[level].retain(|making| match making {
-            Making::Place(ticket, ..) => !is_his(ticket),
-            Making::Pager(paging) => !(paging.has_not_begun() && is_his(&paging.ticket)),
-            _ => true,
-        });
-        self.count -= before - self.waiting[level].len() - self.making[level].len();
+    /// A job whose caller is no more is not done, if it has not begun. What has begun ends by itself.
+    pub(super) fn forget(&mut self, number: u64, level: usize) {
+        let job = self.waiting[level].remove(&number).is_some();
+        let making = self.making[level].remove(&number).is_some();
+        self.count -= usize::from(job || making);
     }
 
     /// An activity has stopped; what it has is to be revoked.
     pub(super) fn end(&mut self, level: usize, node: NodeId, birth: u64) {
         let begin = Job::Begin {
-            ticket: None,
+            waits: None,
             node: (node, birth),
             keep: false,
         };
@@ -132,8 +138,7 @@ impl System {
     }
 
     fn can_make(&self, level: usize) -> bool {
-        let first = self.jobs.making[level].front();
-        first.is_some()
+        self.jobs.made[level].is_some() || !self.jobs.making[level].is_empty()
     }
 
     /// Whether the revocation of a priority stands at an activity that is being stopped, or of which it is still to be said that it has stopped.
@@ -142,10 +147,10 @@ impl System {
             return false;
         };
         let activity = self.living_from(node);
-        let found = activity.and_then(|id| self.activities.get(&id));
+        let found = activity.and_then(|id| self.activities.get(id));
         // All that it had goes at once, so that nobody takes it for alive.
         let is_last = self.space.dependents(node, 1).next().is_none();
-        let waits = found.is_some_and(|a| a.state == State::Stopping || a.is_unsaid && is_last);
+        let waits = found.is_some_and(|a| a.state() == State::Stopping || a.is_unsaid && is_last);
         self.jobs.closing[level].is_idle() && waits
     }
 
@@ -155,28 +160,51 @@ impl System {
         ticket: Ticket,
         node: NodeId,
         keep: bool,
-    ) -> Result<Outcome, SyscallError> {
+    ) -> Result<(), SyscallError> {
         let level = ticket.level;
         if self.jobs.running[level].is_none() && self.jobs.waiting[level].is_empty() {
             // At once, so that from now on nothing can be derived from it.
             self.space.remove(level, node, keep)?;
             self.jobs.count += 1;
-            self.jobs.running[level] = Some(Job::Revoke(Some(ticket)));
+            self.jobs.running[level] = Some(Job::Revoke(Some((ticket, SyscallError::None))));
         } else {
             let begin = Job::Begin {
-                ticket: Some(ticket),
+                waits: Some((ticket, SyscallError::None)),
                 node: (node, self.space.birth(node)),
                 keep,
             };
-            self.jobs.start(level, begin);
+            self.later(ticket, begin);
         }
-        Ok(Outcome::Later)
+        Ok(())
     }
 
-    pub(super) fn stop(&mut self, ticket: Ticket, activity: u16) -> Result<Outcome, SyscallError> {
-        let found = self.activities.get(&activity);
-        let node = found.ok_or(SyscallError::NoActivity)?.node;
-        self.revoke(ticket, node, false)
+    /// A call becomes a job.
+    pub(super) fn later(&mut self, ticket: Ticket, job: Job) {
+        let number = self.jobs.start(ticket.level, job);
+        self.asks_for(ticket, number);
+    }
+
+    /// A call becomes something that is made.
+    pub(super) fn make(&mut self, ticket: Ticket, making: Making) {
+        let number = self.jobs.make(ticket.level, making);
+        self.asks_for(ticket, number);
+    }
+
+    fn asks_for(&mut self, ticket: Ticket, number: u64) {
+        if let Some(caller) = self.activities.get_mut(ticket.caller) {
+            caller.job = number;
+        }
+    }
+
+    pub(super) fn stop(
+        &mut self,
+        ticket: Ticket,
+        caller: HolderId,
+        activity: u16,
+    ) -> Result<(), SyscallError> {
+        let id = self.named(caller, activity)?;
+        let node = self.activities.get(id).map(|a| a.node);
+        self.revoke(ticket, node.ok_or(SyscallError::NoActivity)?, false)
     }
 
     /// Removes what was made by a call that cannot be completed: few nodes, none of which has reached the hardware.
@@ -190,18 +218,16 @@ impl System {
 
     /// Does one step of a job of a priority: of what runs and of what is being made in turn.
     pub fn step(&mut self, hardware: &mut impl Hardware, level: usize) {
-        if let Some(dead) = self.jobs.dead.take() {
-            // Perhaps somebody waits for just that.
-            self.deliver(dead.creator);
-            return;
+        if let Some(creator) = self.jobs.heard.take() {
+            return self.deliver(creator);
         }
         let turn = core::mem::take(&mut self.jobs.turn[level]);
         if self.can_make(level) && (turn || !self.can_run(level)) {
-            if let Some(making) = self.jobs.making[level].pop_front() {
-                match self.make_step(hardware, making) {
-                    Some(rest) => self.jobs.making[level].push_front(rest),
-                    None => self.jobs.count -= 1,
-                }
+            let made = self.jobs.made[level].take();
+            let next = || Some(self.jobs.making[level].pop_first()?.1);
+            if let Some(making) = made.or_else(next) {
+                self.jobs.made[level] = self.make_step(hardware, making);
+                self.jobs.count -= usize::from(self.jobs.made[level].is_none());
             }
             return;
         }
@@ -210,7 +236,8 @@ impl System {
             return;
         }
         let job = self.jobs.running[level].take();
-        let Some(job) = job.or_else(|| self.jobs.waiting[level].pop_front()) else {
+        let next = || Some(self.jobs.waiting[level].pop_first()?.1);
+        let Some(job) = job.or_else(next) else {
             return;
         };
         self.take_step(hardware, level, job);
@@ -221,13 +248,17 @@ impl System {
 
     fn take_step(&mut self, hardware: &mut impl Hardware, level: usize, job: Job) {
         match job {
-            Job::Begin { ticket, node, keep } => {
+            Job::Begin { waits, node, keep } => {
                 let (node, birth) = node;
                 let is_there = self.space.is(node, birth);
                 if is_there && self.space.remove(level, node, keep).is_ok() {
-                    self.jobs.running[level] = Some(Job::Revoke(ticket));
-                } else if let Some(ticket) = ticket {
-                    self.answer(ticket, Err(SyscallError::Revoked));
+                    self.jobs.running[level] = Some(Job::Revoke(waits));
+                } else if let Some((ticket, error)) = waits {
+                    let error = match error {
+                        SyscallError::None => SyscallError::Revoked,
+                        error => error,
+                    };
+                    self.answer(ticket, Err(error));
                 }
             }
             Job::Clear(mut clearing) => {
@@ -235,11 +266,11 @@ impl System {
                     self.jobs.running[level] = Some(Job::Clear(clearing));
                 }
             }
-            Job::Revoke(ticket) => {
+            Job::Revoke(waits) => {
                 if !self.revoke_step(hardware, level) {
-                    self.jobs.running[level] = Some(Job::Revoke(ticket));
-                } else if let Some(ticket) = ticket {
-                    self.answer(ticket, Ok(done()));
+                    self.jobs.running[level] = Some(Job::Revoke(waits));
+                } else if let Some((ticket, error)) = waits {
+                    self.answer(ticket, Err(error));
                 }
             }
             Job::Load {
@@ -318,16 +349,16 @@ impl System {
         let Some(activity) = self.living_from(node) else {
             return false;
         };
-        let target = self.activities.get_mut(&activity);
-        let Some(target) = target.filter(|a| !matches!(a.state, State::Stopped(_))) else {
+        let target = self.activities.get(activity);
+        let Some(target) = target.filter(|a| !matches!(a.state(), State::Stopped(_))) else {
             return false;
         };
-        target.state = State::Stopping;
         if target.node != node {
             // Its end begins with that of what it lives from.
             let (level, own) = (usize::from(target.priority), target.node);
             self.jobs.end(level, own, self.space.birth(own));
         }
+        self.activities.set_state(activity, State::Stopping);
         self.take_device(hardware, activity);
         let request = Request::Stop { activity };
         self.ask_tile(hardware, activity, request, Then::Stopped);
@@ -403,7 +434,7 @@ impl System {
         let (gate, _) = self.space.receiver(origin).filter(|_| is_send)?;
         let receiver = self.number(self.space.receiving(origin)?);
         let receiver = receiver.filter(|_| gate.senders == 0)?;
-        let state = self.activities.get(&receiver).map(|a| a.state);
+        let state = self.activities.get(receiver).map(|a| a.state());
         (state == Some(State::Running)).then_some(receiver)
     }
 }

@@ -5,28 +5,21 @@
 
 use super::System;
 use crate::activity::{Activity, State};
-use alloc::boxed::Box;
 use bulkhead_abi::syscall::SyscallError;
-use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_capabilities::HolderId;
 
 impl System {
     /// The number of the activity at a place among the holders.
     pub(super) fn number(&self, holder: HolderId) -> Option<u16> {
-        let number = self.numbers.get(usize::from(holder.0)).copied();
-        number.filter(|number| *number != KERNEL_ACTIVITY)
+        self.activities.at(holder).map(|activity| activity.id)
     }
 
     /// An activity is there.
-    pub(super) fn enter(&mut self, id: u16, activity: Box<Activity>) {
-        let place = usize::from(activity.holder.0);
-        // There is room for all places of holders.
-        while self.numbers.len() <= place && self.numbers.push(KERNEL_ACTIVITY).is_ok() {}
-        self.numbers[place] = id;
+    pub(super) fn enter(&mut self, activity: Activity) {
         let tile = &mut self.tiles[activity.tile];
         tile.budgets.extend(activity.cpu);
         tile.bucket_users[usize::from(activity.bucket)] += 1;
-        self.activities.insert(id, activity);
+        self.activities.insert(activity);
     }
 
     /// An activity that is being made can be looked for by its name and on its tile. Its creator makes no other one before it has this.
@@ -45,15 +38,9 @@ impl System {
     }
 
     /// An activity is not there any more.
-    pub(super) fn leave(&mut self, id: u16) -> Option<Box<Activity>> {
-        let activity = self.activities.remove(&id)?;
-        if activity.is_listed {
-            self.activities.unlist(&activity);
-            self.tiles[activity.tile]
-                .activities
-                .retain(|other| *other != id);
-        }
-        self.numbers[usize::from(activity.holder.0)] = KERNEL_ACTIVITY;
+    pub(super) fn leave(&mut self, id: u16) -> Option<Activity> {
+        self.unlist(id);
+        let activity = self.activities.remove(id)?;
         let tile = &mut self.tiles[activity.tile];
         tile.budgets.retain(|owner| Some(*owner) != activity.cpu);
         tile.bucket_users[usize::from(activity.bucket)] -= 1;
@@ -64,7 +51,7 @@ impl System {
     pub(super) fn named(&mut self, caller: HolderId, selector: u16) -> Result<u16, SyscallError> {
         let holder = self.space.activity(caller, selector)?;
         let number = self.number(holder).ok_or(SyscallError::NoActivity)?;
-        match self.activities.get(&number).map(|a| a.state) {
+        match self.activities.get(number).map(|a| a.state()) {
             Some(State::Creating) => Err(SyscallError::Busy),
             _ => Ok(number),
         }

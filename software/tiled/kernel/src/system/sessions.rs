@@ -7,10 +7,13 @@
 //! server does, and hears at once if the server is gone.
 
 use super::waiting::{self, Waiting, Why};
-use super::{Outcome, Reply, System, Ticket, done};
+use super::{Reply, System, Ticket, done};
+use crate::activity::count;
 use crate::hardware::Hardware;
 use crate::post;
+use bulkhead_abi::syscall::arguments::{Exchange, OpenSession};
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Event, ServerRequest, SyscallError};
+use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
 use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Notice, Object, Removed};
 
 /// A question waits for so many nanoseconds at most, from its asking on.
@@ -18,21 +21,33 @@ pub const PATIENCE: u64 = 50_000_000;
 
 /// Questions that are taken back at most in one piece of work, if a server cannot be asked.
 const REFUSED_MAX: u32 = 4;
-/// The first word of a notice that a session was closed; the second is the server's number for it.
+/// The first word of a notice that a session was closed; the second is the server's number for it, the third that of the activity which had it.
 const CLOSED: u64 = u64::MAX;
 
-/// Who wants to know.
+/// The call that a server is asked for.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
-    /// Opens a session: selectors of service and session.
-    Open { service: u16, target: u16 },
-    /// Exchanges capabilities: selector of the session, does the client delegate, its first selector, how many.
-    Exchange {
-        session: u16,
-        delegate: bool,
-        own: u16,
-        count: u16,
-    },
+    Open(OpenSession),
+    /// And the server's number of the session.
+    Exchange(Exchange, u64),
+}
+
+impl Purpose {
+    /// What the server hears of who calls.
+    fn request(&self, activity: u16) -> ServerRequest {
+        match *self {
+            Purpose::Open(c) => ServerRequest::Open {
+                argument: c.argument,
+                activity,
+            },
+            Purpose::Exchange(c, ident) => ServerRequest::Exchange {
+                ident,
+                delegate: u8::from(c.delegate != 0),
+                count: c.count,
+                arguments: [c.argument0, c.argument1, c.argument2],
+            },
+        }
+    }
 }
 
 /// A question to a server.
@@ -40,7 +55,6 @@ enum Purpose {
 pub(crate) struct Question {
     number: u64,
     purpose: Purpose,
-    request: ServerRequest,
 }
 
 impl System {
@@ -59,7 +73,7 @@ impl System {
             return Err(SyscallError::WrongState);
         }
         let node = self.space.create_service(caller, gate, target)?;
-        let offered = match self.activities.get(&id).map(|a| (a.creator, a.selector)) {
+        let offered = match self.activities.get(id).map(|a| (a.creator, a.selector)) {
             Some((creator, selector)) => {
                 let words = post::ended(selector, id, None, Event::Service(target));
                 self.notify(creator, caller, Some(node), words)
@@ -90,20 +104,15 @@ impl System {
         service: NodeId,
         ticket: Ticket,
         purpose: Purpose,
-        request: ServerRequest,
-    ) -> Result<Outcome, SyscallError> {
+    ) -> Result<(), SyscallError> {
         self.space.offer(service).ok_or(SyscallError::Gone)?;
         let until = hardware.time().saturating_add(PATIENCE);
         let number = self.number_for(service);
-        let question = Question {
-            number,
-            purpose,
-            request,
-        };
+        let question = Question { number, purpose };
         self.wait(Waiting::new(ticket, Why::Server(service, question), until))?;
         self.questions += 1;
         self.ask_next(hardware, service);
-        Ok(Outcome::Later)
+        Ok(())
     }
 
     pub(super) fn open_session(
@@ -111,18 +120,11 @@ impl System {
         hardware: &mut impl Hardware,
         ticket: Ticket,
         caller: HolderId,
-        service: u16,
-        target: u16,
-        argument: u64,
-    ) -> Result<Outcome, SyscallError> {
-        let node = self.space.service(caller, service)?;
-        self.space.is_free(caller, target)?;
-        let request = ServerRequest::Open {
-            argument,
-            activity: ticket.caller,
-        };
-        let purpose = Purpose::Open { service, target };
-        self.ask(hardware, node, ticket, purpose, request)
+        c: &OpenSession,
+    ) -> Result<(), SyscallError> {
+        let node = self.space.service(caller, c.service)?;
+        self.space.is_free(caller, c.target)?;
+        self.ask(hardware, node, ticket, Purpose::Open(*c))
     }
 
     pub(super) fn exchange(
@@ -130,27 +132,13 @@ impl System {
         hardware: &mut impl Hardware,
         ticket: Ticket,
         caller: HolderId,
-        session: u16,
-        (delegate, own, count): (bool, u16, u16),
-        arguments: [u64; 3],
-    ) -> Result<Outcome, SyscallError> {
-        let (service, ident) = self.space.session(caller, session)?;
-        if count > EXCHANGE_MAX {
+        c: &Exchange,
+    ) -> Result<(), SyscallError> {
+        let (service, ident) = self.space.session(caller, c.session)?;
+        if c.count > EXCHANGE_MAX {
             return Err(SyscallError::BadArgument);
         }
-        let request = ServerRequest::Exchange {
-            ident,
-            delegate: delegate.into(),
-            count,
-            arguments,
-        };
-        let purpose = Purpose::Exchange {
-            session,
-            delegate,
-            own,
-            count,
-        };
-        self.ask(hardware, service, ticket, purpose, request)
+        self.ask(hardware, service, ticket, Purpose::Exchange(*c, ident))
     }
 
     /// Asks a server that is free its next question: that of the highest priority; then what it has not heard of closed sessions.
@@ -163,11 +151,11 @@ impl System {
                 return;
             }
             let client = waiting::first(&offer.waiting);
-            let question = client.and_then(|id| self.question_of(id));
+            let question = client.and_then(|id| Some((id, self.question_of(id)?)));
             let sent = match question {
-                Some(Question {
-                    number, request, ..
-                }) => self.send(hardware, service, number, request),
+                Some((id, Question { number, purpose })) => {
+                    self.send(hardware, service, number, purpose.request(id))
+                }
                 None => {
                     let mut closed = offer.closed;
                     let Some(words) = self.space.hear(&mut closed) else {
@@ -192,7 +180,7 @@ impl System {
 
     /// What somebody asks a server.
     fn question_of(&self, client: u16) -> Option<Question> {
-        match self.activities.get(&client)?.waits?.why {
+        match self.activities.get(client)?.waits?.why {
             Why::Server(_, question) => Some(question),
             _ => None,
         }
@@ -239,7 +227,7 @@ impl System {
         if let Some(waiting) = client.and_then(|id| self.wait_no_more(id))
             && let Why::Server(_, question) = waiting.why
         {
-            let outcome = self.agreed(service, waiting.ticket, &question, words);
+            let outcome = self.agreed(service, waiting.ticket, question.purpose, words);
             agreed = outcome.is_ok();
             self.answer(waiting.ticket, outcome);
         }
@@ -262,7 +250,7 @@ impl System {
         &mut self,
         service: NodeId,
         ticket: Ticket,
-        question: &Question,
+        purpose: Purpose,
         words: &[u64],
     ) -> Result<Reply, SyscallError> {
         let word = |index: usize| words.get(index).copied().unwrap_or(0);
@@ -271,36 +259,26 @@ impl System {
         }
         let client = self.holder(ticket)?;
         let mut reply = done();
-        match question.purpose {
-            Purpose::Open {
-                service: selector,
-                target,
-            } => {
+        match purpose {
+            Purpose::Open(c) => {
                 // The client may have put something else there meanwhile.
-                if self.space.service(client, selector)? != service {
+                if self.space.service(client, c.service)? != service {
                     return Err(SyscallError::Gone);
                 }
                 self.space
-                    .create_session(client, selector, target, word(1))?;
+                    .create_session(client, c.service, c.target, word(1))?;
             }
-            Purpose::Exchange {
-                session,
-                delegate,
-                own,
-                count,
-            } => {
+            Purpose::Exchange(c, ident) => {
                 // Nor has anybody ended the session.
-                let (of, ident) = self.space.session(client, session)?;
-                let is_it = |request: &ServerRequest| matches!(request, ServerRequest::Exchange { ident: asked, .. } if *asked == ident);
-                if of != service || !is_it(&question.request) {
+                if self.space.session(client, c.session)? != (service, ident) {
                     return Err(SyscallError::Gone);
                 }
                 let server = self.space.holder_of(service);
                 let theirs = u16::try_from(word(1)).map_err(|_| SyscallError::Refused)?;
-                let count = word(2).min(count.into()) as u16;
-                let (from, to) = match delegate {
-                    true => ((client, own), (server, theirs)),
-                    false => ((server, theirs), (client, own)),
+                let count = word(2).min(c.count.into()) as u16;
+                let (from, to) = match c.delegate {
+                    0 => ((server, theirs), (client, c.own)),
+                    _ => ((client, c.own), (server, theirs)),
                 };
                 self.space.check_copies(client, from, to, count)?;
                 for i in 0..count {
@@ -323,7 +301,9 @@ impl System {
         let Some(service) = removed.origin.map(|s| self.space.owner(s)) else {
             return;
         };
-        let words = [CLOSED, ident, 0, 0, 0, 0];
+        // A server may know its client by his number; what number the server chose for the session says nothing.
+        let client = self.number(removed.holder).unwrap_or(KERNEL_ACTIVITY);
+        let words = [CLOSED, ident, client.into(), 0, 0, 0];
         let Some(mut closed) = self.space.offer(service).map(|offer| offer.closed) else {
             return;
         };
@@ -336,9 +316,7 @@ impl System {
             if let Some(offer) = self.space.offer(service) {
                 offer.closed = closed;
             }
-            if let Some(count) = self.mentions.get_mut(ident as usize) {
-                *count = count.saturating_add(1);
-            }
+            count(&mut self.mentions, client, true);
             self.ask_next(hardware, service);
         }
     }
@@ -350,26 +328,71 @@ impl System {
             return self.closing_heard(&notice.words);
         }
         let hearer = self.number(removed.holder);
-        if let Some(hearer) = hearer.and_then(|id| self.activities.quiet(id)) {
-            hearer.post.notices.removed(notice);
+        if let Some(post) = hearer.and_then(|id| self.activities.post(id)) {
+            post.notices.removed(notice);
         }
     }
 
     /// A server hears of a closed session, or is no more.
     fn closing_heard(&mut self, words: &[u64; NOTICE_WORDS]) {
         self.questions -= 1;
-        if let Some(count) = self.mentions.get_mut(words[1] as usize) {
-            // A place that was full once stays so: its number is not used again.
-            if *count < u8::MAX {
-                *count = count.saturating_sub(1);
-            }
-        }
+        count(&mut self.mentions, words[2] as u16, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::activity::count;
+    use crate::system::NUMBERS_END;
+    use crate::tests::sessions::served;
+    use crate::tests::{boot, finish, later};
+    use bulkhead_abi::syscall::{StopCause, Syscall};
+
+    /// Before, a number that servers were to hear of 255 times was never used again; with all numbers the kernel would have looked for ever.
+    #[test]
+    fn numbers_come_back_however_often_servers_were_to_hear_of_them() {
+        let (mut system, _) = boot();
+        let next = system.next_activity;
+        (0..1000).for_each(|_| count(&mut system.mentions, next, true));
+        assert_eq!(system.number_for_new().map(|new| new.0), Some(next + 1));
+        (0..1000).for_each(|_| count(&mut system.mentions, next, false));
+        system.next_activity = next;
+        assert_eq!(system.number_for_new().map(|new| new.0), Some(next));
+        (0..NUMBERS_END).for_each(|id| count(&mut system.mentions, id, true));
+        assert_eq!(system.number_for_new(), None);
+        (0..NUMBERS_END).for_each(|id| count(&mut system.mentions, id, false));
+        assert!(system.number_for_new().is_some());
     }
 
-    /// Whether a server or a TileMux is still to hear of an activity of this number, so that the number must not be used again.
-    pub(super) fn is_mentioned(&self, id: u16) -> bool {
-        let mut asked = self.tiles.iter().flat_map(|t| t.asked.iter());
-        self.mentions.get(usize::from(id)).is_some_and(|n| *n > 0)
-            || asked.any(|asked| asked.activity == id)
+    /// The server chooses what it calls its sessions. Before, it chose numbers of activities that come next, and whoever created one waited
+    /// until the kernel had found another.
+    #[test]
+    fn only_its_own_sessions_keep_the_number_of_an_activity_that_is_gone() {
+        let (mut system, mut chip, client, _) = served();
+        let next = system.next_activity;
+        for session in 0..8 {
+            let open = Syscall::OpenSession {
+                service: 30,
+                target: 100 + session,
+                argument: 0,
+            };
+            assert_eq!(later(&mut system, &mut chip, client, open), Ok(None));
+            let (.., number) = chip.asked.last().cloned().unwrap();
+            system.answered(&mut chip, number, &[0, (next + session).into()]);
+            while system.take_reply().is_some() {}
+        }
+        system.notified(&mut chip, 2, client, StopCause::Exit(0));
+        finish(&mut system, &mut chip);
+        // The server hears of one of them.
+        assert!(system.has_questions() && system.activity(client).is_none());
+        assert_eq!(system.number_for_new().map(|new| new.0), Some(next));
+        system.next_activity = client;
+        assert_ne!(system.number_for_new().map(|new| new.0), Some(client));
+        while system.has_questions() {
+            let (.., number) = chip.asked.last().cloned().unwrap();
+            system.answered(&mut chip, number, &[0]);
+        }
+        system.next_activity = client;
+        assert_eq!(system.number_for_new().map(|new| new.0), Some(client));
     }
 }

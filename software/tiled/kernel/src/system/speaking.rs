@@ -19,35 +19,30 @@ pub enum Heard {
 impl Activities {
     /// An activity says a word to who created it.
     pub fn say(&mut self, id: u16, topic: usize, word: u64) {
-        let Some(activity) = self.quiet(id) else {
-            return;
-        };
-        activity.post.said.put(topic, word);
-        let creator = activity.creator;
-        self.speak(creator, id);
+        let creator = self.get(id).map(|activity| activity.creator);
+        if let (Some(creator), Some(post)) = (creator, self.post(id)) {
+            post.said.put(topic, word);
+            self.speak(creator, id);
+        }
     }
 
     /// An activity stands last in the list of its creator, unless it is there already.
     fn speak(&mut self, creator: u16, id: u16) {
-        let Some(listener) = self.get(&creator) else {
+        let Some((first, last)) = self.post(creator).map(|post| post.speakers) else {
             return;
         };
-        let (first, last) = listener.post.speakers;
-        let Some(activity) = self.quiet(id) else {
+        let Some(post) = self.post(id).filter(|post| post.neighbours.is_none()) else {
             return;
         };
-        if activity.post.neighbours.is_some() {
-            return;
-        }
-        activity.post.neighbours = Some((last, 0));
+        post.neighbours = Some((last, 0));
         self.neighbour(last, |(_, after)| *after = id);
-        if let Some(listener) = self.quiet(creator) {
-            listener.post.speakers = (if first == 0 { id } else { first }, id);
+        if let Some(listener) = self.post(creator) {
+            listener.speakers = (if first == 0 { id } else { first }, id);
         }
     }
 
     fn neighbour(&mut self, id: u16, change: impl FnOnce(&mut (u16, u16))) {
-        let found = self.quiet(id).and_then(|a| a.post.neighbours.as_mut());
+        let found = self.post(id).and_then(|post| post.neighbours.as_mut());
         if let Some(neighbours) = found {
             change(neighbours);
         }
@@ -55,17 +50,15 @@ impl Activities {
 
     /// An activity has nothing to say any more.
     pub fn hush(&mut self, id: u16) {
-        let Some(activity) = self.quiet(id) else {
-            return;
-        };
-        let creator = activity.creator;
-        let Some((before, after)) = activity.post.neighbours.take() else {
+        let creator = self.get(id).map_or(0, |activity| activity.creator);
+        let neighbours = self.post(id).and_then(|post| post.neighbours.take());
+        let Some((before, after)) = neighbours else {
             return;
         };
         self.neighbour(before, |(_, next)| *next = after);
         self.neighbour(after, |(previous, _)| *previous = before);
-        if let Some(listener) = self.quiet(creator) {
-            let (first, last) = &mut listener.post.speakers;
+        if let Some(listener) = self.post(creator) {
+            let (first, last) = &mut listener.speakers;
             if *first == id {
                 *first = after;
             }
@@ -79,7 +72,7 @@ impl Activities {
     /// have their turns, and so have all who say something.
     pub fn hear(&mut self, id: u16) -> Option<Heard> {
         for _ in 0..3 {
-            let post = &mut self.quiet(id)?.post;
+            let post = self.post(id)?;
             post.turn = (post.turn + 1) % 3;
             let heard = match post.turn {
                 0 => post.told.take().map(Heard::Told),
@@ -97,8 +90,8 @@ impl Activities {
     }
 
     fn listen(&mut self, creator: u16, speaker: u16) -> Option<Heard> {
-        let activity = self.quiet(speaker)?;
-        let (selector, said) = (activity.selector, &mut activity.post.said);
+        let selector = self.get(speaker)?.selector;
+        let said = &mut self.post(speaker)?.said;
         let (word, more) = (said.take(), !said.is_empty());
         self.hush(speaker);
         if more {
@@ -109,7 +102,7 @@ impl Activities {
 
     /// What is not heard yet: for the books.
     pub fn unheard(&self) -> usize {
-        let posts = self.values().map(|activity| &activity.post);
+        let posts = self.living().map(|(_, post)| post);
         posts
             .map(|post| {
                 let words = [!post.told.is_empty(), !post.said.is_empty()];

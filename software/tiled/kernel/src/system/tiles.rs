@@ -3,7 +3,7 @@
 //! Why it exists: a tile that nobody configured stays dark. What it deliberately does not know: which activities come.
 
 use super::making::{Lighting, Making};
-use super::{Outcome, System, Ticket};
+use super::{System, Ticket};
 use crate::hardware::{Hardware, Region};
 use crate::tile::Tile;
 use alloc::boxed::Box;
@@ -13,6 +13,7 @@ use bulkhead_abi::dtu::{
     TILEMUX_ACTIVITY, TLB_READ, TLB_WRITE, UNLIMITED_CREDITS,
 };
 use bulkhead_abi::memory_map::PMP_WINDOW_SIZE;
+use bulkhead_abi::syscall::arguments::ConfigureTile;
 use bulkhead_abi::syscall::{MAP_READ, SyscallError, module_key};
 use bulkhead_abi::tilemux::{
     KERNEL_ACTIVITY, NOTIFY_ENDPOINT, PRINT_ENDPOINT, PRINT_REPLY, PRINT_REPLY_SLOT,
@@ -42,9 +43,9 @@ impl System {
         hardware: &mut impl Hardware,
         ticket: Ticket,
         caller: HolderId,
-        (tile, memory): (u16, u16),
-        tables: u64,
-    ) -> Result<Outcome, SyscallError> {
+        c: &ConfigureTile,
+    ) -> Result<(), SyscallError> {
+        let (tile, memory, tables) = (c.tile, c.memory, c.tables);
         let Object::Tile(object) = self.space.look(caller, tile)?.1 else {
             return Err(SyscallError::WrongKind);
         };
@@ -62,7 +63,7 @@ impl System {
         let window = window.ok_or(SyscallError::NoWindow)?;
         let aligned = region.base.is_multiple_of(PAGE) && region.size.is_multiple_of(PAGE);
         // What can only be read is no place for TileMux and page tables; and only who started TileMux takes one window more.
-        let more = target.is_lit && tables == 0 && self.may_give_tables(index, caller);
+        let more = target.is_lit && tables == 0 && self.is_in_charge(index, caller);
         // What shows there already takes no window: an application has nothing else, and leaves them to managers.
         let right =
             target.physical(region, false).is_none() && (range.rights == 7 || read_only && more);
@@ -71,7 +72,7 @@ impl System {
         }
         let tables = tables.checked_mul(PAGE).ok_or(SyscallError::NoMemory)?;
         let program = match target.is_lit {
-            true if tables > 0 && !self.may_give_tables(index, caller) => {
+            true if tables > 0 && !self.is_in_charge(index, caller) => {
                 return Err(SyscallError::BadArgument);
             }
             true => None,
@@ -109,14 +110,15 @@ impl System {
         };
         self.jobs
             .make(ticket.level, Making::Tile(Box::new(lighting)));
-        Ok(Outcome::Later)
+        Ok(())
     }
 
-    /// Whether an activity may give memory for page tables of a tile: who started its TileMux, and the root manager where the
-    /// kernel did.
-    fn may_give_tables(&self, index: usize, caller: HolderId) -> bool {
+    /// Whether an activity may give away a tile's device, and memory for its page tables: who started its TileMux, and the root manager where
+    /// the kernel did.
+    pub(super) fn is_in_charge(&self, index: usize, caller: HolderId) -> bool {
         let lit_by = self.tiles[index].lit_by;
-        let is_root = |id: u16| self.activities[&id].creator == KERNEL_ACTIVITY;
+        let creator = |id: u16| self.activities.get(id).map(|a| a.creator);
+        let is_root = |id: u16| creator(id) == Some(KERNEL_ACTIVITY);
         lit_by == caller || lit_by == Space::KERNEL && self.number(caller).is_some_and(is_root)
     }
 
@@ -152,28 +154,24 @@ impl System {
     ) -> bool {
         let tile = &self.tiles[index];
         let send = |endpoint: u16, credits: u8, message_size: u16| {
-            Endpoint::Send(SendEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                target_tile: self.kernel.tile,
-                target_endpoint: endpoint,
-                label: tile.id.into(),
+            let to = (self.kernel.tile, endpoint);
+            let label = tile.id.into();
+            Endpoint::Send(SendEndpoint::new(
+                TILEMUX_ACTIVITY,
+                to,
+                label,
                 credits,
-                credits_max: credits,
                 message_size,
-                credit_endpoint: NO_ENDPOINT,
-                reply: false,
-                epoch: 0,
-            })
+            ))
         };
-        let receive = |reply_endpoints: u16, buffer: u64, slot_size: u16, slots: u8| {
-            Endpoint::Receive(ReceiveEndpoint {
-                activity: TILEMUX_ACTIVITY,
-                reply_endpoints,
+        let receive = |replies: u16, buffer: u64, slot_size: u16, slots: u8| {
+            let slots = (slot_size, slots);
+            Endpoint::Receive(ReceiveEndpoint::new(
+                TILEMUX_ACTIVITY,
                 buffer,
-                slot_size,
                 slots,
-                ..ReceiveEndpoint::default()
-            })
+                replies,
+            ))
         };
         let prints = self.kernel.prints + (index / TILE_GROUP) as u16;
         let notifications = self.kernel.notifications;
@@ -349,7 +347,7 @@ pub(super) struct Regulated {
 }
 
 /// A memory endpoint onto a region.
-pub(super) fn memory_endpoint(activity: u16, region: Region, rights: u8) -> Endpoint {
+pub fn memory_endpoint(activity: u16, region: Region, rights: u8) -> Endpoint {
     Endpoint::Memory(MemoryEndpoint {
         activity,
         target_tile: region.tile,

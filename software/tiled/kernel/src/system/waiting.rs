@@ -46,14 +46,14 @@ impl Waiting {
 
 impl Activities {
     fn waiting(&mut self, id: u16) -> Option<&mut Waiting> {
-        self.quiet(id)?.waits.as_mut()
+        self.get_mut(id)?.waits.as_mut()
     }
 
     /// Somebody who waits stands last in the line of his priority.
     pub(crate) fn line_up(&mut self, line: &mut Line, waiting: Waiting) {
         let (id, level) = (waiting.ticket.caller, waiting.ticket.level % PRIORITIES);
         let last = line.last[level];
-        if let Some(activity) = self.quiet(id) {
+        if let Some(activity) = self.get_mut(id) {
             activity.waits = Some(Waiting {
                 neighbours: (last, 0),
                 ..waiting
@@ -68,7 +68,7 @@ impl Activities {
 
     /// Somebody leaves the line, wherever he stands, and waits no more.
     pub(crate) fn step_out(&mut self, line: &mut Line, id: u16) -> Option<Waiting> {
-        let waiting = self.quiet(id)?.waits.take()?;
+        let waiting = self.get_mut(id)?.waits.take()?;
         let (level, (before, behind)) = (waiting.ticket.level % PRIORITIES, waiting.neighbours);
         match self.waiting(before) {
             Some(other) => other.neighbours.1 = behind,

@@ -32,7 +32,7 @@ fn the_root_manager_is_loaded_and_started() {
         bytes(manager.region.base + PROGRAM_BASE - ENVIRONMENT_BASE, 7),
         b"manager"
     );
-    assert_eq!(manager.state, State::Running);
+    assert_eq!(manager.state(), State::Running);
     assert!(matches!(
         chip.endpoints[&(1, REQUEST_ENDPOINT)],
         Endpoint::Receive(_)
@@ -550,6 +550,27 @@ fn page_tables_are_out_of_reach_and_limited() {
         call(&mut system, &mut chip, id, module),
         Err(SyscallError::NoCapability)
     );
+}
+
+/// However many wait until the same moment, one of them is answered in a piece of work: before, a call in a higher priority waited for all.
+#[test]
+fn those_who_wait_until_one_moment_are_answered_one_by_one() {
+    let (mut system, mut chip) = boot();
+    let ids = [APP, 200, 300].map(|at| create(&mut system, &mut chip, at, SEL_TILES + 2));
+    for id in ids {
+        let wait = Syscall::WaitEvent { until: 500 };
+        assert_eq!(later(&mut system, &mut chip, id, wait), Ok(None));
+    }
+    for (left, id) in ids.into_iter().enumerate() {
+        let next = system.expire(500);
+        assert_eq!(next, (left < 2).then_some(500));
+        let (who, reply) = system.take_reply().expect("an answer");
+        assert_eq!(
+            (who.caller, words(&reply)),
+            (id, Err(SyscallError::Timeout))
+        );
+        assert!(system.take_reply().is_none());
+    }
 }
 
 #[test]

@@ -40,9 +40,9 @@ const ASKED: u32 = 4;
 pub const REVOCATION: Bound = bound(2 * REVOKE_STEPS + 4, 3);
 /// A step of clearing memory.
 pub const CLEARING: Bound = bound(LOOKUP, 1);
-/// A step of making an activity or a window: a part is made; or all are thrown away again, of which an activity has eight, and a window is
+/// A step of making an activity or a window: a part is made; or what there is of a window is thrown away again, of which there are three, and it is
 /// closed.
-pub const MAKING: Bound = bound(8 * UNDONE + CUT_STEPS + LOOKUP, 2);
+pub const MAKING: Bound = bound(3 * UNDONE + CUT_STEPS + LOOKUP, 2);
 /// What a server agreed to: every capability is checked, and then copied; then the server is asked its next question.
 pub const AGREEMENT: Bound = bound(
     EXCHANGE_MAX as u32 * 2 * COPY + 4 * LOOKUP + ASKED * REVOKE_STEPS,

@@ -3,7 +3,7 @@
 use super::*;
 use bulkhead_abi::memory_map::NETWORK_CARD_BASE;
 use bulkhead_abi::network::CARD_ADDRESS;
-use bulkhead_abi::syscall::StopCause;
+use bulkhead_abi::syscall::{SEL_MEMORY, SEL_TILE, StopCause};
 
 /// A receive gate of the manager, active for an activity at APP; gives its endpoint.
 fn interrupt_gate(system: &mut System, chip: &mut Chip) -> u16 {
@@ -89,6 +89,77 @@ fn whoever_ends_loses_the_device_before_his_memory() {
         let refused = call(&mut system, &mut chip, 1, request);
         assert_eq!(refused, Err(SyscallError::NotReceiver));
     }
+}
+
+/// An application on a driver's tile has a capability for the tile, and makes an activity of its own. Before, it got the device when the driver
+/// had ended, and the driver never came back.
+#[test]
+fn a_device_is_given_by_whoever_is_in_charge_of_its_tile() {
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    for request in [
+        Syscall::CutMemory {
+            source: 99,
+            target: 201,
+            size: 1 << 16,
+        },
+        Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: 202,
+            bytes: 1 << 16,
+        },
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    let neighbour = creation(200, SEL_TILES + 2, 0);
+    let neighbour = call(&mut system, &mut chip, 1, neighbour).unwrap()[0] as u16;
+    start(&mut system, &mut chip, 200);
+    let (kid, piece, gate) = (20, 21, 22);
+    let made = Syscall::CreateActivity {
+        target: kid,
+        tile: SEL_TILE,
+        purse: SEL_KERNEL_MEMORY,
+        memory: piece,
+        reply: 0,
+        priority: 0,
+        tile_priority: 0,
+        name: Name::new("kid").unwrap(),
+    };
+    let active = Syscall::Activate {
+        gate,
+        activity: kid,
+        memory: piece,
+        offset: 0x1000,
+        replies: 0,
+        endpoint: ANY_ENDPOINT,
+    };
+    for request in [
+        Syscall::CutMemory {
+            source: SEL_MEMORY,
+            target: piece,
+            size: 0x8000,
+        },
+        made,
+        Syscall::CreateReceive {
+            target: gate,
+            slots: 2,
+            slot_size: 64,
+        },
+    ] {
+        call(&mut system, &mut chip, neighbour, request).unwrap();
+    }
+    let endpoint = call(&mut system, &mut chip, neighbour, active).unwrap()[0] as u16;
+    let take = Syscall::GiveDevice {
+        tile: SEL_TILE,
+        activity: kid,
+        endpoint,
+        address: 0x4000_0000,
+        offset: 0,
+        size: 0x1000,
+    };
+    let taken = call(&mut system, &mut chip, neighbour, take);
+    assert_eq!(taken, Err(SyscallError::WrongState));
+    assert!(chip.devices.is_empty());
 }
 
 #[test]

@@ -315,7 +315,7 @@ impl Play {
     fn is_alive(&self, actor: Actor) -> bool {
         let found = self.numbers.get(&actor);
         let found = found.and_then(|id| self.system.activity(*id));
-        found.is_some_and(|a| matches!(a.state, State::Created | State::Running))
+        found.is_some_and(|a| matches!(a.state(), State::Created | State::Running))
     }
 
     /// One thing has happened; perhaps it is time to kill.
@@ -426,11 +426,11 @@ impl Play {
         let caller = ticket(&self.system, id);
         let outcome = self.system.call(&mut self.chip, caller, request);
         let result = match outcome {
-            Ok(Outcome::Later) => {
+            Ok(None) => {
                 self.pending.insert(id);
                 None
             }
-            Ok(Outcome::Reply(reply)) => words(&reply).ok(),
+            Ok(Some(reply)) => words(&reply).ok(),
             Err(error) => {
                 self.tell(true, Err(error));
                 None
@@ -536,7 +536,7 @@ impl Play {
     /// Time passes, everything is taken back, and nothing is missing.
     fn close(mut self, left: &Left) -> (usize, bool, BTreeMap<String, u64>) {
         self.chip.now += 1_000_000_000;
-        self.system.expire(self.chip.now);
+        expire_all(&mut self.system, self.chip.now);
         self.pump();
         self.chip.deaf.clear();
         let expected: &[Actor] = match self.kill {

@@ -68,13 +68,13 @@ fn somebody_more_important_is_served_between_any_two_steps_of_a_creation() {
     let mut low = ticket(&system, 1);
     low.level = 0;
     let outcome = system.call(&mut chip, low, creation(200, SEL_TILES + 2, 0));
-    assert!(matches!(outcome, Ok(Outcome::Later)));
+    assert!(matches!(outcome, Ok(None)));
     let mut steps = 0;
     while step(&mut system, &mut chip) {
         steps += 1;
         let high = ticket(&system, 1);
         let served = system.call(&mut chip, high, Syscall::Nothing {});
-        assert!(matches!(served, Ok(Outcome::Reply(_))));
+        assert!(matches!(served, Ok(Some(_))));
         check(&mut system);
     }
     assert!(steps > 8, "{steps}");
@@ -145,4 +145,55 @@ fn what_is_cut_short_leaves_nothing() {
     }
     println!("{cut_short} cut short, of {most} steps");
     assert!(cut_short > 60);
+}
+
+/// An activity has eight capabilities when there is no place for its page tables; all at once would keep others waiting.
+#[test]
+fn what_cannot_be_made_goes_in_small_steps() {
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    for request in [
+        cut(99, 201, 1 << 16),
+        Syscall::DeriveKernelMemory {
+            source: SEL_KERNEL_MEMORY,
+            target: 202,
+            bytes: 4096,
+        },
+        Syscall::DeriveTile {
+            source: SEL_TILES + 2,
+            target: 203,
+            endpoints: SHARE,
+            budget: SHARE,
+            period: 0,
+            rate: SHARE,
+            burst: SHARE,
+            tables: 1,
+            priority: 0,
+            idle: 1,
+        },
+    ] {
+        call(&mut system, &mut chip, 1, request).unwrap();
+    }
+    let before = left(&mut system, &mut chip);
+    let entered = system.numbers_in_use().count();
+    let caller = ticket(&system, 1);
+    let outcome = system.call(&mut chip, caller, creation(200, 203, 0));
+    assert!(matches!(outcome, Ok(None)));
+    let (mut was_there, mut steps) = (false, 0);
+    while !system.has_replies() {
+        let nodes = system.space().steps();
+        assert!(step(&mut system, &mut chip));
+        let nodes = system.space().steps() - nodes;
+        let is_there = system.numbers_in_use().count() > entered;
+        if was_there && !is_there {
+            steps += 1;
+            assert!(nodes <= bounds::REVOCATION.nodes.into(), "{nodes} nodes");
+        }
+        was_there |= is_there;
+    }
+    // A way down and a removal for each of four copies and the activity.
+    assert!(steps >= 10, "{steps} steps");
+    let (_, reply) = system.take_reply().unwrap();
+    assert_eq!(words(&reply), Err(SyscallError::NoQuota));
+    assert_eq!(left(&mut system, &mut chip), before);
 }

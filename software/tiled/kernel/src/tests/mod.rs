@@ -12,13 +12,13 @@ mod properties;
 mod refusals;
 mod rights;
 mod senders;
-mod sessions;
+pub mod sessions;
 mod tiles;
 
 use crate::activity::State;
 use crate::hardware::{Hardware, Region, Right};
 use crate::root::{self, Place};
-use crate::system::{KernelEndpoints, MemoryTile, Module, Outcome, Reply, System, Ticket};
+use crate::system::{KernelEndpoints, MemoryTile, Module, Reply, System, Ticket};
 use crate::tile::Tile;
 use bulkhead_abi::dtu::{Endpoint, TILEMUX_ACTIVITY};
 use bulkhead_abi::environment::PROGRAM_BASE;
@@ -96,7 +96,7 @@ impl Chip {
             let window = ((physical - MEMORY_BASE) / PMP_WINDOW_SIZE) as u16;
             let lives = system
                 .activity(*id)
-                .is_some_and(|a| !matches!(a.state, State::Stopped(_)));
+                .is_some_and(|a| !matches!(a.state(), State::Stopped(_)));
             let now = self.endpoints.get(&(*tile, window));
             assert!(
                 !lives || now == Some(shown),
@@ -348,7 +348,7 @@ pub fn later(
 ) -> Result<Option<Vec<u64>>, SyscallError> {
     let ticket = ticket(system, caller);
     let outcome = system.call(chip, ticket, call)?;
-    if let Outcome::Reply(reply) = outcome {
+    if let Some(reply) = outcome {
         return words(&reply).map(Some);
     }
     finish(system, chip);
@@ -361,6 +361,11 @@ pub fn later(
     Ok(None)
 }
 
+/// All whose patience has ended hear so.
+pub fn expire_all(system: &mut System, now: u64) {
+    while system.expire(now).is_some_and(|next| next <= now) {}
+}
+
 /// An activity hears all that there is to hear. Returns how much.
 pub fn hear_all(system: &mut System, chip: &mut Chip, id: u16) -> usize {
     let mut count = 0;
@@ -368,7 +373,7 @@ pub fn hear_all(system: &mut System, chip: &mut Chip, id: u16) -> usize {
     while let Ok(Some(_)) = later(system, chip, id, wait) {
         count += 1;
     }
-    system.expire(1);
+    expire_all(system, 1);
     while system.take_reply().is_some() {}
     count
 }

@@ -182,6 +182,56 @@ fn the_last_word_of_who_ended_is_heard_before_his_end() {
     assert_eq!(later(&mut system, &mut chip, 1, WAIT), Ok(None));
 }
 
+/// Finding 6: a service is on the account of who offers it, so whoever offers many runs out of his own memory, and others offer theirs.
+#[test]
+fn who_offers_services_pays_for_each() {
+    let (mut system, mut chip) = boot();
+    let greedy = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let other = create(&mut system, &mut chip, 200, SEL_TILES + 2);
+    for (at, id) in [(APP, greedy), (200, other)] {
+        start(&mut system, &mut chip, at);
+        let gate = Syscall::CreateReceive {
+            target: 20,
+            slots: 16,
+            slot_size: 64,
+        };
+        call(&mut system, &mut chip, id, gate).unwrap();
+        let active = activate(20, 0, Some((SEL_MEMORY, 0)));
+        call(&mut system, &mut chip, id, active).unwrap();
+    }
+    let offer = |target| Syscall::CreateService { gate: 20, target };
+    let before = money(&mut system, other);
+    let mut offered = 0u16;
+    loop {
+        let left = money(&mut system, greedy);
+        match call(&mut system, &mut chip, greedy, offer(21 + offered)) {
+            // The service, and what its creator hears of it.
+            Ok(_) => assert_eq!(left - money(&mut system, greedy), 2 * Space::NODE_COST),
+            Err(error) => break assert_eq!(error, SyscallError::NoKernelMemory),
+        }
+        offered += 1;
+    }
+    assert!(offered > 2 && money(&mut system, other) == before);
+    call(&mut system, &mut chip, other, offer(21)).unwrap();
+}
+
+/// Finding 8: a bucket whose activities have all ended is the next one's, and nobody keeps one by having lived with it.
+#[test]
+fn a_bucket_that_nobody_uses_is_given_on() {
+    let (mut system, mut chip) = boot();
+    create(&mut system, &mut chip, APP, SEL_TILES + 2);
+    let limited = |target| limited(target, 1_000_000, 8192);
+    for round in 0..6 {
+        let (tile, at) = (300 + round, 310 + 10 * round);
+        call(&mut system, &mut chip, 1, limited(tile)).unwrap();
+        let id = create(&mut system, &mut chip, at, tile);
+        assert!(system.activity(id).is_some());
+        // The capability with its rate stays.
+        let stop = Syscall::Stop { activity: at };
+        call(&mut system, &mut chip, 1, stop).unwrap();
+    }
+}
+
 #[test]
 fn refused_creations_take_no_bucket() {
     let (mut system, mut chip) = boot();

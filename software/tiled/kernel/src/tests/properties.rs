@@ -68,7 +68,7 @@ proptest! {
                 },
                 2 => {
                     chip.now += 10_000_000;
-                    system.expire(chip.now);
+                    expire_all(&mut system, chip.now);
                 }
                 3 if words[1] % 16 == 0 => {
                     system.notified(&mut chip, 2, caller, StopCause::Panic);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// Counters that only say how often something was done, and marks of what was least or seen once: nobody decides by them. And whose turn
 /// it is among what is done in steps.
-const HISTORY: [&str; 8] = [
+const HISTORY: [&str; 10] = [
     "births: ",
     "steps: ",
     "requests: ",
@@ -16,6 +16,8 @@ const HISTORY: [&str; 8] = [
     "least: ",
     "until: ",
     "turn: ",
+    "job: ",
+    "numbered: ",
 ];
 
 /// The whole state of the kernel as text, without [`HISTORY`].
@@ -151,7 +153,7 @@ fn what_is_refused_changes_nothing() {
                 system.answered(&mut chip, number, &words);
             }
             chip.now += 1;
-            system.expire(u64::MAX - 1);
+            expire_all(&mut system, u64::MAX - 1);
             calm_down(&mut system, &mut chip);
         }
         check(&mut system);

@@ -140,10 +140,7 @@ fn revocation_invalidates_all_that_was_derived_before_it_is_answered() {
         selector: 20,
         keep: 0,
     };
-    assert!(matches!(
-        system.call(&mut chip, ticket, revoke),
-        Ok(Outcome::Later)
-    ));
+    assert!(matches!(system.call(&mut chip, ticket, revoke), Ok(None)));
     while system.has_step(0) {
         assert_eq!(system.take_reply().map(|_| ()), None);
         // While it goes on, nothing new comes of it.
@@ -200,16 +197,13 @@ fn a_step_has_few_effects_and_higher_priorities_come_between() {
         let ticket = ticket(&system, 1);
         assert!(matches!(
             system.call(&mut chip, ticket, semaphore),
-            Ok(Outcome::Reply(_))
+            Ok(Some(_))
         ));
         let revoke = Syscall::Revoke {
             selector: 70,
             keep: 0,
         };
-        assert!(matches!(
-            system.call(&mut chip, ticket, revoke),
-            Ok(Outcome::Later)
-        ));
+        assert!(matches!(system.call(&mut chip, ticket, revoke), Ok(None)));
         while system.has_step(2) {
             system.step(&mut chip, 2);
         }
@@ -267,10 +261,7 @@ fn what_is_under_way_holds_its_own_revocation_and_nobody_else() {
             selector: 20,
             keep: 0,
         };
-        assert!(matches!(
-            system.call(&mut chip, who, revoke),
-            Ok(Outcome::Later)
-        ));
+        assert!(matches!(system.call(&mut chip, who, revoke), Ok(None)));
         // Somebody more important revokes what it comes from and waits for the same.
         let mut above = ticket(&system, a);
         above.level = 1;
@@ -278,10 +269,7 @@ fn what_is_under_way_holds_its_own_revocation_and_nobody_else() {
             selector: 19,
             keep: 0,
         };
-        assert!(matches!(
-            system.call(&mut chip, above, all),
-            Ok(Outcome::Later)
-        ));
+        assert!(matches!(system.call(&mut chip, above, all), Ok(None)));
         for round in 0..300 {
             for level in [1, 0] {
                 assert!(system.has_step(level));
@@ -302,7 +290,7 @@ fn what_is_under_way_holds_its_own_revocation_and_nobody_else() {
             };
             let other = ticket(&system, b);
             let answer = |outcome| match outcome {
-                Ok(Outcome::Reply(reply)) => words(&reply).unwrap(),
+                Ok(Some(reply)) => words(&reply).unwrap(),
                 other => panic!("{other:?}"),
             };
             answer(system.call(&mut chip, other, derive));
@@ -314,10 +302,7 @@ fn what_is_under_way_holds_its_own_revocation_and_nobody_else() {
                 selector: 30,
                 keep: 0,
             };
-            assert!(matches!(
-                system.call(&mut chip, high, gone),
-                Ok(Outcome::Later)
-            ));
+            assert!(matches!(system.call(&mut chip, high, gone), Ok(None)));
             let mut steps = 0;
             while system.has_step(2) {
                 system.step(&mut chip, 2);

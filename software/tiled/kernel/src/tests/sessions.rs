@@ -4,7 +4,7 @@ use super::*;
 use bulkhead_abi::syscall::{Event, SEL_MEMORY, ServerRequest, StopCause};
 
 /// A server (selector 200 of the manager) with a service that the manager holds at 60, and a client.
-fn served() -> (System, Chip, u16, u16) {
+pub fn served() -> (System, Chip, u16, u16) {
     let (mut system, mut chip) = boot();
     let client = create(&mut system, &mut chip, APP, SEL_TILES + 2);
     let server = create(&mut system, &mut chip, 200, SEL_TILES + 2);
@@ -327,7 +327,7 @@ fn semaphores_wake_in_order_and_go_with_all_who_wait() {
                 keep: 0
             }
         ),
-        Ok(Outcome::Later)
+        Ok(None)
     ));
     finish(&mut system, &mut chip);
     let mut gone = 0;

@@ -39,7 +39,7 @@ fn nobody_else_waits_for_a_tile_that_does_not_answer() {
     // The manager stops one; its TileMux does not answer, and the call waits.
     let stop = Syscall::Stop { activity: APP };
     assert_eq!(later(&mut system, &mut chip, 1, stop), Ok(None));
-    assert_eq!(system.activity(id).unwrap().state, State::Stopping);
+    assert_eq!(system.activity(id).unwrap().state(), State::Stopping);
     assert!(!system.has_step(2) && system.is_asking());
     // Everybody else is served, those on the same tile, too, and revocations of other priorities go on.
     assert_eq!(
@@ -174,10 +174,7 @@ fn what_is_revoked_while_it_is_created_never_lives() {
         }
         let owner = ticket(&system, 1);
         let plan = creation(APP, 30, 0);
-        assert!(matches!(
-            system.call(&mut chip, owner, plan),
-            Ok(Outcome::Later)
-        ));
+        assert!(matches!(system.call(&mut chip, owner, plan), Ok(None)));
         // A place is made for it, it is admitted, and it is begun.
         for _ in 0..3 {
             system.step(&mut chip, 2);
@@ -192,10 +189,7 @@ fn what_is_revoked_while_it_is_created_never_lives() {
             selector: APP + 2,
             keep: 0,
         };
-        assert!(matches!(
-            system.call(&mut chip, owner, gone),
-            Ok(Outcome::Later)
-        ));
+        assert!(matches!(system.call(&mut chip, owner, gone), Ok(None)));
         // As far as it comes without another answer.
         while system.has_step(2) {
             system.step(&mut chip, 2);
@@ -234,18 +228,93 @@ fn a_tile_that_lies_is_stopped_and_late_answers_are_nothing() {
         system.notified(
             &mut chip,
             2,
-            [1, 77, u16::MAX][usize::from(lie) % 3],
+            [1, 77, u16::MAX][lie as usize % 3],
             StopCause::Panic,
         );
         assert!(chip.stopped.is_empty());
     }
-    assert_eq!(system.activity(1).unwrap().state, State::Running);
+    assert_eq!(system.activity(1).unwrap().state(), State::Running);
     system.notified(&mut chip, 2, 1, StopCause::Panic);
     assert_eq!(chip.stopped, [2]);
     finish(&mut system, &mut chip);
     assert!(system.activity(id).is_none());
-    assert_eq!(system.activity(1).unwrap().state, State::Running);
+    assert_eq!(system.activity(1).unwrap().state(), State::Running);
     check(&mut system);
+}
+
+/// Programs that end at the moment when they are stopped: their TileMux notifies, answers that there is nobody to stop, and the kernel hears
+/// the answer first. Before, whoever did that often took the tile from all who were on it.
+#[test]
+fn a_tile_has_not_told_a_lie_when_its_answer_is_heard_before_its_notification() {
+    let (mut system, mut chip) = boot();
+    let stop = Syscall::Stop { activity: APP };
+    for cause in [StopCause::Exit(7), StopCause::Panic] {
+        for _ in 0..=LIES_MAX {
+            let id = create(&mut system, &mut chip, APP, SEL_TILES + 2);
+            start(&mut system, &mut chip, APP);
+            chip.refuse = true;
+            assert_eq!(later(&mut system, &mut chip, 1, stop), Ok(Some(vec![])));
+            chip.refuse = false;
+            system.notified(&mut chip, 2, id, cause);
+            for selector in [APP + 1, APP + 2] {
+                revoke(&mut system, &mut chip, selector);
+            }
+            hear_all(&mut system, &mut chip, 1);
+        }
+    }
+    assert!(chip.stopped.is_empty());
+    // What comes besides is a lie.
+    for lie in 0..=LIES_MAX {
+        assert_eq!(chip.stopped.is_empty(), lie <= LIES_MAX);
+        system.notified(&mut chip, 2, 77, StopCause::Panic);
+    }
+    assert_eq!(chip.stopped, [2]);
+}
+
+/// However many tiles are late at one moment: each is given up in a piece of work of its own.
+#[test]
+fn tiles_that_are_late_at_one_moment_are_given_up_one_by_one() {
+    let (mut system, mut chip) = boot_on(4);
+    for tile in [2, 3, 4] {
+        let (window, at) = (90 + tile, 100 * tile);
+        let cut = |source, target, size| Syscall::CutMemory {
+            source,
+            target,
+            size,
+        };
+        for request in [
+            cut(SEL_MEMORIES + MEMORY, window, 1 << 22),
+            Syscall::ConfigureTile {
+                tile: SEL_TILES + tile,
+                memory: window,
+                tables: 100,
+            },
+            cut(window, at + 1, 1 << 16),
+            Syscall::DeriveKernelMemory {
+                source: SEL_KERNEL_MEMORY,
+                target: at + 2,
+                bytes: 4096,
+            },
+            creation(at, SEL_TILES + tile, 0),
+        ] {
+            call(&mut system, &mut chip, 1, request).unwrap();
+        }
+    }
+    chip.deaf = vec![2, 3, 4];
+    for activity in [200, 300, 400] {
+        let start = Syscall::Start {
+            activity,
+            entry: PROGRAM_BASE,
+            stack: 0x1000_8000,
+        };
+        assert_eq!(later(&mut system, &mut chip, 1, start), Ok(None));
+    }
+    chip.now = PATIENCE;
+    for given_up in 1..=3 {
+        let next = system.expire_tiles(&mut chip);
+        assert_eq!(chip.stopped.len(), given_up);
+        assert_eq!(next, (given_up < 3).then_some(PATIENCE));
+    }
 }
 
 #[test]
@@ -269,10 +338,7 @@ fn memory_is_cleared_before_somebody_else_gets_it() {
         size: 1 << 16,
     };
     let owner = ticket(&system, 1);
-    assert!(matches!(
-        system.call(&mut chip, owner, cut),
-        Ok(Outcome::Later)
-    ));
+    assert!(matches!(system.call(&mut chip, owner, cut), Ok(None)));
     // Not usable before it is clear.
     let early = Syscall::Delegate {
         activity: 200,
@@ -320,10 +386,7 @@ fn a_piece_that_is_revoked_while_it_is_cleared_is_gone() {
         size: 1 << 16,
     };
     let owner = ticket(&system, 1);
-    assert!(matches!(
-        system.call(&mut chip, owner, cut),
-        Ok(Outcome::Later)
-    ));
+    assert!(matches!(system.call(&mut chip, owner, cut), Ok(None)));
     system.step(&mut chip, 2);
     let gone = Syscall::Revoke {
         selector: 99,
@@ -331,7 +394,7 @@ fn a_piece_that_is_revoked_while_it_is_cleared_is_gone() {
     };
     assert!(matches!(
         system.call(&mut chip, Ticket { level: 1, ..owner }, gone),
-        Ok(Outcome::Later)
+        Ok(None)
     ));
     while system.has_step(1) {
         system.step(&mut chip, 1);

@@ -8,6 +8,8 @@
 
 mod arrivals;
 mod backlog;
+#[cfg(test)]
+mod tests_refusals;
 
 use crate::card::Port;
 use crate::protocol::{
@@ -42,6 +44,10 @@ const LINGER: u64 = 60_000_000_000;
 const RESET: u64 = 1_000_000_000;
 /// Nanoseconds after both sides have said all.
 const TIME_WAIT: u64 = 10_000_000;
+/// How long a connection is silent before it asks the other side for a sign, whose window comes with that. An acknowledgement with a closed
+/// window that arrives after the one that opened it closes it again for this side; if something is to be repeated then, the protocols find no
+/// room for it, and start no timer: without this, both sides would wait for each other for ever.
+const SILENCE: Duration = Duration::from_secs(1);
 /// Datagrams that wait in a socket.
 const DATAGRAMS: usize = 16;
 /// Bytes that must be left when a socket gets its buffers: requests that wait, answers and lists need some, and cannot do without.
@@ -365,18 +371,17 @@ impl<C: Card, T> Stack<C, T> {
     }
 
     /// A place for a socket on a client's account, however many activities share that.
-    fn place(&mut self, client: Client) -> Result<usize, Status> {
+    fn place(&self, client: Client) -> Result<usize, Status> {
         if self.sockets_on(client) >= self.options.sockets {
             return Err(Status::TooMany);
         }
         if let Some(free) = self.entries.iter().position(Option::is_none) {
             return Ok(free);
         }
-        if self.entries.len() >= SOCKETS {
-            return Err(Status::TooMany);
+        match self.entries.len() {
+            SOCKETS.. => Err(Status::TooMany),
+            next => Ok(next),
         }
-        self.entries.push(None);
-        Ok(self.entries.len() - 1)
     }
 
     /// The handle of a new socket.
@@ -390,6 +395,9 @@ impl<C: Card, T> Stack<C, T> {
     ) -> u64 {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
+        if place == self.entries.len() {
+            self.entries.push(None);
+        }
         self.entries[place] = Some(Entry {
             owner: Ok(owner.activity),
             client: owner.client,
@@ -424,11 +432,7 @@ impl<C: Card, T> Stack<C, T> {
 
     fn bind(&mut self, owner: Owner, request: &Request) -> Result<Progress, Status> {
         let place = self.place(owner.client)?;
-        let port = match request.port {
-            0 => self.any_port(),
-            port => port,
-        };
-        if self.is_taken(Kind::Udp, port, None) {
+        if request.port != 0 && self.is_taken(Kind::Udp, request.port, None) {
             return Err(Status::Exists);
         }
         let buffer = || -> Result<_, Status> {
@@ -436,6 +440,10 @@ impl<C: Card, T> Stack<C, T> {
             Ok(udp::PacketBuffer::new(about, self.memory()?))
         };
         let mut socket = udp::Socket::new(buffer()?, buffer()?);
+        let port = match request.port {
+            0 => self.any_port(),
+            port => port,
+        };
         socket.bind(port).map_err(|_| Status::BadRequest)?;
         let handle = self.sockets.add(socket);
         let mut answer = Answer::of(self.enter(place, owner, Kind::Udp, handle, port), None);
@@ -459,6 +467,7 @@ impl<C: Card, T> Stack<C, T> {
         // Small messages leave at once, and are acknowledged soon.
         socket.set_nagle_enabled(false);
         socket.set_ack_delay(Some(Duration::from_micros(200)));
+        socket.set_keep_alive(Some(SILENCE));
         Ok(socket)
     }
 
@@ -481,9 +490,12 @@ impl<C: Card, T> Stack<C, T> {
 
     fn connect(&mut self, owner: Owner, request: &mut Request) -> Result<Progress, Status> {
         let place = self.place(owner.client)?;
-        let port = self.any_port();
         let mut socket = self.stream()?;
         let remote = IpEndpoint::new(ipv4(request.address), request.port);
+        if remote.port == 0 || remote.addr.is_unspecified() {
+            return Err(Status::BadRequest);
+        }
+        let port = self.any_port();
         let context = self.interface.context();
         socket
             .connect(context, remote, port)

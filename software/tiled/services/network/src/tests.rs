@@ -1,5 +1,7 @@
 //! Two stacks at the ends of a cable, and one alone against a hostile one.
 
+mod cables;
+
 use crate::protocol::*;
 use crate::{Answer, Card, Options, Stack, Status, Terms};
 use alloc::boxed::Box;
@@ -96,6 +98,9 @@ struct Pair {
     now: u64,
     random: bulkhead_random::Random,
     loss: u64,
+    /// So many of a hundred frames come late, by up to two milliseconds; those that are on their way, and when they arrive.
+    late: u64,
+    held: [Vec<(u64, Vec<u8>)>; 2],
     answers: [Vec<(u32, Answer)>; 2],
 }
 
@@ -106,6 +111,8 @@ impl Pair {
             now: 1_000_000,
             random: bulkhead_random::Random::new(88172645463325252),
             loss,
+            late: 0,
+            held: [Vec::new(), Vec::new()],
             answers: [Vec::new(), Vec::new()],
         }
     }
@@ -134,11 +141,23 @@ impl Pair {
                 if fate < self.loss {
                     continue;
                 }
+                if self.late > 0 && self.draw() < self.late {
+                    let delay = 1 + self.draw() % 20;
+                    let arrives = self.now + delay * 100_000;
+                    self.held[side].push((arrives, frame.clone()));
+                    if twice >= self.loss {
+                        continue;
+                    }
+                }
                 let other = &mut self.stacks[1 - side].card().arrived;
                 if twice < self.loss {
                     other.push_front(frame.clone());
                 }
                 other.push_back(frame);
+            }
+            let now = self.now;
+            for (_, frame) in self.held[side].extract_if(.., |held| held.0 <= now) {
+                self.stacks[1 - side].card().arrived.push_back(frame);
             }
         }
     }

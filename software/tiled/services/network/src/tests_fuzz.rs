@@ -11,21 +11,21 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Activities by the labels of their channels: the second has a child.
 const LABELS: [u64; 4] = [0, 1, 1, 2];
 
-fn owner(activity: u16) -> Owner {
+pub fn owner(activity: u16) -> Owner {
     let label = LABELS[usize::from(activity)];
     let client = Client { priority: 0, label };
     Owner { client, activity }
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+pub enum Step {
     Ask(u16, u64, usize, u16, u16, usize),
     Forget(u16),
     /// Nanoseconds.
     Wait(u64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub fn step() -> impl Strategy<Value = Step> {
     let operation = prop_oneof![
         3 => prop::sample::select([BIND, LISTEN, CONNECT].to_vec()),
         6 => 0u64..13,

@@ -202,14 +202,16 @@ impl Client {
         if let Some((frame, zero)) = self.frames.take(zeros) {
             return Ok((frame, zero, None));
         }
-        while let Some(oldest) = self.clean.pop_front() {
-            if let Page::Clean(frame) = self.state(oldest.into()) {
-                self.set(oldest.into(), Page::Absent);
-                let address = self.address(oldest.into());
-                return Ok((frame.into(), false, Some(address)));
-            }
-        }
-        Err(Refusal::NoQuota)
+        // Those before it were changed or lost since; without one nothing is touched.
+        let mut clean = self.clean.iter().copied().enumerate();
+        let oldest = clean.find_map(|(at, page)| match self.state(page.into()) {
+            Page::Clean(frame) => Some((at, page.into(), frame)),
+            _ => None,
+        });
+        let (at, page, frame) = oldest.ok_or(Refusal::NoQuota)?;
+        self.clean.drain(..=at);
+        self.set(page, Page::Absent);
+        Ok((frame.into(), false, Some(self.address(page))))
     }
 
     fn hold(&mut self, page: u64, frame: u64, changed: bool) {

@@ -18,6 +18,11 @@ fn pages(clients: usize, limit: u64, shared: u64) -> Pages {
     Pages::new(clients.collect(), shared)
 }
 
+/// The whole state.
+fn digest(all: &Pages) -> String {
+    format!("{all:?}")
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Fault(usize, u64, PagerAccess, u64),
@@ -59,9 +64,14 @@ proptest! {
         let mut all = pages(3, limit, shared);
         let mut shown: BTreeSet<(usize, u64)> = BTreeSet::new();
         for step in steps {
+            let before = digest(&all);
             match step {
                 Step::Fault(client, address, access, most) => {
-                    let Ok(given) = all.fault(client, address, access, most) else { continue };
+                    let Ok(given) = all.fault(client, address, access, most) else {
+                        // Checked first, changed then.
+                        prop_assert_eq!(before, digest(&all));
+                        continue;
+                    };
                     prop_assert!(client < 3 && given.pages >= 1 && given.pages <= most.clamp(1, 64));
                     for (other, address) in &given.taken {
                         prop_assert!(shown.remove(&(*other, *address)), "{:?}", given);
@@ -82,6 +92,8 @@ proptest! {
                         for next in 0..pages {
                             shown.remove(&(client, address + next * PAGE));
                         }
+                    } else {
+                        prop_assert_eq!(before, digest(&all));
                     }
                 }
                 Step::Place(client, bytes, file) => {
@@ -89,6 +101,8 @@ proptest! {
                     if let Some(at) = client.place(bytes, file) {
                         let pages = bytes.div_ceil(PAGE).max(1);
                         prop_assert!(at >= AREA.start && at + pages * PAGE <= AREA.start + AREA.pages * PAGE);
+                    } else {
+                        prop_assert_eq!(before, digest(&all));
                     }
                 }
                 Step::Reset(client) => {
@@ -107,6 +121,24 @@ proptest! {
                 prop_assert!(mine >= given + all.shares(client));
             }
         }
+    }
+
+    /// Who has changed all that he may have is refused, and what was noted of his pages stays.
+    #[test]
+    fn who_has_all_he_may_have_is_refused_and_nothing_else(pages_ in 1u64..4) {
+        let mut all = pages(1, pages_, 0);
+        let at = all.client(0).and_then(|c| c.place(8 * PAGE, 0)).unwrap();
+        for page in 0..pages_ {
+            for access in [PagerAccess::Read, PagerAccess::Write] {
+                prop_assert!(all.fault(0, at + page * PAGE, access, 1).is_ok());
+            }
+        }
+        let before = digest(&all);
+        for address in [at + 7 * PAGE, HEAP.start] {
+            let refused = all.fault(0, address, PagerAccess::Write, 4);
+            prop_assert_eq!(refused, Err(Refusal::NoQuota));
+        }
+        prop_assert_eq!(before, digest(&all));
     }
 
     /// A client that reads one page after the other takes no shared page from one that has no more than its part.

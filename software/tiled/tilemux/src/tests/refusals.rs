@@ -7,7 +7,7 @@ use bulkhead_abi::environment::ENVIRONMENT_BASE;
 use bulkhead_abi::marker::{MarkerKind, Since};
 use bulkhead_abi::syscall::{MAP_LAZY, StopCause};
 use bulkhead_abi::tilemux::Request;
-use bulkhead_exec::tile::{Decision, Policy};
+use bulkhead_exec::tile::{Cost, Decision, Policy};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -221,7 +221,11 @@ proptest! {
                         mux.wait(&tile, place, endpoint, until, now);
                     }
                 }
-                Step::Message(id, endpoint) => drop(mux.message(id, endpoint, || now)),
+                Step::Message(id, endpoint) => {
+                    if let Some(place) = mux.place(id) {
+                        mux.message(place, endpoint, || now);
+                    }
+                }
                 Step::Fault(id, address) => {
                     if let Some(place) = mux.place(id) {
                         mux.fault(&mut tile, place, address, Access::Read);
@@ -244,7 +248,7 @@ proptest! {
                     let end = now + time;
                     if let Decision::Run { member, .. } = mux.decide(now) {
                         mux.witness.now = end;
-                        mux.charge(member, now, end);
+                        mux.charge(member, Cost::Run, now, end);
                     }
                     now = end;
                 }

@@ -21,6 +21,7 @@ use smoltcp::wire::{
 };
 
 /// Time for frames, of each client and of nobody.
+#[derive(Debug)]
 pub(super) struct Accounts {
     strangers: Account,
     /// Of nobody, too, but a client listens for it.

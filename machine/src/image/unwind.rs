@@ -1,0 +1,119 @@
+//! The callers of a function: walks a stack by the call frame information that compilers write (DWARF 5, section 6.4).
+//!
+//! Why it exists: the place of a fault says what broke, its callers say why. Programs need no frame pointers for it and run as they do
+//! without it: Rust writes `.eh_frame` anyway, and C compilers `.debug_frame` with `-g`. What it deliberately does not know: machines;
+//! registers and memory are given to it.
+
+use super::Resolver;
+use gimli::{CfaRule, RegisterRule, UnwindContext, UnwindSection};
+use object::{Object as _, ObjectSection as _};
+
+/// Registers of the calling convention: return address and stack pointer.
+const RA: usize = 1;
+const SP: usize = 2;
+
+type Reader<'a> = gimli::EndianSlice<'a, gimli::LittleEndian>;
+
+/// Walks stacks of one program.
+pub struct Unwinder<'a> {
+    resolver: &'a Resolver,
+    exceptions: gimli::EhFrame<Reader<'a>>,
+    debug: gimli::DebugFrame<Reader<'a>>,
+    bases: gimli::BaseAddresses,
+}
+
+impl<'a> Unwinder<'a> {
+    /// For an ELF file and its resolver. Missing or damaged information only makes walks shorter.
+    pub fn new(bytes: &'a [u8], resolver: &'a Resolver) -> Self {
+        let file = object::File::parse(bytes).ok();
+        let section = |name: &str| file.as_ref().and_then(|file| file.section_by_name(name));
+        let data = |name: &str| section(name).and_then(|section| section.data().ok());
+        let address = |name: &str| section(name).map_or(0, |section| section.address());
+        let mut debug = gimli::DebugFrame::new(
+            data(".debug_frame").unwrap_or_default(),
+            gimli::LittleEndian,
+        );
+        debug.set_address_size(8);
+        let mut exceptions =
+            gimli::EhFrame::new(data(".eh_frame").unwrap_or_default(), gimli::LittleEndian);
+        exceptions.set_address_size(8);
+        Self {
+            resolver,
+            exceptions,
+            debug,
+            bases: gimli::BaseAddresses::default()
+                .set_eh_frame(address(".eh_frame"))
+                .set_text(address(".text")),
+        }
+    }
+
+    /// Program counters from the innermost function outwards, `pc` first; those of callers are inside of their calls. `read` gives a
+    /// word of memory; at most `most` frames.
+    pub fn walk(
+        &self,
+        mut pc: u64,
+        registers: &[u64; 32],
+        read: &dyn Fn(u64) -> Option<u64>,
+        most: usize,
+    ) -> Vec<u64> {
+        let mut registers = *registers;
+        let mut all = vec![pc];
+        let mut innermost = true;
+        while all.len() < most {
+            let before = registers[SP];
+            let stepped = self
+                .step(&self.exceptions, pc, &registers, read)
+                .or_else(|| self.step(&self.debug, pc, &registers, read));
+            registers = match stepped {
+                // Every caller's frame lies above; a stack that does not grow is broken or at its end.
+                Some(next) if next[SP] > before || innermost && next[SP] == before => next,
+                Some(_) => break,
+                // Whatever has no information (assembly, a jump into nothing) has not saved its return address, if it is the innermost.
+                None if innermost => registers,
+                None => break,
+            };
+            // The address of the call, not of what comes behind it.
+            let Some(caller) = registers[RA].checked_sub(1) else {
+                break;
+            };
+            if !self.resolver.is_code(caller) {
+                break;
+            }
+            (pc, innermost) = (caller, false);
+            all.push(pc);
+        }
+        all
+    }
+
+    /// Registers of the caller.
+    fn step<S: UnwindSection<Reader<'a>>>(
+        &self,
+        section: &S,
+        pc: u64,
+        registers: &[u64; 32],
+        read: &dyn Fn(u64) -> Option<u64>,
+    ) -> Option<[u64; 32]> {
+        let mut context = UnwindContext::new();
+        let row = section
+            .unwind_info_for_address(&self.bases, &mut context, pc, S::cie_from_offset)
+            .ok()?;
+        let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else {
+            return None;
+        };
+        let base = registers.get(usize::from(register.0))?;
+        let frame = base.wrapping_add_signed(*offset);
+        let mut next = *registers;
+        for (number, value) in next.iter_mut().enumerate().skip(1) {
+            let register = gimli::Register(number as u16);
+            *value = match row.register(register) {
+                RegisterRule::Offset(offset) => read(frame.wrapping_add_signed(offset))?,
+                RegisterRule::ValOffset(offset) => frame.wrapping_add_signed(offset),
+                RegisterRule::Register(other) => *registers.get(usize::from(other.0))?,
+                // What no rule names, the function has not touched.
+                _ => *value,
+            };
+        }
+        next[SP] = frame;
+        Some(next)
+    }
+}

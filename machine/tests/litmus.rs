@@ -1,0 +1,245 @@
+//! Litmus tests: what threads of different tiles may see of each other's accesses (RISC-V memory model, RVWMO).
+//!
+//! Caches are not coherent here, so a store is followed by a flush of its line, and a load comes after one. Each test runs with many
+//! random starts, places of its variables and old lines in the caches. What the model forbids never happens; SB without fences shows the
+//! outcome that only late stores explain, where a read may overtake a write on its way to memory.
+
+mod common;
+
+use bulkhead_abi::memory_map::MEMORY_BASE;
+use bulkhead_machine::config::{Channels, PlatformKind};
+use bulkhead_machine::machine::{Machine, Outcome, RunLimit};
+use common::*;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// Lines in which variables may be.
+const LINES: u64 = 64;
+const DATA: u64 = 0x8_0000;
+/// Registers of a thread: addresses of the variables, what its loads found, a value.
+const ADDRESS: u32 = 18;
+const FOUND: u32 = 24;
+const VALUE: u32 = 30;
+
+/// What a thread does; variables and results are numbered.
+#[derive(Clone, Copy, Debug)]
+enum Do {
+    /// Stores a value.
+    W(u32, u32),
+    /// Loads.
+    R(u32),
+    /// Loads from an address that depends on what the last load found.
+    RDependent(u32),
+    /// Adds with acquire and release semantics; the old value is a result.
+    Add(u32, u32),
+    /// A fence of everything.
+    F,
+}
+use Do::*;
+
+/// One start: rounds that each thread waits, lines of the variables, which lines are in a thread's cache before, and whether reads and
+/// writes have a network each.
+#[derive(Clone, Debug)]
+struct Start {
+    wait: [i32; 4],
+    lines: [u64; 2],
+    old: [u8; 4],
+    split: bool,
+}
+
+fn thread(ops: &[Do], start: &Start, number: usize) -> Program {
+    let mut p = Program::default();
+    for (variable, line) in start.lines.iter().enumerate() {
+        p.li(ADDRESS + variable as u32, MEMORY_BASE + DATA + line * 64);
+        if start.old[number] >> variable & 1 != 0 {
+            p.ld(T0, ADDRESS + variable as u32, 0);
+        }
+    }
+    p.word(FENCE).addi(T2, ZERO, start.wait[number] + 1);
+    let wait = p.here();
+    p.addi(T2, T2, -1).branch(1, T2, ZERO, wait);
+    let mut found = FOUND;
+    for op in ops {
+        match *op {
+            W(variable, value) => {
+                let address = ADDRESS + variable;
+                p.addi(VALUE, ZERO, value as i32).sd(VALUE, address, 0);
+                p.cbo(CBO_FLUSH, address);
+            }
+            R(variable) => {
+                p.cbo(CBO_FLUSH, ADDRESS + variable)
+                    .ld(found, ADDRESS + variable, 0);
+                found += 1;
+            }
+            RDependent(variable) => {
+                p.xor(T1, found - 1, found - 1)
+                    .add(T1, T1, ADDRESS + variable);
+                p.cbo(CBO_FLUSH, T1).ld(found, T1, 0);
+                found += 1;
+            }
+            Add(variable, value) => {
+                let address = ADDRESS + variable;
+                p.cbo(CBO_FLUSH, address).addi(VALUE, ZERO, value as i32);
+                // amoadd.d.aqrl
+                p.word(3 << 25 | VALUE << 20 | address << 15 | 3 << 12 | found << 7 | 0x2f);
+                p.cbo(CBO_FLUSH, address);
+                found += 1;
+            }
+            F => {
+                p.word(FENCE);
+            }
+        }
+    }
+    p.word(WFI);
+    p
+}
+
+/// What the loads found, in the order of threads, and what the variables are at the end.
+fn outcome(threads: &[&[Do]], start: &Start) -> Vec<u64> {
+    let mut config = platform(PlatformKind::Bare, threads.len() as u16);
+    if start.split {
+        config.network.channels = Channels::Split;
+    }
+    let mut machine = Machine::new(&config).unwrap();
+    for (number, ops) in threads.iter().enumerate() {
+        thread(ops, start, number).start_at(
+            &mut machine,
+            number as u16,
+            0x1_0000 * (number as u64 + 1),
+        );
+    }
+    let end = machine.run(RunLimit { ticks: 1_000_000 }, None);
+    assert!(matches!(end, Outcome::Idle { .. }), "{end:?}");
+    let mut seen = Vec::new();
+    for (number, ops) in threads.iter().enumerate() {
+        let loads = ops
+            .iter()
+            .filter(|op| matches!(op, R(_) | RDependent(_) | Add(..)));
+        let hart = machine.hart(number as u16).unwrap();
+        seen.extend((0..loads.count()).map(|n| hart.register(FOUND as usize + n)));
+    }
+    for line in start.lines {
+        let at = (DATA + line * 64) as usize;
+        let word = &machine.memory(MEMORY).unwrap()[at..at + 8];
+        seen.push(u64::from_le_bytes(word.try_into().unwrap()));
+    }
+    seen
+}
+
+/// How many of many starts end in an outcome.
+fn count(threads: &[&[Do]], cases: u32, wanted: impl Fn(&[u64]) -> bool) -> u32 {
+    let starts = (
+        prop::array::uniform4(0i32..40),
+        (0..LINES, 1..LINES),
+        prop::array::uniform4(0u8..4),
+        any::<bool>(),
+    );
+    let starts = starts.prop_map(|(wait, (first, distance), old, split)| Start {
+        wait,
+        lines: [first, (first + distance) % LINES],
+        old,
+        split,
+    });
+    let mut runner = TestRunner::new_with_rng(
+        Config {
+            failure_persistence: None,
+            ..Config::with_cases(cases)
+        },
+        proptest::test_runner::TestRng::deterministic_rng(
+            proptest::test_runner::RngAlgorithm::ChaCha,
+        ),
+    );
+    let found = std::cell::Cell::new(0);
+    runner
+        .run(&starts, |start| {
+            found.set(found.get() + u32::from(wanted(&outcome(threads, &start))));
+            Ok(())
+        })
+        .unwrap();
+    found.get()
+}
+
+const CASES: u32 = 250;
+const X: u32 = 0;
+const Y: u32 = 1;
+
+fn never(threads: &[&[Do]], forbidden: impl Fn(&[u64]) -> bool) {
+    assert_eq!(count(threads, CASES, forbidden), 0);
+}
+
+#[test]
+fn store_buffering() {
+    let forbidden = |o: &[u64]| o[..2] == [0, 0];
+    never(&[&[W(X, 1), F, R(Y)], &[W(Y, 1), F, R(X)]], forbidden);
+    let seen = count(&[&[W(X, 1), R(Y)], &[W(Y, 1), R(X)]], CASES, forbidden);
+    assert!(seen > 0, "stores are never late");
+}
+
+#[test]
+fn message_passing() {
+    let forbidden = |o: &[u64]| o[..2] == [1, 0];
+    never(&[&[W(X, 1), F, W(Y, 1)], &[R(Y), F, R(X)]], forbidden);
+    never(&[&[W(X, 1), F, W(Y, 1)], &[R(Y), RDependent(X)]], forbidden);
+    let both = count(&[&[W(X, 1), F, W(Y, 1)], &[R(Y), F, R(X)]], CASES, |o| {
+        o[..2] == [1, 1]
+    });
+    assert!(both > 0, "the message never comes");
+}
+
+#[test]
+fn load_buffering() {
+    never(&[&[R(X), F, W(Y, 1)], &[R(Y), F, W(X, 1)]], |o| {
+        o[..2] == [1, 1]
+    });
+}
+
+#[test]
+fn s_and_r() {
+    never(&[&[W(X, 2), F, W(Y, 1)], &[R(Y), F, W(X, 1)]], |o| {
+        o[0] == 1 && o[1] == 2
+    });
+    never(&[&[W(X, 1), F, W(Y, 1)], &[W(Y, 2), F, R(X)]], |o| {
+        o[0] == 0 && o[2] == 2
+    });
+}
+
+#[test]
+fn two_and_two_writes() {
+    never(&[&[W(X, 1), F, W(Y, 2)], &[W(Y, 1), F, W(X, 2)]], |o| {
+        o[..2] == [1, 1]
+    });
+}
+
+#[test]
+fn independent_reads_of_independent_writes() {
+    never(
+        &[&[W(X, 1)], &[W(Y, 1)], &[R(X), F, R(Y)], &[R(Y), F, R(X)]],
+        |o| o[..4] == [1, 0, 1, 0],
+    );
+}
+
+#[test]
+fn writes_to_reads_are_cumulative() {
+    never(&[&[W(X, 1)], &[R(X), F, W(Y, 1)], &[R(Y), F, R(X)]], |o| {
+        o[..3] == [1, 1, 0]
+    });
+}
+
+#[test]
+fn coherence_of_one_place() {
+    never(&[&[W(X, 1)], &[R(X), R(X)]], |o| o[..2] == [1, 0]);
+    never(&[&[W(X, 1), W(X, 2)], &[R(X), R(X), R(X)]], |o| {
+        !o[..3].is_sorted() || o[3] != 2
+    });
+    // A thread finds its own store.
+    never(&[&[W(X, 1), R(X)], &[W(X, 2), R(X)]], |o| {
+        o[0] == 0 || o[1] == 0
+    });
+}
+
+#[test]
+fn acquire_and_release_order_like_fences() {
+    never(&[&[W(X, 1), F, Add(Y, 1), F], &[Add(Y, 0), R(X)]], |o| {
+        o[1] == 1 && o[2] == 0
+    });
+}

@@ -1,0 +1,69 @@
+//! Where the book is, seen from a page.
+//!
+//! Why it exists: a figure says what it shows in a line; the book says how it was measured and what to do about it. A page may lie
+//! anywhere, so its links are relative and its writer says where the book is. What it deliberately does not know: files; the book's text.
+
+use maud::{Markup, html};
+
+/// Pages that figures lead to.
+pub(crate) const CHIP: &str = "reference/results";
+pub(crate) const FLOWS: &str = "reference/results";
+pub(crate) const LEDGER: &str = "reference/ledger";
+pub(crate) const BOUNDS: &str = "reference/bounds";
+pub(crate) const TASKS: &str = "tasks";
+pub(crate) const FRAMES: &str = "network";
+
+/// The book, seen from the folder of a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Book {
+    /// The folder of the book, relative, and how its pages end.
+    at: Option<(String, &'static str)>,
+}
+
+impl Book {
+    /// The built book: pages for a browser.
+    pub fn built(folder: &str) -> Self {
+        let at = Some((folder.to_owned(), "html"));
+        Self { at }
+    }
+
+    /// The sources of the book, which are readable, too.
+    pub fn sources(folder: &str) -> Self {
+        let at = Some((folder.to_owned(), "md"));
+        Self { at }
+    }
+
+    /// "More in the book" on a page, such as `reference/ledger`; without the book at hand, the name of its file.
+    pub fn more(&self, page: &str) -> Markup {
+        html! {
+            @match &self.at {
+                Some((folder, ending)) => { a href=(format!("{folder}/{page}.{ending}")) { "More in the book" } "." }
+                None => { "More in " code { "docs/" (page) ".md" } "." }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_leads_where_the_book_is() {
+        let link = Book::built("../../target/book").more("reference/ledger");
+        assert!(
+            link.into_string()
+                .contains("href=\"../../target/book/reference/ledger.html\"")
+        );
+        let named = Book::default().more("reference/ledger").into_string();
+        assert!(named.contains("docs/reference/ledger.md") && !named.contains("href"));
+    }
+
+    #[test]
+    fn every_page_that_is_linked_exists() {
+        let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        for page in [CHIP, FLOWS, LEDGER, BOUNDS, TASKS, FRAMES] {
+            assert!(docs.join(format!("{page}.md")).is_file(), "{page}");
+        }
+    }
+}
