@@ -199,6 +199,8 @@ pub struct Banks {
     /// The last four activates, the oldest first.
     activates: [Constraint; 4],
     command: Constraint,
+    /// The last column access was a write.
+    writes: bool,
     refreshed: Constraint,
     due: Tick,
     refreshes: u64,
@@ -224,6 +226,7 @@ impl Banks {
             activate: Constraint::none(Part::Activates),
             activates: [Constraint::none(Part::Activates); 4],
             command: Constraint::none(Part::Commands),
+            writes: false,
             refreshed: Constraint::none(Part::Refresh),
             due: match timing.refresh_interval {
                 0 => Tick::MAX,
@@ -243,6 +246,11 @@ impl Banks {
     /// The open row of a bank.
     pub fn open(&self, bank: u32) -> Option<Open> {
         self.banks[bank as usize].open
+    }
+
+    /// The direction of the data bus: whether the last column access was a write.
+    pub fn writes(&self) -> bool {
+        self.writes
     }
 
     /// When the next refresh is due; [`Tick::MAX`] without refresh.
@@ -327,6 +335,7 @@ impl Banks {
                 } else {
                     (t.column_gap(), t.read_then_write(), t.cas)
                 };
+                self.writes = write;
                 self.read.raise(at + read, cause);
                 self.write.raise(at + write_at, cause);
                 Some(at + latency + t.burst)

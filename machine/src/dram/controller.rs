@@ -11,87 +11,21 @@
 //! (after Paolieri and others, ECRTS 2009), which makes the worst wait a sum of slots.
 //!
 //! **Writes** with a write queue are acknowledged when the queue takes them; reads of what is queued are answered from it. Reads go
-//! first until the queue reaches its high mark, or no read waits and it is at its low mark; then it is drained to the low mark.
+//! first until the queue reaches its high mark, or no read waits and it is above its low mark; then it is drained to the low mark.
 //!
 //! **The ledger.** The account of a request follows its oldest burst. Between two commands, that burst waits for what keeps its next command
 //! from being issued longest: its own commands (service), a command of somebody else (booked to him), a refresh. From the moment at
 //! which nothing but the policy holds it back, it waits for whoever was chosen. A row that must be closed is booked to who
 //! opened it: both precharge and activation.
 
-use super::banks::{Banks, Cause, Command, Constraint, Part, Timing};
-use super::map::AddressMap;
+use super::banks::{Command, Constraint, Part};
+use super::channel::{Channel, Choice, Segment, next_command, refresh};
+pub use super::channel::{ControllerConfig, Policy, WriteQueue};
 use super::{BankActivity, DramStatistics};
 use crate::ledger::{Ledger, Resource};
 use crate::noc::Account;
 use crate::types::{Owner, Tick, TileId, align};
 use rustc_hash::FxHashMap;
-
-/// Who goes first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Policy {
-    /// First come, first served.
-    Fcfs,
-    /// Accesses to open rows first, then the oldest.
-    FirstReady {
-        /// How many accesses to an open row may overtake an older one to the same bank.
-        cap: u32,
-    },
-    /// Round robin over the requesters (tiles); each burst has a slot of fixed length.
-    Slots,
-}
-
-/// Bounds of a write queue, in bursts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WriteQueue {
-    /// How many it holds.
-    pub size: u32,
-    /// From here on it is drained.
-    pub high: u32,
-    /// A drain ends here.
-    pub low: u32,
-}
-
-/// What a controller is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ControllerConfig {
-    /// Constraints between commands.
-    pub timing: Timing,
-    /// Addresses.
-    pub map: AddressMap,
-    /// Bytes of a burst.
-    pub burst_bytes: u64,
-    /// Arrival to the queue; at least one cycle.
-    pub frontend: Tick,
-    /// Who goes first.
-    pub policy: Policy,
-    /// Whether a row is closed when nothing that waits wants it.
-    pub closed_page: bool,
-    /// How many segments of requests the policy sees at once; younger ones wait outside. With slots each requester has a queue of its
-    /// own, so nobody can fill it for others, and this is not used.
-    pub queue: u32,
-    /// Where writes wait, if they may be late.
-    pub write_queue: Option<WriteQueue>,
-}
-
-impl ControllerConfig {
-    /// Length of a slot of [`Policy::Slots`]: after it, whatever burst follows has its whole time, in any bank.
-    pub fn slot(&self) -> Tick {
-        let t = &self.timing;
-        let bank =
-            |write| t.row_active.max(t.activate + t.column_to_precharge(write)) + t.precharge;
-        [
-            bank(false),
-            bank(true),
-            t.write_then_read(),
-            t.read_then_write(),
-            t.column_gap(),
-            t.activate_gap,
-            t.four_activates.div_ceil(4 * t.cycle) * t.cycle,
-        ]
-        .into_iter()
-        .fold(t.cycle, Tick::max)
-    }
-}
 
 /// A request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -139,106 +73,6 @@ struct Waiting<T> {
     conflict: Option<Owner>,
 }
 
-/// The part of a request that lies in one row.
-#[derive(Clone, Copy, Debug)]
-struct Segment {
-    request: u64,
-    index: u32,
-    bank: u32,
-    row: u64,
-    /// First burst that is left, as an address.
-    address: u64,
-    /// Bursts left.
-    bursts: u32,
-    ready: Tick,
-    owner: Owner,
-    write: bool,
-    /// In the write queue, and acknowledged.
-    posted: bool,
-    /// First command for the next burst, and whether it had to close another row.
-    began: Option<(Tick, bool)>,
-}
-
-impl Segment {
-    fn cause(&self) -> Cause {
-        Cause {
-            owner: self.owner,
-            request: self.request,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Choice {
-    /// A command for a segment of the active queue.
-    Command {
-        segment: usize,
-        command: Command,
-    },
-    /// A slot for a segment.
-    Slot {
-        segment: usize,
-    },
-    Refresh,
-}
-
-/// What the segments that are visible want of a bank; valid for one decision.
-#[derive(Clone, Copy, Default, Debug)]
-struct Wish {
-    decision: u64,
-    /// The oldest segment.
-    oldest: usize,
-    /// Segments that want the open row.
-    wanted: u32,
-}
-
-#[derive(Clone, Debug)]
-struct Channel {
-    banks: Banks,
-    /// Reads, and writes where there is no write queue, in the order of arrival.
-    queue: Vec<Segment>,
-    /// Writes, in the order of arrival: the posted ones first.
-    writes: Vec<Segment>,
-    /// Bursts of posted writes.
-    posted: u32,
-    draining: bool,
-    /// For each bank: accesses to the open row that overtook an older segment.
-    overtaken: Vec<u32>,
-    wishes: Vec<Wish>,
-    decisions: u64,
-    /// Slots: the requesters, the one that was served last at the end.
-    served: Vec<TileId>,
-    /// Slots: what everybody waits for between two of them.
-    hold: Constraint,
-    /// No decision before this.
-    floor: Tick,
-    next: Option<(Tick, Choice)>,
-}
-
-impl Channel {
-    /// The segments that the policy may serve now, oldest first.
-    fn active(&self, config: &ControllerConfig) -> &[Segment] {
-        if self.draining {
-            let posted = self.writes.iter().take_while(|s| s.posted).count();
-            &self.writes[..posted]
-        } else {
-            let limit = match config.policy {
-                Policy::Slots => usize::MAX,
-                _ => config.queue as usize,
-            };
-            &self.queue[..self.queue.len().min(limit)]
-        }
-    }
-
-    fn active_mut(&mut self) -> &mut Vec<Segment> {
-        if self.draining {
-            &mut self.writes
-        } else {
-            &mut self.queue
-        }
-    }
-}
-
 /// A memory controller with its channels.
 #[derive(Clone, Debug)]
 pub struct Controller<T> {
@@ -264,21 +98,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 && (config.policy != Policy::Slots || config.write_queue.is_none()),
             "a controller that cannot be: {config:?}"
         );
-        let banks = config.map.banks;
-        let channel = Channel {
-            banks: Banks::new(config.timing, banks),
-            queue: Vec::new(),
-            writes: Vec::new(),
-            posted: 0,
-            draining: false,
-            overtaken: vec![0; banks as usize],
-            wishes: vec![Wish::default(); banks as usize],
-            decisions: 0,
-            served: Vec::new(),
-            hold: Constraint::FREE,
-            floor: 0,
-            next: None,
-        };
+        let channel = Channel::new(&config);
         Self {
             slot: config.slot(),
             config,
@@ -453,30 +273,9 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
     fn look(&mut self, index: usize, now: Tick) {
         let channel = &mut self.channels[index];
         if let Some(limits) = self.config.write_queue {
-            let draining = channel.draining;
-            // Whoever waits for room must not wait for ever.
-            let full = channel.writes.last().is_some_and(|s| !s.posted);
-            channel.draining = full
-                || if draining {
-                    channel.posted > limits.low
-                } else {
-                    channel.posted >= limits.high
-                        || (channel.queue.is_empty() && channel.posted > limits.low)
-                };
-            if channel.draining != draining {
-                channel.floor = channel.floor.max(now);
-            }
+            channel.turn(limits, now);
         }
-        channel.decisions += 1;
-        let chosen = match self.config.policy {
-            Policy::Slots => choose_slot(channel, &self.config),
-            _ => choose(channel, &self.config),
-        };
-        let due = channel.banks.refresh_due();
-        channel.next = match chosen {
-            Some((at, _)) if at >= due => Some((channel.banks.refresh_at(), Choice::Refresh)),
-            other => other,
-        };
+        channel.next = channel.choose(&self.config);
         self.block(index);
     }
 
@@ -645,7 +444,6 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         segment.address += self.config.burst_bytes;
         segment.bursts -= 1;
         let segment = *segment;
-        let bank = segment.bank as usize;
         if let Some(observe) = observe {
             observe(BankActivity {
                 bank: (index as u32 * banks + segment.bank) as u16,
@@ -654,12 +452,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
                 end,
             });
         }
-        let wish = channel.wishes[bank];
-        let overtook = wish.decision == channel.decisions && wish.oldest < at_segment;
-        channel.overtaken[bank] = match overtook {
-            true => channel.overtaken[bank] + 1,
-            false => 0,
-        };
+        channel.count(at_segment);
         if segment.bursts == 0 {
             channel.active_mut().remove(at_segment);
         }
@@ -704,20 +497,6 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
     }
 }
 
-/// Refreshes a channel. Slots begin after it; other policies' activations wait by themselves.
-fn refresh(channel: &mut Channel, config: &ControllerConfig, at: Tick) {
-    let end = channel.banks.refresh(at);
-    channel.floor = at + config.timing.cycle;
-    if config.policy == Policy::Slots {
-        channel.floor = end;
-        channel.hold = Constraint {
-            until: end,
-            cause: None,
-            part: Part::Refresh,
-        };
-    }
-}
-
 /// The request of a segment.
 fn waiting<'a, T: std::fmt::Debug>(
     requests: &'a mut FxHashMap<u64, Waiting<T>>,
@@ -746,83 +525,6 @@ fn continue_after<T>(
         };
         ledger.wait(&mut w.account, w.owner, culprit, resource, at - from);
     }
-}
-
-/// What a segment needs next.
-fn next_command(banks: &Banks, segment: &Segment, close: bool) -> Command {
-    let Segment {
-        bank, row, write, ..
-    } = *segment;
-    match banks.open(bank) {
-        Some(open) if open.row == row => Command::Column { bank, write, close },
-        Some(_) => Command::Precharge { bank },
-        None => Command::Activate { bank, row },
-    }
-}
-
-/// First come first served, or first ready: the command that can be issued first, columns before rows, the oldest of those.
-fn choose(channel: &mut Channel, config: &ControllerConfig) -> Option<(Tick, Choice)> {
-    let decision = channel.decisions;
-    let mut wishes = std::mem::take(&mut channel.wishes);
-    let active = channel.active(config);
-    for (k, segment) in active.iter().enumerate() {
-        let wish = &mut wishes[segment.bank as usize];
-        if wish.decision != decision {
-            *wish = Wish {
-                decision,
-                oldest: k,
-                wanted: 0,
-            };
-        }
-        let open = channel.banks.open(segment.bank);
-        wish.wanted += u32::from(open.is_some_and(|open| open.row == segment.row));
-    }
-    let mut best: Option<((Tick, bool, usize), Choice)> = None;
-    for (k, segment) in active.iter().enumerate() {
-        let wish = wishes[segment.bank as usize];
-        let oldest = wish.oldest == k;
-        let close = config.closed_page && segment.bursts == 1 && wish.wanted == 1;
-        let command = next_command(&channel.banks, segment, close);
-        let column = matches!(command, Command::Column { .. });
-        let allowed = match config.policy {
-            Policy::FirstReady { cap } => {
-                let spent = channel.overtaken[segment.bank as usize] >= cap;
-                match command {
-                    Command::Column { .. } => oldest || !spent,
-                    Command::Activate { .. } => oldest,
-                    Command::Precharge { .. } => oldest && (wish.wanted == 0 || spent),
-                }
-            }
-            Policy::Fcfs | Policy::Slots => oldest && (k == 0 || !column),
-        };
-        if !allowed {
-            continue;
-        }
-        let until = channel.banks.constraint(command).until;
-        let at = until.max(segment.ready).max(channel.floor);
-        let key = (at, !column, k);
-        if best.is_none_or(|(least, _)| key < least) {
-            best = Some((
-                key,
-                Choice::Command {
-                    segment: k,
-                    command,
-                },
-            ));
-        }
-    }
-    channel.wishes = wishes;
-    best.map(|((at, ..), choice)| (at, choice))
-}
-
-/// Round robin: who was served longest ago, of those who are there when the next slot begins.
-fn choose_slot(channel: &Channel, config: &ControllerConfig) -> Option<(Tick, Choice)> {
-    let active = channel.active(config);
-    let at = active.iter().map(|s| s.ready.max(channel.floor)).min()?;
-    let ready = active.iter().enumerate().filter(|(_, s)| s.ready <= at);
-    let last = |tile| channel.served.iter().position(|&t| t == tile);
-    let (segment, _) = ready.min_by_key(|(k, s)| (last(s.owner.tile), *k))?;
-    Some((at, Choice::Slot { segment }))
 }
 
 #[cfg(test)]

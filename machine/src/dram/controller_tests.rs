@@ -1,6 +1,7 @@
 //! The controller: closed forms for each policy, then the promises that hold for all of them, on random requests.
 
 use super::super::banks::{Timing, tests::ddr3};
+use super::super::map::AddressMap;
 use super::*;
 use proptest::prelude::*;
 
@@ -232,6 +233,55 @@ fn the_cap_ends_what_overtakes() {
         let ends = b.ends(&requests);
         let before = ends.iter().skip(2).filter(|&&at| at < ends[1]).count();
         assert_eq!(before as u32, cap.max(1), "cap {cap}: {ends:?}");
+    }
+}
+
+/// Those whose row is open and who go on in the bus's direction never let the other direction come: turning takes longer.
+#[test]
+fn a_stream_of_reads_does_not_starve_a_write_to_another_bank() {
+    for cap in [1, 4] {
+        let mut b = Bench::new(config(Policy::FirstReady { cap }));
+        let mut requests = vec![
+            (0, B, 8192, false),
+            (0, A, 0, false),
+            (100, A, 64, false),
+            (101, B, 8192, true),
+        ];
+        // Both rows are open; reads come faster than the bus takes them.
+        requests.extend((2..80).map(|k| (102 + k, A, k * 64, false)));
+        let ends = b.ends(&requests);
+        let written = ends[3];
+        let before = ends[4..].iter().filter(|&&at| at < written).count() as u32;
+        // Those whose data was under way when the write's command came end before its data, too.
+        assert!(before <= cap + 2, "cap {cap}: {before} of {ends:?}");
+    }
+}
+
+/// Full speed in both directions: each gets its turn, whoever fills the write queue.
+#[test]
+fn neither_reads_nor_writes_starve_beside_a_write_queue() {
+    let queue = WriteQueue {
+        size: 16,
+        high: 12,
+        low: 4,
+    };
+    for policy in [Policy::Fcfs, Policy::FirstReady { cap: 4 }] {
+        let config = ControllerConfig {
+            write_queue: Some(queue),
+            ..config(policy)
+        };
+        // B writes faster than the memory; A reads now and then. And the other way round.
+        for many in [true, false] {
+            let mut requests: Vec<_> = (0..600).map(|k| (k, B, k % 100 * 64, many)).collect();
+            requests.extend((0..6).map(|k| (k * 100 + 50, A, 65536 + k * 64, !many)));
+            requests.sort_by_key(|r| r.0);
+            let mut b = Bench::new(config);
+            let ends = b.ends(&requests);
+            let few = requests.iter().zip(&ends).filter(|(r, _)| r.1 == A);
+            let worst = few.map(|(r, end)| end - r.0).max().unwrap();
+            // Its turn comes after a queue of the others, and within its turn it waits for those who were there before it.
+            assert!(worst < 40 * 16, "{policy:?}, {many}: {worst}");
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 //! turn-around are not modelled.
 
 pub mod banks;
+mod channel;
 pub mod controller;
 pub mod map;
 mod tile;
@@ -376,6 +377,7 @@ mod tests {
             refresh_interval: 0,
             refresh: 100,
             frontend: 10,
+            controller: None,
         }
     }
 
