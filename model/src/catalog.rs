@@ -19,6 +19,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
         include_str!("../../catalog/platforms/tiled-accelerated.xml"),
     ),
     (
+        "tiled-ddr3",
+        include_str!("../../catalog/platforms/tiled-ddr3.xml"),
+    ),
+    (
         "tiled-fpga",
         include_str!("../../catalog/platforms/tiled-fpga.xml"),
     ),
@@ -89,6 +93,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     (
         "m3/switch",
         include_str!("../../catalog/systems/m3/switch.xml"),
+    ),
+    (
+        "memory-policies",
+        include_str!("../../catalog/systems/memory-policies.xml"),
     ),
     (
         "network/far",

@@ -21,13 +21,13 @@ use bulkhead_abi::dtu::CHUNK_MAX;
 use bulkhead_model::platform::{Controller, Dram, MemoryPolicy, Spread};
 
 /// A memory's parameters, in ticks.
-pub(super) struct MemoryTiming<'a> {
+pub struct MemoryTiming<'a> {
     dram: &'a Dram,
     cycle: Ticks,
 }
 
 /// An access: before the memory is asked for, at it, and the least that all of it takes.
-pub(super) struct MemoryAccess {
+pub struct MemoryAccess {
     /// Longest time before it reaches the queue.
     pub front: Ticks,
     /// Least of that.
@@ -39,6 +39,7 @@ pub(super) struct MemoryAccess {
 }
 
 impl<'a> MemoryTiming<'a> {
+    /// Of a memory whose clock has `cycle` ticks.
     pub fn new(dram: &'a Dram, cycle: Ticks) -> Self {
         Self { dram, cycle }
     }
@@ -132,6 +133,8 @@ impl<'a> MemoryTiming<'a> {
             elsewhere: false,
             latency,
         };
+        // At best, the channels share the bursts out.
+        let apart = aligned.div_ceil(u64::from(dram.channels()));
         let cas = |controller: &Controller| {
             if write {
                 controller.write_cas
@@ -162,7 +165,7 @@ impl<'a> MemoryTiming<'a> {
             Some(controller) if controller.policy == MemoryPolicy::Slots => {
                 let slot = self.slot(controller);
                 let last = self.ticks(dram.activate + cas(controller)) + burst;
-                let least = (bursts.min(aligned) - 1) * slot + last;
+                let least = (apart - 1) * slot + last;
                 let mut steps = vec![step(slot, 0, slot); bursts as usize];
                 for (k, step) in steps.iter_mut().enumerate() {
                     step.input = input;
@@ -189,7 +192,7 @@ impl<'a> MemoryTiming<'a> {
                 // What is acknowledged at once, or answered from the write queue, need not reach the banks.
                 let least = match controller.write_queue {
                     Some(_) => 0,
-                    None => self.ticks(cas(controller)) + aligned * burst.min(gap),
+                    None => self.ticks(cas(controller)) + apart * burst.min(gap),
                 };
                 (vec![step(occupancy, 0, occupancy + data)], least)
             }
@@ -213,10 +216,14 @@ impl<'a> MemoryTiming<'a> {
                 let all = self.ticks(open + dram.write_recovery) + largest * self.burst();
                 (all, self.ticks(open))
             }
+            // No slot begins between the moment at which a refresh is due and its end, and each opens its own row.
+            Some(controller) if controller.policy == MemoryPolicy::Slots => {
+                (self.slot(controller), 0)
+            }
             // Commands end where a refresh is due; what was in the middle of a row opens it again.
             Some(controller) => {
                 let row = self.row(controller) + self.turn(controller);
-                (row.max(self.slot(controller)), row)
+                (row, row)
             }
         };
         (dram.refresh_interval > 0).then(|| Outage {

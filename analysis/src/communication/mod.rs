@@ -64,6 +64,7 @@ pub use bound::{
     Bound, FlowBound, Method, ResourceWait, Stage, Work, flow_bound, transaction_bound,
 };
 pub use chip::{Chip, ChipError};
+pub use memory::{MemoryAccess, MemoryTiming};
 pub use scenario::{
     Arbitration, CommunicationError, Demand, NetworkScenario, Outage, Pool, Regulator, Resource,
     Source, Step, Ticks, TransactionClass, TransactionId,

@@ -367,4 +367,3 @@ fn choose_slot(channel: &Channel, config: &ControllerConfig) -> Option<(Tick, Ch
     let (segment, _) = ready.min_by_key(|(k, s)| (last(s.owner.tile), *k))?;
     Some((at, Choice::Slot { segment }))
 }
-

@@ -214,7 +214,8 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
         segments.dedup_by_key(|s| s.0);
         for (index, _) in segments {
             self.post(index as usize, ready);
-            self.look(index as usize, ready);
+            // What waited already need not wait until the new one is ready.
+            self.look(index as usize, ready - self.config.frontend);
         }
     }
 

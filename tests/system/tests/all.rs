@@ -20,6 +20,7 @@ mod hostile;
 mod isolation;
 mod kills;
 mod managers;
+mod memory_bounds;
 mod network;
 mod pager;
 mod patience;
