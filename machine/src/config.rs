@@ -5,10 +5,12 @@
 //! component's clock, and latencies are in cycles of that clock. `PlatformConfig::validate` checks what the machine
 //! relies on.
 
+pub mod dram;
+
 use crate::accelerator::AcceleratorConfig;
 use crate::cable::CableConfig;
+use crate::config::dram::ControllerConfig;
 use crate::device::network::NetworkCardConfig;
-use crate::dram::controller::ControllerConfig;
 use crate::hart::HartConfig;
 use crate::types::{LINE_MAX, Tick, TileId};
 use thiserror::Error;

@@ -15,44 +15,8 @@
 //! | refresh | precharge of every bank + tRP |
 //! | any | one command a cycle |
 
+pub use crate::config::dram::Timing;
 use crate::types::{Owner, Tick};
-
-/// Times in ticks, each a multiple of `cycle`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timing {
-    /// A cycle of the command clock.
-    pub cycle: Tick,
-    /// Data of a burst on the bus.
-    pub burst: Tick,
-    /// Read to first data (tCL).
-    pub cas: Tick,
-    /// Write to first data (tCWL).
-    pub write_cas: Tick,
-    /// Activate to column access (tRCD).
-    pub activate: Tick,
-    /// Precharge to activate (tRP).
-    pub precharge: Tick,
-    /// Activate to precharge (tRAS).
-    pub row_active: Tick,
-    /// Read to precharge (tRTP).
-    pub read_to_precharge: Tick,
-    /// End of write data to precharge (tWR).
-    pub write_recovery: Tick,
-    /// Column access to column access (tCCD).
-    pub column: Tick,
-    /// Activate to activate of another bank (tRRD).
-    pub activate_gap: Tick,
-    /// Window of at most four activates (tFAW).
-    pub four_activates: Tick,
-    /// End of write data to read (tWTR).
-    pub write_to_read: Tick,
-    /// Gap on the data bus between a read's data and a write's (tRTW).
-    pub read_to_write: Tick,
-    /// Refresh to refresh (tREFI); 0: no refresh.
-    pub refresh_interval: Tick,
-    /// Length of a refresh (tRFC).
-    pub refresh: Tick,
-}
 
 impl Timing {
     /// Least distance of two reads, or of two writes.

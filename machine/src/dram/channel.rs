@@ -8,56 +8,9 @@
 //! going on, so that the older one would always come second. With a write queue a drain ends after as many bursts as the
 //! queue holds if reads wait, and then as many bursts of reads go first, even while writes wait for room.
 
-use super::banks::{Banks, Cause, Command, Constraint, Part, Timing};
-use super::map::AddressMap;
+use super::banks::{Banks, Cause, Command, Constraint, Part};
+pub use crate::config::dram::{ControllerConfig, Policy, WriteQueue};
 use crate::types::{Owner, Tick, TileId};
-
-/// Who goes first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Policy {
-    /// First come, first served.
-    Fcfs,
-    /// Accesses to open rows first, then the oldest.
-    FirstReady {
-        /// How many accesses to an open row may overtake an older one to the same bank.
-        cap: u32,
-    },
-    /// Round robin over the requesters (tiles); each burst has a slot of fixed length.
-    Slots,
-}
-
-/// Bounds of a write queue, in bursts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WriteQueue {
-    /// How many it holds.
-    pub size: u32,
-    /// From here on it is drained.
-    pub high: u32,
-    /// A drain ends here.
-    pub low: u32,
-}
-
-/// What a controller is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ControllerConfig {
-    /// Constraints between commands.
-    pub timing: Timing,
-    /// Addresses.
-    pub map: AddressMap,
-    /// Bytes of a burst.
-    pub burst_bytes: u64,
-    /// Arrival to the queue; at least one cycle.
-    pub frontend: Tick,
-    /// Who goes first.
-    pub policy: Policy,
-    /// Whether a row is closed when nothing that waits wants it.
-    pub closed_page: bool,
-    /// How many segments of requests the policy sees at once; younger ones wait outside. With slots each requester has a queue of its
-    /// own, so nobody can fill it for others, and this is not used.
-    pub queue: u32,
-    /// Where writes wait, if they may be late.
-    pub write_queue: Option<WriteQueue>,
-}
 
 impl ControllerConfig {
     /// Length of a slot of [`Policy::Slots`]: after it, whatever burst follows has its whole time, in any bank.

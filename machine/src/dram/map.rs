@@ -3,25 +3,7 @@
 //! Why it exists: whether two programs meet in a bank depends on nothing else, and every partitioning by banks needs the map.
 //! What it deliberately does not know: time, queues, bytes.
 
-/// How the addresses of a memory are spread over its channels and banks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AddressMap {
-    /// Bytes of the memory; a multiple of channels x banks x row.
-    pub size: u64,
-    /// Channels.
-    pub channels: u32,
-    /// Consecutive bytes in one channel; `None`: each channel is one contiguous part of the memory.
-    pub channel_interleave: Option<u64>,
-    /// Banks of a channel.
-    pub banks: u32,
-    /// Consecutive bytes of a channel in one bank, at most a row; `None`: each bank is one contiguous part of its channel.
-    pub bank_interleave: Option<u64>,
-    /// Bytes of a row.
-    pub row: u64,
-    /// The bank's number is combined with the low bits of the row's by exclusive or, so that strides of whole rows spread over the
-    /// banks (permutation-based interleaving: Zhang, Zhu, Zhang, MICRO 2000). Banks must be a power of two.
-    pub xor: bool,
-}
+pub use crate::config::dram::AddressMap;
 
 /// Where an address lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,7 +65,7 @@ impl AddressMap {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::HashSet;
+    use rustc_hash::FxHashSet;
 
     const PLAIN: AddressMap = AddressMap {
         size: 1 << 20,
@@ -161,7 +143,7 @@ mod tests {
                 row,
                 xor,
             };
-            let mut seen = HashSet::new();
+            let mut seen = FxHashSet::default();
             for address in 0..map.size {
                 let place = map.place(address);
                 prop_assert!(place.channel < channels && place.bank < banks && place.row < 4 && place.column < row);
