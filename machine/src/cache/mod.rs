@@ -81,20 +81,12 @@ pub struct Cache {
     statistics: Vec<(Owner, CacheStatistics)>,
 }
 
-/// Where `tag` is. The usual four or eight ways are compared at once, because where a line is cannot be predicted.
+/// Where `tag` is. The usual eight ways are compared at once, because where a line is cannot be predicted.
 #[inline]
 fn find(tags: &[u32], tag: u32) -> Option<usize> {
-    if let Ok(tags) = <&[u32; 4]>::try_from(tags) {
-        at_once(tags, tag)
-    } else if let Ok(tags) = <&[u32; 8]>::try_from(tags) {
-        at_once(tags, tag)
-    } else {
-        tags.iter().position(|t| *t == tag)
-    }
-}
-
-#[inline(always)]
-fn at_once<const WAYS: usize>(tags: &[u32; WAYS], tag: u32) -> Option<usize> {
+    let Ok(tags) = <&[u32; 8]>::try_from(tags) else {
+        return tags.iter().position(|t| *t == tag);
+    };
     let mut found = 0u32;
     for (way, t) in tags.iter().enumerate() {
         found |= ((*t == tag) as u32) << way;

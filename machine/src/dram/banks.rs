@@ -203,7 +203,7 @@ impl Banks {
     }
 
     /// How many there are.
-    pub fn len(&self) -> u32 {
+    pub fn count(&self) -> u32 {
         self.banks.len() as u32
     }
 

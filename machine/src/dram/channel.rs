@@ -6,7 +6,7 @@
 //! **Nobody starves.** Accesses to an open row overtake an older one to the same bank at most `cap` times. Accesses in the direction of the
 //! data bus (reads or writes) overtake an older one of the other direction at most `cap` times in a row: turning the bus takes longer than
 //! going on, so that the older one would always come second. With a write queue a drain ends after as many bursts as the
-//! queue holds if reads wait, and then as many bursts of reads go first, even while writes wait for room.
+//! queue holds if reads wait, and after each drain as many bursts of reads go first as it moved, even while writes wait for room.
 
 use super::banks::{Banks, Cause, Command, Constraint, Part};
 pub use crate::config::dram::{ControllerConfig, Policy, WriteQueue};
@@ -97,7 +97,7 @@ pub(super) struct Channel {
     pub(super) draining: bool,
     /// Bursts of this drain.
     pub(super) drained: u32,
-    /// Bursts of reads that go before the next drain, because the last one was long.
+    /// Bursts of reads that go before the next drain, as long as reads wait: as many as the last one moved.
     pub(super) owed: u32,
     /// For each bank: accesses to the open row that overtook an older segment.
     pub(super) overtaken: Vec<u32>,
@@ -167,20 +167,18 @@ impl Channel {
         let reads = !self.queue.is_empty();
         let full = self.writes.last().is_some_and(|s| !s.posted);
         let high = full || self.posted >= limits.high;
+        let above = full || self.posted > limits.low;
         let drain = if self.draining {
-            let spent = reads && self.drained >= limits.size;
-            if spent && high {
-                self.owed = limits.size;
-            }
-            !spent && (full || self.posted > limits.low)
+            above && !(reads && self.drained >= limits.size)
         } else if reads {
             high && self.owed == 0
         } else {
-            full || self.posted > limits.low
+            above
         };
         if drain != self.draining {
             self.draining = drain;
             self.floor = self.floor.max(now);
+            self.owed = self.drained;
             self.drained = 0;
         }
     }

@@ -429,7 +429,7 @@ impl<T: Copy + std::fmt::Debug> Controller<T> {
     ) {
         let burst = self.config.timing.burst;
         let channel = &mut self.channels[index];
-        let banks = channel.banks.len();
+        let banks = channel.banks.count();
         let cause = channel.active_mut()[at_segment].cause();
         let Some(end) = channel.banks.issue(at, command, cause) else {
             panic!("{command:?} moves no data");

@@ -260,12 +260,15 @@ fn a_stream_of_reads_does_not_starve_a_write_to_another_bank() {
 /// Full speed in both directions: each gets its turn, whoever fills the write queue.
 #[test]
 fn neither_reads_nor_writes_starve_beside_a_write_queue() {
-    let queue = WriteQueue {
-        size: 16,
-        high: 12,
-        low: 4,
-    };
-    for policy in [Policy::Fcfs, Policy::FirstReady { cap: 4 }] {
+    // Marks far apart and side by side: with the latter every new write asks for a drain.
+    let marks = [(12, 4), (5, 4)];
+    let policies = [Policy::Fcfs, Policy::FirstReady { cap: 4 }];
+    for (policy, (high, low)) in policies.into_iter().flat_map(|p| marks.map(|m| (p, m))) {
+        let queue = WriteQueue {
+            size: 16,
+            high,
+            low,
+        };
         let config = ControllerConfig {
             write_queue: Some(queue),
             ..config(policy)

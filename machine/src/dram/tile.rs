@@ -27,7 +27,7 @@ pub struct Queue {
 #[derive(Debug)]
 pub enum MemoryController {
     /// The whole schedule of a request is fixed when it arrives.
-    Arrival(Dram),
+    Arrival(Box<Dram>),
     /// A policy chooses commands.
     Queue(Box<Queue>),
 }
@@ -36,7 +36,7 @@ impl MemoryController {
     /// The controller that a configuration asks for.
     pub fn new(config: &DramConfig, tile: TileId) -> Self {
         match config.controller {
-            None => Self::Arrival(Dram::new(config, tile)),
+            None => Self::Arrival(Box::new(Dram::new(config, tile))),
             Some(controller) => Self::Queue(Box::new(Queue {
                 controller: Controller::new(controller, tile),
                 answers: FxHashMap::default(),
