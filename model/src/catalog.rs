@@ -31,6 +31,10 @@ pub const PLATFORMS: &[(&str, &str)] = &[
         include_str!("../../catalog/platforms/tiled-accelerated.xml"),
     ),
     (
+        "tiled-ddr3",
+        include_str!("../../catalog/platforms/tiled-ddr3.xml"),
+    ),
+    (
         "tiled-star",
         include_str!("../../catalog/platforms/tiled-star.xml"),
     ),
@@ -100,6 +104,10 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     (
         "m3/switch",
         include_str!("../../catalog/systems/m3/switch.xml"),
+    ),
+    (
+        "memory-policies",
+        include_str!("../../catalog/systems/memory-policies.xml"),
     ),
     (
         "network/far",

@@ -21,6 +21,7 @@ mod hostile;
 mod isolation;
 mod kills;
 mod managers;
+mod memory_bounds;
 mod network;
 mod pager;
 mod patience;
