@@ -287,56 +287,6 @@ pub fn platform(kind: PlatformKind, tiles: u16) -> PlatformConfig {
     }
 }
 
-/// A mesh of tiles with local memories, named by their routers: harts and memories of 600 MHz, a network of 1.2 GHz with three cycles a
-/// hop, and an external memory at router 0.
-pub fn mesh(columns: u16, rows: u16) -> PlatformConfig {
-    let tile = |router| TileConfig {
-        local_memory: Some(LocalMemoryConfig {
-            cycle: 2,
-            ..LocalMemoryConfig::default()
-        }),
-        router,
-        ..TileConfig::new(
-            router,
-            HartConfig {
-                ticks_per_cycle: 2,
-                store_buffer: 16,
-                load_buffer: 4,
-                ..HartConfig::default()
-            },
-        )
-    };
-    let network = NetworkConfig {
-        topology: Topology::Mesh { columns, rows },
-        width: 8,
-        header: 8,
-        link: 1,
-        router: 2,
-        interface: 1,
-        channels: Channels::Acknowledged { read_interval: 16 },
-        ..NetworkConfig::default()
-    };
-    PlatformConfig {
-        kind: PlatformKind::Mesh,
-        ticks_per_second: 1_200_000_000,
-        timebase_hz: 600_000_000,
-        tiles: (0..columns * rows).map(tile).collect(),
-        memories: vec![MemoryConfig {
-            id: 5000,
-            dram: DramConfig::default(),
-            size: 1 << 20,
-            router: 0,
-        }],
-        network,
-        ..platform(PlatformKind::Bare, 1)
-    }
-}
-
-/// Start of the window of the tile in this column and row of a mesh.
-pub fn window(column: u64, row: u64) -> u64 {
-    TILE_WINDOWS + ((row << CORE_BITS | column) << TILE_WINDOW_SHIFT)
-}
-
 /// Controllers with a queue that [`queued`] knows: in order, first ready, first ready with a write queue, slots.
 pub const CONTROLLERS: usize = 4;
 
@@ -389,6 +339,56 @@ pub fn queued(config: &mut PlatformConfig, which: usize) {
         queue: 32,
         write_queue: (which == 2).then_some(writes),
     });
+}
+
+/// A mesh of tiles with local memories, named by their routers: harts and memories of 600 MHz, a network of 1.2 GHz with three cycles a
+/// hop, and an external memory at router 0.
+pub fn mesh(columns: u16, rows: u16) -> PlatformConfig {
+    let tile = |router| TileConfig {
+        local_memory: Some(LocalMemoryConfig {
+            cycle: 2,
+            ..LocalMemoryConfig::default()
+        }),
+        router,
+        ..TileConfig::new(
+            router,
+            HartConfig {
+                ticks_per_cycle: 2,
+                store_buffer: 16,
+                load_buffer: 4,
+                ..HartConfig::default()
+            },
+        )
+    };
+    let network = NetworkConfig {
+        topology: Topology::Mesh { columns, rows },
+        width: 8,
+        header: 8,
+        link: 1,
+        router: 2,
+        interface: 1,
+        channels: Channels::Acknowledged { read_interval: 16 },
+        ..NetworkConfig::default()
+    };
+    PlatformConfig {
+        kind: PlatformKind::Mesh,
+        ticks_per_second: 1_200_000_000,
+        timebase_hz: 600_000_000,
+        tiles: (0..columns * rows).map(tile).collect(),
+        memories: vec![MemoryConfig {
+            id: 5000,
+            dram: DramConfig::default(),
+            size: 1 << 20,
+            router: 0,
+        }],
+        network,
+        ..platform(PlatformKind::Bare, 1)
+    }
+}
+
+/// Start of the window of the tile in this column and row of a mesh.
+pub fn window(column: u64, row: u64) -> u64 {
+    TILE_WINDOWS + ((row << CORE_BITS | column) << TILE_WINDOW_SHIFT)
 }
 
 pub fn set(machine: &mut Machine, tile: TileId, index: u16, endpoint: Endpoint) {
