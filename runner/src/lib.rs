@@ -25,6 +25,7 @@ pub mod observed;
 pub mod paradigm;
 pub mod parallel;
 pub mod place;
+pub mod places;
 pub mod programs;
 pub mod progress;
 pub mod run;
