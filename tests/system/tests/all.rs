@@ -21,6 +21,7 @@ mod isolation;
 mod kills;
 mod managers;
 mod network;
+mod one_shot;
 mod pager;
 mod patience;
 mod pipes;
