@@ -43,7 +43,7 @@ fn records(memory: &[u8]) -> Option<Ring> {
     let mut lines = Vec::new();
     let mut bytes = 0;
     for _ in 0..count {
-        if area.get(at).is_none_or(|length| *length == 0) {
+        if at == size || *area.get(at)? == 0 {
             at = 0;
         }
         let length = usize::from(*area.get(at)?);

@@ -38,8 +38,12 @@ static KERNEL: Core<Kernel> = Core::new(Kernel {
 
 static EVENTS: Core<Events<'static, fn()>> = Core::new(Events::new());
 
+arch::entry!(start, dispatch, interrupt, fault);
+
 /// The first Rust code of a core.
-pub(crate) fn start(system: &'static Configuration) -> ! {
+extern "C" fn start() -> ! {
+    arch::prepare();
+    let system = arch::system();
     let tick = csr::time() / system.timer;
     let timer = (tick + 1).saturating_mul(system.timer);
     KERNEL.with(|kernel| {
@@ -48,30 +52,33 @@ pub(crate) fn start(system: &'static Configuration) -> ! {
     });
     arch::set_timer(timer);
     arch::allow_interrupts(system.software.is_some(), system.external.is_some());
-    dispatch(system)
+    dispatch()
 }
 
 /// Runs jobs, for ever. Called on an empty stack.
-pub(crate) fn dispatch(system: &'static Configuration) -> ! {
+extern "C" fn dispatch() -> ! {
+    let system = arch::system();
     loop {
         arch::mask();
         let next = KERNEL.masked(|kernel| {
             let task = kernel.tasks.take();
             kernel.running = task.unwrap_or(NOBODY);
             let descriptor = system.tasks.get(usize::from(kernel.running))?;
-            kernel.watch.begin(csr::cycle(), descriptor.budget.into());
-            Some(descriptor)
+            if descriptor.budget != 0 {
+                kernel.watch.begin(csr::cycle(), descriptor.budget.into());
+            }
+            Some((kernel.running, descriptor))
         });
-        let Some(descriptor) = next else {
+        let Some((task, descriptor)) = next else {
             idle(system);
             continue;
         };
         arch::unmask();
-        custom::<{ marker::BEGIN }>(running().into());
+        custom::<{ marker::BEGIN }>(task.into());
         let _ = (descriptor.run)(Start::new());
-        custom::<{ marker::END }>(running().into());
+        custom::<{ marker::END }>(task.into());
         if descriptor.budget != 0 {
-            arch::masked(look_at_budget);
+            arch::masked(|| look_at_budget(Watch::end));
         }
     }
 }
@@ -92,9 +99,9 @@ fn idle(system: &'static Configuration) {
 }
 
 /// Tells, once, if the running job has had more than its budget. Interrupts are masked.
-fn look_at_budget() {
+fn look_at_budget(look: fn(&mut Watch, u64) -> bool) {
     let task = KERNEL.masked(|kernel| {
-        let over = kernel.watch.overruns(csr::cycle());
+        let over = look(&mut kernel.watch, csr::cycle());
         over.then_some(kernel.running)
     });
     if let Some(task) = task {
@@ -104,7 +111,8 @@ fn look_at_budget() {
 }
 
 /// An interrupt. Interrupts are masked.
-pub(crate) fn interrupt(system: &'static Configuration, cause: u64) {
+extern "C" fn interrupt(cause: u64) {
+    let system = arch::system();
     const SOFTWARE: u8 = 3;
     const TIMER: u8 = 7;
     KERNEL.masked(|kernel| kernel.in_interrupt = true);
@@ -133,7 +141,7 @@ fn tick(system: &'static Configuration) {
         }
         (kernel.tasks.now(), kernel.due)
     });
-    look_at_budget();
+    look_at_budget(Watch::overruns);
     if let Some(due) = due {
         due(now);
     }
@@ -189,7 +197,7 @@ pub(crate) fn events<R>(change: impl FnOnce(&mut Events<'static, fn()>) -> R) ->
 }
 
 /// A trap that no interrupt caused.
-pub(crate) fn fault(system: &'static Configuration, cause: u64, at: u64, value: u64) -> ! {
+extern "C" fn fault(cause: u64, at: u64, value: u64) -> ! {
     let (mut number, mut place, mut detail) = ([0; 20], [0; 16], [0; 16]);
     let detail = [
         b", cause ",
@@ -199,7 +207,7 @@ pub(crate) fn fault(system: &'static Configuration, cause: u64, at: u64, value: 
         b", value 0x",
         hexadecimal(value, &mut detail),
     ];
-    fail(system, detail)
+    fail(detail)
 }
 
 /// A panic.
@@ -214,10 +222,11 @@ pub(crate) fn panicked(system: &'static Configuration, file: &str, line: u32) ->
 
 /// Something went wrong: the task whose job runs stops for ever, and the others go on; if it was a handler or the kernel, the core stops.
 /// A job that stops leaves nothing behind on the stack.
-fn fail(system: &'static Configuration, detail: [&[u8]; 6]) -> ! {
+fn fail(detail: [&[u8]; 6]) -> ! {
     arch::mask();
     let (task, in_interrupt) = KERNEL.masked(|kernel| {
         kernel.tasks.stop(kernel.running);
+        kernel.watch = Watch::new();
         (kernel.running, kernel.in_interrupt)
     });
     custom::<{ marker::STOPPED }>(task.into());
@@ -233,7 +242,7 @@ fn fail(system: &'static Configuration, detail: [&[u8]; 6]) -> ! {
     let [a, b, c, d, e, f] = detail;
     console::pieces(&[who, number, a, b, c, d, e, f]);
     if whole {
-        if let Some(idle) = system.idle {
+        if let Some(idle) = arch::system().idle {
             idle();
         }
         arch::halt();

@@ -33,10 +33,12 @@ pub mod arch;
 mod configuration;
 pub mod console;
 mod kernel;
+pub mod port;
 pub mod sync;
 mod task;
 pub mod time;
 
+pub use arch::core_number;
 pub use configuration::{Configuration, Descriptor, ordered};
 pub use kernel::exit;
 pub use task::{Done, Job, Start, Task};

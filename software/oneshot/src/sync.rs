@@ -1,8 +1,8 @@
-//! What tasks wait for, beside time: suspension objects, events, protected objects; and timing events.
+//! What tasks wait for: ticks, suspension objects, events, protected objects; and timing events.
 //!
 //! Why it exists: the policy's objects, where tasks and handlers of interrupts can reach them. What it deliberately does not know: decisions.
 //!
-//! All of these are `static`. An operation masks interrupts for its length, so handlers may use them, too.
+//! All of the objects are `static`. An operation masks interrupts for its length, so handlers may use them, too.
 
 use crate::arch::{Core, Lent};
 use crate::kernel;
@@ -13,6 +13,15 @@ use bulkhead_exec_one_shot::protected::{self, Called};
 use bulkhead_exec_one_shot::suspension::{Suspension, Waiting};
 
 pub use bulkhead_exec_one_shot::protected::Entry;
+
+impl Job {
+    /// The task is ready again at a tick; at once, behind more urgent ones, if that has come.
+    #[inline]
+    pub fn delay_until(self, tick: u64) -> Done {
+        kernel::delay_running(tick);
+        self.done()
+    }
+}
 
 /// A condition that one task waits for.
 pub struct SuspensionObject(Core<Suspension>);
@@ -164,6 +173,8 @@ impl TimingEvent {
 
     /// Sets it for a tick; one that has come: the next one. A former one is forgotten.
     pub fn set(&'static self, tick: u64) {
+        // Not this tick: a handler that sets its own event would never end.
+        let tick = tick.max(kernel::now() + 1);
         kernel::events(|queue| queue.set(self.0.shared(), tick));
     }
 

@@ -1,8 +1,7 @@
 //! What a task is for its author.
 //!
-//! Why it exists: the rules of one-shot tasks as types. What it deliberately does not know: how jobs are started.
+//! Why it exists: the rules of one-shot tasks as types. What it deliberately does not know: how jobs are started, and what they may wait for.
 
-use crate::kernel;
 use core::marker::PhantomData;
 
 /// A task: its fields are what survives from job to job.
@@ -37,13 +36,6 @@ impl Start {
 }
 
 impl Job {
-    /// The task is ready again at a tick; at once, behind more urgent ones, if that has come.
-    #[inline]
-    pub fn delay_until(self, tick: u64) -> Done {
-        kernel::delay_running(tick);
-        self.done()
-    }
-
     /// The task never runs again.
     pub fn end(self) -> Done {
         self.done()

@@ -243,13 +243,51 @@ fn a_fault_stops_its_task_alone() {
     assert!(run.console.contains(", value 0x0000000080000000"));
     has("stopped: task 4, cause 5 at 0x");
     assert!(run.console.contains(", value 0x0000000040000000"));
-    assert_eq!(has("stopped: "), 4);
-    // One job is over its budget at its end, one within a tick.
+    has("stopped: task 6, cause 24 at 0x");
+    assert_eq!(has("stopped: "), 5);
+    // One job is over its budget at its end, one within a tick; nobody is watched while nobody runs.
     assert_eq!(has("over its budget: task 5"), 2);
-    let overruns = run.events();
-    let overruns = overruns
-        .iter()
-        .filter(|(_, event)| *event == Event::Overrun(5))
-        .count();
-    assert_eq!(overruns, 2);
+    assert_eq!(has("over its budget: "), 2);
+    let overruns = run
+        .events()
+        .into_iter()
+        .filter_map(|(_, event)| match event {
+            Event::Overrun(task) => Some(task),
+            _ => None,
+        });
+    assert_eq!(overruns.collect::<Vec<_>>(), [5, 5]);
+}
+
+/// Operations on ports of the own core: numbers of spans of `port_times`, and the paper's figures with one hop, in its cycles.
+const PORTS: [(u64, &str, f64); 8] = [
+    (0, "initialise", 334.0),
+    (10, "get", 88.0),
+    (20, "write 8 bytes", 358.0),
+    (30, "read 8 bytes", 524.0),
+    (40, "write 40 bytes", 742.0),
+    (50, "read 40 bytes", 1418.0),
+    (60, "lock", 127.0),
+    (70, "unlock", 80.0),
+];
+
+#[test]
+fn ports_of_the_own_core() {
+    // Its tick is 60 ms here. Then it looks for the next core, and there is none: that is a fault of the task.
+    let run = run("one-shot/port-times", 70 * TICK);
+    assert!(run.console.contains("right at hops 0\n"), "{}", run.console);
+    let beyond = "stopped: task 0, cause 5 at 0x";
+    let address = "value 0x0000000100107e08";
+    let told = run.console.lines().last().expect("lines");
+    assert!(
+        told.starts_with(beyond) && told.ends_with(address),
+        "{told}"
+    );
+    let spans = run.spans();
+    for (number, what, paper) in PORTS {
+        let (least, average, most) = summary(&spans[&number]);
+        println!(
+            "own core: {what}: {least} to {most} cycles, {average:.1} on average; the paper's, one hop away, {paper}"
+        );
+        assert!(2.0 * average <= paper, "{what}: {average}");
+    }
 }

@@ -76,6 +76,19 @@ impl Task for Reads {
     }
 }
 
+/// Leaves too little of the stack to the next interrupt.
+struct Greedy;
+
+impl Task for Greedy {
+    fn run(&mut self, job: Job) -> Done {
+        let block = core::hint::black_box([0u8; 1600]);
+        let start = time::cycles();
+        while time::cycles() - start < 1_500_000 {}
+        core::hint::black_box(block);
+        job.end()
+    }
+}
+
 /// Works for longer than its budget every other time, and once for longer than a tick.
 struct Slow(u64);
 
@@ -106,5 +119,6 @@ system! {
         Writes: Writes, priority 6;
         Reads: Reads, priority 5;
         Slow: Slow(0), priority 4, budget 20_000;
+        Greedy: Greedy, priority 3;
     }
 }

@@ -84,12 +84,24 @@ impl Port {
     pub fn size(&self) -> u32 {
         self.size
     }
+
+    /// Address of its data.
+    pub fn data(&self) -> u64 {
+        self.data
+    }
+
+    /// The same port, whose data is reached at another address.
+    #[must_use]
+    pub fn moved(self, data: u64) -> Self {
+        Self { data, ..self }
+    }
 }
 
 /// Takes a spinlock.
 ///
 /// # Errors
 /// [`Failure::Locked`]; `holder` is where whoever takes it leaves his number.
+#[inline]
 pub fn lock<M: Memory>(
     memory: &mut M,
     address: u64,
@@ -110,6 +122,7 @@ pub fn lock<M: Memory>(
 ///
 /// # Errors
 /// The memory's.
+#[inline]
 pub fn unlock<M: Memory>(memory: &mut M, address: u64) -> Result<(), Failure<M::Error>> {
     memory.order()?;
     Ok(memory.store(address, 0)?)

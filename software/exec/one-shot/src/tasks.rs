@@ -122,7 +122,7 @@ mod tests {
     fn who_delays_is_ready_at_that_tick() {
         let table = table::<2>();
         let mut tasks = Tasks::new(&table, 0);
-        (tasks.take(), tasks.take());
+        assert_eq!([tasks.take(), tasks.take()], [Some(0), Some(1)]);
         tasks.delay(1, 2);
         tasks.delay(0, 2);
         assert_eq!((tasks.tick(), tasks.take()), (0, None));

@@ -36,6 +36,14 @@ impl Watch {
         }
         over
     }
+
+    /// The job has ended: nobody is watched. Whether it ran for longer than its budget, and this was not told yet.
+    #[inline]
+    pub fn end(&mut self, now: u64) -> bool {
+        let over = self.overruns(now);
+        self.budget = 0;
+        over
+    }
 }
 
 #[cfg(test)]
@@ -50,6 +58,15 @@ mod tests {
         assert!(watch.overruns(111) && !watch.overruns(500));
         watch.begin(600, 10);
         assert!(watch.overruns(611));
+    }
+
+    #[test]
+    fn nobody_is_watched_after_the_end() {
+        let mut watch = Watch::new();
+        watch.begin(0, 10);
+        assert!(!watch.end(10) && !watch.overruns(500) && !watch.end(500));
+        watch.begin(0, 10);
+        assert!(watch.end(11) && !watch.overruns(500));
     }
 
     #[test]
