@@ -345,15 +345,20 @@ fn write_app(writer: &mut Writer, system: &System, app: &App, complete: bool) {
             .attribute("value", &argument.value)
             .end();
     }
-    if app.limit.is_some() || app.quotas != Quotas::default() {
+    let mut quotas = app.quotas;
+    // The manager on the chip does not know what services need.
+    if !complete && app.clients() > 0 {
+        quotas.kernel_memory = Some(Size(app.kernel_memory()));
+    }
+    if app.limit.is_some() || quotas != Quotas::default() {
         writer.start("limit");
         if let Some(limit) = app.limit {
             writer.rate("noc", limit.noc).size("burst", limit.burst);
         }
         writer
-            .optional("endpoints", app.quotas.endpoints)
-            .optional("page-tables", app.quotas.page_tables)
-            .optional_size("kernel-memory", app.quotas.kernel_memory)
+            .optional("endpoints", quotas.endpoints)
+            .optional("page-tables", quotas.page_tables)
+            .optional_size("kernel-memory", quotas.kernel_memory)
             .end();
     }
     if let Some(cpu) = app.cpu {
@@ -482,11 +487,15 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
     let kind = match platform.kind {
         PlatformKind::Tiled => "tiled",
         PlatformKind::Bare => "bare",
+        PlatformKind::Mesh => "mesh",
     };
     writer
         .start("platform")
         .attribute("name", &platform.name)
         .attribute("kind", kind);
+    if let Some(about) = &platform.about {
+        writer.attribute("about", about);
+    }
     write_source(writer, platform, &format!("platform[{}]", platform.name));
     for clock in &platform.clocks {
         writer
@@ -507,6 +516,19 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
         .caches
         .iter()
         .for_each(|part| write_cache(writer, platform, part));
+    for part in &platform.local_memories {
+        writer
+            .start("local-memory")
+            .attribute("name", &part.name)
+            .attribute("clock", &part.clock.name)
+            .size("size", part.size)
+            .attribute("banks", part.banks)
+            .attribute("ports", part.ports)
+            .bytes("width", part.width)
+            .attribute("latency", part.latency)
+            .bytes("fetch", part.fetch);
+        close(writer, platform, &format!("local-memory[{}]", part.name));
+    }
     platform
         .dtus
         .iter()
@@ -547,6 +569,10 @@ fn write_platform(writer: &mut Writer, platform: &Platform) {
             .optional("l1i", name(&tile.l1i))
             .optional("l1d", name(&tile.l1d))
             .optional("l2", name(&tile.l2))
+            .optional(
+                "local-memory",
+                tile.local_memory.as_ref().map(|memory| &memory.name),
+            )
             .optional("dtu", tile.dtu.as_ref().map(|dtu| &dtu.name))
             .optional(
                 "accelerator",
@@ -717,11 +743,12 @@ fn write_network(writer: &mut Writer, platform: &Platform, part: &Network) {
         .bytes("chunk", part.chunk)
         .attribute(
             "channels",
-            if part.split_channels {
-                "split"
-            } else {
-                "shared"
+            match (part.split_channels, part.read_interval) {
+                (_, Some(_)) => "acknowledged",
+                (true, None) => "split",
+                (false, None) => "shared",
             },
-        );
+        )
+        .optional("read-interval", part.read_interval);
     close(writer, platform, "network");
 }

@@ -44,7 +44,8 @@ fn overrides_reach_the_platform_and_change_it() {
         &with(&["@platform=tiled-fpga", "@duration=5ms"]),
     )
     .unwrap();
-    assert_eq!(system.platform.name, "tiled-fpga");
+    // By the name that it had before.
+    assert_eq!(system.platform.name, "tiled-star");
     assert_eq!(system.variants[0].duration, Time(5_000_000_000));
     let platform = load_platform("single", &with(&["memory@size=64MiB"])).unwrap();
     assert_eq!(platform.memories[0].size, Size(64 << 20));
@@ -174,12 +175,12 @@ fn a_catalog_on_disk_comes_before_the_built_in_one() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join("platforms")).unwrap();
     fs::create_dir_all(folder.path().join("systems/mine")).unwrap();
-    let platform = load_platform("tiled-gem5", &with(&["@name=bigger"])).unwrap();
+    let platform = load_platform("tiled-2ghz", &with(&["@name=bigger"])).unwrap();
     let text = canonical::platform(&platform);
-    fs::write(folder.path().join("platforms/tiled-gem5.xml"), text).unwrap();
+    fs::write(folder.path().join("platforms/tiled-2ghz.xml"), text).unwrap();
     fs::write(
         folder.path().join("systems/mine/one.xml"),
-        r#"<system name="one" platform="tiled-gem5"><domain name="d"/></system>"#,
+        r#"<system name="one" platform="tiled-2ghz"><domain name="d"/></system>"#,
     )
     .unwrap();
     let options = LoadOptions {
@@ -196,10 +197,10 @@ fn a_catalog_on_disk_comes_before_the_built_in_one() {
         [
             "single",
             "tiled-256",
+            "tiled-2ghz",
             "tiled-64",
             "tiled-accelerated",
-            "tiled-fpga",
-            "tiled-gem5"
+            "tiled-star"
         ]
     );
     // A system of the built-in catalog uses the platform on disk, too.
@@ -381,4 +382,26 @@ proptest! {
             }
         }
     }
+}
+
+/// A service has kernel memory for each client that it can have, unless its description says how much; the manager on the chip is told.
+#[test]
+fn a_service_has_kernel_memory_for_its_clients() {
+    let app = |inside: &str| {
+        let text = format!(
+            r#"<system name="s" platform="tiled-gem5" duration="1ms" manager-tile="1"><domain name="d">
+  <app name="files" tile="2" program="tiled/files">{inside}<rgate name="priority-0" slots="4"/><rgate name="priority-1" slots="8"/><rgate name="else" slots="8"/></app>
+</domain></system>"#
+        );
+        let system = load_system_text("service", &text, &LoadOptions::default()).unwrap();
+        let read = canonical::for_chip(&system);
+        (
+            system.apps[0].kernel_memory(),
+            read.matches("kernel-memory").count(),
+        )
+    };
+    assert_eq!(app(""), (4 << 10, 0));
+    assert_eq!(app("<service/>"), ((4 << 10) + 12 * 512, 1));
+    let limit = r#"<service/><limit kernel-memory="64KiB"/>"#;
+    assert_eq!(app(limit), (64 << 10, 1));
 }

@@ -6,8 +6,8 @@
 use bulkhead_machine::accelerator::{AcceleratorConfig, Operation};
 use bulkhead_machine::cable::{CableConfig, Faults};
 use bulkhead_machine::config::{
-    CacheConfig, Channels, DramConfig, DtuConfig, MemoryConfig, NetworkConfig, PlatformConfig,
-    PlatformKind, Replacement, TileConfig, Topology, UnitPort,
+    CacheConfig, Channels, DramConfig, DtuConfig, LocalMemoryConfig, MemoryConfig, NetworkConfig,
+    PlatformConfig, PlatformKind, Replacement, TileConfig, Topology, UnitPort,
 };
 use bulkhead_machine::device::network::NetworkCardConfig;
 use bulkhead_machine::hart::HartConfig;
@@ -28,6 +28,7 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
         kind: match platform.kind {
             platform::PlatformKind::Tiled => PlatformKind::Tiled,
             platform::PlatformKind::Bare => PlatformKind::Bare,
+            platform::PlatformKind::Mesh => PlatformKind::Mesh,
         },
         ticks_per_second: ticks,
         timebase_hz: platform.timebase.0,
@@ -42,6 +43,10 @@ pub fn convert(platform: &Platform) -> PlatformConfig {
                     l1i: tile.l1i.as_ref().map(|c| cache(c, core)),
                     l1d: tile.l1d.as_ref().map(|c| cache(c, core)),
                     l2: tile.l2.as_ref().map(|c| cache(c, core)),
+                    local_memory: tile
+                        .local_memory
+                        .as_ref()
+                        .map(|memory| local_memory(memory, cycle(&memory.clock))),
                     dtu: tile.dtu.as_ref().map(|d| dtu(d, cycle(&d.clock))),
                     router: tile.router,
                     privileged: tile.privileged,
@@ -140,7 +145,9 @@ fn hart(tile: &platform::Tile, ticks_per_cycle: u64) -> HartConfig {
             .l1d
             .as_ref()
             .or(tile.l1i.as_ref())
-            .map_or(64, |c| c.line),
+            .map(|c| c.line)
+            .or(tile.local_memory.as_ref().map(|memory| memory.fetch))
+            .unwrap_or(64),
         load_to_use: p.load_to_use,
         multiply: p.multiply,
         divide: p.divide,
@@ -179,6 +186,17 @@ fn cache(cache: &platform::Cache, cycle: u64) -> CacheConfig {
             platform::Replacement::Random => Replacement::Random,
         },
         way_mask: 0,
+    }
+}
+
+fn local_memory(memory: &platform::LocalMemory, cycle: u64) -> LocalMemoryConfig {
+    LocalMemoryConfig {
+        size: memory.size.0,
+        cycle,
+        banks: memory.banks,
+        ports: memory.ports,
+        width: memory.width,
+        latency: memory.latency.into(),
     }
 }
 
@@ -256,10 +274,12 @@ fn network(network: &platform::Network, cycle: u64) -> NetworkConfig {
         interface: network.interface.into(),
         header: network.header,
         chunk: network.chunk,
-        channels: if network.split_channels {
-            Channels::Split
-        } else {
-            Channels::Shared
+        channels: match (network.split_channels, network.read_interval) {
+            (_, Some(interval)) => Channels::Acknowledged {
+                read_interval: interval.into(),
+            },
+            (true, None) => Channels::Split,
+            (false, None) => Channels::Shared,
         },
     }
 }

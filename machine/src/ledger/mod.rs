@@ -40,6 +40,13 @@ pub enum Resource {
     CacheSet(Level),
     /// All miss registers of a cache were taken.
     Mshr(Level),
+    /// The port of a bank of a local memory was taken.
+    LocalMemory {
+        /// The tile.
+        tile: TileId,
+        /// The bank.
+        bank: u16,
+    },
     /// The DTU was working on something else.
     DtuBusy,
     /// The network card's link was sending an earlier frame.
@@ -84,6 +91,9 @@ impl fmt::Display for Resource {
             Resource::Bucket => f.write_str("token bucket"),
             Resource::CacheSet(level) => write!(f, "{level} eviction"),
             Resource::Mshr(level) => write!(f, "{level} miss registers"),
+            Resource::LocalMemory { tile, bank } => {
+                write!(f, "local memory of tile {tile} bank {bank}")
+            }
             Resource::DtuBusy => f.write_str("DTU"),
             Resource::Cable => f.write_str("network cable"),
             Resource::NetworkCard => f.write_str("network card"),

@@ -10,7 +10,7 @@ use crate::dtu::{Dtu, WriteEffect};
 use crate::fabric::Fabric;
 use crate::hart::{
     Access, Bus, BusFault, DeviceRead, DeviceWrite, Hart, InterruptLine, Managed, Management,
-    Place, Stop, Timing,
+    Place, Stop, Timing, UserTrap,
 };
 use crate::ledger::Resource;
 use crate::observe::Marker;
@@ -556,6 +556,10 @@ impl<const DATA: bool> Bus for TileBus<'_, DATA> {
         if let Some(observer) = &mut self.fabric.observer {
             observer.marker(&marker);
         }
+    }
+
+    fn crashed(&mut self, now: Tick, trap: &UserTrap, stores: &[(u64, u8, u64)]) {
+        self.keep(now, trap, stores);
     }
 
     #[inline]

@@ -437,7 +437,8 @@ fn marker_name(kind: u16, value: u64) -> &'static str {
             | MarkerKind::MuxLeaves
             | MarkerKind::MuxRuns
             | MarkerKind::MuxMember
-            | MarkerKind::MuxBudget,
+            | MarkerKind::MuxBudget
+            | MarkerKind::MuxWorks,
         ) => "TileMux",
         None => "marker",
     }

@@ -4,8 +4,8 @@
 
 use super::check::check;
 use super::{
-    Accelerator, Cache, Clock, Dram, Dtu, Memory, Network, NetworkCard, Operation, Origin,
-    Pipeline, PipelineModel, Platform, PlatformKind, Replacement, Tile, Topology,
+    Accelerator, Cache, Clock, Dram, Dtu, LocalMemory, Memory, Network, NetworkCard, Operation,
+    Origin, Pipeline, PipelineModel, Platform, PlatformKind, Replacement, Tile, Topology,
 };
 use crate::error::{Diagnostic, Problem};
 use crate::node::{self, Node};
@@ -30,6 +30,16 @@ fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
+/// Number and router of each tile that an element stands for. The tables bound all of them below 2^14.
+pub(super) fn numbers(node: &Node) -> impl Iterator<Item = (u16, u16)> {
+    let count = match node.rule.name {
+        "tile" => node.integer("count"),
+        _ => 1,
+    };
+    let (id, router) = (node.integer("id"), node.integer("router"));
+    (0..count).map(move |i| ((id + i) as u16, (router + i) as u16))
+}
+
 struct Reader<'a> {
     root: &'a Node,
     errors: &'a mut Vec<Diagnostic>,
@@ -52,6 +62,10 @@ impl Reader<'_> {
             .filter_map(|node| self.pipeline(node, &clocks))
             .collect();
         let caches: Vec<_> = root.all("cache").map(cache).collect();
+        let local_memories: Vec<_> = root
+            .all("local-memory")
+            .filter_map(|node| self.local_memory(node, &clocks))
+            .collect();
         let dtus: Vec<_> = root
             .all("dtu")
             .filter_map(|node| self.dtu(node, &clocks))
@@ -71,13 +85,21 @@ impl Reader<'_> {
         if self.errors.len() > before {
             return None;
         }
-        let mut tiles: Vec<_> = root
-            .all("tile")
-            .filter_map(|node| {
-                let units = (&accelerators[..], &network_cards[..]);
-                self.tile(node, &pipelines, &caches, &dtus, units)
-            })
-            .collect();
+        let mut tiles = Vec::new();
+        for node in root.all("tile") {
+            let units = (&accelerators[..], &network_cards[..]);
+            let memories = (&caches[..], &local_memories[..]);
+            let Some(tile) = self.tile(node, &pipelines, memories, &dtus, units) else {
+                continue;
+            };
+            for (id, router) in numbers(node) {
+                tiles.push(Tile {
+                    id,
+                    router,
+                    ..tile.clone()
+                });
+            }
+        }
         let mut memories: Vec<_> = root
             .all("memory")
             .filter_map(|node| self.memory(node, &drams))
@@ -89,8 +111,10 @@ impl Reader<'_> {
         memories.sort_by_key(|memory| memory.id);
         Some(Platform {
             name: root.text("name"),
+            about: root.maybe_text("about"),
             kind: match root.text("kind").as_str() {
                 "bare" => PlatformKind::Bare,
+                "mesh" => PlatformKind::Mesh,
                 _ => PlatformKind::Tiled,
             },
             clocks,
@@ -99,6 +123,7 @@ impl Reader<'_> {
                 .map(|node| node.frequency("frequency"))?,
             pipelines,
             caches,
+            local_memories,
             dtus,
             accelerators,
             network_cards,
@@ -116,6 +141,7 @@ impl Reader<'_> {
             ("clock", "name"),
             ("pipeline", "name"),
             ("cache", "name"),
+            ("local-memory", "name"),
             ("dtu", "name"),
             ("accelerator", "name"),
             ("network-card", "name"),
@@ -129,13 +155,14 @@ impl Reader<'_> {
         let mut seen = Vec::new();
         for node in &self.root.children {
             if matches!(node.rule.name, "tile" | "memory") {
-                self.note_duplicate(
-                    "tile",
-                    node.integer("id").to_string(),
-                    node,
-                    "id",
-                    &mut seen,
-                );
+                let before = self.errors.len();
+                for (id, _) in numbers(node) {
+                    self.note_duplicate("tile", id.to_string(), node, "id", &mut seen);
+                    // One is enough to say that the numbers of several tiles overlap.
+                    if self.errors.len() > before {
+                        break;
+                    }
+                }
             }
         }
     }
@@ -222,6 +249,20 @@ impl Reader<'_> {
         })
     }
 
+    fn local_memory(&mut self, node: &Node, clocks: &[Clock]) -> Option<LocalMemory> {
+        let number = |attribute| narrow(node.integer(attribute));
+        Some(LocalMemory {
+            name: node.text("name"),
+            clock: self.clock(node, clocks)?,
+            size: node.size("size"),
+            banks: number("banks"),
+            ports: number("ports"),
+            width: narrow(node.size("width").0),
+            latency: number("latency"),
+            fetch: narrow(node.size("fetch").0),
+        })
+    }
+
     fn dtu(&mut self, node: &Node, clocks: &[Clock]) -> Option<Dtu> {
         let number = |attribute| narrow(node.integer(attribute));
         Some(Dtu {
@@ -302,7 +343,9 @@ impl Reader<'_> {
             interface: number("interface"),
             header: narrow(node.size("header").0),
             chunk: narrow(node.size("chunk").0),
-            split_channels: node.text("channels") == "split",
+            split_channels: node.text("channels") != "shared",
+            read_interval: (node.text("channels") == "acknowledged")
+                .then(|| number("read-interval")),
         })
     }
 
@@ -310,7 +353,7 @@ impl Reader<'_> {
         &mut self,
         node: &Node,
         pipelines: &[Pipeline],
-        caches: &[Cache],
+        (caches, local_memories): (&[Cache], &[LocalMemory]),
         dtus: &[Dtu],
         (accelerators, network_cards): (&[Accelerator], &[NetworkCard]),
     ) -> Option<Tile> {
@@ -321,6 +364,11 @@ impl Reader<'_> {
                 .cloned()
         };
         let (l1i, l1d, l2) = (cache("l1i"), cache("l1d"), cache("l2"));
+        let local_memory = self
+            .find(node, "local-memory", "local-memory", local_memories, |m| {
+                &m.name
+            })
+            .cloned();
         let dtu = self
             .find(node, "dtu", "dtu", dtus, |item| &item.name)
             .cloned();
@@ -347,6 +395,7 @@ impl Reader<'_> {
             l1i,
             l1d,
             l2,
+            local_memory,
             dtu,
             accelerator,
             network_card,

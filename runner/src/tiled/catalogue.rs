@@ -90,7 +90,7 @@ impl Catalogued {
 const FOR_EVER: &[(&str, &str)] = &[("runs", "0")];
 
 /// The programs.
-static CATALOG: [Catalogued; 18] = [
+static CATALOG: [Catalogued; 19] = [
     program("adversary/memcpy").in_memory(256 << 10),
     program("bandwidth/memory")
         .with(&[("runs", "0"), ("size", "4096")])
@@ -103,6 +103,7 @@ static CATALOG: [Catalogued; 18] = [
     program("adversary/message").through(Gate::Send("target")),
     program("attack/flood").through(Gate::Send("service")),
     program("attack/slow").through(Gate::Send("service")),
+    program("attack/squatter").through(Gate::Send("files")),
     program("adversary/chatter"),
     program("adversary/exhaust"),
     program("adversary/stack"),

@@ -25,6 +25,7 @@ use bulkhead_common::account::{Account, Terms, Verdict};
 use bulkhead_common::message::{self, Body, Buffer};
 use bulkhead_common::payer::Fixed;
 use bulkhead_common::quantity;
+use bulkhead_common::shares::Seats;
 use bulkhead_common::status::Status;
 use bulkhead_common::waiting::Waiting;
 use bulkhead_hal::dtu;
@@ -66,7 +67,7 @@ pub trait Service {
     /// gets, and two words for it. The arguments have not been checked in any way.
     ///
     /// # Errors
-    /// Why not; the client hears only that it was refused.
+    /// Why not; the client hears it.
     fn grant(&mut self, _activity: u16, _arguments: [u64; 3]) -> Result<(u16, [u64; 2]), Status> {
         Err(Status::UnknownOperation)
     }
@@ -327,6 +328,13 @@ impl Server {
         self.lanes.len()
     }
 
+    /// Clients that there can be: of each gate as many as it has slots, because each sends with a credit for one. Their labels begin at 0,
+    /// as the description gives them away if it does not say others.
+    pub fn seats(&self) -> Seats {
+        let gates = self.lanes.iter();
+        Seats::new(gates.map(|lane| u64::from(lane.gate.slots()).min(CLIENTS as u64)))
+    }
+
     /// Requests that can be under way at once: the slots of all gates.
     pub fn slots(&self) -> usize {
         let slots = self.lanes.iter().map(|lane| usize::from(lane.gate.slots()));
@@ -372,9 +380,13 @@ impl Server {
         }
     }
 
-    /// Offers the service to those that may open sessions.
-    pub(crate) fn offer<S: Service>(&mut self) {
-        if S::SESSIONS {
+    /// Offers the service to those that may open sessions, if that has not been done: [`run`](Self::run) does it otherwise. Whoever divides
+    /// its kernel memory among clients needs to know what is left then.
+    ///
+    /// # Panics
+    /// If the kernel does not let it.
+    pub fn offer<S: Service>(&mut self) {
+        if S::SESSIONS && self.control.is_none() {
             self.control = match session::offer(self.offers) {
                 Ok(gate) => Some(gate),
                 Err(status) => panic!("the service cannot be offered: {status}"),

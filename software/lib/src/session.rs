@@ -11,8 +11,8 @@ use crate::gate::{MemoryGate, ReceiveGate};
 use crate::{syscall, time};
 use bulkhead_abi::environment::{ENVIRONMENT_BASE, GateKind};
 use bulkhead_abi::syscall::{
-    SEL_FREE, SEL_MEMORY, SEL_OFFERED, SEL_SESSIONS, SERVICES_MAX, SYSCALL_SLOT, Syscall,
-    SyscallError,
+    SEL_FREE, SEL_KERNEL_MEMORY, SEL_MEMORY, SEL_OFFERED, SEL_SESSIONS, SERVICES_MAX, SYSCALL_SLOT,
+    Syscall, SyscallError,
 };
 use bulkhead_common::status::Status;
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
@@ -33,6 +33,25 @@ pub fn refused(error: SyscallError) -> Status {
         SyscallError::BadArgument | SyscallError::OutOfBounds => Status::BadRequest,
         _ => Status::NoRights,
     }
+}
+
+/// The same for a call that a server decided about: its own reason comes first.
+#[cold]
+fn declined((error, reason): (SyscallError, u64)) -> Status {
+    let reason = Some(reason).filter(|_| error == SyscallError::Refused);
+    reason
+        .and_then(Status::from_code)
+        .unwrap_or_else(|| refused(error))
+}
+
+/// Bytes of kernel memory that are left for this application and all that share its purse.
+///
+/// # Errors
+/// What the kernel says.
+pub fn kernel_memory() -> Result<u64> {
+    let selector = SEL_KERNEL_MEMORY;
+    let [_, left, ..] = syscall::call(&Syscall::Query { selector }).map_err(refused)?;
+    Ok(left)
 }
 
 /// A free selector; selectors are not used again.
@@ -89,17 +108,18 @@ impl Session {
                 target,
                 argument,
             };
-            match syscall::call(&request) {
+            match syscall::ask(&request) {
                 Ok(_) => return Ok(Self { selector: target }),
                 // The service has not been offered yet; or its server has just ended, and what is left of it goes.
-                Err(SyscallError::NoCapability | SyscallError::Gone | SyscallError::Revoked)
-                    if time::now() < end =>
-                {
+                Err((
+                    SyscallError::NoCapability | SyscallError::Gone | SyscallError::Revoked,
+                    _,
+                )) if time::now() < end => {
                     time::sleep_until(time::now() + 20_000);
                 }
                 // What stands there is no service: its manager says that there will be none.
-                Err(SyscallError::WrongKind) => return Err(Status::Closed),
-                Err(error) => return Err(refused(error)),
+                Err((SyscallError::WrongKind, _)) => return Err(Status::Closed),
+                Err(error) => return Err(declined(error)),
             }
         }
     }
@@ -120,7 +140,7 @@ impl Session {
             argument1,
             argument2,
         };
-        let [first, second, count, ..] = syscall::call(&request).map_err(refused)?;
+        let [first, second, count, ..] = syscall::ask(&request).map_err(declined)?;
         if count != 1 {
             return Err(Status::BadReply);
         }

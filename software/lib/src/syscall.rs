@@ -23,6 +23,15 @@ pub fn call(call: &Syscall) -> Result<Results, SyscallError> {
     call.with_words(transact)
 }
 
+/// The same for a call that a server decides about.
+///
+/// # Errors
+/// As for [`call`]; with [`SyscallError::Refused`] the word that the server gave as its reason, else 0.
+#[cold]
+pub fn ask(call: &Syscall) -> Result<Results, (SyscallError, u64)> {
+    call.with_words(transact_asking)
+}
+
 /// The same for a call without results.
 ///
 /// # Errors
@@ -68,9 +77,24 @@ fn transact(request: &[u64]) -> Result<Results, SyscallError> {
     if *code != 0 {
         return Err(failure(*code));
     }
+    Ok(results(words))
+}
+
+#[inline(always)]
+fn results(words: &[u64]) -> Results {
     let mut results = [0; REPLY_WORDS - 1];
     results.iter_mut().zip(words).for_each(|(r, w)| *r = *w);
-    Ok(results)
+    results
+}
+
+#[inline(never)]
+fn transact_asking(request: &[u64]) -> Result<Results, (SyscallError, u64)> {
+    let reply = exchange(request).map_err(|error| (error, 0))?;
+    match reply.words().split_first() {
+        Some((0, words)) => Ok(results(words)),
+        Some((code, reason)) => Err((failure(*code), reason.first().copied().unwrap_or(0))),
+        None => Err((SyscallError::Refused, 0)),
+    }
 }
 
 #[inline(never)]

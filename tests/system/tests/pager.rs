@@ -24,11 +24,9 @@ fn touch(name: &str, tile: u16, more: &str) -> String {
 
 /// A fault takes this many cycles on `tiled-gem5` at most for the only client of a pager: usually, and at worst, while the kernel has other
 /// work; and a page of a file that is open. What docs/promises.md promises.
-// 11 000 until TileMux charged switches and interrupts to who causes them and told the unit of each wait: 9145 then, 11 756 now.
-const USUAL: u64 = 12_500;
+const USUAL: u64 = 11_000;
 const WORST: u64 = 30_000;
-// 16 000 until then: 13 835, and 16 315 now.
-const FILE: u64 = 17_500;
+const FILE: u64 = 16_000;
 
 #[test]
 fn the_catalogs_system_works_and_its_faults_are_bounded() {

@@ -122,6 +122,30 @@ fn a_reader_without_the_region_says_so() {
     assert!(printed[0].starts_with("the pipe: "), "{printed:?}");
 }
 
+/// Whatever a writer says, its reader ends with an error or with what it got, and never without a word.
+#[test]
+fn a_writer_that_lies_harms_only_what_it_writes() {
+    for (seed, region) in [(1, false), (2, true), (3, true), (4, true)] {
+        let (own, of) = match region {
+            true => (
+                r#"<mgate name="pipe-region" size="24KiB"/>"#,
+                r#"<mgate name="pipe-region" of="writer/pipe-region" size="24KiB" rights="r"/>"#,
+            ),
+            false => ("", ""),
+        };
+        let report = run(&format!(
+            r#"<system name="tongue" platform="tiled-gem5" duration="100ms" manager-tile="1"><domain name="d">
+  <app name="writer" tile="2" program="attack/forked-tongue" background="true"><argument name="seed" value="{seed}"/><rgate name="answers" slots="4" slot-size="64B"/><sgate name="pipe" to="reader" gate="pipe" credits="2"/>{own}</app>
+  <app name="reader" tile="3" program="service/pipe-reader"><argument name="bytes" value="100000"/><argument name="step" value="127"/><rgate name="pipe" slots="2" slot-size="512B"/>{of}</app>
+</domain></system>"#
+        ));
+        let end = report.stopped("reader");
+        assert_eq!(end, Some("exit 1"), "{seed}: {}", report.console);
+        assert!(!report.printed("reader").is_empty(), "{}", report.console);
+        assert!(!report.printed("writer").is_empty(), "{}", report.console);
+    }
+}
+
 /// A pipe of messages, or through a region, between tiles 2 and 3; one end never gets to its own end.
 fn endless(region: bool, (written, read): (u64, u64)) -> String {
     let (region1, region2, slot) = match region {

@@ -117,6 +117,68 @@ fn files_of_two_clients_beside_hostile_ones() {
     }
 }
 
+/// A client that rewrites a short file beside two hostile ones with sessions, gates and names of their own.
+fn beside(program: &str, disk: &str, limit: &str) -> String {
+    let hostile = |name: &str, tile: u16, seed: u64| {
+        format!(
+            r#"<app name="{name}" tile="{tile}" program="{program}" memory="512KiB" background="true">
+      <session name="files" to="files" priority="1"/><argument name="private" value="yes"/><argument name="seed" value="{seed}"/><argument name="name" value="{name}"/>
+      <limit kernel-memory="64KiB" endpoints="60"/></app>"#
+        )
+    };
+    format!(
+        r#"<system name="beside" platform="tiled-gem5" duration="40ms" manager-tile="1">
+  <domain name="main" criticality="A">
+    <app name="files" tile="2" program="tiled/files" memory="1MiB" background="true"><argument name="limit" value="1ms"/>
+      <service/><rgate name="priority-0" slots="4" slot-size="320B"/><rgate name="priority-1" slots="8" slot-size="320B"/>
+      <mgate name="disk" size="{disk}"/>{limit}</app>
+    <app name="client" tile="3" program="service/file-loop"><session name="files" to="files" priority="0"/></app>
+  </domain>
+  <domain name="noise" criticality="E">
+    {}
+    {}
+  </domain>
+</system>"#,
+        hostile("first", 4, 1),
+        hostile("second", 5, 777)
+    )
+}
+
+#[test]
+fn who_fills_the_file_service_takes_nothing_that_belongs_to_another() {
+    let limit = r#"<limit kernel-memory="64KiB"/>"#;
+    // A small image and a large one; the usual kernel memory, and much.
+    for (disk, limit) in [("1MiB", ""), ("1MiB", limit), ("16MiB", "")] {
+        let report = run(&beside("attack/squatter", disk, limit));
+        assert_eq!(
+            report.printed("client"),
+            ["0 of 100 rounds failed"],
+            "{disk} {limit}: {}",
+            report.console
+        );
+        assert_eq!(report.stopped("files"), None, "{}", report.console);
+        // They were there, and were refused much.
+        for name in ["first", "second"] {
+            assert!(report.printed(name).len() > 2, "{}", report.console);
+        }
+    }
+}
+
+/// Cycles of a round of the client at most: six requests, each of which waits for one of somebody else and a question of the kernel.
+const LEAVING: u64 = 2_000_000;
+
+/// What a client leaves behind is given back in pieces of work that nobody waits long for.
+#[test]
+fn who_leaves_with_all_files_open_keeps_nobody_waiting() {
+    let report = run(&beside("attack/leaver", "16MiB", ""));
+    assert_eq!(report.printed("client"), ["0 of 100 rounds failed"]);
+    assert_eq!(report.stopped("files"), None, "{}", report.console);
+    let worst = report.spans(3).into_iter().max().unwrap_or(0);
+    let said = |name| report.printed(name).last().copied().unwrap_or_default();
+    println!("{worst} cycles, {}, {}", said("first"), said("second"));
+    assert!(worst < LEAVING, "{worst} cycles");
+}
+
 #[test]
 fn hostile_messages_stop_no_service() {
     for program in ["tiled/timer", "tiled/console"] {

@@ -48,6 +48,8 @@ pub const PAGER_AREA: u64 = 4 << 20;
 pub const CHUNK: u64 = dtu::CHUNK_MAX as u64;
 /// Kernel memory of an application without a limit.
 pub const APP_KERNEL_MEMORY: u64 = 4 << 10;
+/// What it has besides if it serves others, for each client that there can be: for what a service derives for it, such as memory.
+pub const CLIENT_KERNEL_MEMORY: u64 = 512;
 /// Kernel memory that a manager uses itself for each activity that it starts, at most: without gates, and for each gate.
 pub const ACTIVITY_KERNEL_MEMORY: [u64; 2] = [7 << 10, 512];
 /// Kernel memory that a manager uses for each module of a manager below it.
@@ -103,7 +105,14 @@ impl App {
     /// Kernel memory that it may use.
     pub fn kernel_memory(&self) -> u64 {
         let given = self.quotas.kernel_memory.map(|size| size.0);
-        given.unwrap_or(APP_KERNEL_MEMORY)
+        given.unwrap_or(APP_KERNEL_MEMORY + CLIENT_KERNEL_MEMORY * self.clients())
+    }
+
+    /// Clients that its services can have: each has a slot of a gate.
+    pub fn clients(&self) -> u64 {
+        let gates = self.rgates.iter();
+        let gates = gates.filter(|gate| self.service_of(&gate.name).is_some());
+        gates.map(|gate| u64::from(gate.slots)).sum()
     }
 
     /// Bytes of memory for its regions.
@@ -598,7 +607,7 @@ impl System {
         let pager = app.pager.map_or("", |pager| self.apps[pager].name.as_str());
         let head = element(depth, 220, &[&app.name, &app.program, pager]);
         let limits = [
-            app.limit.is_some() || app.quotas != super::Quotas::default(),
+            app.limit.is_some() || app.quotas != super::Quotas::default() || app.clients() > 0,
             app.cpu.is_some(),
             app.task.is_some(),
         ];

@@ -13,6 +13,7 @@ extern crate std;
 pub mod account;
 pub mod console;
 pub mod file;
+pub mod line;
 pub mod message;
 pub mod network;
 pub mod pager;

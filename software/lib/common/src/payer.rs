@@ -4,7 +4,7 @@
 //! payer, and `cargo xtask tidy` refuses tables that do not. What it deliberately does not know: how a payer is charged; the page
 //! docs/reference/resources.md says it for each table.
 
-use alloc::collections::{LinkedList, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
@@ -282,9 +282,6 @@ where
 
 /// A list of which each entry was paid for.
 pub type PaidList<P, T> = Paid<P, Vec<T>>;
-
-/// A queue that grows by an entry at a time, and is never copied: what that takes does not depend on how many there are.
-pub type PaidLine<P, T> = Paid<P, LinkedList<T>>;
 
 /// A queue of which each entry was paid for.
 pub type PaidQueue<P, T> = Paid<P, VecDeque<T>>;

@@ -3,14 +3,65 @@
 //! Why it exists: a table with a fixed number of places for everybody belongs to whoever is first. Here every client has some places of its
 //! own, which nobody else gets, and what it holds beyond them comes from a remainder that is for all. Each place is on the account of the
 //! client that holds it, until it is given back. What it deliberately does not know: what is in the places.
+//!
+//! There are as many places as all seats have of their own, and the remainder. Whoever has no seat gets places of the remainder only.
 
 use crate::payer::{PaidList, Share};
+use crate::waiting::Client;
 use alloc::vec::Vec;
+
+/// Gates of a service, and so priorities of clients, at most.
+pub const PRIORITIES: usize = 8;
+
+/// Somebody who shares a table.
+pub trait Sharer: Copy + PartialEq {
+    /// Its priority, and its number among those of this priority.
+    fn seat(self) -> (usize, u64);
+}
+
+impl Sharer for Client {
+    fn seat(self) -> (usize, u64) {
+        (self.priority, self.label)
+    }
+}
+
+/// Clients that have places of their own: of each priority, those with labels below a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seats([u64; PRIORITIES]);
+
+impl Seats {
+    /// Every client that there could ever be.
+    pub const ALL: Self = Self([u64::MAX; PRIORITIES]);
+
+    /// As many of each priority.
+    pub fn new(of_priorities: impl IntoIterator<Item = u64>) -> Self {
+        let mut seats = [0; PRIORITIES];
+        for (seat, number) in seats.iter_mut().zip(of_priorities) {
+            *seat = number;
+        }
+        Self(seats)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        let all = self
+            .0
+            .iter()
+            .fold(0u64, |sum, seats| sum.saturating_add(*seats));
+        usize::try_from(all).unwrap_or(usize::MAX)
+    }
+
+    fn has(&self, sharer: impl Sharer) -> bool {
+        let (priority, number) = sharer.seat();
+        self.0.get(priority).is_some_and(|seats| number < *seats)
+    }
+}
 
 /// How many places each client has, and who holds how many. `K` says which client it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shares<K> {
     each: usize,
+    seats: Seats,
     common: usize,
     /// Places of the rest that are held.
     beyond: usize,
@@ -18,21 +69,43 @@ pub struct Shares<K> {
     held: PaidList<Share, (K, usize)>,
 }
 
-impl<K: Copy + PartialEq> Shares<K> {
+impl<K: Sharer> Shares<K> {
     /// Every client has `each` places, and all together have `common` more.
     pub const fn new(each: usize, common: usize) -> Self {
+        Self::among(Seats::ALL, each, common)
+    }
+
+    /// Every client with a seat has `each` places, and all clients together have `common` more.
+    pub const fn among(seats: Seats, each: usize, common: usize) -> Self {
         Self {
             each,
+            seats,
             common,
             beyond: 0,
             held: PaidList::new(Vec::new()),
         }
     }
 
+    /// Divides other places. Who holds how many stays.
+    pub fn divide(&mut self, seats: Seats, each: usize, common: usize) {
+        (self.seats, self.each, self.common) = (seats, each, common);
+        let held = self.held.iter();
+        let beyond = held.map(|(who, count)| count.saturating_sub(self.own(*who)));
+        self.beyond = beyond.sum();
+    }
+
     /// Nobody holds anything.
     pub fn clear(&mut self) {
         self.beyond = 0;
         self.held.clear();
+    }
+
+    /// Places that only this client gets.
+    fn own(&self, client: K) -> usize {
+        match self.seats.has(client) {
+            true => self.each,
+            false => 0,
+        }
     }
 
     /// Places that a client holds.
@@ -45,7 +118,7 @@ impl<K: Copy + PartialEq> Shares<K> {
     /// Places that a client can take.
     pub fn room(&self, client: K) -> usize {
         let held = self.of(client);
-        let own = self.each.saturating_sub(held);
+        let own = self.own(client).saturating_sub(held);
         own.saturating_add(self.common.saturating_sub(self.beyond))
     }
 
@@ -100,10 +173,11 @@ impl<K: Copy + PartialEq> Shares<K> {
                 self.held.len() - 1
             }
         };
+        let own = self.own(client);
         let count = &mut self.held[index].1;
-        let before = count.saturating_sub(self.each);
+        let before = count.saturating_sub(own);
         *count = to(*count);
-        let after = count.saturating_sub(self.each);
+        let after = count.saturating_sub(own);
         self.beyond = self.beyond - before + after;
         if *count == 0 {
             self.held.swap_remove(index);
@@ -117,21 +191,35 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
+    impl Sharer for u8 {
+        fn seat(self) -> (usize, u64) {
+            (usize::from(self % 2), (self / 2).into())
+        }
+    }
+
     proptest! {
         /// Whatever the others hold, a client gets its own places; all together never hold more than there are.
         #[test]
         fn nobody_takes_the_places_of_another(
             steps in prop::collection::vec((0u8..5, any::<bool>(), 1usize..4), 0..200),
-            each in 0usize..4,
+            own in 0usize..4,
             common in 0usize..6,
+            seats in [0u64..4, 0u64..4],
         ) {
-            let mut shares = Shares::new(each, common);
+            let mut shares = Shares::among(Seats::new(seats), own, common);
+            let of = |client: u8| match u64::from(client / 2) < seats[usize::from(client % 2)] {
+                true => own,
+                false => 0,
+            };
+            let beyond_of = |model: &BTreeMap<u8, usize>| -> usize {
+                model.iter().map(|(client, held)| held.saturating_sub(of(*client))).sum()
+            };
             let mut model: BTreeMap<u8, usize> = BTreeMap::new();
             for (client, takes, count) in steps {
-                let beyond: usize = model.values().map(|held| held.saturating_sub(each)).sum();
+                let beyond = beyond_of(&model);
                 let held = model.entry(client).or_default();
                 if takes {
-                    let is_free = *held < each || beyond < common;
+                    let is_free = *held < of(client) || beyond < common;
                     prop_assert_eq!(shares.has_room(client), is_free);
                     prop_assert_eq!(shares.take(client), is_free);
                     *held += usize::from(is_free);
@@ -144,8 +232,7 @@ mod tests {
                     *held = held.saturating_sub(count);
                 }
                 prop_assert_eq!(shares.of(client), *held);
-                let beyond: usize = model.values().map(|held| held.saturating_sub(each)).sum();
-                prop_assert!(beyond <= common);
+                prop_assert!(beyond_of(&model) <= common);
                 model.retain(|_, held| *held > 0);
                 prop_assert_eq!(shares.held.len(), model.len());
             }

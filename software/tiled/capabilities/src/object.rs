@@ -236,13 +236,25 @@ pub struct Line {
     pub last: [u16; PRIORITIES],
 }
 
+/// What a server is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asked {
+    /// Nothing yet, or it was told that a session is closed.
+    #[default]
+    Close,
+    /// Whether a session shall be opened.
+    Open,
+    /// Whether capabilities shall change hands.
+    Exchange,
+}
+
 /// A server's offer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Service {
     /// Number of the question that the server has not answered yet; 0: none.
     pub asked: u64,
-    /// That question is whether a session shall be opened.
-    pub opens: bool,
+    /// What kind of question it was asked last.
+    pub last: Asked,
     /// Who waits for an answer, the one that was asked for included.
     pub waiting: Line,
     /// Closed sessions that the server has not heard of.

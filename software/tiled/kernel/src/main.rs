@@ -144,15 +144,17 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
         }
         // The calls of one priority are all that there is.
         let is_plain = of_level != 0 && (unread == 1 || of_level.count_ones() == unread);
-        let mut next = None;
         if is_busy || !is_plain {
-            let work;
-            (work, next) = prepare(system, unit, stepped, &mut ear);
-            match work {
+            // Mostly it sleeps before the answer is there that somebody waits for, and hears it at once.
+            let only_waits = unread == 0 && !unit.is_printing() && system.only_waits();
+            if only_waits && unit.sleep(system.next_moment()) {
+                continue;
+            }
+            match prepare(system, unit, stepped, &mut ear) {
                 Work::Call(chosen) => level = chosen,
                 Work::Step(done) => {
                     stepped = done;
-                    conclude(system, unit, &end, done, next);
+                    conclude(system, unit, &end, done);
                     continue;
                 }
             }
@@ -160,7 +162,7 @@ fn serve(system: &mut System, unit: &mut Unit, calls: &Calls, end: (u16, Option<
         answer(system, unit, calls, level, &mut reply);
         stepped = None;
         if is_busy || !is_plain || system.is_busy() {
-            conclude(system, unit, &end, Some(level), next);
+            conclude(system, unit, &end, Some(level));
         }
     }
 }
@@ -173,15 +175,9 @@ enum Work {
     Step(Option<usize>),
 }
 
-/// Hears what tiles and servers say and finds the most important thing to do; a step of a job is done at once. Gives when something
-/// is due, too.
+/// Hears what tiles and servers say and finds the most important thing to do; a step of a job is done at once.
 #[inline(never)]
-fn prepare(
-    system: &mut System,
-    unit: &mut Unit,
-    stepped: Option<usize>,
-    ear: &mut usize,
-) -> (Work, Option<u64>) {
+fn prepare(system: &mut System, unit: &mut Unit, stepped: Option<usize>, ear: &mut usize) -> Work {
     // Each of the three has its turn.
     for _ in 0..EARS {
         *ear = (*ear + 1) % EARS;
@@ -189,12 +185,13 @@ fn prepare(
             break;
         }
     }
-    let impatient = system.has_impatient();
-    let mut next = impatient.then(|| system.expire(unit.time())).flatten();
-    if system.is_asking() {
-        next = system.expire_tiles(unit).into_iter().chain(next).min();
+    if system.has_impatient() {
+        system.expire(unit.time());
     }
-    (choose(system, unit, stepped), next)
+    if system.is_asking() {
+        system.expire_tiles(unit);
+    }
+    choose(system, unit, stepped)
 }
 
 /// Those whom the kernel hears: TileMuxes that notify it, servers that answer, and TileMuxes that do.
@@ -275,7 +272,6 @@ fn conclude(
     unit: &mut Unit,
     (root, books): &(u16, Option<Books>),
     worked: Option<usize>,
-    next: Option<u64>,
 ) {
     // Each is a piece of its own: whoever calls in a higher priority comes between.
     while !is_wanted_above(unit, worked) && system.has_replies() {
@@ -302,7 +298,10 @@ fn conclude(
         }
         match unit.has_text() {
             true => measured(TEXT, || unit.write(system)),
-            false if worked.is_none() => unit.sleep(next),
+            // Jobs wait, too.
+            false if worked.is_none() => {
+                unit.sleep(system.next_moment());
+            }
             false => {}
         }
     }

@@ -11,7 +11,8 @@ use bulkhead_abi::dtu::BUCKET_COUNT;
 use bulkhead_abi::memory_map::{MEMORY_BASE, PMP_WINDOW_SIZE, PMP_WINDOWS};
 use bulkhead_abi::tilemux::{ACTIVITIES as TILE_ACTIVITIES, DEFAULT_SLICE, FIRST_ENDPOINT};
 use bulkhead_capabilities::{HolderId, NodeId, Space};
-use bulkhead_common::payer::{Caller, Creator, Holder, Paid, PaidLine};
+use bulkhead_common::line::Line;
+use bulkhead_common::payer::{Caller, Creator, Holder, Paid};
 
 /// A processing tile for activities.
 #[derive(Clone, Debug)]
@@ -41,9 +42,7 @@ pub struct Tile {
     /// Numbers of the activities that are there.
     pub activities: Paid<Creator, Vec<u16>>,
     /// What TileMux is asked; the first of them has been sent.
-    pub(crate) asked: PaidLine<Caller, Asked>,
-    /// When the first of them must have been answered, in nanoseconds since reset.
-    pub(crate) until: u64,
+    pub(crate) asked: Line<Caller, Asked>,
     /// Notifications that could not be true, less those that come late because their activities were stopped at the same moment.
     pub(crate) lies: i32,
     /// Who started TileMux; only he may give memory for page tables, because who reaches those reaches the whole tile.
@@ -87,8 +86,7 @@ impl Tile {
             is_lit: false,
             is_lost: false,
             activities,
-            asked: Paid::default(),
-            until: 0,
+            asked: Line::default(),
             lies: 0,
             lit_by: Space::KERNEL,
             tables: Paid::default(),

@@ -253,12 +253,13 @@ impl Unit {
         self.texts.insert(place, text);
     }
 
-    /// Sleeps until a message comes or the clock shows `until`.
-    pub fn sleep(&mut self, until: Option<u64>) {
+    /// Sleeps until a message comes or the clock shows `until`. False: it does already.
+    pub fn sleep(&mut self, until: Option<u64>) -> bool {
         let timeout = until.map(|until| until.saturating_sub(dtu::time()));
         if timeout != Some(0) {
             dtu::sleep(NO_ENDPOINT, timeout.unwrap_or(0));
         }
+        timeout != Some(0)
     }
 
     /// Answers a system call.

@@ -266,14 +266,14 @@ pub fn prepare(
     Ok(())
 }
 
-/// Puts the send and memory gates of an application on endpoints of its activity. The answer is no if a receiver is not there yet; what was
-/// done so far stays.
+/// Puts the send and memory gates of an application on endpoints of its activity. The answer is no if a receiver is not there yet, or is just
+/// going; what was done so far stays.
 pub fn attach(app: &App, draft: &mut Draft) -> Result<bool, Failure> {
     let activity = draft.selector;
     for (capability, end) in draft.send.iter().zip(&mut draft.ends) {
         if end.is_none() {
             *end = match activate(*capability, activity, None, false) {
-                Err(Failure::Call(_, SyscallError::WrongState)) => None,
+                Err(Failure::Call(_, SyscallError::WrongState | SyscallError::Revoked)) => None,
                 other => Some(other?),
             };
         }

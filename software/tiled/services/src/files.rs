@@ -4,8 +4,9 @@
 //!
 //! Gates: `priority-0`, ... (receive), `disk` (memory, read and written). Arguments: those of `lib::server`; `inodes` (256): how
 //! many files and folders a new image has room for; `quota` and `quota-files` (as many as there are): bytes, such as `64KiB`, and files and
-//! folders that one client can have, with `-N` behind it of the clients of gate N. An eighth of both is divided among all clients that there can be, so that each has something that
-//! nobody else gets. An image that is there already is opened, anything else overwritten with
+//! folders that one client can have, with `-N` behind it of the clients of gate N. An eighth of both is divided among all clients that there
+//! can be, which are as many as the gates have slots, so that each has something that nobody else gets. The service's kernel memory pays for
+//! pieces of files that clients access themselves, one for each of them at least: without room for that it ends. An image that is there already is opened, anything else overwritten with
 //! an empty one. It never ends.
 #![no_std]
 #![no_main]
@@ -20,9 +21,9 @@ use bulkhead_lib::common::file::{
 };
 use bulkhead_lib::common::message::Request;
 use bulkhead_lib::common::payer::{PaidList, Share};
-use bulkhead_lib::common::shares::Shares;
+use bulkhead_lib::common::shares::{Seats, Shares};
 use bulkhead_lib::gate::MemoryGate;
-use bulkhead_lib::server::{CLIENTS, Client, Incoming, Server, Service};
+use bulkhead_lib::server::{Client, Incoming, Server, Service};
 use bulkhead_lib::{argument, println, session};
 
 bulkhead_lib::main!(main);
@@ -31,7 +32,7 @@ bulkhead_lib::main!(main);
 const TRANSFER: u64 = 10_000;
 /// Open files that every client can have, whatever others do, and those of all together beyond that.
 const HANDLES: (usize, usize) = (2, 128);
-/// The same for pieces that are granted at once: with one, a client gets on with one file.
+/// The same for pieces that are granted at once, as far as kernel memory suffices: with one, a client gets on with one file.
 const PIECES: (usize, usize) = (1, 64);
 
 /// The image in memory that only transfers reach.
@@ -50,53 +51,61 @@ impl Store for Disk {
 fn main() -> u64 {
     let disk = MemoryGate::named("disk");
     let mut server = Server::from_environment();
-    match open(disk, server.priorities()) {
-        Ok(system) => {
-            let lending = Lender {
-                disk: session::memory("disk"),
-                free: PaidList::default(),
-            };
-            let shares = |(each, common)| Shares::new(each, common);
-            let files = Files::new(system, lending, shares(HANDLES), shares(PIECES));
-            let mut service = FileService(files);
-            server.run(&mut service)
-        }
+    let seats = server.seats();
+    let mut system = match open(disk) {
+        Ok(system) => system,
         Err(status) => {
             println!("the image on `disk`: {status}");
-            1
+            return 1;
         }
+    };
+    if let Err(status) = limit(&mut system, seats, server.priorities()) {
+        let clients = seats.count();
+        println!(
+            "the image on `disk` has no block or no inode for each of {clients} clients (slots of the gates): {status}"
+        );
+        return 1;
     }
+    // What that takes of the kernel memory must be gone before the rest is divided.
+    server.offer::<FileService>();
+    let mut lending = Lender {
+        disk: session::memory("disk"),
+        free: PaidList::default(),
+    };
+    let pieces = match lending.divide(seats) {
+        Ok(pieces) => pieces,
+        Err(status) => {
+            let clients = seats.count();
+            println!(
+                "the kernel memory does not pay for a piece of a file for each of {clients} clients (slots of the gates), write <limit kernel-memory=...>: {status}"
+            );
+            return 1;
+        }
+    };
+    let handles = Shares::among(seats, HANDLES.0, HANDLES.1);
+    let mut service = FileService(Files::new(system, lending, handles, pieces));
+    server.run(&mut service)
 }
 
 // Apart from `main`, on whose stack everything else lies.
 #[inline(never)]
-fn open(disk: MemoryGate, priorities: usize) -> Result<FileSystem<Disk>> {
-    let mut system = match FileSystem::mount(Disk(disk), disk.size()) {
+fn open(disk: MemoryGate) -> Result<FileSystem<Disk>> {
+    match FileSystem::mount(Disk(disk), disk.size()) {
         Ok(mut system) => {
             system.check()?;
-            system
+            Ok(system)
         }
         Err(Status::Corrupt) => {
             let blocks = u32::try_from(disk.size() / BLOCK as u64).map_err(|_| Status::NoSpace)?;
-            FileSystem::format(Disk(disk), blocks, argument::value("inodes", 256))?
+            FileSystem::format(Disk(disk), blocks, argument::value("inodes", 256))
         }
-        Err(status) => return Err(status),
-    };
-    limit(&mut system, priorities)?;
-    Ok(system)
+        Err(status) => Err(status),
+    }
 }
 
 /// Gives each of the clients that there can be its share of the image.
-fn limit(system: &mut FileSystem<Disk>, priorities: usize) -> Result<()> {
-    let clients = priorities * CLIENTS;
-    let shares = |all: usize| {
-        let each = all / 8 / clients;
-        // One is better than nothing, if that is not most of it.
-        let each = each.max(usize::from(all >= 2 * clients));
-        Shares::new(each, all - each * clients)
-    };
-    let (blocks, files) = system.room();
-    system.limit(shares(blocks), shares(files))?;
+fn limit(system: &mut FileSystem<Disk>, seats: Seats, priorities: usize) -> Result<()> {
+    system.divide(seats)?;
     let all_files = argument::value("quota-files", usize::MAX);
     for priority in 0..priorities {
         let bytes =
@@ -114,6 +123,33 @@ struct Lender {
     disk: Option<u16>,
     /// Selectors of pieces that were taken back.
     free: PaidList<Share, u16>,
+}
+
+impl Lender {
+    /// Divides the pieces that the kernel memory which is left pays for among the clients that there can be.
+    fn divide(&mut self, seats: Seats) -> Result<Shares<Client>> {
+        let left = session::kernel_memory()?;
+        // What one costs is tried: the first block, which holds nothing of a client.
+        let cost = match self.disk {
+            None => return Ok(Shares::among(seats, 0, 0)),
+            Some(_) => {
+                let piece = self.lend(&Grant {
+                    store: 0,
+                    offset: 0,
+                    length: BLOCK as u64,
+                    writable: false,
+                })?;
+                let cost = left.saturating_sub(session::kernel_memory()?);
+                self.take_back(piece)?;
+                cost
+            }
+        };
+        let all = left / cost.max(1);
+        let (each, most) = PIECES;
+        let own = each.saturating_mul(seats.count());
+        let rest = (all as usize).checked_sub(own).ok_or(Status::TooMany)?;
+        Ok(Shares::among(seats, each, rest.min(most)))
+    }
 }
 
 impl Lending for Lender {

@@ -32,10 +32,11 @@ use bulkhead_abi::syscall::{
     Call, ObjectKind, PRIORITIES, REPLY_WORDS, SEL_KERNEL_MEMORY, SEL_MEMORIES, SEL_MODULES,
     SEL_TILES, SEL_TILES_MAX, SHARE, StopCause, Syscall, SyscallError,
 };
-use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
+use bulkhead_abi::tilemux::{KERNEL_ACTIVITY, request_distance};
 use bulkhead_abi::words::Words;
 use bulkhead_capabilities::{HolderId, NodeId, Object, Space, Terms};
-use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, PaidLine};
+use bulkhead_common::line::Line;
+use bulkhead_common::payer::{Boot, Caller, Creator, Fixed, Holder, Paid, Reserved};
 
 pub use activities::NUMBERS_END;
 pub(crate) use requests::Asked;
@@ -112,18 +113,20 @@ pub struct System {
     question: u64,
     /// Who waits for a server, questions that are not answered, and closed sessions that servers have not heard of.
     questions: usize,
-    /// How many closed sessions of an activity servers have not heard of, and requests about it TileMuxes.
+    /// How many closed sessions of an activity servers have not heard of, and requests about one that is gone TileMuxes.
     mentions: Paid<Holder, BTreeMap<u16, u16>>,
-    replies: PaidLine<Caller, (Ticket, Reply)>,
-    reports: PaidLine<Creator, (u16, StopCause)>,
+    replies: Line<Caller, (Ticket, Reply)>,
+    reports: Line<Creator, (u16, StopCause)>,
     next_activity: u16,
     /// How often all numbers of activities have been used.
     generation: u32,
     /// Number of the last request to a TileMux.
     requests: u64,
-    /// Requests to TileMuxes that are not answered, and who must answer next.
-    asking: usize,
-    due: Paid<Boot, BTreeSet<(u64, u16)>>,
+    /// Tiles that must answer a request, or that were lost and have activities and callers that do not know; the next one first: until when
+    /// (nanoseconds since reset).
+    due: Reserved<Boot, (u64, u16)>,
+    /// Nanoseconds that an answer may take.
+    patience: u64,
     /// Memory that is to be cleared before somebody else gets it.
     dirty: clearing::Dirty,
     timebase: u64,
@@ -161,10 +164,13 @@ impl System {
         let rest = copies * Space::NODE_COST + PLACE_COST;
         let left = space.kernel_memory_left(Space::KERNEL).unwrap_or(0);
         let _ = space.add_kernel_memory(SEL_KERNEL_MEMORY, left.saturating_sub(rest));
+        let distances = tiles.iter().map(|tile| request_distance(tile.frequency));
+        let patience = PATIENCE + distances.max().unwrap_or(0);
         Self {
             kernel,
             places: places_of(&tiles),
             pools: Paid::default(),
+            due: Reserved::with_room(tiles.len()),
             tiles: tiles.into(),
             activities: Activities::with_room(places.into(), NUMBERS_END.into()),
             modules: modules.into(),
@@ -174,13 +180,12 @@ impl System {
             question: 0,
             questions: 0,
             mentions: Paid::default(),
-            replies: Paid::default(),
-            reports: Paid::default(),
+            replies: Line::default(),
+            reports: Line::default(),
             next_activity: KERNEL_ACTIVITY + 1,
             generation: 0,
             requests: 0,
-            asking: 0,
-            due: Paid::default(),
+            patience,
             dirty: clearing::Dirty::default(),
             timebase,
         }
@@ -189,8 +194,19 @@ impl System {
     /// Whether there is anything besides calls: jobs, questions, requests, replies or reports that wait, or somebody whose patience ends.
     #[inline(always)]
     pub fn is_busy(&self) -> bool {
-        let waiting = self.asking | self.replies.len() | self.reports.len();
-        waiting | usize::from(self.has_jobs()) | self.timers.len() != 0
+        !self.only_waits() | (self.due.len() | self.timers.len() != 0)
+    }
+
+    /// Whether there is nothing to do but to wait: for tiles, for servers, until a moment.
+    #[inline(always)]
+    pub fn only_waits(&self) -> bool {
+        !(self.has_replies() | self.has_reports() | self.has_jobs())
+    }
+
+    /// When the next patience ends, in nanoseconds since reset.
+    pub fn next_moment(&self) -> Option<u64> {
+        let firsts = self.due.first().into_iter().chain(self.timers.first());
+        firsts.map(|first| first.0).min()
     }
 
     /// An activity.

@@ -4,7 +4,7 @@
 //! an activity has.
 
 use super::System;
-use crate::activity::{Activity, State};
+use crate::activity::{Activity, State, count};
 use bulkhead_abi::syscall::SyscallError;
 use bulkhead_capabilities::HolderId;
 
@@ -42,6 +42,8 @@ impl System {
         self.unlist(id);
         let activity = self.activities.remove(id)?;
         let tile = &mut self.tiles[activity.tile];
+        let about = tile.asked.iter().filter(|asked| asked.activity == id);
+        about.for_each(|_| count(&mut self.mentions, id, true));
         tile.budgets.retain(|owner| Some(*owner) != activity.cpu);
         tile.bucket_users[usize::from(activity.bucket)] -= 1;
         Some(activity)

@@ -7,14 +7,14 @@
 //! server does, and hears at once if the server is gone.
 
 use super::waiting::{self, Waiting, Why};
-use super::{Reply, System, Ticket, done};
+use super::{Reply, System, Ticket, done, failed};
 use crate::activity::count;
 use crate::hardware::Hardware;
 use crate::post;
 use bulkhead_abi::syscall::arguments::{Exchange, OpenSession};
 use bulkhead_abi::syscall::{EXCHANGE_MAX, Event, ServerRequest, SyscallError};
 use bulkhead_abi::tilemux::KERNEL_ACTIVITY;
-use bulkhead_capabilities::{HolderId, NOTICE_WORDS, NodeId, Notice, Object, Removed};
+use bulkhead_capabilities::{Asked, HolderId, NOTICE_WORDS, NodeId, Notice, Object, Removed};
 
 /// A question waits for so many nanoseconds at most, from its asking on.
 pub const PATIENCE: u64 = 50_000_000;
@@ -141,7 +141,8 @@ impl System {
         self.ask(hardware, service, ticket, Purpose::Exchange(*c, ident))
     }
 
-    /// Asks a server that is free its next question: that of the highest priority; then what it has not heard of closed sessions.
+    /// Asks a server that is free its next question: that of the highest priority, and what it has not heard of closed sessions, in turn.
+    /// Whoever asks without a pause would else keep the server from ever giving back what it holds for those that are gone.
     fn ask_next(&mut self, hardware: &mut impl Hardware, service: NodeId) {
         for _ in 0..REFUSED_MAX {
             let Some(offer) = self.space.offer(service).copied() else {
@@ -152,6 +153,8 @@ impl System {
             }
             let client = waiting::first(&offer.waiting);
             let question = client.and_then(|id| Some((id, self.question_of(id)?)));
+            let question =
+                question.filter(|_| offer.last == Asked::Close || offer.closed.is_empty());
             let sent = match question {
                 Some((id, Question { number, purpose })) => {
                     self.send(hardware, service, number, purpose.request(id))
@@ -162,7 +165,7 @@ impl System {
                         return;
                     };
                     if let Some(offer) = self.space.offer(service) {
-                        offer.closed = closed;
+                        (offer.closed, offer.last) = (closed, Asked::Close);
                     }
                     self.closing_heard(&words);
                     self.close(hardware, service, words[1])
@@ -172,7 +175,7 @@ impl System {
                 return;
             }
             // No room: the server gave the kernel's slot to somebody else, or closed its gate.
-            if let Some(waiting) = client.and_then(|id| self.wait_no_more(id)) {
+            if let Some(waiting) = question.and_then(|(id, _)| self.wait_no_more(id)) {
                 self.answer(waiting.ticket, Err(SyscallError::Refused));
             }
         }
@@ -199,7 +202,11 @@ impl System {
         let sent = place.is_some_and(|to| hardware.ask(to, words.as_slice(), number));
         if let Some(offer) = self.space.offer(service).filter(|_| sent) {
             offer.asked = number;
-            offer.opens = matches!(request, ServerRequest::Open { .. });
+            offer.last = match request {
+                ServerRequest::Open { .. } => Asked::Open,
+                ServerRequest::Exchange { .. } => Asked::Exchange,
+                ServerRequest::Close { .. } => Asked::Close,
+            };
             self.questions += 1;
         }
         sent
@@ -219,7 +226,7 @@ impl System {
             return;
         };
         offer.asked = 0;
-        let (opens, line) = (offer.opens, offer.waiting);
+        let (opens, line) = (offer.last == Asked::Open, offer.waiting);
         self.questions -= 1;
         // Nobody, if the patience had ended, or the client.
         let client = self.asked_by(&line, number);
@@ -227,7 +234,10 @@ impl System {
         if let Some(waiting) = client.and_then(|id| self.wait_no_more(id))
             && let Why::Server(_, question) = waiting.why
         {
-            let outcome = self.agreed(service, waiting.ticket, question.purpose, words);
+            let outcome = match words {
+                [0, ..] => self.agreed(service, waiting.ticket, question.purpose, words),
+                words => Ok(declined(words)),
+            };
             agreed = outcome.is_ok();
             self.answer(waiting.ticket, outcome);
         }
@@ -254,9 +264,6 @@ impl System {
         words: &[u64],
     ) -> Result<Reply, SyscallError> {
         let word = |index: usize| words.get(index).copied().unwrap_or(0);
-        if words.is_empty() || word(0) != 0 {
-            return Err(SyscallError::Refused);
-        }
         let client = self.holder(ticket)?;
         let mut reply = done();
         match purpose {
@@ -338,6 +345,13 @@ impl System {
         self.questions -= 1;
         count(&mut self.mentions, words[2] as u16, false);
     }
+}
+
+/// A reply that says that a server refused, and its reason.
+fn declined(words: &[u64]) -> Reply {
+    let mut reply = failed(SyscallError::Refused);
+    reply.push(words.get(..1).unwrap_or_default());
+    reply
 }
 
 #[cfg(test)]

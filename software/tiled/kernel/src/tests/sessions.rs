@@ -255,6 +255,69 @@ fn a_session_that_is_closed_is_told() {
     assert_eq!(answer(&mut system, &mut chip, &[0]), None);
 }
 
+/// Before, who asked without a pause kept a server from hearing of sessions that were closed, and from giving back what it held for them.
+#[test]
+fn questions_and_closed_sessions_take_turns() {
+    let (mut system, mut chip, client, _) = served();
+    open(&mut system, &mut chip, client);
+    let open = |service, target| Syscall::OpenSession {
+        service,
+        target,
+        argument: 0,
+    };
+    let obtain = |session| Syscall::Exchange {
+        session,
+        delegate: 0,
+        own: 90,
+        count: 1,
+        argument0: 0,
+        argument1: 0,
+        argument2: 0,
+    };
+    let asked = |chip: &Chip| ServerRequest::decode(&chip.asked.last().unwrap().1);
+    for (caller, request, ident) in [(client, open(30, 33), 43), (1, open(60, 61), 44)] {
+        assert_eq!(later(&mut system, &mut chip, caller, request), Ok(None));
+        assert_eq!(
+            answer(&mut system, &mut chip, &[0, ident]),
+            Some(Ok(vec![]))
+        );
+    }
+    // The manager asks, and both go on asking; meanwhile a session is closed.
+    assert_eq!(later(&mut system, &mut chip, 1, obtain(61)), Ok(None));
+    let close = Syscall::Revoke {
+        selector: 31,
+        keep: 0,
+    };
+    call(&mut system, &mut chip, client, close).unwrap();
+    assert_eq!(later(&mut system, &mut chip, client, obtain(33)), Ok(None));
+    let refused = Some(Err(SyscallError::Refused));
+    assert_eq!(answer(&mut system, &mut chip, &[4]), refused);
+    assert_eq!(later(&mut system, &mut chip, 1, obtain(61)), Ok(None));
+    assert_eq!(asked(&chip), Some(ServerRequest::Close { ident: 42 }));
+    assert_eq!(answer(&mut system, &mut chip, &[0]), None);
+    for _ in 0..2 {
+        let is_question = matches!(asked(&chip), Some(ServerRequest::Exchange { .. }));
+        assert!(is_question, "{:?}", asked(&chip));
+        assert_eq!(answer(&mut system, &mut chip, &[4]), refused);
+    }
+    assert!(!system.has_questions());
+}
+
+#[test]
+fn a_server_says_why_it_refuses() {
+    let (mut system, mut chip, client, _) = served();
+    for (words, reply) in [
+        (&[7, 42][..], &[SyscallError::Refused as u64, 7][..]),
+        (&[], &[SyscallError::Refused as u64]),
+    ] {
+        assert_eq!(later(&mut system, &mut chip, client, OPEN), Ok(None));
+        let (.., number) = chip.asked.last().cloned().unwrap();
+        system.answered(&mut chip, number, words);
+        let answered = system.take_reply().map(|(_, reply)| reply);
+        assert_eq!(answered.as_ref().map(|reply| reply.as_slice()), Some(reply));
+    }
+}
+
 #[test]
 fn a_client_that_dies_while_it_is_asked_for_leaves_nothing() {
     let (mut system, mut chip, client, server) = served();

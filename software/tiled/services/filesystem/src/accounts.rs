@@ -7,11 +7,8 @@
 //! then on: nobody can fill another's share. What the image was made with and the root folder are on nobody's account.
 
 use crate::layout::Inode;
-use bulkhead_common::shares::Shares;
+use bulkhead_common::shares::{PRIORITIES, Sharer, Shares};
 use bulkhead_common::waiting::Client;
-
-/// Gates of a service, and so priorities of clients, at most.
-const PRIORITIES: usize = 8;
 
 /// On whose account something in an image is. It stays in the image, so it must name the same client at every start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,8 +33,18 @@ impl Account {
         (self.0.wrapping_sub(1) % PRIORITIES as u64) as usize
     }
 
-    fn is_image(self) -> bool {
+    /// Whether nobody pays.
+    pub(crate) fn is_image(self) -> bool {
         self == Self::IMAGE
+    }
+}
+
+impl Sharer for Account {
+    fn seat(self) -> (usize, u64) {
+        match self.is_image() {
+            true => (PRIORITIES, 0),
+            false => (self.priority(), (self.0 - 1) / PRIORITIES as u64),
+        }
     }
 }
 

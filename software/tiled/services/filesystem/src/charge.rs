@@ -4,16 +4,55 @@
 
 use crate::accounts::{Account, Accounts, Charge};
 use crate::files::FileSystem;
-use crate::layout::{Inode, ROOT};
+use crate::layout::{BLOCK, ENTRIES, FOLDER_BLOCKS, INODES, Inode, ROOT};
+use crate::transaction::Block;
 use crate::{Result, Status, Store};
+use bulkhead_common::shares::Seats;
+#[cfg(test)]
 use bulkhead_common::shares::Shares;
+use zerocopy::FromBytes;
 
 impl<S: Store> FileSystem<S> {
+    /// Divides the image among the clients that there can be: an eighth of its blocks and inodes among those with a seat, at least one of
+    /// both for each, and the rest for all.
+    ///
+    /// # Errors
+    /// [`Status::NoSpace`] if there is not one for each; what the store says.
+    pub fn divide(&mut self, seats: Seats) -> Result<()> {
+        self.accounts.is_stale = true;
+        self.count()?;
+        let (blocks, inodes) = self.room();
+        let (mut image_blocks, mut image_inodes) = (0, 0);
+        self.each_inode(|_, data| {
+            if data.kind != 0 && Account(data.account).is_image() {
+                image_blocks += data.blocks() as usize;
+                image_inodes += 1;
+            }
+        })?;
+        // What the image was made with is nobody's, and so is what the root folder takes for all names that there can be.
+        let names = (self.layout.inodes as usize).div_ceil(ENTRIES);
+        let root = self.inode(ROOT)?.blocks() as usize;
+        let root = root.max(names.min(FOLDER_BLOCKS as usize));
+        let blocks = blocks.saturating_sub(root + image_blocks);
+        let inodes = inodes.saturating_sub(image_inodes);
+        let shares = |all: usize| {
+            let each = (all / 8 / seats.count().max(1)).max(1);
+            let taken = each.saturating_mul(seats.count());
+            let rest = all.checked_sub(taken).ok_or(Status::NoSpace)?;
+            Ok((each, rest))
+        };
+        let (blocks, inodes) = (shares(blocks)?, shares(inodes)?);
+        self.accounts.blocks.divide(seats, blocks.0, blocks.1);
+        self.accounts.inodes.divide(seats, inodes.0, inodes.1);
+        Ok(())
+    }
+
     /// Gives every client its share of the blocks and of the inodes, and counts what they hold already.
     ///
     /// # Errors
     /// What the store says.
-    pub fn limit(&mut self, blocks: Shares<Account>, inodes: Shares<Account>) -> Result<()> {
+    #[cfg(test)]
+    pub(crate) fn limit(&mut self, blocks: Shares<Account>, inodes: Shares<Account>) -> Result<()> {
         self.accounts.blocks = blocks;
         self.accounts.inodes = inodes;
         self.accounts.is_stale = true;
@@ -54,12 +93,25 @@ impl<S: Store> FileSystem<S> {
         }
         self.accounts.blocks.clear();
         self.accounts.inodes.clear();
-        for inode in ROOT + 1..self.layout.inodes {
-            let found = Charge::of(&self.inode(inode)?);
-            self.accounts.changed(None, found);
-        }
+        self.each_inode(|accounts, data| accounts.changed(None, Charge::of(data)))?;
         self.accounts.is_stale = false;
         self.first_free = ROOT + 1;
+        Ok(())
+    }
+
+    /// All inodes behind the root folder's, a block of them at a time.
+    fn each_inode(&mut self, mut action: impl FnMut(&mut Accounts, &Inode)) -> Result<()> {
+        let mut table: Block = [0; BLOCK];
+        for block in self.layout.table..self.layout.data {
+            self.store.read(block, 0, &mut table)?;
+            let inodes = table.chunks_exact(size_of::<Inode>());
+            for (inode, bytes) in (INODES * (block - self.layout.table)..).zip(inodes) {
+                if inode > ROOT {
+                    let data = Inode::read_from_bytes(bytes).map_err(|_| Status::Corrupt)?;
+                    action(&mut self.accounts, &data);
+                }
+            }
+        }
         Ok(())
     }
 

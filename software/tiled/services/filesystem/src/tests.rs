@@ -90,7 +90,7 @@ impl Store for Memory {
 
 const BLOCKS: u32 = 96;
 
-fn memory(blocks: u32) -> Memory {
+pub fn memory(blocks: u32) -> Memory {
     Memory {
         bytes: std::vec![0xa5; blocks as usize * BLOCK],
         life: u64::MAX,

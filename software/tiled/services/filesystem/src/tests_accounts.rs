@@ -1,11 +1,12 @@
 //! Who pays for blocks and inodes: nobody can use up what others have.
 
-use crate::tests::{Memory, fresh};
+use crate::tests::{Memory, fresh, memory};
 use crate::tests_serve::{Access, owner};
 use crate::*;
 use bulkhead_common::file::{self, CREATE, Piece, READ, WRITE};
-use bulkhead_common::shares::Shares;
-use bulkhead_common::waiting::Owner;
+use bulkhead_common::shares::{Seats, Shares};
+use bulkhead_common::waiting::{Client, Owner};
+use proptest::prelude::*;
 
 type Service = Files<Memory, Access>;
 
@@ -164,5 +165,70 @@ fn the_description_limits_clients_by_their_gates() {
     two.client.priority = 1;
     for name in ["c", "d"] {
         assert!(make(&mut files, two, name).is_ok());
+    }
+}
+
+/// Takes files, blocks, open files and pieces until everything is refused, and keeps it all.
+fn fill(files: &mut Service, who: Owner) {
+    for number in 0.. {
+        let name = std::format!("{}-{}-{number}", who.client.priority, who.client.label);
+        let Ok(handle) = make(files, who, &name) else {
+            return;
+        };
+        let _ = (0..).find(|block| write(files, who, handle, *block).is_err());
+        let _ = files.grant(who.activity, handle, 0, true);
+        if number % 3 > 0 {
+            let _ = files.close(who, handle);
+        }
+    }
+}
+
+proptest! {
+    /// Whatever the image was made with, and whatever all others take, each client that there can be writes a file of its own and has a piece
+    /// of it.
+    #[test]
+    fn every_client_has_what_is_its_own(
+        blocks in 30u32..300,
+        inodes in 4u32..100,
+        seats in [1u64..9, 0u64..9],
+        made in prop::collection::vec(0usize..9, 0..6),
+        last in any::<prop::sample::Index>(),
+    ) {
+        let seats_of = Seats::new(seats);
+        let Ok(mut system) = FileSystem::format(memory(blocks), blocks, inodes) else {
+            return Ok(());
+        };
+        for (number, blocks) in made.iter().enumerate() {
+            let name = std::format!("made-{number}");
+            let path = Path::parse(&name).expect("short");
+            if let Ok(inode) = system.create(&path, Kind::File) {
+                let _ = system.write(inode, 0, &std::vec![1; blocks * BLOCK]);
+            }
+        }
+        let divided = system.divide(seats_of);
+        if divided == Err(Status::NoSpace) {
+            // Something is too small for all of them, and what was made before is a part of it.
+            let (room, files) = system.room();
+            let taken = 2 + made.iter().map(|blocks| 1 + blocks).sum::<usize>();
+            prop_assert!(room.min(files) < seats_of.count() + taken + inodes as usize / 16);
+            return Ok(());
+        }
+        prop_assert_eq!(divided, Ok(()));
+        let shares = |each, common| Shares::among(seats_of, each, common);
+        let mut files = Files::new(system, Access::default(), shares(2, 5), shares(1, 3));
+        let everybody = [0, 1].map(|priority| (0..12).map(move |label| Client { priority, label }));
+        let everybody = everybody.into_iter().flatten();
+        let everybody = everybody.zip(1..).map(|(client, activity)| Owner { client, activity });
+        let everybody: std::vec::Vec<Owner> = everybody.collect();
+        everybody.iter().for_each(|who| files.begin(who.activity));
+        let seated = |who: &&Owner| who.client.label < seats[who.client.priority];
+        let seated: std::vec::Vec<Owner> = everybody.iter().filter(seated).copied().collect();
+        let last = seated[last.index(seated.len())];
+        everybody.iter().filter(|who| **who != last).for_each(|who| fill(&mut files, *who));
+        let handle = make(&mut files, last, "last");
+        prop_assert!(handle.is_ok(), "{:?}", handle);
+        let piece = files.grant(last.activity, handle.unwrap_or(0), 0, true);
+        prop_assert!(piece.is_ok(), "{:?}", piece);
+        prop_assert!(files.system.check().is_ok());
     }
 }

@@ -1,0 +1,91 @@
+//! A queue that mostly holds one entry or none, grows by one at a time, and is never copied.
+//!
+//! Why it exists: a list that takes memory for each entry never copies others, however many there are, but every entry then costs an
+//! allocation. Where one comes and goes before the next, that is most of the work. So the first entry has a place of its own. What it
+//! deliberately does not know: what waits.
+
+use crate::payer::{Paid, Payer};
+use alloc::collections::{LinkedList, linked_list};
+use core::{iter, option};
+
+/// Entries in the order in which they came, each paid for before it is put in.
+#[derive(Clone, Debug)]
+pub struct Line<P, T> {
+    /// None: there is nothing behind it either.
+    first: Option<T>,
+    behind: Paid<P, LinkedList<T>>,
+}
+
+impl<P: Payer, T> Default for Line<P, T> {
+    fn default() -> Self {
+        Self {
+            first: None,
+            behind: Paid::new(LinkedList::new()),
+        }
+    }
+}
+
+impl<P, T> Line<P, T> {
+    /// Adds an entry at the end.
+    pub fn push_back(&mut self, entry: T) {
+        match self.first {
+            None => self.first = Some(entry),
+            Some(_) => self.behind.push_back(entry),
+        }
+    }
+
+    /// Takes the first entry.
+    pub fn pop_front(&mut self) -> Option<T> {
+        let first = self.first.take();
+        if !self.behind.is_empty() {
+            self.first = self.behind.pop_front();
+        }
+        first
+    }
+
+    /// The first entry.
+    pub fn front(&self) -> Option<&T> {
+        self.first.as_ref()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.behind.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> iter::Chain<option::Iter<'_, T>, linked_list::Iter<'_, T>> {
+        self.first.iter().chain(self.behind.iter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payer::Caller;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn entries_leave_in_the_order_in_which_they_came(steps in prop::collection::vec(any::<Option<u8>>(), 0..100)) {
+            let (mut line, mut model) = (Line::<Caller, u8>::default(), VecDeque::new());
+            for step in steps {
+                match step {
+                    Some(entry) => {
+                        line.push_back(entry);
+                        model.push_back(entry);
+                    }
+                    None => prop_assert_eq!(line.pop_front(), model.pop_front()),
+                }
+                prop_assert!(line.iter().eq(&model));
+                prop_assert_eq!((line.front(), line.len(), line.is_empty()), (model.front(), model.len(), model.is_empty()));
+            }
+        }
+    }
+}
