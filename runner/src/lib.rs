@@ -22,6 +22,7 @@ pub(crate) mod named_tracer;
 pub mod names;
 pub mod new;
 pub mod observed;
+pub mod oneshot;
 pub mod paradigm;
 pub mod parallel;
 pub mod place;
