@@ -153,20 +153,13 @@ impl System {
         };
         self.asking -= 1;
         self.forget_request(&asked);
-        self.answered_for(index);
+        self.due.retain(|due| usize::from(due.1) != index);
         self.send_request(hardware, index);
         let outcome = match answer {
             TileMuxError::None => Ok(()),
             _ => Err(SyscallError::Refused),
         };
         self.resolved(hardware, index, asked.activity, asked.then, outcome);
-    }
-
-    /// A tile need not answer any more.
-    fn answered_for(&mut self, index: usize) {
-        if let Some(at) = self.due.iter().position(|due| usize::from(due.1) == index) {
-            self.due.remove(at);
-        }
     }
 
     /// The number of an activity that is gone comes back when no request about it is under way.
@@ -225,7 +218,7 @@ impl System {
         let tile = &mut self.tiles[index];
         let asked = core::mem::take(&mut tile.asked);
         self.asking -= asked.len();
-        self.answered_for(index);
+        self.due.retain(|due| usize::from(due.1) != index);
         for asked in asked.iter().copied() {
             self.forget_request(&asked);
             self.resolved(hardware, index, asked.activity, asked.then, Err(error));
