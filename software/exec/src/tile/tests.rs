@@ -119,8 +119,7 @@ fn the_queue_is_bounded() {
     assert!(policy.add(1) && policy.add(0) && !policy.add(1) && !policy.add(2));
     policy.remove(1);
     assert!(policy.add(1));
-    assert_eq!(policy.len(), 2);
-    assert!(!policy.is_empty());
+    assert_eq!(policy.length, 2);
 }
 
 /// A member of a random tile.
