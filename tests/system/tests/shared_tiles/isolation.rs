@@ -168,7 +168,14 @@ fn a_lazy_heap_costs_one_fault_a_page_and_gives_the_same_results() {
             .iter()
             .map(|i| (i.application.as_str(), i.what.as_str()))
             .collect();
-        assert_eq!(what, [("exhaust", "stopped: heap exhausted")], "{name}");
+        assert_eq!(
+            what,
+            [(
+                "exhaust",
+                "stopped: heap exhausted; `memory` of the application gives it more"
+            )],
+            "{name}"
+        );
         assert!(seen.flows.is_empty());
     }
     // Two heaps of 64 pages are written, and one of at least 16.
